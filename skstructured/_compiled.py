@@ -1,0 +1,116 @@
+"""Function pointers: kernels handed to a compiled driver that is compiled once.
+
+A driver receives its kernels as integer addresses and turns each back into a callable with
+`as_function`. numba can unbox such arguments by itself, at about 60 µs a kernel and call; an
+address costs nothing, and unlike a closure it leaves the driver cacheable on disk.
+
+With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same loops run interpreted.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import config, float64, int32, int64, njit, types
+from numba.core import cgutils
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
+
+VECTOR = float64[::1]
+MATRIX = float64[:, ::1]
+READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
+READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
+READ_INT32 = types.Array(int32, 1, "C", readonly=True)
+READ_INT64 = types.Array(int64, 1, "C", readonly=True)
+
+#: advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw) -> squared norm of `ahead`
+ADVANCE = types.FunctionType(
+    float64(
+        READ_VECTOR,
+        READ_INT32,
+        READ_INT32,
+        int64,
+        int64,
+        int64,
+        MATRIX,
+        VECTOR,
+        float64,
+        VECTOR,
+    )
+)
+#: mean(theta, truth, mu, params, work) -> Ω*(θ); writes ∇Ω*(θ) into mu
+MEAN = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
+#: scale(state, x_sq) -> s with W = s Θ in this round
+SCALE = types.FunctionType(float64(VECTOR, float64))
+#: step(state, raw, g, x_sq, weight) -> u with Θ ← Θ + u g xᵀ
+STEP = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, float64, float64))
+
+#: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
+FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+
+_ADDRESSES = {}
+
+
+def is_compiled(kernel):
+    """Whether `kernel` is a numba function (and not a plain Python one)."""
+    return isinstance(kernel, CPUDispatcher)
+
+
+def address(kernel, function_type):
+    """Address of a numba kernel compiled for `function_type`; computed once a process."""
+    key = (kernel, function_type)
+    found = _ADDRESSES.get(key)
+    if found is None:
+        result = kernel.get_compile_result(function_type.signature)
+        found = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        _ADDRESSES[key] = found
+    return found
+
+
+def _function_from_address(function_type):
+    """Make the intrinsic that reads an address as a function of the given type."""
+
+    @intrinsic
+    def as_function(typing_context, value):
+        def codegen(context, builder, signature, args):
+            function = cgutils.create_struct_proxy(function_type)(context, builder)
+            function.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+            return function._getvalue()
+
+        return function_type(types.int64), codegen
+
+    return as_function
+
+
+@intrinsic
+def _prefetch_line(typing_context, array, offset):
+    """Ask for the cache line that holds entry `offset` of a flat view of a float64 array."""
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        pointer = builder.gep(data, [args[1]])
+        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+        builder.call(prefetch, [pointer, i32(0), i32(2), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+as_advance, as_mean, as_scale, as_step = map(_function_from_address, (ADVANCE, MEAN, SCALE, STEP))
+
+if config.DISABLE_JIT:
+
+    def prefetch(array, offset):
+        """Do nothing: an interpreted run has no cache to warm."""
+
+else:
+    prefetch = _prefetch_line
+
+
+def compiled(signature, function):
+    """Compile `function` for one signature, cached on disk, without the GIL."""
+    return njit(signature, cache=True, nogil=True)(function)
+
+
+EMPTY_INT32 = np.empty(0, dtype=np.int32)

@@ -1,0 +1,261 @@
+"""The compiled epoch: one loop over rows for every loss, optimiser and storage of X.
+
+The learner's weights are ``W = s Θ``: the optimiser owns the scalar s, so that steps, projections
+and bets never sweep over Θ. Dense rows keep Θ as (dim, width), CSR rows as (width, dim): a score
+then reads contiguous memory in both. An intercept is one more column (row) of Θ.
+"""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numba import int64, njit, types, void
+
+from skstructured._compiled import (
+    ADVANCE,
+    EMPTY_INT32,
+    FASTMATH,
+    MATRIX,
+    MEAN,
+    READ_INT32,
+    READ_INT64,
+    READ_MATRIX,
+    READ_VECTOR,
+    SCALE,
+    STEP,
+    VECTOR,
+    address,
+    as_advance,
+    as_mean,
+    as_scale,
+    as_step,
+    compiled,
+    is_compiled,
+    prefetch,
+)
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def dense_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
+    """Θ ← Θ + u g xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
+
+    Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
+    keeps sums in one order and so makes chunks bit-identical to one pass.
+    """
+    x = data[row * width : (row + 1) * width]
+    z = data[ahead * width : (ahead + 1) * width]
+    intercept = Theta.shape[1] > width
+    z_sq = 1.0 if intercept else 0.0
+    for j in range(width):
+        z_sq += z[j] * z[j]
+    for k in range(Theta.shape[0]):
+        theta, c, total = Theta[k], u * g[k], 0.0
+        for j in range(width):
+            moved = theta[j] + c * x[j]
+            theta[j] = moved
+            total += moved * z[j]
+        raw[k] = total
+    if intercept:
+        for k in range(Theta.shape[0]):
+            Theta[k, width] += u * g[k]
+            raw[k] += Theta[k, width]
+    return z_sq
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def _csr_score(data, indices, start, stop, Theta, raw):
+    """raw += Θᵀx of one CSR row, four non-zeros to a pass over raw; returns ``‖x‖²``."""
+    dim, x_sq = raw.shape[0], 0.0
+    blocked = start + (stop - start) // 4 * 4
+    for t in range(start, blocked, 4):
+        x0, x1, x2, x3 = data[t], data[t + 1], data[t + 2], data[t + 3]
+        r0, r1 = Theta[indices[t]], Theta[indices[t + 1]]
+        r2, r3 = Theta[indices[t + 2]], Theta[indices[t + 3]]
+        x_sq += (x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)
+        for k in range(dim):
+            raw[k] += (x0 * r0[k] + x1 * r1[k]) + (x2 * r2[k] + x3 * r3[k])
+    for t in range(blocked, stop):
+        x, r = data[t], Theta[indices[t]]
+        x_sq += x * x
+        for k in range(dim):
+            raw[k] += x * r[k]
+    return x_sq
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def csr_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
+    """As `dense_advance` for CSR rows and Θ of shape (width, dim).
+
+    While it moves the rows of Θ that `row` touches it prefetches those that `ahead` will read: in a
+    wide problem nearly all of the time is spent waiting for them.
+    """
+    dim = Theta.shape[1]
+    start, stop = indptr[row], indptr[row + 1]
+    offset = indptr[ahead] - start
+    last = indptr[ahead + 1] - offset
+    for t in range(start, stop):
+        x, r = u * data[t], Theta[indices[t]]
+        if t < last:
+            line = int64(indices[t + offset]) * dim
+            prefetch(Theta, line)
+            prefetch(Theta, line + dim - 1)
+        for k in range(dim):
+            r[k] += x * g[k]
+    intercept = Theta.shape[0] > width
+    for k in range(dim):
+        raw[k] = 0.0
+        if intercept:
+            Theta[width, k] += u * g[k]
+            raw[k] = Theta[width, k]
+    z_sq = _csr_score(data, indices, indptr[ahead], indptr[ahead + 1], Theta, raw)
+    return z_sq + 1.0 if intercept else z_sq
+
+
+def epoch(
+    data,
+    indices,
+    indptr,
+    width,
+    rows,
+    truth,
+    weight,
+    Theta,
+    state,
+    params,
+    work,
+    scores,
+    advance,
+    mean,
+    scale,
+    step,
+):
+    """Learn `rows` in their order.
+
+    Each round: raw = Θx, s = scale(state, w‖x‖²), θ = s·raw, μ = mean(θ), g = μ − y,
+    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ. Where `scores` has rows, it receives every θ.
+    """
+    n, dim = truth.shape
+    record = scores.shape[0] > 0
+    raw, theta, y, g = np.empty(dim), np.empty(dim), np.empty(dim), np.zeros(dim)
+    x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, g, 0.0, raw)
+    for r in range(n):
+        s = scale(state, weight[r] * x_sq)
+        for k in range(dim):
+            y[k] = truth[r, k]
+            theta[k] = s * raw[k]
+            if record:
+                scores[r, k] = theta[k]
+        mean(theta, y, g, params, work)
+        for k in range(dim):
+            g[k] -= y[k]
+        u = step(state, raw, g, x_sq, weight[r])
+        ahead = rows[min(r + 1, n - 1)]
+        x_sq = advance(data, indices, indptr, width, rows[r], ahead, Theta, g, u, raw)
+
+
+def mean_rows(theta, truth, mu, values, params, work, mean):
+    """One kernel over the rows of theta: writes every mean and conjugate value."""
+    for i in range(theta.shape[0]):
+        values[i] = mean(theta[i], truth[i], mu[i], params, work)
+
+
+# A comparison, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
+LARGEST = np.finfo(np.float64).max
+
+
+@njit(cache=True, nogil=True, fastmath=FASTMATH)
+def first_bad_row(data, indptr, width, n_rows):
+    """First row whose squared norm is not finite, or -1. Dense rows have an empty `indptr`."""
+    sparse = indptr.shape[0] > 0
+    for i in range(n_rows):
+        start = indptr[i] if sparse else i * width
+        stop = indptr[i + 1] if sparse else start + width
+        values, x_sq = data[start:stop], 0.0
+        for t in range(values.shape[0]):
+            x_sq += values[t] * values[t]
+        if not x_sq <= LARGEST:
+            return i
+    return -1
+
+
+_epoch_jit = njit(nogil=True)(epoch)
+_mean_rows_jit = njit(nogil=True)(mean_rows)
+
+
+@functools.cache
+def _compiled_epoch():
+    def epoch_at(
+        data, indices, indptr, width, rows, truth, weight, Theta, state, params, work, scores, at
+    ):
+        advance, mean = as_advance(at[0]), as_mean(at[1])
+        scale, step = as_scale(at[2]), as_step(at[3])
+        arrays = (data, indices, indptr, width, rows, truth, weight, Theta)
+        _epoch_jit(*arrays, state, params, work, scores, advance, mean, scale, step)
+
+    arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
+    rest = (MATRIX, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
+    return compiled(void(*arrays, *rest), epoch_at)
+
+
+@functools.cache
+def _compiled_mean_rows():
+    def mean_rows_at(theta, truth, mu, values, params, work, at):
+        _mean_rows_jit(theta, truth, mu, values, params, work, as_mean(at))
+
+    arrays = (MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, VECTOR)
+    return compiled(void(*arrays, int64), mean_rows_at)
+
+
+class Rows(NamedTuple):
+    """Validated rows of X as the kernels read them: float64 values, int32 indices.
+
+    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept.
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    width: int
+    n_rows: int
+
+    @classmethod
+    def from_array(cls, X):
+        """Read a C-contiguous float64 array or a CSR matrix without copying its values."""
+        if hasattr(X, "indptr"):
+            indices = np.ascontiguousarray(X.indices, dtype=np.int32)
+            indptr = np.ascontiguousarray(X.indptr, dtype=np.int32)
+            return cls(X.data, indices, indptr, X.shape[1], X.shape[0])
+        return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0])
+
+    @property
+    def is_sparse(self):
+        """Whether the rows are CSR."""
+        return self.indptr.shape[0] > 0
+
+    def first_bad(self):
+        """Index of the first row that is not finite (or whose squared norm is not), or -1."""
+        return first_bad_row(self.data, self.indptr, self.width, self.n_rows)
+
+
+def run_epoch(rows, order, truth, weight, Theta, state, params, work, scores, kernels):
+    """Learn ``order`` of `rows` with kernels (mean, scale, step); see `epoch`.
+
+    Runs compiled when every kernel is a numba function, and interpreted otherwise.
+    """
+    kernels = (csr_advance if rows.is_sparse else dense_advance, *kernels)
+    arrays = (rows.data, rows.indices, rows.indptr, rows.width, order, truth, weight)
+    arrays += (Theta, state, params, work, scores)
+    if all(map(is_compiled, kernels)):
+        _compiled_epoch()(*arrays, tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP))))
+    else:
+        epoch(*arrays, *kernels)
+
+
+def run_mean_rows(kernel, theta, truth, params, work):
+    """Means (n, dim) and conjugate values (n,) of the rows of theta."""
+    mu, values = np.empty_like(theta), np.empty(theta.shape[0])
+    if is_compiled(kernel):
+        _compiled_mean_rows()(theta, truth, mu, values, params, work, address(kernel, MEAN))
+    else:
+        mean_rows(theta, truth, mu, values, params, work, kernel)
+    return mu, values

@@ -1,0 +1,110 @@
+"""The table of (space, regularizer) pairs: one kernel, one value and the constants of each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
+from skstructured.spaces import hypercube, ordinal, simplex
+from skstructured.spaces.hypercube import Hypercube
+from skstructured.spaces.ordinal import OrdinalChain
+from skstructured.spaces.simplex import Simplex
+
+#: κ₀ = min over q in (0,1) of −2 ln(1−q)/q², attained where −ln(1−q) = q/(2(1−q)).
+SHARP = 4.910814964568255
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Everything a Fenchel–Young loss needs to know of a (space, regularizer) pair.
+
+    Attributes
+    ----------
+    kernel : numba function
+        ``kernel(theta, truth, mu, params, work) -> Ω*(θ)``, writing ŷ_Ω(θ) into `mu`.
+    omega : callable
+        ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,).
+    norm : {"l1", "l2"}
+        Norm of the strong convexity, and of the randomized decoding.
+    convexity : callable
+        ``convexity(dim) -> λ``, as printed by Sakaue et al. (2024).
+    sharp : callable or None
+        ``sharp(dim) -> (λ, λ₂)``: a larger λ that holds because the truth is a vertex, and the
+        λ₂ with ``‖ŷ−y‖₂² ≤ (2/λ₂) S``; None where the printed constant is tight.
+    work : callable
+        ``work(dim)``: length of the kernel's scratch vector.
+    """
+
+    kernel: Callable
+    omega: Callable
+    norm: str
+    convexity: Callable
+    sharp: Callable | None = None
+    work: Callable = lambda dim: 2 * dim + 2
+
+
+def _half_square(mu, regularizer):
+    return 0.5 * np.einsum("nk,nk->n", mu, mu)
+
+
+def _entropy(mu, regularizer):
+    return xlogy(mu, mu).sum(axis=1)
+
+
+def _binary_entropies(mu, regularizer):
+    return (xlogy(mu, mu) + xlogy(1 - mu, 1 - mu)).sum(axis=1)
+
+
+def _staircase_entropy(mu, regularizer):
+    p = np.maximum(OrdinalChain().vertex_proba(mu), 0.0)
+    return xlogy(p, p).sum(axis=1)
+
+
+def _tsallis(mu, regularizer):
+    alpha = regularizer.kernel_params()[0]
+    return (mu**alpha).sum(axis=1) / (alpha * (alpha - 1.0))
+
+
+def _one(dim):
+    return 1.0
+
+
+PAIRS = {
+    (Simplex, Shannon): Pair(
+        simplex.softmax, _entropy, "l1", _one, lambda dim: (SHARP / 4, SHARP / 2)
+    ),
+    (Simplex, SquaredNorm): Pair(simplex.sparsemax, _half_square, "l2", _one),
+    (Simplex, Tsallis): Pair(simplex.entmax, _tsallis, "l2", _one),
+    (Hypercube, Shannon): Pair(
+        hypercube.sigmoid, _binary_entropies, "l2", lambda dim: 4.0, lambda dim: (SHARP, SHARP)
+    ),
+    (Hypercube, SquaredNorm): Pair(hypercube.clip, _half_square, "l2", _one),
+    (OrdinalChain, Shannon): Pair(
+        ordinal.staircase_marginals,
+        _staircase_entropy,
+        "l1",
+        lambda dim: 1.0 / dim**2,
+        lambda dim: (SHARP / dim**2, SHARP / dim),
+    ),
+    (OrdinalChain, SquaredNorm): Pair(ordinal.staircase_projection, _half_square, "l2", _one),
+}
+
+
+def find_pair(space, regularizer):
+    """Row of the table for a space and a regularizer, subclasses included.
+
+    Raises
+    ------
+    ValueError
+        If the pair has no oracle; the message names both and what is supported.
+    """
+    for space_type in type(space).__mro__:
+        for regularizer_type in type(regularizer).__mro__:
+            pair = PAIRS.get((space_type, regularizer_type))
+            if pair is not None:
+                return pair
+    given = f"{type(space).__name__} with {type(regularizer).__name__}"
+    supported = ", ".join(f"{s.__name__} with {r.__name__}" for s, r in PAIRS)
+    raise ValueError(f"There is no oracle for {given}; supported are {supported}.")

@@ -1,0 +1,90 @@
+"""Checks of user input, called from public methods only."""
+
+import contextlib
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from skstructured._driver import Rows
+
+INT32_MAX = np.iinfo(np.int32).max
+
+
+def check_features(estimator, X, reset):
+    """X as C-contiguous float64 or CSR, checked by scikit-learn against the fitted width and names.
+
+    Values are not checked for NaN; see `check_rows`.
+    """
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=np.float64,
+        order="C",
+        ensure_all_finite=False,
+    )
+    if issparse(X):
+        if max(X.shape[1], X.nnz) > INT32_MAX:
+            raise ValueError(
+                f"X is sparse with int64 indices beyond int32 (shape {X.shape}, {X.nnz} stored "
+                f"values); at most {INT32_MAX} columns and values are supported."
+            )
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    return X
+
+
+def is_ready(estimator, X):
+    """Whether X is already what the kernels read, so that a chunk may skip `check_features`."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype == np.float64
+        and X.flags.c_contiguous
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def check_rows(estimator, X, reset):
+    """`Rows` of a valid X; NaN, inf and rows whose squared norm overflows raise a ValueError."""
+    if reset or not is_ready(estimator, X):
+        X = check_features(estimator, X, reset)
+    rows = Rows.from_array(X)
+    bad = rows.first_bad()
+    if bad >= 0:
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+        raise ValueError(f"Row {bad} of X is too large: its squared norm is not a finite float64.")
+    return rows
+
+
+def check_weights(sample_weight, X, n):
+    """Sample weights as a non-negative float64 vector; ones where None."""
+    if sample_weight is None:
+        return np.ones(n)
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def check_lengths(n_rows, n_outputs):
+    """X and y must have the same number of samples."""
+    if n_rows != n_outputs:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_outputs}]"
+        )
+
+
+@contextlib.contextmanager
+def unchanged_on_error(estimator):
+    """Restore the attributes of `estimator` where the block raises."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except Exception:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -1,0 +1,252 @@
+"""The terms of a structured learner, each with its smallest interface."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from skstructured.exceptions import GuaranteeError
+
+__all__ = ["Component", "Decoder", "Geometry", "OnlineOptimizer", "OutputSpace", "Regularizer"]
+
+
+class Component(BaseEstimator):
+    """A constructor parameter with parameters of its own: a space, a regularizer, a decoder …
+
+    Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,
+    ``set_params(space__…=…)`` and grid searches reach inside.
+    """
+
+
+class Geometry(NamedTuple):
+    """Constants of an output space in one norm (Sakaue et al. 2024, section 2).
+
+    Attributes
+    ----------
+    nu : float
+        ν, the least distance between two distinct vertices.
+    diameter : float
+        D, the diameter of conv(Y).
+    gamma : float
+        γ, the least constant with ``L(μ; y) ≤ γ ‖μ − y‖`` on conv(Y) × Y.
+    """
+
+    nu: float
+    diameter: float
+    gamma: float
+
+
+class OutputSpace(Component, ABC):
+    """A finite set of outputs embedded as vertices Y ⊂ R^dim, with its target loss.
+
+    Attributes
+    ----------
+    dim_ : int
+        Dimension of the embedding, set by `fit`.
+    """
+
+    #: How scikit-learn sees a learner over this space: "multiclass", "multilabel" or None.
+    task = None
+    #: Short-cut of the regularizer that a loss over this space uses where none is given.
+    default_regularizer = "shannon"
+
+    @abstractmethod
+    def fit(self, y):
+        """Learn the set of outputs from user-side outputs `y`; returns self."""
+
+    @abstractmethod
+    def encode(self, y):
+        """Vertices (n, dim) of user-side outputs; a ValueError says what lies outside."""
+
+    def pack(self, y):
+        """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
+        return self.encode(y)
+
+    def unpack(self, packed):
+        """Vertices (n, dim) of packed outputs; learners call it block by block to bound memory."""
+        return packed
+
+    def fit_stream(self, y, classes=None):
+        """Fit on the first chunk of a stream, of which `y` may not show every output."""
+        if classes is not None:
+            raise ValueError(
+                f"classes={classes!r} was given, but {type(self).__name__} has no class labels."
+            )
+        return self.fit(y)
+
+    @abstractmethod
+    def decode(self, V):
+        """User-side outputs of vertices (n, dim): the inverse of `encode`."""
+
+    @abstractmethod
+    def argmax(self, theta):
+        """Linear oracle: a vertex maximising <θ, y> for every row of theta (n, dim)."""
+
+    @abstractmethod
+    def nearest(self, mu):
+        """Vertex nearest to every row of mu (n, dim)."""
+
+    @abstractmethod
+    def sample(self, mu, random_state=None):
+        """Draw one vertex for every row of mu (n, dim), with expectation exactly that row."""
+
+    @abstractmethod
+    def vertices(self):
+        """All vertices (m, dim), for spaces small enough to list."""
+
+    @abstractmethod
+    def expected_loss(self, mu, V):
+        """Target loss L(μ; y), affine in μ, of rows mu (n, dim) against vertices V (n, dim)."""
+
+    @abstractmethod
+    def geometry(self, norm, dim=None):
+        """Constants ν, D, γ in `norm` ("l1" or "l2"), as a `Geometry`."""
+
+    def target_loss(self, y_pred, y_true):
+        """Target loss in [0, 1] of each sample.
+
+        Parameters
+        ----------
+        y_pred, y_true : array-like
+            User-side outputs, in the form `encode` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            Where an output lies outside the space.
+        """
+        return self.expected_loss(self.encode(y_pred), self.encode(y_true))
+
+    def _dimension(self, dim=None):
+        dim = getattr(self, "dim_", None) if dim is None else dim
+        if dim is None:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} does not know its size yet: call {name}.fit(y).")
+        return dim
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "dim_")
+
+
+class Regularizer(Component, ABC):
+    """A convex function Ψ whose restriction to conv(Y) makes Ω = Ψ + I_conv(Y)."""
+
+    def value(self, mu, space):
+        """Ω(μ) of every row of mu (n, dim) on a space.
+
+        Raises
+        ------
+        ValueError
+            If there is no oracle for this regularizer on that space.
+        """
+        from skstructured._pairs import find_pair
+
+        return find_pair(space, self).omega(np.asarray(mu, dtype=np.float64), self)
+
+    def kernel_params(self):
+        """Parameters handed to the compiled kernel, a float64 vector."""
+        return np.empty(0)
+
+
+class Decoder(Component, ABC):
+    """A randomised map from scores to outputs: with probability p a draw with mean μ, else y*.
+
+    Every decoder is this mixture, so `mixture` is all that a new one has to define; draws, exact
+    probabilities and exact expected losses follow from it.
+    """
+
+    #: Whether E[L(ψ(θ); y)] ≤ (1 − a) S(θ; y) holds for this decoder (Lemma 3.1).
+    exploits_gap = False
+
+    @abstractmethod
+    def mixture(self, theta, mu, loss):
+        """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
+
+    def most_likely(self, theta, mu, loss):
+        """The deterministic output y* (n, dim)."""
+        return self.mixture(theta, mu, loss)[0]
+
+    def decode(self, theta, mu, loss, random_state=None):
+        """Draw an output for each row.
+
+        Parameters
+        ----------
+        theta, mu : ndarray of shape (n, dim)
+            Scores and regularized predictions ŷ_Ω(θ).
+        loss : FenchelYoung
+            The loss over a fitted space.
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+            Vertices.
+        """
+        rng = check_random_state(random_state)
+        anchor, p = self.mixture(theta, mu, loss)
+        leave = rng.random_sample(len(p)) < p
+        drawn = anchor.copy()
+        if leave.any():
+            drawn[leave] = loss.space.sample(mu[leave], rng)
+        return drawn
+
+    def expected_vertex(self, theta, mu, loss):
+        """E[ψ(θ)] = (1 − p) y* + p μ, of shape (n, dim)."""
+        anchor, p = self.mixture(theta, mu, loss)
+        return anchor + p[:, None] * (mu - anchor)
+
+    def expected_loss(self, theta, mu, V, loss):
+        """Exact E[L(ψ(θ); y)] = (1 − p) L(y*; y) + p L(μ; y), of shape (n,)."""
+        anchor, p = self.mixture(theta, mu, loss)
+        space = loss.space
+        return (1 - p) * space.expected_loss(anchor, V) + p * space.expected_loss(mu, V)
+
+
+class OnlineOptimizer(Component, ABC):
+    """How a learner moves: a state vector and two kernels over it.
+
+    ``scale_kernel(state, x_sq) -> s`` gives the weights ``W = s Θ`` of the round, before it is
+    played; ``step_kernel(state, raw, g, x_sq, weight) -> u`` moves ``Θ ← Θ + u g xᵀ`` after it,
+    where ``raw = Θx`` and ``g = ŷ_Ω(θ) − y``. The state belongs to the fitted estimator.
+    """
+
+    scale_kernel = None
+    step_kernel = None
+
+    @abstractmethod
+    def init(self, loss):
+        """Check the parameters and return the initial state, a float64 vector."""
+
+    def certificate(self, loss, state, delta=None):
+        """The regret bound of the rounds behind `state`; a GuaranteeError where there is none."""
+        raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
+
+
+def resolve(kind, value, shortcuts, base):
+    """Turn a string short-cut into its component with default parameters.
+
+    Raises
+    ------
+    ValueError
+        For an unknown string; the message lists the valid ones.
+    TypeError
+        For anything that is neither a string nor an instance of `base`.
+    """
+    if isinstance(value, str):
+        if value not in shortcuts:
+            valid = ", ".join(repr(name) for name in sorted(shortcuts))
+            raise ValueError(f"{kind}={value!r} is not known; valid short-cuts are {valid}.")
+        return shortcuts[value]()
+    if not isinstance(value, base):
+        raise TypeError(
+            f"{kind} must be a string or an instance of {base.__name__}, got {value!r}"
+            + (" (a class: call it)." if isinstance(value, type) else ".")
+        )
+    return value

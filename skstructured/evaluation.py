@@ -1,0 +1,182 @@
+"""Progressive validation: predict each round, then learn it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _num_samples
+
+from skstructured._validation import check_lengths
+from skstructured.decoders import resolve_decoder
+from skstructured.exceptions import GuaranteeError
+from skstructured.metrics import best_comparator, comparator_losses
+
+__all__ = ["ProgressiveResult", "progressive_validate"]
+
+#: Rounds decoded at a time where every round is learned by itself.
+BLOCK = 4096
+
+
+@dataclass
+class ProgressiveResult:
+    """What happened in each round of a progressive validation.
+
+    Attributes
+    ----------
+    target_loss : ndarray of shape (n,)
+        Target loss of the output drawn in the round.
+    expected_target_loss : ndarray of shape (n,)
+        Its exact expectation over the decoder.
+    surrogate_loss : ndarray of shape (n,)
+        S_t(W_t), the learner's surrogate loss, scale included.
+    estimator : estimator
+        The learner after the last round.
+    batch_size : int
+        Rounds played with the same weights.
+    """
+
+    target_loss: np.ndarray
+    expected_target_loss: np.ndarray
+    surrogate_loss: np.ndarray
+    estimator: object
+    batch_size: int
+    _X: object = field(repr=False, default=None)
+    _V: np.ndarray = field(repr=False, default=None)
+
+    def comparator_loss(self, U):
+        """Surrogate losses S_t(U) of a fixed comparator, of shape (n,).
+
+        Parameters
+        ----------
+        U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
+            The comparator; the intercept is the last column.
+        """
+        estimator = self.estimator
+        return comparator_losses(estimator.loss_, U, self._X, self._V, estimator.fit_intercept)
+
+    def best_comparator(self, delta=None):
+        """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
+        certificate = self._certificate(delta)
+        return best_comparator(
+            self.estimator.loss_,
+            self._X,
+            self._V,
+            certificate.quadratic,
+            self.estimator.fit_intercept,
+            certificate.radius,
+        )
+
+    def surrogate_regret(self, U=None):
+        """Surrogate regret Σ E[L_t] − Σ S_t(U): what the theorems bound for every U.
+
+        Parameters
+        ----------
+        U : array-like or None, default=None
+            The comparator; None takes `best_comparator`.
+        """
+        U = self.best_comparator() if U is None else U
+        return float(self.expected_target_loss.sum() - self.comparator_loss(U).sum())
+
+    def regret_bound(self, U=None, delta=None):
+        """Bound on the cumulative target loss: ``Σ S_t(U)`` plus the theorem's regret against U.
+
+        Parameters
+        ----------
+        U : array-like or None, default=None
+            The comparator; None takes the one that makes the bound smallest.
+        delta : float or None, default=None
+            None bounds Σ E[L_t]; a number bounds Σ L_t with probability 1 − delta.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the run; the message says why.
+        """
+        U = self.best_comparator(delta) if U is None else np.asarray(U, dtype=np.float64)
+        return self._certificate(delta).bound(
+            float(self.comparator_loss(U).sum()), float(np.linalg.norm(U))
+        )
+
+    def _certificate(self, delta=None):
+        if self.batch_size > 1:
+            raise GuaranteeError(
+                f"The bounds are about learning after every round, not batches of "
+                f"{self.batch_size}."
+            )
+        return self.estimator.certificate(delta)
+
+
+def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progress=None):
+    """Play and then learn the rows in order, and record every round's losses.
+
+    A clone of the estimator starts from nothing: all labels of `y` are known to it beforehand, no
+    row is. With ``batch_size=1`` the scores of a round are those the optimiser plays, so that the
+    bounds hold; larger batches are played with the weights before the batch.
+
+    Parameters
+    ----------
+    estimator : OnlineStructuredPredictor
+        The learner; it is not changed.
+    X : {array-like, sparse matrix} of shape (n, p)
+        Features.
+    y : array-like
+        Outputs of its space.
+    batch_size : int, default=1
+        Rounds played before they are learned.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws of the decoder.
+    progress : callable or None, default=None
+        Called as ``progress(rounds done, n)`` now and then.
+
+    Returns
+    -------
+    ProgressiveResult
+
+    Raises
+    ------
+    ValueError
+        As ``estimator.fit``; also for a batch size that is not a positive integer.
+
+    References
+    ----------
+    Blum, Kalai, Langford (1999), "Beating the hold-out".
+    """
+    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
+        raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
+    learner = clone(estimator)
+    check_lengths(_num_samples(X), _num_samples(y))
+    X = learner._begin(X, y)
+    V = learner.space_.encode(y)
+    n, rng = len(V), check_random_state(random_state)
+    block = BLOCK if batch_size == 1 else batch_size
+    losses = np.empty((3, n))
+    for start in range(0, n, block):
+        rows = slice(start, min(start + block, n))
+        theta = _play_then_learn(learner, X[rows], _safe_indexing(y, rows), batch_size)
+        losses[:, rows] = _round_losses(learner, theta, V[rows], rng)
+        if progress is not None:
+            progress(rows.stop, n)
+    return ProgressiveResult(*losses, learner, batch_size, X, V)
+
+
+def _play_then_learn(learner, X, y, batch_size):
+    """Scores of every row before it was learned."""
+    if batch_size == 1:
+        return learner._partial_fit(X, y, record=True)
+    theta = learner._scores(X)
+    learner.partial_fit(X, y)
+    return theta
+
+
+def _round_losses(learner, theta, V, rng):
+    """Realised, expected and surrogate losses of a block of rounds."""
+    loss, decoder = learner.loss_, resolve_decoder(learner.decoder)
+    mu = loss.mean(theta)
+    drawn = decoder.decode(theta, mu, loss, rng)
+    realised = loss.space.expected_loss(drawn, V)
+    return realised, decoder.expected_loss(theta, mu, V, loss), loss.value(theta, V)

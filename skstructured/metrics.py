@@ -1,0 +1,152 @@
+"""Surrogate losses of comparators, and the bounds of the theorems as numbers."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+
+from skstructured.exceptions import GuaranteeError
+
+__all__ = ["Certificate", "best_comparator", "comparator_losses"]
+
+
+class Certificate(NamedTuple):
+    """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with what went into it.
+
+    Attributes
+    ----------
+    theorem : str
+        The theorem it is from.
+    quadratic, offset : float
+        Coefficients of the bound.
+    radius : float
+        Largest ‖U‖_F the theorem allows; inf without a ball.
+    constants : dict
+        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, m`` that went in.
+    """
+
+    theorem: str
+    quadratic: float
+    offset: float
+    radius: float
+    constants: dict
+
+    def bound(self, comparator_loss, norm):
+        """The bound for a comparator.
+
+        Parameters
+        ----------
+        comparator_loss : float
+            Σ_t S_t(U).
+        norm : float
+            ‖U‖_F, the intercept included.
+
+        Raises
+        ------
+        GuaranteeError
+            If U lies outside the ball of the theorem.
+        """
+        if norm > self.radius * (1 + 1e-9):
+            raise GuaranteeError(
+                f"{self.theorem} holds for comparators with ‖U‖_F ≤ {self.radius:g}, got {norm:g}."
+            )
+        return comparator_loss + self.quadratic * norm**2 + self.offset
+
+
+def comparator_losses(loss, U, X, V, fit_intercept=True):
+    """Surrogate losses S(U x_t; y_t) of a fixed comparator, of shape (n,).
+
+    Parameters
+    ----------
+    loss : FenchelYoung
+        The loss, scale included.
+    U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
+        The comparator; the intercept is the last column.
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features.
+    V : ndarray of shape (n, dim)
+        Encoded outputs.
+    fit_intercept : bool, default=True
+        Whether U has an intercept column.
+
+    Raises
+    ------
+    ValueError
+        If U has another shape.
+    """
+    U = np.asarray(U, dtype=np.float64)
+    expected = (V.shape[1], X.shape[1] + bool(fit_intercept))
+    if U.shape != expected:
+        raise ValueError(
+            f"U must have shape {expected} (outputs, features"
+            f"{' and the intercept last' if fit_intercept else ''}), got {U.shape}."
+        )
+    return loss.value(_scores(U, X), V)
+
+
+def _scores(U, X):
+    p = X.shape[1]
+    theta = safe_sparse_dot(X, U[:, :p].T, dense_output=True)
+    return theta + U[:, p] if U.shape[1] > p else theta
+
+
+def best_comparator(
+    loss, X, V, quadratic, fit_intercept=True, radius=math.inf, max_iter=500, tol=1e-6
+):
+    """The U that minimises ``Σ_t S(U x_t; y_t) + quadratic · ‖U‖_F²`` (in a ball, where given).
+
+    Any U makes a valid bound; this one makes it (nearly) the smallest. Solved by L-BFGS on the
+    convex objective; with a ball the penalty is raised until ‖U‖_F ≤ radius.
+
+    Parameters
+    ----------
+    loss : FenchelYoung
+        The loss, scale included.
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features.
+    V : ndarray of shape (n, dim)
+        Encoded outputs.
+    quadratic : float
+        Coefficient of the penalty; with 0 the minimum diverges on separable data.
+    fit_intercept : bool, default=True
+        Whether U gets an intercept column, penalised as the rest.
+    radius : float, default=inf
+        Bound on ‖U‖_F.
+    max_iter : int, default=500
+        Iterations of L-BFGS.
+    tol : float, default=1e-6
+        Its relative tolerance on the objective (in units of 1e-6 of it).
+
+    Returns
+    -------
+    U : ndarray of shape (dim, p [+ 1])
+    """
+    shape = (V.shape[1], X.shape[1] + bool(fit_intercept))
+    penalty, U = quadratic, np.zeros(shape)
+    for _ in range(60):
+        U = _ridge_fit(loss, X, V, penalty, U, max_iter, tol)
+        norm = np.linalg.norm(U)
+        if norm <= radius:
+            return U
+        penalty = max(2.0 * penalty, penalty * norm / radius)
+    return U * (radius / norm)
+
+
+def _ridge_fit(loss, X, V, penalty, start, max_iter, tol):
+    from scipy.optimize import minimize
+
+    shape, p = start.shape, X.shape[1]
+
+    def objective(u):
+        U = u.reshape(shape)
+        value, g = loss.value_and_gradient(_scores(U, X), V)
+        gradient = 2.0 * penalty * U
+        gradient[:, :p] += safe_sparse_dot(X.T, g, dense_output=True).T
+        if shape[1] > p:
+            gradient[:, p] += g.sum(axis=0)
+        return value.sum() + penalty * float(u @ u), gradient.ravel()
+
+    options = {"maxiter": max_iter, "maxcor": 20, "ftol": tol * 1e-3, "gtol": tol}
+    result = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return result.x.reshape(shape)

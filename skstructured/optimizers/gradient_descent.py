@@ -1,0 +1,166 @@
+"""Online gradient descent with the constant step of theory."""
+
+import math
+from numbers import Real
+
+import numpy as np
+from numba import njit
+
+from skstructured.base import OnlineOptimizer
+from skstructured.exceptions import GuaranteeError
+from skstructured.metrics import Certificate
+
+# The state vector.
+GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ = range(5)
+
+
+@njit(cache=True, nogil=True)
+def descent_scale(state, x_sq):
+    """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest x_sq so far."""
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
+    s = state[GAIN]
+    if state[LEARN_NORM] > 0.0:
+        s = s / state[LARGEST_SQ] if state[LARGEST_SQ] > 0.0 else 0.0
+    if s * s * state[THETA_SQ] > state[RADIUS] * state[RADIUS]:
+        s = state[RADIUS] / math.sqrt(state[THETA_SQ])
+    return s
+
+
+@njit(cache=True, nogil=True)
+def descent_step(state, raw, g, x_sq, weight):
+    """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖² where there is a ball."""
+    if state[RADIUS] < math.inf:
+        inner, g_sq = 0.0, 0.0
+        for k in range(g.shape[0]):
+            inner += g[k] * raw[k]
+            g_sq += g[k] * g[k]
+        moved = state[THETA_SQ] - 2.0 * weight * inner + weight * weight * g_sq * x_sq
+        state[THETA_SQ] = max(moved, 0.0)
+    return -weight
+
+
+class GradientDescent(OnlineOptimizer):
+    r"""Online gradient descent with a constant step, in its dual-averaging form.
+
+    ``W_t = η Θ_t`` with ``Θ_t = −Σ_{s<t} w_s G_s`` and ``G_s = c (ŷ_s − y_s) x_sᵀ``; with a radius,
+    W_t is the projection of ηΘ_t on the Frobenius ball. The step of theory is ``η = 2m/b`` with
+    ``m = min(½, a)`` (½ where a ≤ 0) and ``b = 2cκ²C²/λ``.
+
+    Parameters
+    ----------
+    feature_norm : float or None, default=None
+        C, a bound on ``√w ‖x‖_2`` (the intercept's 1 included). None learns it: on receiving x_t,
+        before predicting, ``C_t = max_{s ≤ t} √w_s ‖x_s‖`` and ``η = η(C_t)``, which keeps the
+        theorem with ``C = max_t``. Where a row exceeds a given bound the learner goes on and the
+        guarantee is off.
+    radius : float or None, default=None
+        Radius of the Frobenius ball of W; None for no ball.
+    eta : "theory", "high_probability" or float, default="theory"
+        The step η: ``2m/b`` (Prop. 4.1, for the expected regret), ``a/b`` (Thm 4.3, for the regret
+        with high probability; needs a > 0), or a number, which then does not depend on C.
+
+    Raises
+    ------
+    ValueError
+        At the first ``fit`` or ``partial_fit``, for a parameter that is not a positive number.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), Proposition 4.1 and Theorems 4.2 and 4.3. With C unknown a
+    merely shrinking step (without dual averaging) does not keep the bound.
+    """
+
+    scale_kernel = staticmethod(descent_scale)
+    step_kernel = staticmethod(descent_step)
+
+    def __init__(self, feature_norm=None, radius=None, eta="theory"):
+        self.feature_norm = feature_norm
+        self.radius = radius
+        self.eta = eta
+
+    def init(self, loss):
+        """Check the parameters and return the initial state vector for a loss."""
+        constants = loss.constants_of()
+        norm = _positive("feature_norm", self.feature_norm, 1.0)
+        state = np.zeros(5)
+        state[RADIUS] = _positive("radius", self.radius, math.inf)
+        if isinstance(self.eta, str):
+            # c η = 2 c m/b, and b = smoothness · C².
+            state[GAIN] = 2.0 * constants.c * self._fraction(constants.a) / constants.smoothness
+            state[GAIN] /= norm**2
+            state[LEARN_NORM] = float(self.feature_norm is None)
+        else:
+            state[GAIN] = constants.c * _positive("eta", self.eta, None)
+        return state
+
+    def _fraction(self, a):
+        """m of η = 2m/b for a named step."""
+        if self.eta == "theory":
+            return min(0.5, a) if a > 0 else 0.5
+        if self.eta == "high_probability":
+            if a <= 0:
+                raise ValueError(
+                    'eta="high_probability" needs a positive surrogate gap, '
+                    f"got a = {a:.4g}; raise loss_scale."
+                )
+            return a / 2.0
+        raise ValueError(
+            f'eta must be "theory", "high_probability" or a positive number, got {self.eta!r}.'
+        )
+
+    def certificate(self, loss, state, delta=None):
+        """The theorem that covers the rounds behind `state`, as a `Certificate`.
+
+        Expected regret (Thm 4.2, 5.1): ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½). With
+        probability ≥ 1−δ (Thm 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D ln(1/δ))/a``.
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the configuration; the message says why.
+        """
+        k = loss.constants_of()
+        b = k.smoothness * self._norm_sq(state)
+        m = self._fraction(k.a) if isinstance(self.eta, str) else self.eta * b / 2.0
+        if k.a <= 0:
+            raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise loss_scale.")
+        if not m <= k.a:
+            raise GuaranteeError(
+                f"The step is too large for Theorem 4.2: ηb/2 = {m:.4g} exceeds a = {k.a:.4g}; "
+                "a smaller eta or a larger loss_scale would do."
+            )
+        radius = math.inf if self.radius is None else float(self.radius)
+        numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
+        numbers |= {"D": k.diameter, "b": b, "C": math.sqrt(self._norm_sq(state)), "m": m}
+        if delta is None:
+            quadratic = (1.0 - k.a) * b / (4.0 * (1.0 - m) * m)
+            return Certificate("Theorem 4.2", quadratic, 0.0, radius, numbers)
+        if not math.isclose(m, k.a / 2.0, rel_tol=1e-9):
+            raise GuaranteeError(
+                "A bound with high probability (Theorem 4.3) needs the step η = a/b: "
+                'GradientDescent(eta="high_probability").'
+            )
+        if not 0.0 < delta < 1.0:
+            raise ValueError(f"delta must lie in (0, 1), got {delta!r}.")
+        offset = k.gamma * k.diameter * math.log(1.0 / delta) / k.a
+        return Certificate("Theorem 4.3", (1.0 - k.a) * b / k.a, offset, radius, numbers)
+
+    def _norm_sq(self, state):
+        """C² of the theorem: the bound given, where every row kept it, or the largest seen."""
+        if self.feature_norm is None:
+            return float(state[LARGEST_SQ])
+        if state[LARGEST_SQ] > self.feature_norm**2 * (1.0 + 1e-9):
+            raise GuaranteeError(
+                f"A row with √w‖x‖ = {math.sqrt(state[LARGEST_SQ]):.6g} exceeded "
+                f"feature_norm={self.feature_norm:g}."
+            )
+        return float(self.feature_norm) ** 2
+
+
+def _positive(name, value, default):
+    """`value` as a positive float, `default` where it is None."""
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < math.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)

@@ -1,0 +1,78 @@
+"""Class labels, shared by the spaces whose outputs are single labels."""
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from skstructured.base import OutputSpace
+
+
+def class_codes(y, classes):
+    """Positions of labels `y` in sorted `classes`; a ValueError lists the labels not found."""
+    if not (isinstance(y, np.ndarray) and y.ndim == 1):
+        y = column_or_1d(y)
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    except TypeError:
+        codes = np.zeros(len(y), dtype=np.intp)
+    unknown = classes[codes] != y
+    if np.any(unknown):
+        shown = ", ".join(sorted({repr(v) for v in y[unknown].tolist()})[:5])
+        known = ", ".join(repr(v) for v in classes[:10].tolist())
+        more = ", …" if len(classes) > 10 else ""
+        raise ValueError(
+            f"y contains labels that are not among the classes: {shown}; "
+            f"the classes are {known}{more} and are fixed at the first call."
+        )
+    return codes
+
+
+def distinct_labels(y, name="y"):
+    """Sorted distinct labels of a 1-d y; at least two."""
+    classes = np.unique(column_or_1d(y, warn=True))
+    check_classification_targets(classes)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name} must hold at least two classes, got {len(classes)} class: {classes.tolist()}."
+        )
+    return classes
+
+
+class LabelSpace(OutputSpace):
+    """Base of the spaces whose user-side outputs are single labels, one vertex a class.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in the order of the vertices.
+    """
+
+    task = "multiclass"
+
+    def fit(self, y):
+        """Learn the classes from labels `y` of shape (n,); returns self."""
+        self.classes_ = self._find_classes(y)
+        self._sorter = np.argsort(self.classes_)
+        self.dim_ = self._dim_of(len(self.classes_))
+        return self
+
+    def _find_classes(self, y):
+        return distinct_labels(y)
+
+    def fit_stream(self, y, classes=None):
+        """Fit on the labels `classes`, which the first chunk of a stream must bring along."""
+        if classes is None:
+            raise ValueError(
+                "classes must be given on the first call to partial_fit: "
+                "the first chunk may not show every label."
+            )
+        return self.fit(classes)
+
+    def pack(self, y):
+        """Positions (n,) of labels `y` in `classes_`; a ValueError lists unknown labels."""
+        self._dimension()
+        return self._sorter[class_codes(y, self.classes_[self._sorter])]
+
+    def encode(self, y):
+        """Vertices (n, dim) of labels y (n,); a ValueError lists labels outside the classes."""
+        return self.unpack(self.pack(y))

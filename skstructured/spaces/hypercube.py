@@ -1,0 +1,126 @@
+"""Multilabel: one coordinate a label."""
+
+import math
+
+import numpy as np
+from numba import njit
+from scipy.sparse import issparse
+from sklearn.utils import check_array, check_random_state
+
+from skstructured.base import Geometry, OutputSpace
+
+
+@njit(cache=True, nogil=True)
+def clip(theta, truth, mu, params, work):
+    """μ = clip(θ, 0, 1); returns <θ,μ> − ½‖μ‖²."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        mu[k] = min(max(theta[k], 0.0), 1.0)
+        if mu[k] > 0.0:
+            value += mu[k] * (theta[k] - 0.5 * mu[k])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def sigmoid(theta, truth, mu, params, work):
+    """μ_k = 1/(1 + exp −θ_k); returns Σ log(1 + exp θ_k)."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        e = math.exp(-abs(theta[k]))
+        mu[k] = (1.0 if theta[k] >= 0.0 else e) / (1.0 + e)
+        value += max(theta[k], 0.0) + math.log1p(e)
+    return value
+
+
+class Hypercube(OutputSpace):
+    r"""Label sets as the vertices {0,1}^d of the hypercube, with the Hamming loss.
+
+    A label set is a row of a 0/1 indicator matrix (n, d), dense or sparse. The target loss is
+    ``L(y'; y) = (<y',1> + <y,1> − 2<y',y>)/d``, the share of wrong labels. Regularizers: `Shannon`
+    (independent sigmoids; the default) and `SquaredNorm`.
+
+    Attributes
+    ----------
+    dim_ : int
+        d, the number of labels.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3 and appendix B.
+    """
+
+    task = "multilabel"
+
+    def fit(self, y):
+        """Learn the number of labels from an indicator matrix (n, d); returns self."""
+        self.dim_ = _indicator_matrix(y).shape[1]
+        return self
+
+    def encode(self, y):
+        """Indicator matrix (n, d) as float64; a ValueError names an entry other than 0 or 1."""
+        V = _indicator_matrix(y)
+        if V.shape[1] != self._dimension():
+            raise ValueError(
+                f"y must have {self.dim_} columns, one a label, as at the first call; "
+                f"got {V.shape[1]}."
+            )
+        return V
+
+    def decode(self, V):
+        """Indicator matrix (n, d) of integers."""
+        return np.asarray(V).astype(np.int64)
+
+    def argmax(self, theta):
+        """Labels with a positive score (n, d)."""
+        return (np.asarray(theta) > 0).astype(np.float64)
+
+    def nearest(self, mu):
+        """Nearest vertex in every norm: μ rounded, ½ to 0 (n, d)."""
+        return (np.asarray(mu) > 0.5).astype(np.float64)
+
+    def sample(self, mu, random_state=None):
+        """Draw the labels independently, label k with probability μ_k."""
+        u = check_random_state(random_state).random_sample(np.shape(mu))
+        return (u < mu).astype(np.float64)
+
+    def vertices(self):
+        """All 2^d label sets (2^d, d); d ≤ 16."""
+        d = self._dimension()
+        if d > 16:
+            raise ValueError(f"2^{d} vertices are too many to list; at most d = 16 is supported.")
+        return ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(np.float64)
+
+    def mean_proba(self, mu):
+        """Probability of each label that a mean stands for: μ itself (n, d)."""
+        return mu
+
+    def expected_loss(self, mu, V):
+        """Hamming loss (<μ,1> + <y,1> − 2<μ,y>)/d, of shape (n,)."""
+        return np.mean(mu + V - 2.0 * mu * V, axis=1)
+
+    def geometry(self, norm, dim=None):
+        """ν, D, γ: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d)."""
+        dim = self._dimension(dim)
+        if norm == "l1":
+            return Geometry(1.0, float(dim), 1.0 / dim)
+        return Geometry(1.0, math.sqrt(dim), 1.0 / math.sqrt(dim))
+
+
+def _indicator_matrix(y):
+    """Read `y` as a float64 0/1 matrix, or raise a ValueError that names the first wrong entry."""
+    if issparse(y):
+        y = y.toarray()
+    elif np.ndim(y) != 2:
+        raise ValueError(
+            "y must be an indicator matrix of shape (n, d) with entries 0 and 1, "
+            f"got an array of {np.ndim(y)} dimension(s)."
+        )
+    V = check_array(y, dtype=np.float64, order="C", input_name="y")
+    wrong = (V != 0.0) & (V != 1.0)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"y must hold only 0 and 1, got {V[i, j]:g} in row {i}, column {j} "
+            "(an indicator matrix has one column a label)."
+        )
+    return V

@@ -1,0 +1,166 @@
+"""Ordered classes: the staircase vertices 1…1 0…0."""
+
+import math
+
+import numpy as np
+from numba import njit
+from sklearn.utils import check_random_state
+
+from skstructured.base import Geometry
+from skstructured.spaces._labels import LabelSpace
+
+
+@njit(cache=True, nogil=True)
+def staircase_projection(theta, truth, mu, params, work):
+    """μ = projection of θ on 1 ≥ μ_1 ≥ … ≥ μ_d ≥ 0; returns <θ,μ> − ½‖μ‖².
+
+    Non-increasing isotonic fit by pooling adjacent violators, then clipping.
+    """
+    dim = theta.shape[0]
+    means, sizes = work[:dim], work[dim : 2 * dim]
+    blocks = 0
+    for k in range(dim):
+        mean, size = theta[k], 1.0
+        while blocks > 0 and means[blocks - 1] <= mean:
+            blocks -= 1
+            size += sizes[blocks]
+            if means[blocks] < mean:
+                mean += (means[blocks] - mean) * (sizes[blocks] / size)
+        means[blocks], sizes[blocks] = mean, size
+        blocks += 1
+    position, value = 0, 0.0
+    for b in range(blocks):
+        level = min(max(means[b], 0.0), 1.0)
+        for _ in range(int(sizes[b])):
+            mu[position] = level
+            if level > 0.0:
+                value += level * (theta[position] - 0.5 * level)
+            position += 1
+    return value
+
+
+@njit(cache=True, nogil=True)
+def staircase_marginals(theta, truth, mu, params, work):
+    """μ_j = P(class ≥ j) with P ∝ exp of (0, cumsum θ); returns the log-partition."""
+    dim = theta.shape[0]
+    total, top = 0.0, 0.0
+    for k in range(dim):
+        total += theta[k]
+        work[k] = total
+        top = max(top, total)
+    tail = 0.0
+    for k in range(dim - 1, -1, -1):
+        tail += math.exp(work[k] - top)
+        mu[k] = tail
+    partition = tail + math.exp(-top)
+    for k in range(dim):
+        mu[k] /= partition
+    return top + math.log(partition)
+
+
+class OrdinalChain(LabelSpace):
+    r"""d+1 ordered classes as staircases 1…1 0…0 in R^d, with the absolute loss.
+
+    The j-th class (from 0) has j leading ones, so ``<θ, y>`` sums the first j scores. The target
+    loss is ``|j − j'|/d``. Regularizers: `SquaredNorm` (isotonic fit; the default) and `Shannon`
+    (the entropy over the d+1 vertices, a conditional random field).
+
+    Parameters
+    ----------
+    categories : array-like of shape (d+1,) or None, default=None
+        Labels in their order. None sorts the labels found by `fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (d+1,)
+        Labels in their order.
+    dim_ : int
+        d.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; Blondel (2019), "Structured prediction with
+    projection oracles".
+    """
+
+    default_regularizer = "squared"
+
+    def __init__(self, categories=None):
+        self.categories = categories
+
+    def _dim_of(self, n_classes):
+        return n_classes - 1
+
+    def _find_classes(self, y):
+        found = super()._find_classes(y) if self.categories is None else np.unique(y)
+        if self.categories is None:
+            return found
+        categories = np.asarray(self.categories)
+        if categories.ndim != 1 or not 2 <= len(categories) == len(np.unique(categories)):
+            raise ValueError(
+                f"categories must list at least two distinct labels, got {self.categories!r}."
+            )
+        missing = [label for label in found.tolist() if label not in categories.tolist()]
+        if missing:
+            raise ValueError(f"y contains labels that are not in categories: {missing[:5]!r}.")
+        return categories
+
+    def fit_stream(self, y, classes=None):
+        """Fit on the first chunk of a stream; explicit `categories` make `classes` needless."""
+        if classes is None and self.categories is not None:
+            return self.fit(y)
+        return super().fit_stream(y, classes)
+
+    def unpack(self, packed):
+        """Staircases (n, d) of class positions (n,)."""
+        return _staircases(packed, self.dim_)
+
+    def decode(self, V):
+        """Labels (n,) of staircases (n, d)."""
+        return self.classes_[np.rint(np.sum(V, axis=1)).astype(np.intp)]
+
+    def argmax(self, theta):
+        """Best prefix: the class of the largest of (0, cumsum θ), the lowest of equals (n, d)."""
+        prefix = np.zeros((len(theta), np.shape(theta)[1] + 1))
+        np.cumsum(theta, axis=1, out=prefix[:, 1:])
+        return _staircases(np.argmax(prefix, axis=1), prefix.shape[1] - 1)
+
+    def nearest(self, mu):
+        """Nearest vertex in ℓ1 and in ℓ2: the linear oracle of 2μ − 1 (Prop. 3.2), (n, d)."""
+        return self.argmax(2.0 * np.asarray(mu) - 1.0)
+
+    def sample(self, mu, random_state=None):
+        """One uniform u a row; coordinate j is 1 where μ_j > u."""
+        u = check_random_state(random_state).random_sample((len(mu), 1))
+        return (np.asarray(mu) > u).astype(np.float64)
+
+    def vertices(self):
+        """The d+1 staircases (d+1, d)."""
+        d = self._dimension()
+        return _staircases(np.arange(d + 1), d)
+
+    def vertex_proba(self, mu):
+        """Probabilities of the classes under a draw with mean μ: 1−μ_1, μ_1−μ_2, …, μ_d."""
+        n = len(mu)
+        bounded = np.concatenate([np.ones((n, 1)), mu, np.zeros((n, 1))], axis=1)
+        return bounded[:, :-1] - bounded[:, 1:]
+
+    def mean_proba(self, mu):
+        """Class probabilities (n, d+1) that a mean stands for: `vertex_proba`."""
+        return self.vertex_proba(mu)
+
+    def expected_loss(self, mu, V):
+        """Absolute loss (<μ,1> + <y,1> − 2<μ,y>)/d, of shape (n,)."""
+        return np.mean(mu + V - 2.0 * mu * V, axis=1)
+
+    def geometry(self, norm, dim=None):
+        """ν, D, γ: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d)."""
+        dim = self._dimension(dim)
+        if norm == "l1":
+            return Geometry(1.0, float(dim), 1.0 / dim)
+        return Geometry(1.0, math.sqrt(dim), 1.0 / math.sqrt(dim))
+
+
+def _staircases(codes, dim):
+    """Vertices with `codes` leading ones."""
+    return (np.asarray(codes)[:, None] > np.arange(dim)).astype(np.float64)

@@ -1,0 +1,193 @@
+"""Multiclass: one basis vector a class."""
+
+import math
+
+import numpy as np
+from numba import njit
+from sklearn.utils import check_random_state
+
+from skstructured.base import Geometry
+from skstructured.spaces._labels import LabelSpace
+
+
+@njit(cache=True, nogil=True)
+def softmax(theta, truth, mu, params, work):
+    """μ = softmax(θ); returns Ω*(θ) = log Σ exp θ_k."""
+    top = theta[0]
+    for k in range(1, theta.shape[0]):
+        top = max(top, theta[k])
+    total = 0.0
+    for k in range(theta.shape[0]):
+        mu[k] = math.exp(theta[k] - top)
+        total += mu[k]
+    inverse = 1.0 / total
+    for k in range(theta.shape[0]):
+        mu[k] *= inverse
+    return top + math.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _sparsemax_pivot(s, kept, spare):
+    """Condat's two passes: a superset of the support in `kept`; returns (size, pivot)."""
+    kept[0] = s[0]
+    n_kept, n_spare, pivot = 1, 0, s[0] - 1.0
+    for k in range(1, s.shape[0]):
+        if s[k] <= pivot:
+            continue
+        pivot += (s[k] - pivot) / (n_kept + 1)
+        if pivot <= s[k] - 1.0:
+            for t in range(n_kept):
+                spare[n_spare + t] = kept[t]
+            n_spare += n_kept
+            n_kept, pivot = 0, s[k] - 1.0
+        kept[n_kept] = s[k]
+        n_kept += 1
+    for t in range(n_spare):
+        if spare[t] > pivot:
+            kept[n_kept] = spare[t]
+            n_kept += 1
+            pivot += (spare[t] - pivot) / n_kept
+    return n_kept, pivot
+
+
+@njit(cache=True, nogil=True)
+def sparsemax(theta, truth, mu, params, work):
+    """μ = Euclidean projection of θ on the simplex (Condat 2016); returns <θ,μ> − ½‖μ‖²."""
+    dim = theta.shape[0]
+    s, kept, spare = mu, work[:dim], work[dim : 2 * dim]
+    top = theta[0]
+    for k in range(1, dim):
+        top = max(top, theta[k])
+    for k in range(dim):
+        s[k] = theta[k] - top
+    size, pivot = _sparsemax_pivot(s, kept, spare)
+    before = -1
+    while size != before:
+        before, size, total = size, 0, 0.0
+        for t in range(before):
+            if kept[t] > pivot:
+                kept[size] = kept[t]
+                total += kept[t]
+                size += 1
+        pivot = (total - 1.0) / size
+    value = top
+    for k in range(dim):
+        p = max(s[k] - pivot, 0.0)
+        if p > 0.0:
+            value += p * (s[k] - 0.5 * p)
+        mu[k] = p
+    return value
+
+
+@njit(cache=True, nogil=True)
+def entmax(theta, truth, mu, params, work):
+    """μ_k = [(α−1)(θ_k − τ)]₊^{1/(α−1)} with Σμ = 1; returns <θ,μ> − Σ μ^α/(α(α−1)).
+
+    τ is found by Newton's method on the p-norm of [(α−1)θ − t]₊, p = 1/(α−1): convex and nearly
+    linear in t, so that a few steps from the left reach machine precision.
+    """
+    alpha, dim = params[0], theta.shape[0]
+    power = 1.0 / (alpha - 1.0)
+    top = theta[0]
+    for k in range(1, dim):
+        top = max(top, theta[k])
+    t = -1.0
+    for _ in range(60):
+        total, slope = 0.0, 0.0
+        for k in range(dim):
+            z = (alpha - 1.0) * (theta[k] - top) - t
+            if z > 0.0:
+                term = z ** (power - 1.0)
+                slope += term
+                total += term * z
+        norm = total ** (alpha - 1.0)
+        move = (norm - 1.0) * total / (norm * slope)
+        t += move
+        if move <= 1e-16 * (1.0 + abs(t)):
+            break
+    total = 0.0
+    for k in range(dim):
+        z = (alpha - 1.0) * (theta[k] - top) - t
+        mu[k] = z**power if z > 0.0 else 0.0
+        total += mu[k]
+    value = top
+    for k in range(dim):
+        mu[k] /= total
+        if mu[k] > 0.0:
+            value += mu[k] * (theta[k] - top) - mu[k] ** alpha / (alpha * (alpha - 1.0))
+    return value
+
+
+class Simplex(LabelSpace):
+    r"""Classes as the vertices of the probability simplex, with the zero-one loss.
+
+    Class k is the basis vector :math:`e_k` of R^K. The target loss is ``L(y'; e_i) = 1 − y'_i``,
+    the zero-one loss on vertices. Regularizers: `Shannon` (softmax, logistic loss; the default),
+    `SquaredNorm` (sparsemax), `Tsallis` (entmax).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Sorted class labels.
+    dim_ : int
+        K.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss", section 2.3.
+    """
+
+    def _dim_of(self, n_classes):
+        return n_classes
+
+    def unpack(self, packed):
+        """Basis vectors (n, K) of class positions (n,)."""
+        V = np.zeros((len(packed), self.dim_))
+        V[np.arange(len(packed)), packed] = 1.0
+        return V
+
+    def decode(self, V):
+        """Labels (n,) of basis vectors (n, K)."""
+        return self.classes_[np.argmax(V, axis=1)]
+
+    def argmax(self, theta):
+        """Basis vector of the largest score in each row (n, K); the first of equals."""
+        V = np.zeros(np.shape(theta))
+        V[np.arange(len(V)), np.argmax(theta, axis=1)] = 1.0
+        return V
+
+    def nearest(self, mu):
+        """Nearest vertex in ℓ1 and in ℓ2: the basis vector of the largest entry (n, K)."""
+        return self.argmax(mu)
+
+    def sample(self, mu, random_state=None):
+        """Draw class k with probability μ_k, by inversion of the distribution function."""
+        cumulative = np.cumsum(mu, axis=1)
+        u = check_random_state(random_state).random_sample((len(mu), 1)) * cumulative[:, -1:]
+        V = np.zeros(np.shape(mu))
+        V[np.arange(len(V)), (cumulative <= u).sum(axis=1)] = 1.0
+        return V
+
+    def vertices(self):
+        """The K basis vectors (K, K)."""
+        return np.eye(self._dimension())
+
+    def vertex_proba(self, mu):
+        """Probabilities of the classes under a draw with mean μ: μ itself (n, K)."""
+        return mu
+
+    def mean_proba(self, mu):
+        """Class probabilities that a mean stands for: μ itself (n, K)."""
+        return mu
+
+    def expected_loss(self, mu, V):
+        """Zero-one loss L(μ; e_i) = 1 − μ_i, of shape (n,)."""
+        return 1.0 - np.einsum("nk,nk->n", mu, V)
+
+    def geometry(self, norm, dim=None):
+        """ν, D, γ: ℓ1 (2, 2, ½); ℓ2 (√2, √2, √((K−1)/K))."""
+        dim = self._dimension(dim)
+        if norm == "l1":
+            return Geometry(2.0, 2.0, 0.5)
+        return Geometry(math.sqrt(2), math.sqrt(2), math.sqrt((dim - 1) / dim))
