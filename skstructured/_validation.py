@@ -51,9 +51,9 @@ def is_ready(estimator, X):
     )
 
 
-def check_rows(estimator, X, reset):
+def check_rows(estimator, X, reset=False, checked=False):
     """`Rows` of a valid X; NaN, inf and rows whose squared norm overflows raise a ValueError."""
-    if reset or not is_ready(estimator, X):
+    if not checked and (reset or not is_ready(estimator, X)):
         X = check_features(estimator, X, reset)
     rows = Rows.from_array(X)
     bad = rows.first_bad()

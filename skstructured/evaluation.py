@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import check_random_state
 
-from skstructured._validation import check_lengths
 from skstructured.decoders import resolve_decoder
 from skstructured.exceptions import GuaranteeError
 from skstructured.metrics import best_comparator, comparator_losses
@@ -149,28 +147,27 @@ def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progr
     if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
     learner = clone(estimator)
-    check_lengths(_num_samples(X), _num_samples(y))
-    X = learner._begin(X, y)
-    V = learner.space_.encode(y)
-    n, rng = len(V), check_random_state(random_state)
+    X, rows, packed, weight = learner._begin(X, y)
+    n, rng = rows.n_rows, check_random_state(random_state)
     block = BLOCK if batch_size == 1 else batch_size
     losses = np.empty((3, n))
     for start in range(0, n, block):
-        rows = slice(start, min(start + block, n))
-        theta = _play_then_learn(learner, X[rows], _safe_indexing(y, rows), batch_size)
-        losses[:, rows] = _round_losses(learner, theta, V[rows], rng)
+        now = np.arange(start, min(start + block, n))
+        theta = None if batch_size == 1 else learner._linear(X[now])
+        learned = learner._learn(rows, packed, weight, now, record=True)
+        V = learner.space_.unpack(packed[now])
+        losses[:, now] = _round_losses(learner, learned if theta is None else theta, V, rng)
         if progress is not None:
-            progress(rows.stop, n)
-    return ProgressiveResult(*losses, learner, batch_size, X, V)
+            progress(now[-1] + 1, n)
+    return ProgressiveResult(*losses, learner, batch_size, X, learner.space_.unpack(packed))
 
 
-def _play_then_learn(learner, X, y, batch_size):
-    """Scores of every row before it was learned."""
-    if batch_size == 1:
-        return learner._partial_fit(X, y, record=True)
-    theta = learner._scores(X)
-    learner.partial_fit(X, y)
-    return theta
+def warm_up(estimator, X, y):
+    """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
+    learner = clone(estimator)
+    _, rows, packed, weight = learner._begin(X, y)
+    theta = learner._learn(rows, packed, weight, np.arange(1), record=True)
+    _round_losses(learner, theta, learner.space_.unpack(packed[:1]), check_random_state(0))
 
 
 def _round_losses(learner, theta, V, rng):

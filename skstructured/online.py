@@ -226,11 +226,13 @@ class OnlineStructuredPredictor(BaseEstimator):
         return scores
 
     def _begin(self, X, y):
-        """Set up for a stream whose outputs are known to be those of `y`; returns X as checked."""
-        X = check_features(self, X, reset=True)
-        check_rows(self, X, reset=False)
-        self._start(clone(resolve_space(self.space)).fit(y))
-        return X
+        """Start a stream whose outputs are known to be those of `y`; X and y as checked."""
+        with unchanged_on_error(self):
+            X = check_features(self, X, reset=True)
+            rows = check_rows(self, X, checked=True)
+            self._start(clone(resolve_space(self.space)).fit(y))
+            packed, weight = self._check_outputs(rows, y, None)
+        return X, rows, packed, weight
 
     def _start(self, space):
         """Set up the fitted components and zero weights."""
@@ -322,10 +324,15 @@ class OnlineStructuredPredictor(BaseEstimator):
     def _scores(self, X):
         """θ = Wx of every row, (n, dim)."""
         check_is_fitted(self)
-        rows_checked = X if is_ready(self, X) else check_features(self, X, reset=False)
-        check_rows(self, rows_checked, reset=False)
+        if not is_ready(self, X):
+            X = check_features(self, X, reset=False)
+        check_rows(self, X, checked=True)
+        return self._linear(X)
+
+    def _linear(self, X):
+        """Scores of a checked X."""
         W = self._weights()
-        theta = safe_sparse_dot(rows_checked, W[:, : self.n_features_in_].T, dense_output=True)
+        theta = safe_sparse_dot(X, W[:, : self.n_features_in_].T, dense_output=True)
         return theta + W[:, -1] if self.fit_intercept else theta
 
     def decision_function(self, X):

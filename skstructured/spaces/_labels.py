@@ -1,8 +1,7 @@
 """Class labels, shared by the spaces whose outputs are single labels."""
 
 import numpy as np
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import assert_all_finite, column_or_1d
 
 from skstructured.base import OutputSpace
 
@@ -27,13 +26,23 @@ def class_codes(y, classes):
     return codes
 
 
-def distinct_labels(y, name="y"):
-    """Sorted distinct labels of a 1-d y; at least two."""
-    classes = np.unique(column_or_1d(y, warn=True))
-    check_classification_targets(classes)
+def distinct_labels(y):
+    """Sorted distinct labels of a 1-d y: at least two, and no fractions, NaN or mixed types."""
+    y = column_or_1d(y, warn=True)
+    try:
+        classes = np.unique(y)
+    except TypeError as error:
+        raise ValueError(f"y holds labels that cannot be sorted: {error}.") from error
+    if classes.dtype.kind == "f":
+        assert_all_finite(classes, input_name="y")
+        if np.any(classes != np.rint(classes)):
+            raise ValueError(
+                "Unknown label type: continuous. Labels must be classes, "
+                f"got fractions such as {classes[classes != np.rint(classes)][0]:g}."
+            )
     if len(classes) < 2:
         raise ValueError(
-            f"{name} must hold at least two classes, got {len(classes)} class: {classes.tolist()}."
+            f"y must hold at least two classes, got {len(classes)} class: {classes.tolist()}."
         )
     return classes
 

@@ -27,40 +27,25 @@ def softmax(theta, truth, mu, params, work):
 
 
 @njit(cache=True, nogil=True)
-def _sparsemax_pivot(s, kept, spare):
-    """Condat's two passes: a superset of the support in `kept`; returns (size, pivot)."""
-    kept[0] = s[0]
-    n_kept, n_spare, pivot = 1, 0, s[0] - 1.0
-    for k in range(1, s.shape[0]):
-        if s[k] <= pivot:
-            continue
-        pivot += (s[k] - pivot) / (n_kept + 1)
-        if pivot <= s[k] - 1.0:
-            for t in range(n_kept):
-                spare[n_spare + t] = kept[t]
-            n_spare += n_kept
-            n_kept, pivot = 0, s[k] - 1.0
-        kept[n_kept] = s[k]
-        n_kept += 1
-    for t in range(n_spare):
-        if spare[t] > pivot:
-            kept[n_kept] = spare[t]
-            n_kept += 1
-            pivot += (spare[t] - pivot) / n_kept
-    return n_kept, pivot
-
-
-@njit(cache=True, nogil=True)
 def sparsemax(theta, truth, mu, params, work):
-    """μ = Euclidean projection of θ on the simplex (Condat 2016); returns <θ,μ> − ½‖μ‖²."""
-    dim = theta.shape[0]
-    s, kept, spare = mu, work[:dim], work[dim : 2 * dim]
-    top = theta[0]
+    """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
+
+    Condat's (2016) filter, started at the largest score: the pivot (Σ kept − 1)/|kept| only grows,
+    and what it passes leaves the support.
+    """
+    dim, kept = theta.shape[0], work
+    first = 0
     for k in range(1, dim):
-        top = max(top, theta[k])
+        if theta[k] > theta[first]:
+            first = k
+    top, size, pivot = theta[first], 1, -1.0
+    kept[0] = 0.0
     for k in range(dim):
-        s[k] = theta[k] - top
-    size, pivot = _sparsemax_pivot(s, kept, spare)
+        s = theta[k] - top
+        if s > pivot and k != first:
+            kept[size] = s
+            size += 1
+            pivot += (s - pivot) / size
     before = -1
     while size != before:
         before, size, total = size, 0, 0.0
@@ -72,10 +57,9 @@ def sparsemax(theta, truth, mu, params, work):
         pivot = (total - 1.0) / size
     value = top
     for k in range(dim):
-        p = max(s[k] - pivot, 0.0)
-        if p > 0.0:
-            value += p * (s[k] - 0.5 * p)
-        mu[k] = p
+        mu[k] = max(theta[k] - top - pivot, 0.0)
+        if mu[k] > 0.0:
+            value += mu[k] * (theta[k] - top - 0.5 * mu[k])
     return value
 
 

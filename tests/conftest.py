@@ -1,0 +1,46 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from numba import config
+
+settings.register_profile(
+    "default",
+    deadline=None,
+    max_examples=15 if config.DISABLE_JIT else 60,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("default")
+
+#: Interpreted kernels are a thousand times slower: the suite then runs on less data.
+INTERPRETED = bool(config.DISABLE_JIT)
+
+
+def data_directory():
+    given = os.environ.get("SKSTRUCTURED_DATA")
+    for folder in (given, Path(__file__).parents[2] / "shared" / "data"):
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+    return None
+
+
+@pytest.fixture(scope="session")
+def load():
+    """Arrays of one of the project's data sets, or a skip where they are not there."""
+    folder = data_directory()
+
+    def read(name):
+        if folder is None or not (folder / f"{name}.npz").exists():
+            pytest.skip(f"data set {name} not found: set SKSTRUCTURED_DATA")
+        with np.load(folder / f"{name}.npz", allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    return read
+
+
+@pytest.fixture
+def rng():
+    return np.random.RandomState(0)

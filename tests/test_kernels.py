@@ -1,0 +1,142 @@
+"""ŷ_Ω and Ω* of every pair: against generic solvers, by calculus, and at the extremes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import naive
+from pairs import CASES, LARGEST, PAIRS, loss_of, space_of
+
+SCORES = st.floats(-30, 30, allow_subnormal=True)
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_mean_and_conjugate_agree_with_a_generic_solver(name, dim, rng):
+    loss, space = loss_of(name, dim), space_of(name, dim)
+    for spread in (0.1, 1.0, 3.0):
+        theta = spread * rng.randn(dim)
+        mu, value = naive.mean_and_conjugate(space, PAIRS[name][1], theta)
+        assert loss.conjugate(theta[None])[0] == pytest.approx(value, abs=2e-7)
+        np.testing.assert_allclose(loss.mean(theta[None])[0], mu, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", list(PAIRS))
+@given(data=st.data())
+def test_conjugate_is_attained_at_the_mean(name, data):
+    dim = data.draw(st.sampled_from(PAIRS[name][2]))
+    theta = data.draw(arrays(float, (4, dim), elements=SCORES))
+    loss, space = loss_of(name, dim), space_of(name, dim)
+    mu = loss.mean(theta)
+    attained = (theta * mu).sum(axis=1) - PAIRS[name][1].value(mu, space)
+    scale = 1 + np.abs(theta).sum(axis=1)
+    np.testing.assert_allclose(loss.conjugate(theta), attained, atol=1e-11, rtol=0, err_msg=name)
+    assert np.all(np.abs(loss.conjugate(theta) - attained) <= 1e-13 * scale)
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_gradient_is_the_finite_difference_of_the_loss(name, dim, rng):
+    loss, space = loss_of(name, dim), space_of(name, dim)
+    theta, V = rng.randn(6, dim), space.sample(np.full((6, dim), 1.0 / dim), rng)
+    h, g = 1e-6, loss.gradient(theta, V)
+    for j in range(dim):
+        step = np.eye(dim)[j] * h
+        slope = (loss.value(theta + step, V) - loss.value(theta - step, V)) / (2 * h)
+        np.testing.assert_allclose(slope, g[:, j], atol=2e-7)
+
+
+@pytest.mark.parametrize("name", list(PAIRS))
+@given(data=st.data())
+def test_means_lie_in_the_polytope(name, data):
+    dim = data.draw(st.sampled_from(PAIRS[name][2]))
+    theta = data.draw(arrays(float, (3, dim), elements=st.floats(-1e9, 1e9)))
+    mu = loss_of(name, dim).mean(theta)
+    assert np.all(mu >= 0) and np.all(mu <= 1 + 1e-12)
+    if name.startswith("simplex"):
+        np.testing.assert_allclose(mu.sum(axis=1), 1.0, atol=1e-12)
+    if name.startswith("ordinal"):
+        assert np.all(np.diff(mu, axis=1) <= 0)
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+@pytest.mark.parametrize("size", [1e9, 1e300])
+def test_extreme_scores_give_the_linear_oracle(name, dim, size, rng):
+    loss, space = loss_of(name, dim), space_of(name, dim)
+    theta = size * np.array([rng.permutation(dim) - dim / 2 + 0.25 for _ in range(20)])
+    best = space.argmax(theta)
+    np.testing.assert_array_equal(loss.mean(theta), best)
+    omega = PAIRS[name][1].value(best, space)
+    conjugate = (theta * best).sum(axis=1) - omega
+    np.testing.assert_allclose(loss.conjugate(theta), conjugate, rtol=1e-12)
+    np.testing.assert_array_equal(loss.value(theta, best), 0.0)
+    other = space.argmax(-theta)
+    gap = (theta * (best - other)).sum(axis=1) - omega + PAIRS[name][1].value(other, space)
+    np.testing.assert_allclose(loss.value(theta, other), loss.scale_ * gap, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_equal_scores_are_shared_equally(name, dim):
+    for level in (0.0, -1e9, 1e9, 5e-324):
+        mu = loss_of(name, dim).mean(np.full((1, dim), level))[0]
+        if not name.startswith("ordinal"):
+            np.testing.assert_allclose(mu, mu[0], rtol=1e-12)
+        assert np.isfinite(mu).all()
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+@pytest.mark.parametrize("where", [0, 1, -1])
+def test_one_score_of_minus_infinity(name, dim, where, rng):
+    loss, space = loss_of(name, dim), space_of(name, dim)
+    theta = rng.randn(1, dim)
+    theta[0, where] = -np.inf
+    mu = loss.mean(theta)[0]
+    assert np.isfinite(mu).all() and mu[where] == 0
+    assert np.isfinite(loss.conjugate(theta)).all()
+    for v in space.vertices():
+        value = loss.value(theta, v[None])[0]
+        assert value == np.inf if v[where] else value >= 0
+
+
+def test_sparsemax_and_staircase_against_their_textbook_formulas(rng):
+    for dim in (1, 2, 5, 40):
+        for spread in (0.01, 1.0, 100.0):
+            theta = spread * rng.randn(20, dim).round(2)
+            staircase = loss_of("ordinal-squared", dim).mean(theta)
+            wanted = [naive.isotonic_staircase(row) for row in theta]
+            np.testing.assert_allclose(staircase, wanted, atol=1e-11)
+            if dim > 1:
+                sparse = loss_of("simplex-squared", dim).mean(theta)
+                wanted = [naive.simplex_projection(row) for row in theta]
+                np.testing.assert_allclose(sparse, wanted, atol=1e-12 * (1 + spread))
+
+
+def test_sparsemax_on_slowly_decreasing_scores():
+    theta = np.cumsum(1.0 / np.arange(1, 1001))[None] * 1e-3
+    for row in (theta, theta[:, ::-1]):
+        mu = loss_of("simplex-squared", 1000).mean(row)[0]
+        np.testing.assert_allclose(mu, naive.simplex_projection(row[0]), atol=1e-12)
+
+
+def test_entmax_at_two_is_sparsemax_and_near_one_tends_to_softmax(rng):
+    theta = rng.randn(50, 7)
+    two = loss_of("simplex-tsallis2", 7).mean(theta)
+    np.testing.assert_allclose(two, loss_of("simplex-squared", 7).mean(theta), atol=1e-14)
+    from skstructured import FenchelYoung
+    from skstructured.regularizers import Tsallis
+
+    near = FenchelYoung(space_of("simplex-shannon", 7), Tsallis(1.0001)).mean(theta)
+    np.testing.assert_allclose(near, loss_of("simplex-shannon", 7).mean(theta), atol=1e-3)
+
+
+def test_entmax_satisfies_its_optimality_conditions(rng):
+    from skstructured import FenchelYoung
+    from skstructured.regularizers import Tsallis
+
+    for alpha in (1.01, 1.2, 1.5, 1.9):
+        theta = 3 * rng.randn(100, 9)
+        mu = FenchelYoung(space_of("simplex-shannon", 9), Tsallis(alpha)).mean(theta)
+        multiplier = theta - mu ** (alpha - 1) / (alpha - 1)
+        tau = np.where(mu > 0, multiplier, -np.inf).max(axis=1, keepdims=True)
+        assert np.all(np.abs(np.where(mu > 1e-12, multiplier - tau, 0)) < 1e-10)
+        assert np.all(multiplier <= tau + 1e-10)

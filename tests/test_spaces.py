@@ -1,0 +1,155 @@
+"""Encoding, oracles, samplers and decoders of every space."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from pairs import CASES, LARGEST, loss_of, space_of
+from skstructured.decoders import MAP, Nearest, Randomized, Sampled
+from skstructured.spaces import Hypercube, OrdinalChain, Simplex
+
+DECODERS = (MAP(), Nearest(), Randomized(), Sampled())
+
+
+def is_vertex(space, V):
+    return (V[:, None] == space.vertices()[None]).all(axis=2).any(axis=1)
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_encode_and_decode_are_inverse(name, dim):
+    space = space_of(name, dim)
+    V = space.vertices()
+    np.testing.assert_array_equal(space.encode(space.decode(V)), V)
+    np.testing.assert_array_equal(space.unpack(space.pack(space.decode(V))), V)
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_linear_oracle_and_nearest_vertex_by_enumeration(name, dim, rng):
+    space = space_of(name, dim)
+    V, theta = space.vertices(), rng.randn(200, dim).round(1)
+    np.testing.assert_allclose((theta * space.argmax(theta)).sum(axis=1), (theta @ V.T).max(axis=1))
+    mu = rng.dirichlet(np.ones(len(V)), size=200) @ V
+    for order in (1, 2):
+        distance = np.linalg.norm(mu[:, None] - V[None], ord=order, axis=2)
+        found = np.linalg.norm(mu - space.nearest(mu), ord=order, axis=1)
+        np.testing.assert_allclose(found, distance.min(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_ties_are_broken_deterministically(name, dim):
+    space = space_of(name, dim)
+    zeros = np.zeros((5, dim))
+    assert len(np.unique(space.argmax(zeros), axis=0)) == 1
+    assert is_vertex(space, space.argmax(zeros)).all()
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_samplers_draw_vertices_with_exact_means(name, dim, rng):
+    space = space_of(name, dim)
+    mu = loss_of(name, dim).mean(2 * rng.randn(1, dim))
+    draws = 1_000_000
+    drawn = space.sample(np.broadcast_to(mu, (draws, dim)), random_state=1)
+    assert is_vertex(space, np.unique(drawn[:1000], axis=0)).all()
+    sigma = np.sqrt(mu[0] * (1 - mu[0]) / draws)
+    assert np.all(np.abs(drawn.mean(axis=0) - mu[0]) <= 5 * sigma + 1e-12)
+
+
+@pytest.mark.parametrize(("name", "dim"), [c for c in LARGEST if "hypercube" not in c[0]])
+def test_vertex_probabilities_have_the_mean_and_match_the_sampler(name, dim, rng):
+    space = space_of(name, dim)
+    mu = loss_of(name, dim).mean(rng.randn(20, dim))
+    p = space.vertex_proba(mu)
+    assert np.all(p >= 0)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(p @ space.vertices(), mu, atol=1e-12)
+    drawn = space.sample(np.broadcast_to(mu[:1], (200_000, dim)), 0)
+    share = np.array([(drawn == v).all(axis=1).mean() for v in space.vertices()])
+    assert np.all(np.abs(share - p[0]) <= 5 * np.sqrt(p[0] * (1 - p[0]) / 200_000) + 1e-12)
+
+
+def test_samplers_never_draw_what_has_probability_zero():
+    mu = np.broadcast_to([0.0, 0.5, 0.0, 0.5, 0.0], (100_000, 5))
+    drawn = Simplex().fit(np.arange(5)).sample(mu, 0)
+    assert drawn[:, [0, 2, 4]].sum() == 0
+    sure = np.broadcast_to([1.0, 1.0, 0.0], (1000, 3))
+    for space in (Hypercube(), OrdinalChain()):
+        assert (space.sample(sure, 0) == sure).all()
+
+
+@pytest.mark.parametrize("decoder", DECODERS, ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_decoders_draw_what_their_exact_expectations_say(name, dim, decoder, rng):
+    loss, space = loss_of(name, dim), space_of(name, dim)
+    theta = rng.randn(3, dim)
+    mu, repeats = loss.mean(theta), 100_000
+    V = space.vertices()[rng.randint(len(space.vertices()), size=3)]
+    expected = decoder.expected_loss(theta, mu, V, loss)
+    big = [np.repeat(a, repeats, axis=0) for a in (theta, mu, V)]
+    drawn = decoder.decode(big[0], big[1], loss, random_state=3)
+    losses = space.expected_loss(drawn, big[2]).reshape(3, repeats)
+    sigma = losses.std(axis=1) / np.sqrt(repeats)
+    assert np.all(np.abs(losses.mean(axis=1) - expected) <= 5 * sigma + 1e-9)
+    np.testing.assert_allclose(
+        space.expected_loss(decoder.expected_vertex(theta, mu, loss), V), expected, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_randomized_decoding_is_algorithm_1(name, dim, rng):
+    loss = loss_of(name, dim)
+    theta = 2 * rng.randn(50, dim)
+    mu, k = loss.mean(theta), loss.constants_of()
+    anchor, p = Randomized().mixture(theta, mu, loss)
+    V = loss.space.vertices()
+    order = 1 if k.norm == "l1" else 2
+    distance = np.linalg.norm(mu[:, None] - V[None], ord=order, axis=2)
+    nu = min(np.linalg.norm(a - b, ord=order) for a, b in itertools.combinations(V, 2))
+    np.testing.assert_allclose(p, np.minimum(1, 2 * distance.min(axis=1) / nu), atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.norm(mu - anchor, ord=order, axis=1), distance.min(axis=1), atol=1e-12
+    )
+
+
+def test_deterministic_decoders_ignore_the_generator(rng):
+    loss = loss_of("simplex-shannon", 7)
+    theta = rng.randn(10, 7)
+    for decoder in (MAP(), Nearest()):
+        draws = [decoder.decode(theta, loss.mean(theta), loss, seed) for seed in (0, 1)]
+        np.testing.assert_array_equal(*draws)
+
+
+def test_target_losses_are_the_named_ones(rng):
+    y, z = rng.randint(5, size=50), rng.randint(5, size=50)
+    names = np.array(list("edcba"))
+    simplex = Simplex().fit(names)
+    np.testing.assert_array_equal(simplex.target_loss(names[y], names[z]), y != z)
+    chain = OrdinalChain().fit(np.arange(5))
+    np.testing.assert_allclose(chain.target_loss(y, z), np.abs(y - z) / 4)
+    Y, Z = rng.randint(2, size=(2, 50, 6))
+    np.testing.assert_allclose(Hypercube().fit(Y).target_loss(Y, Z), (Y != Z).mean(axis=1))
+
+
+def test_labels_may_be_strings_booleans_or_objects():
+    for labels in (["b", "a", "b"], [True, False, True], np.array(["x", "yy", "x"], dtype=object)):
+        space = Simplex().fit(labels)
+        np.testing.assert_array_equal(space.decode(space.encode(labels)), labels)
+
+
+def test_ordinal_categories_set_the_order():
+    order = ["low", "middle", "high"]
+    chain = OrdinalChain(categories=order).fit(["high", "low"])
+    np.testing.assert_array_equal(chain.encode(["low", "middle", "high"]), [[0, 0], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(chain.decode([[1, 1], [0, 0]]), ["high", "low"])
+    with pytest.raises(ValueError, match="not in categories.*'huge'"):
+        OrdinalChain(categories=order).fit(["huge", "low"])
+    with pytest.raises(ValueError, match="at least two distinct labels"):
+        OrdinalChain(categories=["a", "a"]).fit(["a"])
+
+
+def test_hypercube_reads_sparse_indicators():
+    Y = np.array([[0, 1], [1, 1]])
+    np.testing.assert_array_equal(Hypercube().fit(Y).encode(sparse.csr_matrix(Y)), Y)
+    with pytest.raises(ValueError, match="too many to list"):
+        Hypercube().fit(np.zeros((1, 17))).vertices()

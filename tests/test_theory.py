@@ -1,0 +1,115 @@
+"""The facts that the guarantees rest on, for every pair: Prop. 2.3, Lemma 3.1 and the constants."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pairs import CASES, PAIRS, loss_of, space_of
+from skstructured import FenchelYoung
+from skstructured.decoders import Randomized
+from skstructured.regularizers import Shannon, SquaredNorm
+
+SCALES = ("theory", 0.3, 5.0)
+CONSTANTS = ("paper", "sharp")
+
+
+def norms(v, norm):
+    return np.linalg.norm(v, ord=1 if norm == "l1" else 2, axis=1)
+
+
+def against_every_vertex(space, theta):
+    V = space.vertices()
+    return np.repeat(theta, len(V), axis=0), np.tile(V, (len(theta), 1))
+
+
+@pytest.mark.parametrize("constants", CONSTANTS)
+@pytest.mark.parametrize("name", list(PAIRS))
+@given(data=st.data())
+def test_strong_convexity_and_lemma_3_1(name, constants, data):
+    dim = data.draw(st.sampled_from(PAIRS[name][2]))
+    size = data.draw(st.sampled_from([0.01, 1.0, 10.0, 1e4]))
+    theta = size * data.draw(arrays(float, (3, dim), elements=st.floats(-1, 1)))
+    loss = loss_of(name, dim, scale=data.draw(st.sampled_from(SCALES)), constants=constants)
+    theta, V = against_every_vertex(loss.space, theta)
+    k, mu, S = loss.constants_of(), loss.mean(theta), loss.value(theta, V)
+    slack = 1e-11 * (1 + np.abs(theta).sum(axis=1))
+    assert np.all(S / k.c + slack >= k.lam / 2 * norms(V - mu, k.norm) ** 2)
+    assert np.all(k.c**2 * norms(V - mu, "l2") ** 2 <= k.smoothness * S + slack * k.smoothness)
+    expected = Randomized().expected_loss(theta, mu, V, loss)
+    assert np.all(expected <= (1 - k.a) * S + slack)
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_geometry_of_the_polytope(name, dim, rng):
+    space, norm = space_of(name, dim), loss_of(name, dim).constants_of().norm
+    V, k = space.vertices(), space.geometry(norm)
+    pairs = np.array(list(itertools.combinations(range(len(V)), 2)))
+    distances = norms(V[pairs[:, 0]] - V[pairs[:, 1]], norm)
+    assert distances.min() == pytest.approx(k.nu)
+    assert distances.max() == pytest.approx(k.diameter)
+    mu = rng.dirichlet(np.full(len(V), 0.3), size=300) @ V
+    mu, truth = np.repeat(mu, len(V), axis=0), np.tile(V, (300, 1))
+    ratio = space.expected_loss(mu, truth) - k.gamma * norms(mu - truth, norm)
+    assert ratio.max() <= 1e-12
+
+
+def test_gamma_is_attained():
+    for name, dim in (("simplex-squared", 5), ("hypercube-squared", 5), ("ordinal-squared", 5)):
+        space = space_of(name, dim)
+        mu, y = space.vertices().mean(axis=0)[None], space.vertices()[:1]
+        if name.startswith("ordinal"):
+            mu = np.full((1, 5), 0.5)
+        for norm in ("l1", "l2"):
+            gamma = space.geometry(norm).gamma
+            assert space.expected_loss(mu, y)[0] == pytest.approx(
+                gamma * norms(mu - y, norm)[0], rel=1e-12
+            )
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_theory_scale_leaves_the_same_gap_everywhere(name, dim):
+    loss = loss_of(name, dim)
+    assert loss.surrogate_gap == pytest.approx(1 - math.log(2), abs=1e-15)
+    assert loss.constants_of().a == pytest.approx(1 - math.log(2), abs=1e-12)
+
+
+def test_theory_scale_on_the_simplex_is_the_base_two_logistic_loss(rng):
+    loss = loss_of("simplex-shannon", 4)
+    theta = rng.randn(10, 4)
+    p = np.exp(theta) / np.exp(theta).sum(axis=1, keepdims=True)
+    assert loss.scale_ == pytest.approx(1 / math.log(2))
+    np.testing.assert_allclose(loss.value(theta, np.eye(4)[[2] * 10]), -np.log2(p[:, 2]))
+
+
+def test_an_explicit_scale_sets_the_gap():
+    loss = loss_of("hypercube-squared", 4, scale=1.0)
+    assert loss.surrogate_gap == pytest.approx(1 - 4 * 0.5 / 1.0)
+    assert loss.scale_ == 1.0
+
+
+def test_the_value_is_proportional_to_the_scale(rng):
+    theta, V = rng.randn(5, 3), np.eye(3)[[0, 1, 2, 0, 1]]
+    for name in ("simplex-shannon", "simplex-squared"):
+        one, ten = loss_of(name, 3, scale=1.0), loss_of(name, 3, scale=10.0)
+        np.testing.assert_allclose(ten.value(theta, V), 10 * one.value(theta, V))
+        np.testing.assert_allclose(ten.gradient(theta, V), 10 * one.gradient(theta, V))
+        value, gradient = ten.value_and_gradient(theta, V)
+        np.testing.assert_array_equal(value, ten.value(theta, V))
+        np.testing.assert_array_equal(gradient, ten.gradient(theta, V))
+
+
+def test_crf_values_are_zero_on_vertices():
+    for name, dim in (("ordinal-shannon", 4), ("simplex-shannon", 4), ("hypercube-shannon", 3)):
+        space = space_of(name, dim)
+        np.testing.assert_allclose(Shannon().value(space.vertices(), space), 0.0, atol=1e-15)
+
+
+def test_unfitted_spaces_take_their_size_from_the_scores():
+    loss = FenchelYoung("ordinal", SquaredNorm())
+    assert loss.value(np.zeros((1, 4)), np.ones((1, 4)))[0] > 0
+    np.testing.assert_allclose(loss.mean([[0.2, 0.7]]), [[0.45, 0.45]])
