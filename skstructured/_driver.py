@@ -234,7 +234,8 @@ class Rows(NamedTuple):
 
     def first_bad(self):
         """Index of the first row that is not finite (or whose squared norm is not), or -1."""
-        return first_bad_row(self.data, self.indptr, self.width, self.n_rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return first_bad_row(self.data, self.indptr, self.width, self.n_rows)
 
 
 def run_epoch(rows, order, truth, weight, Theta, state, params, work, scores, kernels):

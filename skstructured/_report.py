@@ -72,7 +72,7 @@ def load_csv(path, target, space):
         if name not in header:
             raise ValueError(f"{path} has no column {name!r}; it has {', '.join(header)}.")
     y = cells[:, [header.index(name) for name in targets]]
-    X = [_features(cells[:, j]) for j, name in enumerate(header) if name not in targets]
+    X = [_features(cells[:, j], name) for j, name in enumerate(header) if name not in targets]
     if not X:
         raise ValueError(f"{path} has no column besides the target.")
     X = np.hstack(X)
@@ -98,9 +98,11 @@ def _numbers(column):
         return None
 
 
-def _features(column):
+def _features(column, name):
     values = _numbers(column)
     if values is not None:
+        if not np.isfinite(values).all():
+            raise ValueError(f"column {name!r} holds NaN or infinity.")
         return StandardScaler().fit_transform(values[:, None])
     return OneHotEncoder(sparse_output=False).fit_transform(column[:, None])
 

@@ -170,6 +170,10 @@ class OnlineStructuredPredictor(BaseEstimator):
             For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
             the fitted state is then unchanged.
         """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X, y, sample_weight):
         if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
         with unchanged_on_error(self):
@@ -179,7 +183,6 @@ class OnlineStructuredPredictor(BaseEstimator):
             for _ in range(self.max_iter):
                 self._learn(rows, packed, weight, self._visiting_order(rows.n_rows))
             self.n_iter_ = int(self.max_iter)
-        return self
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn the rows in order, one round each; chunks of any size give the same weights.
@@ -257,7 +260,7 @@ class OnlineStructuredPredictor(BaseEstimator):
                 f"loss_scale={self.loss_scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
                 f"the learner works without a regret bound; c > {threshold:.4g} would give one.",
                 GuaranteeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _check_outputs(self, rows, y, sample_weight):
@@ -341,12 +344,15 @@ class OnlineStructuredPredictor(BaseEstimator):
         Returns
         -------
         ndarray of shape (n, dim)
-            Or (n,) for two classes, as scikit-learn has it: the score of ``classes_[1]`` against
-            ``classes_[0]``.
+            Or (n,) for two classes, as scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how
+            much the loss of ``classes_[1]`` is the smaller, which is the difference of the two
+            scores for "simplex".
         """
         theta = self._scores(X)
         if self.space_.task == "multiclass" and len(self.classes_) == 2:
-            return theta[:, -1] if theta.shape[1] == 1 else theta[:, 1] - theta[:, 0]
+            vertices = self.space_.vertices()
+            omega = self.loss_.regularizer.value(vertices, self.space_)
+            return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
         return theta
 
     def predict_mean(self, X):

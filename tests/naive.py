@@ -12,6 +12,7 @@ from skstructured.spaces import OrdinalChain
 
 def omega(space, regularizer, mu, weights=None):
     """Ψ(μ), term by term; with the weights over vertices for conditional random fields."""
+
     def xlogx(p):
         return sum(v * math.log(v) for v in p if v > 0)
 

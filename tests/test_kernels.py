@@ -1,12 +1,11 @@
 """ŷ_Ω and Ω* of every pair: against generic solvers, by calculus, and at the extremes."""
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-import naive
 from pairs import CASES, LARGEST, PAIRS, loss_of, space_of
 
 SCORES = st.floats(-30, 30, allow_subnormal=True)

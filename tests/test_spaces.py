@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from pairs import CASES, LARGEST, loss_of, space_of
 from scipy import sparse
 
-from pairs import CASES, LARGEST, loss_of, space_of
 from skstructured.decoders import MAP, Nearest, Randomized, Sampled
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
 from pairs import CASES, PAIRS, loss_of, space_of
+
 from skstructured import FenchelYoung
 from skstructured.decoders import Randomized
 from skstructured.regularizers import Shannon, SquaredNorm

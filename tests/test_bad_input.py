@@ -1,0 +1,245 @@
+"""Bad input: a clear error that names what is wrong, and a fitted state that did not move."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skstructured import FenchelYoung, GuaranteeWarning, OnlineStructuredPredictor
+from skstructured._driver import Rows
+from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import GradientDescent
+from skstructured.regularizers import Tsallis
+from skstructured.spaces import Hypercube, OrdinalChain, Simplex
+
+X = np.random.RandomState(0).randn(12, 3)
+Y = {
+    "simplex": np.arange(12) % 3,
+    "ordinal": np.arange(12) % 3,
+    "hypercube": (X > 0).astype(int),
+}
+SPACES = list(Y)
+
+
+def snapshot(model):
+    arrays = (model.coef_, model.intercept_, model._state)
+    return [a.copy() for a in arrays], model.t_, model.n_features_in_, str(sorted(vars(model)))
+
+
+def assert_unchanged(model, before):
+    after = snapshot(model)
+    for a, b in zip(before[0], after[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert before[1:] == after[1:]
+
+
+def bad_features():
+    for value in (np.nan, np.inf, -np.inf):
+        wrong = X.copy()
+        wrong[7, 1] = value
+        yield wrong, "NaN|infinity"
+        yield sparse.csr_matrix(wrong), "NaN|infinity"
+    large = X.copy()
+    large[7, 1] = 1e200
+    yield large, "Row 7 of X is too large"
+    yield X[:, :2], "features"
+    yield X[0], "1D array|2D array"
+    yield np.full((12, 3), "a"), "could not convert"
+    yield X[:0], "0 sample"
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("space", SPACES)
+def test_bad_features_leave_the_learner_unchanged(space, method):
+    model = OnlineStructuredPredictor(space=space).fit(X, Y[space])
+    before = snapshot(model)
+    for wrong, message in bad_features():
+        if method == "fit" and "features" in message:
+            continue
+        with pytest.raises(ValueError, match=message):
+            getattr(model, method)(wrong, Y[space][: wrong.shape[0]])
+        assert_unchanged(model, before)
+        if "sample" not in message:
+            with pytest.raises(ValueError, match=message):
+                model.predict(wrong)
+    model.partial_fit(X, Y[space])
+
+
+@pytest.mark.parametrize(
+    ("space", "wrong", "message"),
+    [
+        ("simplex", np.r_[Y["simplex"][:-1], 9], "not among the classes: 9; the classes are 0, 1"),
+        ("simplex", np.array(["a"] * 12), "not among the classes: 'a'"),
+        ("simplex", Y["simplex"][:-1], r"inconsistent numbers of samples: \[12, 11\]"),
+        ("simplex", np.r_[Y["simplex"][:-1].astype(float), np.nan], "not among the classes: nan"),
+        ("simplex", Y["hypercube"], "1d array"),
+        ("ordinal", np.r_[Y["ordinal"][:-1], 1.5], "not among the classes: 1.5"),
+        ("hypercube", Y["hypercube"] * 2, "only 0 and 1, got 2 in row"),
+        ("hypercube", Y["hypercube"] - 0.5, "only 0 and 1, got"),
+        ("hypercube", Y["hypercube"][:, :2], "3 columns, one a label.*got 2"),
+        ("hypercube", Y["simplex"], "indicator matrix of shape"),
+        ("hypercube", np.where(Y["hypercube"], np.nan, 0), "NaN"),
+        ("hypercube", sparse.csr_matrix(Y["hypercube"] * 3), "only 0 and 1, got 3"),
+    ],
+)
+def test_bad_outputs_leave_the_learner_unchanged(space, wrong, message):
+    model = OnlineStructuredPredictor(space=space).fit(X, Y[space])
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, wrong)
+    assert_unchanged(model, before)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros(12), "at least two classes, got 1 class"),
+        (np.linspace(0, 1, 12), "Unknown label type: continuous"),
+        (np.r_[np.zeros(11), np.nan], "NaN"),
+        (np.array([1, "a"] * 6, dtype=object), "cannot be sorted"),
+        ([[0, 1]] * 12, "1d array"),
+    ],
+)
+def test_labels_that_are_no_classes(y, message):
+    model = OnlineStructuredPredictor()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_") and not hasattr(model, "n_features_in_")
+
+
+def test_classes_of_a_stream():
+    model = OnlineStructuredPredictor()
+    with pytest.raises(ValueError, match="classes must be given on the first call"):
+        model.partial_fit(X, Y["simplex"])
+    assert vars(model).keys() == OnlineStructuredPredictor().get_params().keys()
+    model.partial_fit(X[:1], [0], classes=[2, 0, 1])
+    model.partial_fit(X[1:2], [1], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="differ from those of the first call"):
+        model.partial_fit(X, Y["simplex"], classes=[0, 1])
+    with pytest.raises(ValueError, match="Hypercube has no class labels"):
+        OnlineStructuredPredictor(space="hypercube").partial_fit(X, Y["hypercube"], classes=[0, 1])
+    ordered = OnlineStructuredPredictor(space=OrdinalChain(categories=[2, 1, 0]))
+    assert ordered.partial_fit(X[:1], [1]).classes_.tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.full(12, -1.0), "Negative values"),
+        (np.ones(11), "sample_weight.shape"),
+        (np.full(12, np.nan), "NaN"),
+        (np.ones((12, 2)), "1D array or scalar"),
+    ],
+)
+def test_bad_weights(weight, message):
+    model = OnlineStructuredPredictor().fit(X, Y["simplex"])
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, Y["simplex"], sample_weight=weight)
+    assert_unchanged(model, before)
+
+
+def test_indices_beyond_int32_are_refused_by_name():
+    wide = sparse.csr_matrix((np.ones(2), np.array([0, 2**31 + 5]), np.array([0, 1, 2])))
+    with pytest.raises(ValueError, match="int64 indices beyond int32"):
+        OnlineStructuredPredictor().fit(wide, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("space", "simplx", "space='simplx' is not known; valid .* 'hypercube', 'ordinal', 'simp"),
+        ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
+        ("decoder", "argmax", "decoder='argmax' is not known; valid .* 'map', 'nearest', 'rand"),
+        ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),
+        ("loss_scale", 0.0, 'must be "theory" or a positive number, got 0.0'),
+        ("loss_scale", "big", "must be \"theory\" or a positive number, got 'big'"),
+        ("loss_scale", np.nan, 'must be "theory" or a positive number'),
+        ("max_iter", 0, "max_iter must be a positive integer, got 0"),
+        ("max_iter", 1.5, "max_iter must be a positive integer, got 1.5"),
+        ("optimizer", GradientDescent(radius=-1), "radius must be a positive number, got -1"),
+        ("optimizer", GradientDescent(feature_norm=0), "feature_norm must be a positive number"),
+        ("optimizer", GradientDescent(eta="fast"), 'eta must be "theory", "high_probability"'),
+        ("optimizer", GradientDescent(eta=-0.1), "eta must be a positive number, got -0.1"),
+        ("regularizer", Tsallis(3.0), r"alpha of Tsallis must lie in \(1, 2\], got 3.0"),
+        ("regularizer", Tsallis(1.0), r"alpha of Tsallis must lie in \(1, 2\], got 1.0"),
+    ],
+)
+def test_bad_parameters_are_named(parameter, value, message):
+    model = OnlineStructuredPredictor(**{parameter: value})
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y["simplex"])
+    assert not hasattr(model, "coef_")
+
+
+def test_a_component_must_be_an_instance():
+    for parameter, value in (("space", Simplex), ("decoder", 3), ("optimizer", object())):
+        with pytest.raises(TypeError, match=f"{parameter} must be a string or an instance of"):
+            OnlineStructuredPredictor(**{parameter: value}).fit(X, Y["simplex"])
+
+
+def test_a_pair_without_oracle_names_both_sides():
+    message = "no oracle for Hypercube with Tsallis; supported are Simplex with Shannon"
+    with pytest.raises(ValueError, match=message):
+        OnlineStructuredPredictor(space="hypercube", regularizer="tsallis").fit(X, Y["hypercube"])
+
+
+def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():
+    model = OnlineStructuredPredictor(loss_scale=0.5)
+    message = r"no surrogate gap \(a = -1\).*c > 1 would"
+    with pytest.warns(GuaranteeWarning, match=message) as caught:
+        model.partial_fit(X, Y["simplex"], classes=[0, 1, 2])
+    assert len(caught) == 1 and caught[0].filename == __file__
+    model.partial_fit(X, Y["simplex"])  # warnings are errors here: a second one would raise
+    assert model.score(X, Y["simplex"]) > 0.3
+    with pytest.raises(ValueError, match="needs a positive surrogate gap"):
+        model.set_params(optimizer=GradientDescent(eta="high_probability")).fit(X, Y["simplex"])
+
+
+def test_losses_check_their_scores():
+    loss = FenchelYoung(Simplex().fit([0, 1, 2]))
+    for theta, message in (
+        (np.zeros(3), r"shape \(n, 3\), got \(3,\)"),
+        (np.zeros((1, 4)), r"shape \(n, 3\), got \(1, 4\)"),
+        ([[np.nan, 0, 0]], "NaN or"),
+        ([[np.inf, 0, 0]], "NaN or"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            loss.mean(theta)
+    with pytest.raises(ValueError, match='constants must be "paper" or "sharp"'):
+        FenchelYoung(Simplex().fit([0, 1]), constants="mine").scale_  # noqa: B018
+    with pytest.raises(ValueError, match=re.escape("call Simplex.fit(y)")):
+        FenchelYoung().scale_  # noqa: B018
+
+
+def test_prediction_before_learning_says_so():
+    model = OnlineStructuredPredictor()
+    for method in ("predict", "predict_mean", "predict_proba", "decision_function", "sample"):
+        with pytest.raises(ValueError, match="not fitted yet"):
+            getattr(model, method)(X)
+    for attribute in ("coef_", "intercept_"):
+        assert not hasattr(model, attribute)
+
+
+def test_lengths_of_evaluation_inputs():
+    model = OnlineStructuredPredictor().fit(X, Y["simplex"])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.expected_target_loss(X, Y["simplex"][:5])
+    with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
+        progressive_validate(model, X, Y["simplex"], batch_size=0)
+
+
+def test_first_bad_row_finds_each_kind():
+    for place, value in ((0, np.nan), (35, np.inf), (17, -np.inf), (20, 1e155)):
+        wrong = X.copy()
+        wrong.flat[place] = value
+        for stored in (wrong, sparse.csr_matrix(wrong)):
+            assert Rows.from_array(stored).first_bad() == place // 3
+    assert Rows.from_array(X).first_bad() == -1
+
+
+def test_vertices_of_unfitted_spaces_say_what_to_call():
+    for space in (Simplex(), Hypercube(), OrdinalChain()):
+        with pytest.raises(ValueError, match="does not know its size yet"):
+            space.vertices()

@@ -1,0 +1,339 @@
+"""The online learner: its rounds, its inputs, its outputs."""
+
+import pickle
+
+import joblib
+import naive
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import INTERPRETED
+from pairs import LARGEST, PAIRS, space_of
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.optimizers import GradientDescent
+from skstructured.regularizers import Tsallis
+
+STEPS = {
+    "learned C": {},
+    "given C": {"feature_norm": 4.0},
+    "number": {"eta": 0.05},
+    "ball": {"radius": 0.7},
+    "ball, given C": {"radius": 0.7, "feature_norm": 5.0},
+    "ball, number": {"radius": 0.7, "eta": 0.3},
+}
+
+
+def learner(name, **parameters):
+    space, regularizer, _ = PAIRS[name]
+    return OnlineStructuredPredictor(
+        space=clone(space(2)), regularizer=regularizer, random_state=0, **parameters
+    )
+
+
+def stream(name, dim, rng, n=60, p=5):
+    space = space_of(name, dim)
+    X = rng.randn(n, p) * np.exp(rng.randn(n, 1))
+    vertices = space.vertices()
+    V = np.vstack([vertices, vertices[rng.randint(len(vertices), size=n)]])[:n]
+    return X, space.decode(V), V
+
+
+def start(model, X, y):
+    """First call of a stream; classes where the space has them."""
+    classes = np.unique(y) if np.ndim(y) == 1 else None
+    return model.partial_fit(X, y, classes=classes)
+
+
+@pytest.mark.parametrize("step", list(STEPS))
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_weights_equal_the_literal_learner(name, dim, step, rng):
+    X, y, V = stream(name, dim, rng)
+    weight = rng.randint(4, size=len(X)) / 2.0
+    optimizer = GradientDescent(**STEPS[step])
+    for intercept in (True, False):
+        model = learner(name, optimizer=optimizer, fit_intercept=intercept)
+        model.fit(X, y, sample_weight=weight)
+        _, W = naive.gradient_descent(model.loss_, X, V, weight, intercept=intercept, **STEPS[step])
+        np.testing.assert_allclose(model.coef_, W[:, :5], atol=1e-11)
+        np.testing.assert_allclose(model.intercept_, W[:, 5] if intercept else 0.0, atol=1e-11)
+        if "radius" in STEPS[step]:
+            norm = np.hypot(np.linalg.norm(model.coef_), np.linalg.norm(model.intercept_))
+            assert norm <= 0.7 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_chunks_give_bit_identical_weights(name, dim, chunk, storage, rng):
+    n = 60 if INTERPRETED else 1500
+    X, y, _ = stream(name, dim, rng, n=n, p=13)
+    X = sparse.csr_matrix(X * (rng.rand(*X.shape) < 0.4)) if storage == "csr" else X
+    whole, chunked = learner(name).fit(X, y), learner(name)
+    classes = np.unique(y) if y.ndim == 1 else None
+    for i in range(0, n, chunk):
+        chunked.partial_fit(X[i : i + chunk], y[i : i + chunk], classes=classes)
+    np.testing.assert_array_equal(whole.coef_, chunked.coef_)
+    np.testing.assert_array_equal(whole.intercept_, chunked.intercept_)
+    assert whole.t_ == chunked.t_ == n
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_csr_equals_dense(name, dim, rng):
+    X, y, _ = stream(name, dim, rng, n=200, p=23)
+    X *= rng.rand(*X.shape) < 0.3
+    dense, csr = learner(name).fit(X, y), learner(name).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(dense.coef_, csr.coef_, atol=1e-12)
+    np.testing.assert_allclose(dense.intercept_, csr.intercept_, atol=1e-12)
+    np.testing.assert_allclose(dense.predict_mean(X), csr.predict_mean(sparse.coo_matrix(X)))
+
+
+def test_dense_and_sparse_chunks_may_alternate(rng):
+    X, y, _ = stream("simplex-shannon", 3, rng)
+    model, whole = learner("simplex-shannon"), learner("simplex-shannon").fit(X, y)
+    for i in range(0, 60, 20):
+        chunk = X[i : i + 20]
+        chunk = sparse.csr_matrix(chunk) if i == 20 else chunk
+        model.partial_fit(chunk, y[i : i + 20], classes=[0, 1, 2])
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["csc", "coo", "lil", "bsr", "dok"])
+def test_other_sparse_formats_are_converted(kind, rng):
+    X, y, _ = stream("simplex-shannon", 3, rng)
+    X *= rng.rand(*X.shape) < 0.5
+    csr = learner("simplex-shannon").fit(sparse.csr_matrix(X), y)
+    other = learner("simplex-shannon").fit(sparse.csr_matrix(X).asformat(kind), y)
+    np.testing.assert_array_equal(csr.coef_, other.coef_)
+
+
+def test_duplicate_and_unsorted_csr_entries_are_summed():
+    y = np.array([0, 1, 1])
+    indptr, indices = np.array([0, 3, 4, 5]), np.array([2, 0, 2, 1, 0])
+    X = sparse.csr_matrix((np.array([1.0, 2.0, 3.0, 1.0, 5.0]), indices, indptr), shape=(3, 3))
+    a, b = (OnlineStructuredPredictor().fit(Z, y) for Z in (X, X.toarray()))
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-14)
+    assert X.nnz == 5
+
+
+def test_int64_indices_that_fit_are_accepted(rng):
+    X, y, _ = stream("simplex-shannon", 3, rng)
+    Z = sparse.csr_matrix(X)
+    Z.indices, Z.indptr = Z.indices.astype(np.int64), Z.indptr.astype(np.int64)
+    a, b = learner("simplex-shannon").fit(Z, y), learner("simplex-shannon").fit(X, y)
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-12)
+
+
+def test_storage_of_x_does_not_matter(tmp_path, rng):
+    X, y, _ = stream("simplex-shannon", 3, rng)
+    X = X.astype(np.float32).astype(np.float64)
+    wanted = learner("simplex-shannon").fit(X, y).coef_
+    np.save(tmp_path / "X.npy", X)
+    memmap = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for other in (X.astype(np.float32), np.asfortranarray(X), memmap, X.tolist(), X[::1][:, :]):
+        np.testing.assert_array_equal(learner("simplex-shannon").fit(other, y).coef_, wanted)
+    chunks = start(learner("simplex-shannon"), memmap[:30], y[:30])
+    chunks.partial_fit(memmap[30:], y[30:])
+    np.testing.assert_array_equal(chunks.coef_, wanted)
+    np.testing.assert_array_equal(X, memmap)
+
+
+def test_pandas_strings_and_feature_names(rng):
+    X, y, _ = stream("simplex-shannon", 3, rng)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    labels = pd.Series(np.array(["red", "green", "blue"])[y])
+    model = OnlineStructuredPredictor().fit(frame, labels)
+    assert list(model.classes_) == ["blue", "green", "red"]
+    assert list(model.feature_names_in_) == list("abcde")
+    assert set(model.predict(frame)) <= {"blue", "green", "red"}
+    with pytest.warns(UserWarning, match="valid feature names"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("edcba")])
+    multilabel = OnlineStructuredPredictor(space="hypercube")
+    multilabel.fit(frame, pd.DataFrame(rng.randint(2, size=(60, 3))))
+    assert multilabel.predict(frame).shape == (60, 3)
+
+
+def test_weight_zero_leaves_a_row_out(rng):
+    X, y, _ = stream("simplex-squared", 3, rng)
+    weight = np.r_[np.ones(40), np.zeros(20)]
+    X[50] *= 1e3
+    kept = learner("simplex-squared").fit(X[:40], y[:40])
+    weighted = learner("simplex-squared").fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(kept.coef_, weighted.coef_)
+
+
+def test_several_passes_and_shuffling(rng):
+    X, y, _ = stream("simplex-shannon", 3, rng)
+    twice = learner("simplex-shannon", max_iter=2).fit(X, y)
+    by_hand = start(learner("simplex-shannon"), X, y).partial_fit(X, y)
+    np.testing.assert_array_equal(twice.coef_, by_hand.coef_)
+    assert (twice.t_, twice.n_iter_) == (120, 2)
+    shuffled = [learner("simplex-shannon", shuffle=True).fit(X, y).coef_ for _ in range(2)]
+    np.testing.assert_array_equal(*shuffled)
+    order = np.random.RandomState(0).permutation(60)
+    np.testing.assert_array_equal(
+        shuffled[0], learner("simplex-shannon").fit(X[order], y[order]).coef_
+    )
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_outputs_have_their_documented_shapes_and_meanings(name, dim, rng):
+    X, y, V = stream(name, dim, rng)
+    model = learner(name).fit(X, y)
+    theta = X @ model.coef_.T + model.intercept_
+    mu = model.predict_mean(X)
+    np.testing.assert_allclose(mu, model.loss_.mean(theta), atol=1e-12)
+    assert model.predict(X).shape == y.shape
+    assert set(np.unique(model.sample(X))) <= set(np.unique(y))
+    np.testing.assert_array_equal(model.predict(X), model.space_.decode(model.space_.nearest(mu)))
+    assert model.score(X, y) == pytest.approx(
+        1 - model.space_.target_loss(model.predict(X), y).mean()
+    )
+    decision = model.decision_function(X)
+    if len(model.classes_) == 2 and y.ndim == 1:
+        assert decision.shape == (60,)
+    else:
+        np.testing.assert_allclose(decision, theta, atol=1e-12)
+    proba = model.predict_proba(X)
+    assert proba.shape == (60, len(model.classes_))
+    expected = model.expected_target_loss(X, y)
+    if y.ndim == 1:
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
+        played = model.decoding_proba(X)
+        np.testing.assert_allclose(played.sum(axis=1), 1)
+        loss = [
+            [model.space_.expected_loss(v[None], w[None])[0] for v in model.space_.vertices()]
+            for w in V
+        ]
+        np.testing.assert_allclose((played * loss).sum(axis=1), expected, atol=1e-12)
+    else:
+        assert not hasattr(model, "decoding_proba")
+
+
+def test_two_classes_have_one_decision_value(rng):
+    X = rng.randn(50, 3)
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    for space in ("simplex", "ordinal"):
+        model = OnlineStructuredPredictor(space=space).fit(X, y)
+        decision = model.decision_function(X)
+        assert decision.shape == (50,)
+        np.testing.assert_array_equal(model.predict(X), np.where(decision > 0, "yes", "no"))
+
+
+def test_the_decoder_may_change_after_learning(rng):
+    X, y, _ = stream("ordinal-shannon", 6, rng)
+    model = learner("ordinal-shannon").fit(X, y)
+    theta = model.decision_function(X)
+    model.set_params(decoder="map")
+    np.testing.assert_array_equal(model.predict(X), model.space_.decode(model.space_.argmax(theta)))
+
+
+def test_sample_goes_on_with_the_learners_generator(rng):
+    X, y, _ = stream("simplex-shannon", 7, rng)
+    a, b = (learner("simplex-shannon", decoder="sampled").fit(X, y) for _ in range(2))
+    first, second = a.sample(X), a.sample(X)
+    assert (first != second).any()
+    np.testing.assert_array_equal(first, b.sample(X))
+    np.testing.assert_array_equal(a.sample(X, random_state=5), b.sample(X, random_state=5))
+
+
+@pytest.mark.parametrize("how", ["pickle", "joblib", "deepcopy"])
+def test_a_copy_goes_on_bit_for_bit(how, tmp_path, rng):
+    X, y, _ = stream("simplex-tsallis1.5", 7, rng)
+    model = start(learner("simplex-tsallis1.5"), X[:30], y[:30])
+    if how == "pickle":
+        other = pickle.loads(pickle.dumps(model))
+    elif how == "joblib":
+        joblib.dump(model, tmp_path / "model")
+        other = joblib.load(tmp_path / "model")
+    else:
+        import copy
+
+        other = copy.deepcopy(model)
+    for each in (model, other):
+        each.partial_fit(X[30:], y[30:])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(model.sample(X), other.sample(X))
+
+
+def test_components_are_not_changed_and_clones_are_independent(rng):
+    X, y, _ = stream("simplex-shannon", 3, rng)
+    regularizer, optimizer = Tsallis(1.3), GradientDescent(radius=2.0)
+    model = OnlineStructuredPredictor(regularizer=regularizer, optimizer=optimizer)
+    before = {k: repr(v) for k, v in model.get_params().items()}
+    model.fit(X, y)
+    assert {k: repr(v) for k, v in model.get_params().items()} == before
+    assert not hasattr(optimizer, "state_") and set(vars(regularizer)) == {"alpha"}
+    other = clone(model).set_params(regularizer__alpha=1.7, optimizer__eta=0.2)
+    assert (model.regularizer.alpha, other.regularizer.alpha) == (1.3, 1.7)
+    assert model.optimizer.eta == "theory"
+
+
+def test_tags_follow_the_space():
+    kinds = {"simplex": (True, False), "ordinal": (True, False), "hypercube": (False, True)}
+    for space, (multi_class, multi_label) in kinds.items():
+        model = OnlineStructuredPredictor(space=space)
+        tags = model.__sklearn_tags__()
+        assert is_classifier(model) and tags.input_tags.sparse
+        assert tags.classifier_tags.multi_class == multi_class
+        assert tags.classifier_tags.multi_label == tags.target_tags.multi_output == multi_label
+
+
+def test_grid_search_over_components():
+    X, y = load_digits(return_X_y=True)
+    size = 100 if INTERPRETED else len(X)
+    pipeline = make_pipeline(
+        StandardScaler(), OnlineStructuredPredictor(optimizer=GradientDescent())
+    )
+    grid = {
+        "onlinestructuredpredictor__regularizer": ["shannon", Tsallis(1.5)],
+        "onlinestructuredpredictor__decoder": ["randomized", "map"],
+        "onlinestructuredpredictor__loss_scale": ["theory", 3.0],
+        "onlinestructuredpredictor__optimizer__eta": ["theory", 0.01],
+    }
+    start(OnlineStructuredPredictor(), X[:20], y[:20])  # kernels in the cache before two processes
+    search = GridSearchCV(pipeline, grid, n_jobs=2, cv=3, error_score="raise")
+    search.fit(X[:size], y[:size])
+    assert search.best_score_ > (0.5 if INTERPRETED else 0.85)
+    assert len(search.cv_results_["params"]) == 16
+    with config_context(enable_metadata_routing=True):
+        weighted = OnlineStructuredPredictor().set_fit_request(sample_weight=True)
+        weighted.set_score_request(sample_weight=True)
+        search = GridSearchCV(weighted, {"loss_scale": [2.0, 3.0]}, cv=2)
+        search.fit(X[:size], y[:size], sample_weight=np.ones(size))
+
+
+def test_scorers_of_scikit_learn_work_for_every_space(rng):
+    X = rng.randn(60, 4)
+    Y = (X[:, :3] > 0).astype(int)
+    multilabel = OnlineStructuredPredictor(space="hypercube")
+    assert cross_val_score(multilabel, X, Y, scoring="f1_micro", cv=3).min() > 0.5
+    ordinal = OnlineStructuredPredictor(space="ordinal")
+    assert cross_val_score(ordinal, X, Y.sum(axis=1), scoring="accuracy", cv=3).min() > 0.2
+    binary = OnlineStructuredPredictor()
+    for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
+        assert np.isfinite(cross_val_score(binary, X, Y[:, 0], scoring=scoring, cv=3)).all()
+
+
+def test_html_and_text_representations_name_the_components():
+    model = OnlineStructuredPredictor(regularizer=Tsallis(1.2))
+    assert "Tsallis(alpha=1.2)" in repr(model)
+    html = model._repr_html_()
+    assert "OnlineStructuredPredictor" in html and "alpha" in html
+
+
+def test_the_readme_numbers_of_digits(rng):
+    X, y = load_digits(return_X_y=True)
+    if INTERPRETED:
+        pytest.skip("needs compiled kernels")
+    model = OnlineStructuredPredictor(regularizer="squared").fit(X[:1200] / 16, y[:1200])
+    assert model.score(X[1200:] / 16, y[1200:]) > 0.85

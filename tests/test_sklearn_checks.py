@@ -1,0 +1,67 @@
+"""scikit-learn's own checks, and the commands of the README."""
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skstructured import OnlineStructuredPredictor
+
+WEIGHTS = (
+    "an online learner takes one step a row, so that a weight of two is one larger step and not "
+    "two rows; the same holds of SGDClassifier. Weight zero does equal leaving a row out."
+)
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+}
+
+SCORES = "decision_function is θ, with one column a threshold: n_classes − 1 of them"
+ORDINAL = dict.fromkeys(
+    [
+        "check_classifiers_classes",
+        "check_classifiers_train",
+        "check_classifiers_train(readonly_memmap=True)",
+        "check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
+    ],
+    SCORES,
+)
+
+
+def expected_failures(estimator):
+    return EXPECTED | (ORDINAL if estimator.space == "ordinal" else {})
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [
+        OnlineStructuredPredictor(),
+        OnlineStructuredPredictor(regularizer="squared"),
+        OnlineStructuredPredictor(regularizer="tsallis"),
+        OnlineStructuredPredictor(space="ordinal"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_docstring_examples():
+    import doctest
+
+    import skstructured.losses
+    import skstructured.online
+
+    for module in (skstructured.losses, skstructured.online):
+        result = doctest.testmod(module)
+        assert result.attempted > 0 and result.failed == 0
+
+
+def test_public_names_have_numpydoc_docstrings():
+    import skstructured
+
+    for name in skstructured.__all__:
+        thing = getattr(skstructured, name)
+        assert name == "__version__" or (thing.__doc__ and len(thing.__doc__) > 40), name
+    assert np.__version__
