@@ -34,6 +34,12 @@ from skstructured._compiled import (
     prefetch,
 )
 
+# A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
+LARGEST = np.finfo(np.float64).max
+
+#: CSR kernels are compiled for each dimension up to this one.
+LARGEST_KNOWN_DIM = 16
+
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def dense_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
@@ -62,53 +68,53 @@ def dense_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
     return z_sq
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _csr_score(data, indices, start, stop, Theta, raw):
-    """raw += Θᵀx of one CSR row, four non-zeros to a pass over raw; returns ``‖x‖²``."""
-    dim, x_sq = raw.shape[0], 0.0
-    blocked = start + (stop - start) // 4 * 4
-    for t in range(start, blocked, 4):
-        x0, x1, x2, x3 = data[t], data[t + 1], data[t + 2], data[t + 3]
-        r0, r1 = Theta[indices[t]], Theta[indices[t + 1]]
-        r2, r3 = Theta[indices[t + 2]], Theta[indices[t + 3]]
-        x_sq += (x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)
-        for k in range(dim):
-            raw[k] += (x0 * r0[k] + x1 * r1[k]) + (x2 * r2[k] + x3 * r3[k])
-    for t in range(blocked, stop):
-        x, r = data[t], Theta[indices[t]]
-        x_sq += x * x
-        for k in range(dim):
-            raw[k] += x * r[k]
-    return x_sq
+@functools.cache
+def csr_advance_for(known_dim):
+    """`dense_advance` for CSR rows and Θ of shape (width, dim); dim is `known_dim`, or any if 0.
 
-
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
-def csr_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
-    """As `dense_advance` for CSR rows and Θ of shape (width, dim).
-
-    While it moves the rows of Θ that `row` touches it prefetches those that `ahead` will read: in a
-    wide problem nearly all of the time is spent waiting for them.
+    Rows of Θ are short: a dimension known to the compiler saves a third of the time. Wide problems
+    otherwise wait for memory, so while the rows of Θ that `row` touches are moved, those that
+    `ahead` will read are prefetched.
     """
-    dim = Theta.shape[1]
-    start, stop = indptr[row], indptr[row + 1]
-    offset = indptr[ahead] - start
-    last = indptr[ahead + 1] - offset
-    for t in range(start, stop):
-        x, r = u * data[t], Theta[indices[t]]
-        if t < last:
-            line = int64(indices[t + offset]) * dim
-            prefetch(Theta, line)
-            prefetch(Theta, line + dim - 1)
+
+    @njit(cache=True, nogil=True, fastmath=FASTMATH)
+    def csr_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
+        dim = known_dim if known_dim > 0 else Theta.shape[1]
+        start, stop = indptr[row], indptr[row + 1]
+        offset = indptr[ahead] - start
+        last = indptr[ahead + 1] - offset
+        for t in range(start, stop):
+            x, j = u * data[t], indices[t]
+            if t < last:
+                line = int64(indices[t + offset]) * dim
+                prefetch(Theta, line)
+                prefetch(Theta, line + dim - 1)
+            for k in range(dim):
+                Theta[j, k] += x * g[k]
+        intercept = Theta.shape[0] > width
         for k in range(dim):
-            r[k] += x * g[k]
-    intercept = Theta.shape[0] > width
-    for k in range(dim):
-        raw[k] = 0.0
-        if intercept:
-            Theta[width, k] += u * g[k]
-            raw[k] = Theta[width, k]
-    z_sq = _csr_score(data, indices, indptr[ahead], indptr[ahead + 1], Theta, raw)
-    return z_sq + 1.0 if intercept else z_sq
+            raw[k] = 0.0
+            if intercept:
+                Theta[width, k] += u * g[k]
+                raw[k] = Theta[width, k]
+        z_sq = 1.0 if intercept else 0.0
+        start, stop = indptr[ahead], indptr[ahead + 1]
+        blocked = start + (stop - start) // 4 * 4
+        for t in range(start, blocked, 4):
+            x0, x1, x2, x3 = data[t], data[t + 1], data[t + 2], data[t + 3]
+            j0, j1, j2, j3 = indices[t], indices[t + 1], indices[t + 2], indices[t + 3]
+            z_sq += (x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)
+            for k in range(dim):
+                left = x0 * Theta[j0, k] + x1 * Theta[j1, k]
+                raw[k] += left + (x2 * Theta[j2, k] + x3 * Theta[j3, k])
+        for t in range(blocked, stop):
+            x, j = data[t], indices[t]
+            z_sq += x * x
+            for k in range(dim):
+                raw[k] += x * Theta[j, k]
+        return z_sq
+
+    return csr_advance
 
 
 def epoch(
@@ -129,16 +135,19 @@ def epoch(
     scale,
     step,
 ):
-    """Learn `rows` in their order.
+    """Learn `rows` in their order; stop before a row whose ‖x‖² is not finite.
 
     Each round: raw = Θx, s = scale(state, w‖x‖²), θ = s·raw, μ = mean(θ), g = μ − y,
     u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ. Where `scores` has rows, it receives every θ.
+    Returns the place of the row that stopped it, or -1.
     """
     n, dim = truth.shape
     record = scores.shape[0] > 0
     raw, theta, y, g = np.empty(dim), np.empty(dim), np.empty(dim), np.zeros(dim)
     x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, g, 0.0, raw)
     for r in range(n):
+        if not x_sq <= LARGEST:
+            return r
         s = scale(state, weight[r] * x_sq)
         for k in range(dim):
             y[k] = truth[r, k]
@@ -151,16 +160,13 @@ def epoch(
         u = step(state, raw, g, x_sq, weight[r])
         ahead = rows[min(r + 1, n - 1)]
         x_sq = advance(data, indices, indptr, width, rows[r], ahead, Theta, g, u, raw)
+    return -1
 
 
 def mean_rows(theta, truth, mu, values, params, work, mean):
     """One kernel over the rows of theta: writes every mean and conjugate value."""
     for i in range(theta.shape[0]):
         values[i] = mean(theta[i], truth[i], mu[i], params, work)
-
-
-# A comparison, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
-LARGEST = np.finfo(np.float64).max
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
@@ -190,11 +196,11 @@ def _compiled_epoch():
         advance, mean = as_advance(at[0]), as_mean(at[1])
         scale, step = as_scale(at[2]), as_step(at[3])
         arrays = (data, indices, indptr, width, rows, truth, weight, Theta)
-        _epoch_jit(*arrays, state, params, work, scores, advance, mean, scale, step)
+        return _epoch_jit(*arrays, state, params, work, scores, advance, mean, scale, step)
 
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     rest = (MATRIX, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
-    return compiled(void(*arrays, *rest), epoch_at)
+    return compiled(int64(*arrays, *rest), epoch_at)
 
 
 @functools.cache
@@ -239,17 +245,19 @@ class Rows(NamedTuple):
 
 
 def run_epoch(rows, order, truth, weight, Theta, state, params, work, scores, kernels):
-    """Learn ``order`` of `rows` with kernels (mean, scale, step); see `epoch`.
+    """Learn ``order`` of `rows` with kernels (mean, scale, step); returns what `epoch` returns.
 
     Runs compiled when every kernel is a numba function, and interpreted otherwise.
     """
-    kernels = (csr_advance if rows.is_sparse else dense_advance, *kernels)
+    dim = truth.shape[1]
+    sparse_kernel = csr_advance_for(dim if dim <= LARGEST_KNOWN_DIM else 0)
+    kernels = (sparse_kernel if rows.is_sparse else dense_advance, *kernels)
     arrays = (rows.data, rows.indices, rows.indptr, rows.width, order, truth, weight)
     arrays += (Theta, state, params, work, scores)
     if all(map(is_compiled, kernels)):
-        _compiled_epoch()(*arrays, tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP))))
-    else:
-        epoch(*arrays, *kernels)
+        at = tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
+        return _compiled_epoch()(*arrays, at)
+    return epoch(*arrays, *kernels)
 
 
 def run_mean_rows(kernel, theta, truth, params, work):

@@ -15,7 +15,7 @@ INT32_MAX = np.iinfo(np.int32).max
 def check_features(estimator, X, reset):
     """X as C-contiguous float64 or CSR, checked by scikit-learn against the fitted width and names.
 
-    Values are not checked for NaN; see `check_rows`.
+    Values are not checked for NaN; see `check_finite`.
     """
     X = validate_data(
         estimator,
@@ -51,16 +51,24 @@ def is_ready(estimator, X):
     )
 
 
-def check_rows(estimator, X, reset=False, checked=False):
-    """`Rows` of a valid X; NaN, inf and rows whose squared norm overflows raise a ValueError."""
-    if not checked and (reset or not is_ready(estimator, X)):
+def read_rows(estimator, X, reset=False):
+    """X as scikit-learn checks it, and its `Rows`; values are not yet checked to be finite."""
+    if reset or not is_ready(estimator, X):
         X = check_features(estimator, X, reset)
-    rows = Rows.from_array(X)
+    return X, Rows.from_array(X)
+
+
+def check_finite(estimator, X, rows):
+    """NaN, inf and rows whose squared norm overflows raise a ValueError."""
     bad = rows.first_bad()
     if bad >= 0:
-        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-        raise ValueError(f"Row {bad} of X is too large: its squared norm is not a finite float64.")
-    return rows
+        refuse_row(estimator, X, bad)
+
+
+def refuse_row(estimator, X, row):
+    """Raise the ValueError for a row whose squared norm is not finite."""
+    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+    raise ValueError(f"Row {row} of X is too large: its squared norm is not a finite float64.")
 
 
 def check_weights(sample_weight, X, n):

@@ -154,7 +154,7 @@ def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progr
     for start in range(0, n, block):
         now = np.arange(start, min(start + block, n))
         theta = None if batch_size == 1 else learner._linear(X[now])
-        learned = learner._learn(rows, packed, weight, now, record=True)
+        learned = learner._learn(X, rows, packed, weight, now, record=True)
         V = learner.space_.unpack(packed[now])
         losses[:, now] = _round_losses(learner, learned if theta is None else theta, V, rng)
         if progress is not None:
@@ -165,8 +165,8 @@ def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progr
 def warm_up(estimator, X, y):
     """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
     learner = clone(estimator)
-    _, rows, packed, weight = learner._begin(X, y)
-    theta = learner._learn(rows, packed, weight, np.arange(1), record=True)
+    X, rows, packed, weight = learner._begin(X, y)
+    theta = learner._learn(X, rows, packed, weight, np.arange(1), record=True)
     _round_losses(learner, theta, learner.space_.unpack(packed[:1]), check_random_state(0))
 
 

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._driver import run_epoch
 from skstructured._validation import (
-    check_features,
+    check_finite,
     check_lengths,
-    check_rows,
     check_weights,
-    is_ready,
+    read_rows,
+    refuse_row,
     unchanged_on_error,
 )
 from skstructured.decoders import resolve_decoder
@@ -177,11 +177,12 @@ class OnlineStructuredPredictor(BaseEstimator):
         if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
         with unchanged_on_error(self):
-            rows = check_rows(self, X, reset=True)
+            X, rows = read_rows(self, X, reset=True)
             self._start(clone(resolve_space(self.space)).fit(y))
             packed, weight = self._check_outputs(rows, y, sample_weight)
             for _ in range(self.max_iter):
-                self._learn(rows, packed, weight, self._visiting_order(rows.n_rows))
+                order = self._visiting_order(rows.n_rows)
+                self._learn(X, rows, packed, weight, order)
             self.n_iter_ = int(self.max_iter)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -214,7 +215,9 @@ class OnlineStructuredPredictor(BaseEstimator):
     def _partial_fit(self, X, y, classes=None, sample_weight=None, record=False):
         first = not hasattr(self, "space_")
         with unchanged_on_error(self):
-            rows = check_rows(self, X, reset=first)
+            X, rows = read_rows(self, X, reset=first)
+            if rows.n_rows > 1 and not first:  # else a bad row stops the epoch before it moves
+                check_finite(self, X, rows)
             if first:
                 space = clone(resolve_space(self.space)).fit_stream(y, classes)
                 self._start(space)
@@ -224,15 +227,15 @@ class OnlineStructuredPredictor(BaseEstimator):
                     f"{self.classes_.tolist()!r}."
                 )
             packed, weight = self._check_outputs(rows, y, sample_weight)
-            scores = self._learn(rows, packed, weight, np.arange(rows.n_rows), record)
+            scores = self._learn(X, rows, packed, weight, np.arange(rows.n_rows), record)
             self.n_iter_ = 1
         return scores
 
     def _begin(self, X, y):
         """Start a stream whose outputs are known to be those of `y`; X and y as checked."""
         with unchanged_on_error(self):
-            X = check_features(self, X, reset=True)
-            rows = check_rows(self, X, checked=True)
+            X, rows = read_rows(self, X, reset=True)
+            check_finite(self, X, rows)
             self._start(clone(resolve_space(self.space)).fit(y))
             packed, weight = self._check_outputs(rows, y, None)
         return X, rows, packed, weight
@@ -271,14 +274,14 @@ class OnlineStructuredPredictor(BaseEstimator):
     def _visiting_order(self, n):
         return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
 
-    def _learn(self, rows, packed, weight, order, record=False):
+    def _learn(self, X, rows, packed, weight, order, record=False):
         """Learn rows in `order`; returns the scores θ_t of every round where `record`."""
         self._store_for(rows)
         kernels = (self.loss_.kernel, self.optimizer_.scale_kernel, self.optimizer_.step_kernel)
         scores = np.empty((len(order) if record else 0, self.space_.dim_))
         for start in range(0, len(order), BLOCK):
             block = order[start : start + BLOCK]
-            run_epoch(
+            stopped = run_epoch(
                 rows,
                 block,
                 self.space_.unpack(packed[block]),
@@ -290,6 +293,8 @@ class OnlineStructuredPredictor(BaseEstimator):
                 scores[start : start + BLOCK],
                 kernels,
             )
+            if stopped >= 0:
+                refuse_row(self, X, block[stopped])
         self.t_ += len(order)
         return scores
 
@@ -327,9 +332,8 @@ class OnlineStructuredPredictor(BaseEstimator):
     def _scores(self, X):
         """θ = Wx of every row, (n, dim)."""
         check_is_fitted(self)
-        if not is_ready(self, X):
-            X = check_features(self, X, reset=False)
-        check_rows(self, X, checked=True)
+        X, rows = read_rows(self, X)
+        check_finite(self, X, rows)
         return self._linear(X)
 
     def _linear(self, X):

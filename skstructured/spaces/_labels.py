@@ -10,10 +10,7 @@ def class_codes(y, classes):
     """Positions of labels `y` in sorted `classes`; a ValueError lists the labels not found."""
     if not (isinstance(y, np.ndarray) and y.ndim == 1):
         y = column_or_1d(y)
-    try:
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    except TypeError:
-        codes = np.zeros(len(y), dtype=np.intp)
+    codes = _search(y, classes)
     unknown = classes[codes] != y
     if np.any(unknown):
         shown = ", ".join(sorted({repr(v) for v in y[unknown].tolist()})[:5])
@@ -26,11 +23,31 @@ def class_codes(y, classes):
     return codes
 
 
+def _search(y, classes):
+    """Where each label would stand in `classes`, whether it is there or not."""
+    last = len(classes) - 1
+    if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and classes[-1] - classes[0] == last:
+        return np.clip(y, classes[0], classes[-1]).astype(np.intp) - int(classes[0])
+    try:
+        return np.minimum(np.searchsorted(classes, y), last)
+    except TypeError:  # labels of another type: none is found
+        return np.zeros(len(y), dtype=np.intp)
+
+
+def _distinct(y):
+    """Sorted distinct values; by counting, where they are integers in a short range."""
+    if y.dtype.kind in "iu" and len(y) > 0:
+        low, high = int(y.min()), int(y.max())
+        if high - low < len(y):
+            return np.flatnonzero(np.bincount((y - low).astype(np.intp))).astype(y.dtype) + low
+    return np.unique(y)
+
+
 def distinct_labels(y):
     """Sorted distinct labels of a 1-d y: at least two, and no fractions, NaN or mixed types."""
     y = column_or_1d(y, warn=True)
     try:
-        classes = np.unique(y)
+        classes = _distinct(y)
     except TypeError as error:
         raise ValueError(f"y holds labels that cannot be sorted: {error}.") from error
     if classes.dtype.kind == "f":
