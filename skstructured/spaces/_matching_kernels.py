@@ -1,0 +1,323 @@
+"""Oracles over the Birkhoff polytope: assignment, and regularised matchings by a dual Newton method.
+
+For a regularizer that is a sum over rows, ``max_P <θ,P> − Σ_i Ψ(P_i)`` over doubly stochastic P has
+the dual ``D(v) = Σ_j v_j − Σ_i Ω*(C_i + v)`` to be maximised over the column potentials v: rows are
+softmaxes (entropy) or sparsemaxes (squared norm) and the gradient is one minus the column sums. C is
+θ less the potentials of the assignment problem, so that scores of any size neither over- nor
+underflow: C ≤ 0, with a 0 in every row and column.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+#: Column sums this close to 1 end the iterations.
+TOLERANCE = 1e-13
+MAX_NEWTON, MAX_SINKHORN = 200, 2000
+#: Ridge of the Newton system relative to the residual.
+RIDGE = 0.1
+
+
+@njit(cache=True, nogil=True)
+def assign(theta, m, u, v, match, scratch):
+    """Maximal assignment by shortest augmenting paths (Jonker, Volgenant 1987).
+
+    theta is flat (m²,); u, v (m+1,) become potentials with ``θ_ij + u_i + v_j ≤ 0``, 0 where
+    matched; match (m+1,) holds at j+1 the row of column j, counted from 1; scratch is (3m+3,).
+    """
+    way, least, used = scratch[: m + 1], scratch[m + 1 : 2 * m + 2], scratch[2 * m + 2 :]
+    u[:], v[:], match[:] = 0.0, 0.0, 0.0
+    for i in range(1, m + 1):
+        match[0], j0 = i, 0
+        least[:], used[:] = np.inf, 0.0
+        while True:
+            used[j0] = 1.0
+            row, delta, j1 = int(match[j0]), np.inf, 0
+            for j in range(1, m + 1):
+                if used[j] == 0.0:
+                    cost = -max(theta[(row - 1) * m + j - 1], -1e300) - u[row] - v[j]
+                    if cost < least[j]:
+                        least[j], way[j] = cost, j0
+                    if least[j] < delta:
+                        delta, j1 = least[j], j
+            for j in range(m + 1):
+                if used[j] != 0.0:
+                    u[int(match[j])] += delta
+                    v[j] -= delta
+                else:
+                    least[j] -= delta
+            j0 = j1
+            if match[j0] == 0.0:
+                break
+        while j0 != 0:
+            j1 = int(way[j0])
+            match[j0] = match[j1]
+            j0 = j1
+
+
+@njit(cache=True, nogil=True)
+def _row(z, sparse, p, kept):
+    """p = sparsemax(z) or softmax(z); returns the conjugate Ω*(z)."""
+    m, top = z.shape[0], z[0]
+    for k in range(1, m):
+        top = max(top, z[k])
+    if not sparse:
+        total = 0.0
+        for k in range(m):
+            p[k] = math.exp(z[k] - top)
+            total += p[k]
+        for k in range(m):
+            p[k] /= total
+        return top + math.log(total)
+    size, pivot, before = 0, -1.0, -1
+    for k in range(m):
+        if z[k] - top > pivot:
+            kept[size] = z[k] - top
+            size += 1
+    while size != before:
+        before, size, total = size, 0, 0.0
+        for t in range(before):
+            total += kept[t]
+        pivot = (total - 1.0) / before
+        for t in range(before):
+            if kept[t] > pivot:
+                kept[size] = kept[t]
+                size += 1
+    value = top
+    for k in range(m):
+        p[k] = max(z[k] - top - pivot, 0.0)
+        if p[k] > 0.0:
+            value += p[k] * (z[k] - top - 0.5 * p[k])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _dual(C, v, m, sparse, P, columns, z, kept):
+    """D(v); writes the rows P and their column sums."""
+    value = 0.0
+    columns[:] = 0.0
+    for i in range(m):
+        for j in range(m):
+            z[j] = C[i * m + j] + v[j]
+        value -= _row(z, sparse, P[i * m : (i + 1) * m], kept)
+        for j in range(m):
+            columns[j] += P[i * m + j]
+    for j in range(m):
+        value += v[j]
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _newton_direction(P, columns, m, sparse, ridge, H, d):
+    """d = (−∇²D + ridge + 11ᵀ/m)⁻¹ ∇D by Cholesky; 11ᵀ is the direction in which D is constant."""
+    H[:] = 1.0 / m
+    for i in range(m):
+        p = P[i * m : (i + 1) * m]
+        size = 0
+        for j in range(m):
+            size += p[j] > 0.0
+        for j in range(m):
+            if p[j] > 0.0:
+                weight = 1.0 if sparse else p[j]
+                H[j * m + j] += weight
+                weight = weight / size if sparse else weight
+                row = H[j * m : (j + 1) * m]
+                for k in range(j + 1):
+                    if sparse:
+                        row[k] -= weight if p[k] > 0.0 else 0.0
+                    else:
+                        row[k] -= weight * p[k]
+    for j in range(m):
+        H[j * m + j] += ridge
+        d[j] = 1.0 - columns[j]
+    for j in range(m):
+        for k in range(j):
+            total = H[j * m + k]
+            for t in range(k):
+                total -= H[j * m + t] * H[k * m + t]
+            H[j * m + k] = total / H[k * m + k]
+        total = H[j * m + j]
+        for t in range(j):
+            total -= H[j * m + t] * H[j * m + t]
+        H[j * m + j] = math.sqrt(max(total, 1e-14))
+    for j in range(m):
+        for t in range(j):
+            d[j] -= H[j * m + t] * d[t]
+        d[j] /= H[j * m + j]
+    for j in range(m - 1, -1, -1):
+        for t in range(j + 1, m):
+            d[j] -= H[t * m + j] * d[t]
+        d[j] /= H[j * m + j]
+
+
+@njit(cache=True, nogil=True)
+def _residual(columns):
+    worst = 0.0
+    for j in range(columns.shape[0]):
+        worst = max(worst, abs(columns[j] - 1.0))
+    return worst
+
+
+@njit(cache=True, nogil=True)
+def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
+    """Maximise D from v by damped Newton steps; returns the residual of the column sums."""
+    value = _dual(C, v, m, sparse, P, columns, z, kept)
+    residual, boost = _residual(columns), 1.0
+    for _ in range(MAX_NEWTON):
+        if residual <= TOLERANCE or boost > 1e6:
+            break
+        ridge = boost * max(RIDGE * min(residual, 1.0), 1e-11)
+        _newton_direction(P, columns, m, sparse, ridge, H, d)
+        slope, largest = 0.0, 1e-300
+        for j in range(m):
+            slope += d[j] * (1.0 - columns[j])
+            largest = max(largest, abs(d[j]))
+        t, better = min(1.0, 30.0 / largest), False
+        for _halving in range(30):
+            for j in range(m):
+                trial[j] = v[j] + t * d[j]
+            reached = _dual(C, trial, m, sparse, P, columns, z, kept)
+            smaller = _residual(columns) < (1.0 - 0.1 * t) * residual
+            better = smaller or reached > value + 1e-4 * t * slope
+            if better:
+                break
+            t *= 0.5
+        if better:
+            v[:] = trial
+            value, residual, boost = reached, _residual(columns), max(1.0, 0.1 * boost)
+        else:
+            _dual(C, v, m, sparse, P, columns, z, kept)
+            boost *= 10.0
+    return residual
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
+    """Scale b so that K with rows normalised, a_i K_ij b_j, has column sums 1; returns the residual.
+
+    K is flat (m²,) and positive where it matters; `columns` receives Σ_i a_i K_ij. Gives up early
+    where the contraction seen would need more than `patience` further iterations.
+    """
+    residual = 1.0
+    for iteration in range(max_iter):
+        columns[:] = 0.0
+        for i in range(m):
+            row, total = K[i * m : (i + 1) * m], 0.0
+            for j in range(m):
+                total += row[j] * b[j]
+            a = 1.0 / total
+            for j in range(m):
+                columns[j] += a * row[j]
+        before, residual = residual, 0.0
+        for j in range(m):
+            residual = max(residual, abs(columns[j] * b[j] - 1.0))
+        if residual <= tolerance:
+            break
+        if iteration >= 8 and residual > tolerance * (residual / before) ** patience:
+            break
+        for j in range(m):
+            b[j] = 1.0 / columns[j]
+    return residual
+
+
+@njit(cache=True, nogil=True)
+def _repair(P, m, rows, columns):
+    """Make P doubly stochastic to machine precision (Altschuler, Weed, Rigollet 2017, Alg. 2)."""
+    for i in range(m):
+        total = 0.0
+        for j in range(m):
+            total += P[i * m + j]
+        for j in range(m):
+            P[i * m + j] /= max(total, 1.0)
+    columns[:] = 0.0
+    for i in range(m):
+        for j in range(m):
+            columns[j] += P[i * m + j]
+    missing = 0.0
+    for i in range(m):
+        rows[i] = 1.0
+        for j in range(m):
+            P[i * m + j] /= max(columns[j], 1.0)
+            rows[i] -= P[i * m + j]
+        rows[i] = max(rows[i], 0.0)
+        missing += rows[i]
+    for j in range(m):
+        columns[j] = 1.0 - columns[j] / max(columns[j], 1.0)
+    if missing > 0.0:
+        for i in range(m):
+            for j in range(m):
+                P[i * m + j] += rows[i] * columns[j] / missing
+
+
+@njit(cache=True, nogil=True)
+def _matching(theta, mu, work, sparse):
+    """Regularised matching of θ into mu; returns Ω*(θ). work[0] keeps the largest residual."""
+    m = int(math.sqrt(theta.shape[0]) + 0.5)
+    C, H = work[1 : 1 + m * m], work[1 + m * m : 1 + 2 * m * m]
+    rest = work[1 + 2 * m * m :]
+    v, columns, trial = rest[:m], rest[m : 2 * m], rest[2 * m : 3 * m]
+    d, z, kept = rest[3 * m : 4 * m], rest[4 * m : 5 * m], rest[5 * m : 6 * m]
+    rest = rest[6 * m :]
+    row_potential, column_potential = rest[: m + 1], rest[m + 1 : 2 * m + 2]
+    row_potential[:], column_potential[:] = 0.0, 0.0
+    low, high = theta[0], theta[0]
+    for k in range(m * m):
+        low, high = min(low, theta[k]), max(high, theta[k])
+    if sparse or not high - low <= 30.0:
+        assign(
+            theta, m, row_potential, column_potential, rest[2 * m + 2 : 3 * m + 3], rest[3 * m + 3 :]
+        )
+    shift = 0.0
+    for i in range(m):
+        shift -= row_potential[i + 1] + column_potential[i + 1]
+        for j in range(m):
+            C[i * m + j] = theta[i * m + j] + row_potential[i + 1] + column_potential[j + 1]
+    v[:] = 0.0
+    if not sparse:
+        for k in range(m * m):
+            H[k] = math.exp(C[k] - (0.0 if high - low > 30.0 else high))
+        trial[:] = 1.0
+        sinkhorn(H, trial, columns, m, TOLERANCE, MAX_SINKHORN, 20.0 + 2.0 * m)
+        for j in range(m):
+            v[j] = math.log(trial[j])
+    residual = _newton(C, v, m, sparse, mu, columns, trial, d, H, z, kept)
+    work[0] = max(work[0], residual)
+    if residual > TOLERANCE:
+        _repair(mu, m, z, columns)
+    value = 0.0
+    for i in range(m):
+        value -= v[i]
+        for j in range(m):
+            z[j] = C[i * m + j] + v[j]
+        value += _row(z, sparse, d, kept)
+    return value + shift
+
+
+@njit(cache=True, nogil=True)
+def entropic_matching(theta, truth, mu, params, work):
+    """μ = argmax <θ,P> − Σ P ln P over doubly stochastic P; returns its value."""
+    return _matching(theta, mu, work, False)
+
+
+@njit(cache=True, nogil=True)
+def matching_projection(theta, truth, mu, params, work):
+    """μ = Euclidean projection of θ on the Birkhoff polytope; returns <θ,μ> − ½‖μ‖²."""
+    return _matching(theta, mu, work, True)
+
+
+def matching_work(dim):
+    """Length of the scratch vector of the two kernels."""
+    m = math.isqrt(dim)
+    return 1 + 2 * m * m + 6 * m + 3 * (m + 1) + 3 * (m + 1)
+
+
+@njit(cache=True, nogil=True)
+def assign_rows(theta, V, m):
+    """Maximal assignment of every row of theta (n, m²) into the 0/1 rows of V."""
+    u, v, match, scratch = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(3 * m + 3)
+    for n in range(theta.shape[0]):
+        assign(theta[n], m, u, v, match, scratch)
+        V[n, :] = 0.0
+        for j in range(1, m + 1):
+            V[n, (int(match[j]) - 1) * m + j - 1] = 1.0

@@ -1,0 +1,235 @@
+"""Matchings and rankings as permutation matrices."""
+
+import itertools
+import math
+
+import numpy as np
+from numba import njit
+from scipy.optimize import linear_sum_assignment
+from sklearn.utils import check_random_state
+
+from skstructured.base import Geometry, OutputSpace
+from skstructured.spaces._matching_kernels import assign_rows
+from skstructured.spaces._rankings import check_permutations
+
+CONVENTION = "y[i, j] = position of item j, a permutation of 0..m−1 per row with 0 = first"
+OTHER = "1-based, as ranks do; subtract 1 from positions"
+
+#: Entries this close to 0 or 1 count as integral while rounding.
+SNAP = 1e-9
+
+
+@njit(cache=True, nogil=True)
+def _fractional(P, m, line, skip, by_row):
+    """An entry strictly between 0 and 1 in a row (or column) other than `skip`, or -1."""
+    for k in range(m):
+        p = P[line * m + k] if by_row else P[k * m + line]
+        if k != skip and SNAP < p < 1.0 - SNAP:
+            return k
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _round_cycle(P, m, rows, columns, start, stop, uniform):
+    """Shift a random amount around a cycle of fractional entries, keeping their expectations.
+
+    The entries (row_k, column_k) move one way and (row_{k+1}, column_k) the other.
+    """
+    up, down, size = 1.0, 1.0, stop - start
+    for k in range(size):
+        c = int(columns[start + k])
+        first = P[int(rows[start + k]) * m + c]
+        second = P[int(rows[start + (k + 1) % size]) * m + c]
+        up, down = min(up, 1.0 - first, second), min(down, first, 1.0 - second)
+    move = up if uniform * (up + down) < down else -down
+    for k in range(size):
+        c = int(columns[start + k])
+        P[int(rows[start + k]) * m + c] += move
+        P[int(rows[start + (k + 1) % size]) * m + c] -= move
+
+
+@njit(cache=True, nogil=True)
+def _forget(rows, columns, row_place, column_place, length, keep):
+    """Cut the walk back to `keep` rows; returns its new length."""
+    for k in range(keep, length):
+        row_place[int(rows[k])] = -1.0
+    for k in range(max(keep - 1, 0), length):
+        if columns[k] >= 0.0:
+            column_place[int(columns[k])] = -1.0
+        columns[k] = -1.0
+    return keep
+
+
+@njit(cache=True, nogil=True)
+def draw_matching(P, m, uniforms, rows, columns, row_place, column_place):
+    """Round P (m²,) in place to a permutation matrix with expectation P, by dependent rounding.
+
+    A walk row, column, row, … over fractional entries closes a cycle; moving along it makes one
+    more entry integral and changes no row or column sum. The walk goes on from where the cycle
+    began. An entry that rounding errors left alone in its line is snapped.
+    """
+    row_place[:], column_place[:], columns[:] = -1.0, -1.0, -1.0
+    length, used, start = 0, 0, 0
+    while used < uniforms.shape[0]:
+        if length == 0:
+            while start < m and _fractional(P, m, start, -1, True) < 0:
+                start += 1
+            if start == m:
+                break
+            rows[0], row_place[start], length = start, 0.0, 1
+        r, arrived = int(rows[length - 1]), int(columns[length - 2]) if length > 1 else -1
+        c = _fractional(P, m, r, arrived, True)
+        lone = c < 0
+        c = arrived if lone else c
+        cycle, keep = -1, 0
+        if not lone and column_place[c] >= 0.0:
+            cycle = keep = int(column_place[c]) + 1
+            columns[length - 1] = c
+        elif not lone:
+            columns[length - 1], column_place[c] = c, length - 1
+            other = _fractional(P, m, c, r, False)
+            lone = other < 0
+            if not lone and row_place[other] >= 0.0:
+                cycle, keep = int(row_place[other]), int(row_place[other]) + 1
+            elif not lone:
+                rows[length], row_place[other] = other, length
+                length += 1
+        if lone:
+            P[r * m + c] = 1.0 if P[r * m + c] > 0.5 else 0.0
+            length = _forget(rows, columns, row_place, column_place, length, 0)
+        elif cycle >= 0:
+            _round_cycle(P, m, rows, columns, cycle, length, uniforms[used])
+            used += 1
+            length = _forget(rows, columns, row_place, column_place, length, keep)
+
+
+@njit(cache=True, nogil=True)
+def draw_matching_rows(P, m, uniforms):
+    """`draw_matching` over the rows of P (n, m²), in place; returns how many are not integral."""
+    rows, columns = np.empty(m + 1), np.full(m + 1, -1.0)
+    row_place, column_place = np.empty(m), np.empty(m)
+    failed = 0
+    for n in range(P.shape[0]):
+        draw_matching(P[n], m, uniforms[n], rows, columns, row_place, column_place)
+        worst = 0.0
+        for k in range(m * m):
+            rounded = 1.0 if P[n, k] > 0.5 else 0.0
+            worst = max(worst, abs(P[n, k] - rounded))
+            P[n, k] = rounded
+        failed += worst > 10.0 * m * SNAP
+    return failed
+
+
+class Birkhoff(OutputSpace):
+    r"""Permutations of m items as permutation matrices, with the share of misplaced items.
+
+    Row i of y places m items: ``y[i, j]`` is the position (from 0) of item j. The vertex is the
+    permutation matrix P with ``P[j, y_j] = 1``, flattened to R^{m²}; conv(Y) is the Birkhoff
+    polytope of doubly stochastic matrices. The target loss is ``1 − <y', y>/m``. Regularizers:
+    `Shannon` (Ψ = Σ P ln P, entropic optimal transport; the default) and `SquaredNorm`.
+
+    Attributes
+    ----------
+    dim_ : int
+        m².
+    n_items_ : int
+        m ≥ 2.
+
+    References
+    ----------
+    Sakaue et al. (2024), section 2.3; Cuturi (2013) for Sinkhorn's iterations; Li, Sun, Toh (2020)
+    for the dual Newton method; Gandhi, Khuller, Parthasarathy, Srinivasan (2006), "Dependent
+    rounding", for the sampler.
+    """
+
+    def fit(self, y):
+        """Learn the number of items from positions (n, m); returns self."""
+        self.n_items_ = check_permutations(y, 0, CONVENTION, OTHER).shape[1]
+        self.dim_ = self.n_items_**2
+        return self
+
+    def _side(self, dim=None):
+        return math.isqrt(self._dimension(dim))
+
+    def pack(self, y):
+        """Positions (n, m); a ValueError names a row that is no permutation of 0..m−1."""
+        return check_permutations(y, 0, CONVENTION, OTHER, self._side())
+
+    def unpack(self, packed):
+        """Flattened permutation matrices (n, m²) of positions (n, m)."""
+        n, m = packed.shape
+        V = np.zeros((n, m * m))
+        V[np.arange(n)[:, None], np.arange(m) * m + packed] = 1.0
+        return V
+
+    def encode(self, y):
+        """Flattened permutation matrices (n, m²) of positions y (n, m)."""
+        return self.unpack(self.pack(y))
+
+    def decode(self, V):
+        """Positions (n, m) of flattened permutation matrices (n, m²)."""
+        m = math.isqrt(np.shape(V)[1])
+        return np.argmax(np.reshape(V, (len(V), m, m)), axis=2)
+
+    def argmax(self, theta):
+        """Maximal assignment of each row of theta, by shortest augmenting paths (n, m²)."""
+        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        V = np.empty_like(theta)
+        assign_rows(theta, V, math.isqrt(theta.shape[1]))
+        return V
+
+    def nearest(self, mu):
+        """Nearest vertex in every norm: the maximal assignment of μ (n, m²)."""
+        return self.argmax(mu)
+
+    def sample(self, mu, random_state=None):
+        """Draw a permutation with mean μ by dependent rounding, at most (m−1)² cycles a row."""
+        P = np.array(mu, dtype=np.float64, order="C")
+        m = math.isqrt(P.shape[1])
+        uniforms = check_random_state(random_state).random_sample((len(P), (m - 1) ** 2 + 1))
+        failed = draw_matching_rows(P, m, uniforms)
+        if failed:
+            raise ValueError(f"{failed} rows of mu are not doubly stochastic.")
+        return P
+
+    def vertices(self):
+        """All m! permutation matrices (m!, m²); m ≤ 8."""
+        m = self._side()
+        if m > 8:
+            raise ValueError(f"{m}! vertices are too many to list; at most m = 8 is supported.")
+        return self.unpack(np.array(list(itertools.permutations(range(m)))))
+
+    def decompose(self, mu):
+        """Vertices (k, m²) and weights (k,) with weighted mean μ (m²,); k ≤ (m−1)² + 1.
+
+        Birkhoff's theorem: take off as much as possible of a matching within the support.
+        """
+        m = math.isqrt(len(mu))
+        rest, vertices, weights = np.array(mu, dtype=np.float64).reshape(m, m), [], []
+        while len(weights) <= (m - 1) ** 2 and rest.sum() > 1e-12 * m:
+            cost = np.where(rest > 1e-14, rest, -m)
+            rows, columns = linear_sum_assignment(cost, maximize=True)
+            weight = rest[rows, columns].min()
+            if weight <= 0.0:
+                break
+            vertices.append(columns)
+            weights.append(weight)
+            rest[rows, columns] -= weight
+            rest[rest < 1e-14] = 0.0
+        return self.unpack(np.array(vertices)), np.array(weights) / np.sum(weights)
+
+    def mean_proba(self, mu):
+        """Probabilities (n, m, m) that item j stands at position k: the doubly stochastic mean."""
+        m = math.isqrt(mu.shape[1])
+        return mu.reshape(len(mu), m, m)
+
+    def expected_loss(self, mu, V):
+        """Share of misplaced items 1 − <μ, y>/m, of shape (n,)."""
+        return 1.0 - np.einsum("nd,nd->n", mu, V) / math.isqrt(np.shape(V)[1])
+
+    def geometry(self, norm, dim=None):
+        """ν, D, γ: ℓ1 (4, 2m, 1/(2m)); ℓ2 (2, √(2m), √(m−1)/m)."""
+        m = self._side(dim)
+        if norm == "l1":
+            return Geometry(4.0, 2.0 * m, 0.5 / m)
+        return Geometry(2.0, math.sqrt(2 * m), math.sqrt(m - 1) / m)

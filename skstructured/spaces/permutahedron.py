@@ -1,0 +1,252 @@
+"""Rankings as rank vectors: the permutations of (d, …, 1)."""
+
+import itertools
+import math
+
+import numpy as np
+from numba import njit
+from sklearn.utils import check_random_state
+
+from skstructured.base import Geometry, OutputSpace
+from skstructured.spaces._rankings import check_permutations
+
+CONVENTION = "y[i, j] = rank of item j, a permutation of 1..d per row with d = best"
+OTHER = "0-based, as positions do; positions p become ranks d − p"
+
+
+@njit(cache=True, nogil=True)
+def _sort_descending(theta, order, spare):
+    """Indices of theta, largest first, into `order`; stable bottom-up merge sort."""
+    dim = theta.shape[0]
+    run = 8
+    for start in range(0, dim, run):
+        for i in range(start, min(start + run, dim)):
+            j = i
+            while j > start and theta[int(order[j - 1])] < theta[i]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = i
+    while run < dim:
+        for start in range(0, dim, 2 * run):
+            middle, stop = min(start + run, dim), min(start + 2 * run, dim)
+            i, j = start, middle
+            for k in range(start, stop):
+                left = j >= stop or (i < middle and theta[int(order[i])] >= theta[int(order[j])])
+                spare[k] = order[i] if left else order[j]
+                i, j = (i + 1, j) if left else (i, j + 1)
+        order[:] = spare
+        run *= 2
+
+
+@njit(cache=True, nogil=True)
+def pool_ranks(s, out, first, offset):
+    """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
+
+    A block keeps its first index and the mean of s relative to that entry: scores within a block
+    differ by less than d, so that scores of any size lose no digits.
+    """
+    dim, blocks = s.shape[0], 0
+    for i in range(dim):
+        start, mean = i, 0.0
+        while blocks > 0:
+            before = int(first[blocks - 1])
+            gap = s[before] - s[start]
+            # Means of w = (d, …, 1) over [before, start) and [start, i] differ by half their span.
+            if not gap + offset[blocks - 1] - mean < 0.5 * (i + 1 - before):
+                break
+            blocks -= 1
+            a, b = start - before, i + 1 - start
+            mean = (a * offset[blocks] + b * (mean - gap)) / (a + b)
+            start = before
+        first[blocks], offset[blocks] = start, mean
+        blocks += 1
+    for b in range(blocks):
+        start = int(first[b])
+        stop = int(first[b + 1]) if b + 1 < blocks else dim
+        level = dim - 0.5 * (start + stop - 1) - offset[b]
+        for i in range(start, stop):
+            out[i] = level + (s[i] - s[start]) if stop - start > 1 else dim - i
+
+
+@njit(cache=True, nogil=True)
+def rank_projection(theta, truth, mu, params, work):
+    """μ = projection of θ on the permutahedron; returns <θ,μ> − ½‖μ‖²."""
+    dim = theta.shape[0]
+    order, s, out = work[:dim], work[dim : 2 * dim], work[2 * dim : 3 * dim]
+    _sort_descending(theta, order, s)
+    for i in range(dim):
+        s[i] = theta[int(order[i])]
+    pool_ranks(s, out, work[3 * dim : 4 * dim], work[4 * dim : 5 * dim])
+    value = 0.0
+    for i in range(dim):
+        mu[int(order[i])] = out[i]
+        value += out[i] * (s[i] - 0.5 * out[i])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def draw_ranks(mu, uniforms, drawn, work):
+    """Draw a permutation with mean μ: at most d−1 random swaps (Hardy, Littlewood, Pólya).
+
+    Moving surplus from an earlier to a later position is the T-transform (1−t) I + t Swap; the
+    swaps, each made with its own probability t, carry w = (d, …, 1) to a vector with mean μ.
+    """
+    dim = mu.shape[0]
+    order, w = work[:dim], work[dim : 2 * dim]
+    value, stack = work[2 * dim : 3 * dim], work[3 * dim : 4 * dim]
+    _sort_descending(mu, order, w)
+    top, used = 0, 0
+    for k in range(dim):
+        w[k] = value[k] = dim - k
+    for k in range(dim):
+        wanted = mu[int(order[k])]
+        while top > 0 and wanted - w[k] > 1e-12 * dim:
+            j = int(stack[top - 1])
+            surplus = w[j] - mu[int(order[j])]
+            move = min(surplus, wanted - w[k])
+            if used < uniforms.shape[0] and uniforms[used] * (w[j] - w[k]) < move:
+                value[j], value[k] = value[k], value[j]
+            used += 1
+            w[j] -= move
+            w[k] += move
+            if surplus - move <= 1e-12 * dim:
+                top -= 1
+        if w[k] - wanted > 1e-12 * dim:
+            stack[top] = k
+            top += 1
+    for k in range(dim):
+        drawn[int(order[k])] = value[k]
+
+
+@njit(cache=True, nogil=True)
+def draw_rank_rows(mu, uniforms, drawn):
+    """`draw_ranks` over the rows of mu."""
+    work = np.empty(4 * mu.shape[1])
+    for i in range(mu.shape[0]):
+        draw_ranks(mu[i], uniforms[i], drawn[i], work)
+
+
+class Permutahedron(OutputSpace):
+    r"""Rankings of d items as the permutations of (d, …, 1), with a normalised Spearman loss.
+
+    Row i of y ranks d items: ``y[i, j]`` is the rank of item j, a permutation of 1..d with d = best.
+    The target loss is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the truth, 1 for its reverse.
+    Regularizer: `SquaredNorm`, whose ŷ_Ω(θ) is the projection by sorting and pooling in O(d log d).
+
+    Attributes
+    ----------
+    dim_ : int
+        d ≥ 2.
+
+    Notes
+    -----
+    The constant γ = √(3/(d(d²−1))) is tight: the loss sees only the centred y.
+
+    References
+    ----------
+    Sakaue et al. (2024), appendix C; Blondel, Teboul, Berthet, Djolonga (2020), "Fast
+    differentiable sorting and ranking"; Hardy, Littlewood, Pólya (1929) for the sampler.
+    """
+
+    default_regularizer = "squared"
+
+    def fit(self, y):
+        """Learn the number of items from rank vectors (n, d); returns self."""
+        self.dim_ = check_permutations(y, 1, CONVENTION, OTHER).shape[1]
+        return self
+
+    def encode(self, y):
+        """Rank vectors (n, d) as float64; a ValueError names a row that is no permutation."""
+        return check_permutations(y, 1, CONVENTION, OTHER, self._dimension()).astype(np.float64)
+
+    def decode(self, V):
+        """Rank vectors (n, d) of integers."""
+        return np.rint(V).astype(np.int64)
+
+    def argmax(self, theta):
+        """Ranks of the scores, ties to the first item (n, d)."""
+        order = np.argsort(-np.asarray(theta, dtype=np.float64), axis=1, kind="stable")
+        V = np.empty(order.shape)
+        np.put_along_axis(V, order, np.arange(order.shape[1], 0, -1.0)[None], axis=1)
+        return V
+
+    def nearest(self, mu):
+        """Nearest vertex in ℓ2: the ranks of μ (Prop. C.1), (n, d)."""
+        return self.argmax(mu)
+
+    def sample(self, mu, random_state=None):
+        """Draw a permutation with mean μ by random swaps, in O(d log d) a row."""
+        mu = np.ascontiguousarray(mu, dtype=np.float64)
+        rng = check_random_state(random_state)
+        drawn = np.empty_like(mu)
+        draw_rank_rows(mu, rng.random_sample((len(mu), mu.shape[1] - 1)), drawn)
+        return drawn
+
+    def vertices(self):
+        """All d! permutations; d ≤ 8."""
+        d = self._dimension()
+        if d > 8:
+            raise ValueError(f"{d}! vertices are too many to list; at most d = 8 is supported.")
+        return np.array(list(itertools.permutations(range(1, d + 1))), dtype=np.float64)
+
+    def decompose(self, mu):
+        """Vertices (k, d) and weights (k,) with weighted mean μ (d,); k ≤ d.
+
+        Walks from the vertex that ranks μ through μ to the boundary, and on within that face: each
+        step makes one more sum of largest entries tight.
+        """
+        x, rest = np.array(mu, dtype=np.float64), 1.0
+        face, tight = np.zeros(len(x), dtype=np.intp), np.zeros(len(x) - 1, dtype=bool)
+        vertices, weights = [], []
+        while rest > 0.0:
+            vertex = np.empty(len(x))
+            vertex[np.lexsort((-x, face))] = np.arange(len(x), 0, -1.0)
+            beyond = _reach(x, vertex, face, tight)
+            share = 1.0 if np.isinf(beyond) else beyond / (1.0 + beyond)
+            vertices.append(vertex)
+            weights.append(rest * share)
+            rest = 0.0 if np.isinf(beyond) else rest / (1.0 + beyond)
+            x = x if np.isinf(beyond) else x + beyond * (x - vertex)
+        kept = np.array(weights) > 0.0
+        return np.array(vertices)[kept], np.array(weights)[kept] / np.sum(weights)
+
+    def expected_loss(self, mu, V):
+        """Spearman loss <y, y − μ>/M, of shape (n,)."""
+        d = np.shape(V)[1]
+        centred = V - (d + 1) / 2.0
+        return np.einsum("nd,nd->n", centred, V - mu) * 6.0 / (d * (d**2 - 1))
+
+    def geometry(self, norm, dim=None):
+        """ν, D, γ in ℓ2: √2, √(d(d²−1)/3), √(3/(d(d²−1))); in ℓ1: 2, ⌊d²/2⌋, 3/(d(d+1))."""
+        d = self._dimension(dim)
+        cube = d * (d**2 - 1)
+        if norm == "l1":
+            return Geometry(2.0, float(d**2 // 2), 3.0 / (d * (d + 1)))
+        return Geometry(math.sqrt(2), math.sqrt(cube / 3), math.sqrt(3 / cube))
+
+
+def _reach(x, vertex, face, tight):
+    """Largest s with x + s (x − vertex) in the permutahedron; inf where x is the vertex.
+
+    Newton's method on the sums of the k largest entries, linear in s for each set of entries; the
+    sum that binds is marked in `tight`, and `face` splits at it.
+    """
+    d, direction = len(x), x - vertex
+    largest = np.abs(direction).max()
+    if tight.all() or largest <= 1e-13 * d:
+        return np.inf
+    limits, s, binding = np.cumsum(np.arange(d, 0, -1.0))[:-1], 4.0 * d / largest, None
+    for _ in range(4 * d):
+        order = np.lexsort((-(x + s * direction), face))
+        sums, slopes = np.cumsum(x[order])[:-1], np.cumsum(direction[order])[:-1]
+        excess = np.where(tight | (slopes <= 0.0), -np.inf, sums + s * slopes - limits)
+        k = int(np.argmax(excess))
+        if excess[k] <= 1e-13 * limits[-1]:
+            break
+        s, binding = max((limits[k] - sums[k]) / slopes[k], 0.0), (k, order)
+    if binding is None:
+        return np.inf
+    k, order = binding
+    tight[k] = True
+    face[order[k + 1 :]] += 1
+    return s
