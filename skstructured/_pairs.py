@@ -1,16 +1,29 @@
 """The table of (space, regularizer) pairs: one kernel, one value and the constants of each."""
 
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import xlogy
+from sklearn.exceptions import ConvergenceWarning
 
+from skstructured.base import OutputSpace
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
-from skstructured.spaces import hypercube, ordinal, simplex
-from skstructured.spaces.hypercube import Hypercube
-from skstructured.spaces.ordinal import OrdinalChain
-from skstructured.spaces.simplex import Simplex
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    OrdinalChain,
+    Permutahedron,
+    Simplex,
+    hypercube,
+    ordinal,
+    permutahedron,
+    simplex,
+)
+from skstructured.spaces import _matching_kernels as matching
+from skstructured.spaces._active_set import projection_kernel
 
 #: κ₀ = min over q in (0,1) of −2 ln(1−q)/q², attained where −ln(1−q) = q/(2(1−q)).
 SHARP = 4.910814964568255
@@ -22,8 +35,9 @@ class Pair:
 
     Attributes
     ----------
-    kernel : numba function
+    kernel : numba function or None
         ``kernel(theta, truth, mu, params, work) -> Ω*(θ)``, writing ŷ_Ω(θ) into `mu`.
+        None projects by the active-set method over the space's oracle.
     omega : callable
         ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,).
     norm : {"l1", "l2"}
@@ -35,14 +49,21 @@ class Pair:
         λ₂ with ``‖ŷ−y‖₂² ≤ (2/λ₂) S``; None where the printed constant is tight.
     work : callable
         ``work(dim)``: length of the kernel's scratch vector.
+    iterative : bool
+        Whether the kernel keeps the largest residual it was left with in ``work[0]``.
     """
 
-    kernel: Callable
+    kernel: Callable | None
     omega: Callable
     norm: str
     convexity: Callable
     sharp: Callable | None = None
     work: Callable = lambda dim: 2 * dim + 2
+    iterative: bool = False
+
+    def kernel_for(self, space):
+        """The kernel, made for `space` where each space needs its own."""
+        return self.kernel if self.kernel is not None else projection_kernel(space)
 
 
 def _half_square(mu, regularizer):
@@ -89,7 +110,44 @@ PAIRS = {
         lambda dim: (SHARP / dim**2, SHARP / dim),
     ),
     (OrdinalChain, SquaredNorm): Pair(ordinal.staircase_projection, _half_square, "l2", _one),
+    (Permutahedron, SquaredNorm): Pair(
+        permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 5 * dim
+    ),
+    (Birkhoff, Shannon): Pair(
+        matching.entropic_matching,
+        _entropy,
+        "l1",
+        lambda dim: 1.0 / math.isqrt(dim),
+        lambda dim: (SHARP / (4 * math.isqrt(dim)), SHARP / 2),
+        matching.matching_work,
+        True,
+    ),
+    (Birkhoff, SquaredNorm): Pair(
+        matching.matching_projection,
+        _half_square,
+        "l2",
+        _one,
+        work=matching.matching_work,
+        iterative=True,
+    ),
+    (OutputSpace, SquaredNorm): Pair(
+        None, _half_square, "l2", _one, work=lambda dim: 1, iterative=True
+    ),
 }
+
+#: Residuals above this are told.
+ENOUGH = 1e-9
+
+
+def warn_of_residual(pair, work):
+    """Warn where an iterative kernel did not converge, and forget the residual."""
+    if pair.iterative and work[0] > ENOUGH:
+        residual, work[0] = work[0], 0.0
+        warnings.warn(
+            f"An iterative oracle stopped before convergence, with residual {residual:.2g}.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
 
 
 def find_pair(space, regularizer):

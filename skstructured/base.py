@@ -1,12 +1,13 @@
 """The terms of a structured learner, each with its smallest interface."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
 from skstructured.exceptions import GuaranteeError
 
@@ -42,6 +43,11 @@ class Geometry(NamedTuple):
 class OutputSpace(Component, ABC):
     """A finite set of outputs embedded as vertices Y ⊂ R^dim, with its target loss.
 
+    A space of one's own needs only `argmax`. The other methods have defaults that are right for
+    every set of 0/1 vectors: outputs are the vectors themselves, the target loss is the Hamming
+    loss, the constants are those of the hypercube around it, and projections, draws and
+    decompositions come from an active-set method over the linear oracle.
+
     Attributes
     ----------
     dim_ : int
@@ -51,23 +57,20 @@ class OutputSpace(Component, ABC):
     #: How scikit-learn sees a learner over this space: "multiclass", "multilabel" or None.
     task = None
     #: Short-cut of the regularizer that a loss over this space uses where none is given.
-    default_regularizer = "shannon"
+    default_regularizer = "squared"
+    #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
+    #: one row: projections then run compiled. None calls `argmax` from Python.
+    oracle_kernel = None
 
     @abstractmethod
+    def argmax(self, theta):
+        """Linear oracle: a vertex maximising <θ, y> for every row of theta (n, dim)."""
+
     def fit(self, y):
-        """Learn the set of outputs from user-side outputs `y`; returns self."""
-
-    @abstractmethod
-    def encode(self, y):
-        """Vertices (n, dim) of user-side outputs; a ValueError says what lies outside."""
-
-    def pack(self, y):
-        """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
-        return self.encode(y)
-
-    def unpack(self, packed):
-        """Vertices (n, dim) of packed outputs; learners call it block by block to bound memory."""
-        return packed
+        """Learn the dimension from outputs (n, dim); returns self."""
+        self.dim_ = check_array(y, dtype=np.float64, input_name="y").shape[1]
+        self.encode(y)
+        return self
 
     def fit_stream(self, y, classes=None):
         """Fit on the first chunk of a stream, of which `y` may not show every output."""
@@ -77,33 +80,82 @@ class OutputSpace(Component, ABC):
             )
         return self.fit(y)
 
-    @abstractmethod
+    def pack(self, y):
+        """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
+        return self.encode(y)
+
+    def unpack(self, packed):
+        """Vertices (n, dim) of packed outputs; learners call it block by block to bound memory."""
+        return packed
+
+    def encode(self, y):
+        """Vertices (n, dim) of user-side outputs; a ValueError names a row outside the space."""
+        V = check_array(y, dtype=np.float64, order="C", input_name="y")
+        if V.shape[1] != self._dimension():
+            raise ValueError(f"y must have {self.dim_} columns, got {V.shape[1]}.")
+        outside = (self.argmax(2.0 * V - 1.0) != V).any(axis=1)
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            name = type(self).__name__
+            raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, is not a vertex of {name}.")
+        return V
+
     def decode(self, V):
         """User-side outputs of vertices (n, dim): the inverse of `encode`."""
+        return np.rint(V).astype(np.int64)
 
-    @abstractmethod
-    def argmax(self, theta):
-        """Linear oracle: a vertex maximising <θ, y> for every row of theta (n, dim)."""
-
-    @abstractmethod
     def nearest(self, mu):
-        """Vertex nearest to every row of mu (n, dim)."""
+        """Vertex nearest to every row of mu: for 0/1 vertices argmax <2μ − 1, y> (Prop. 3.2)."""
+        return self.argmax(2.0 * np.asarray(mu) - 1.0)
 
-    @abstractmethod
+    def decompose(self, mu):
+        """Convex decomposition of one mean.
+
+        Parameters
+        ----------
+        mu : ndarray of shape (dim,)
+            A point of conv(Y).
+
+        Returns
+        -------
+        vertices : ndarray of shape (k, dim), k ≤ dim + 1
+        weights : ndarray of shape (k,)
+            Positive, with sum 1 and ``weights @ vertices = mu``.
+        """
+        from skstructured.spaces._active_set import project
+
+        _, vertices, weights, _ = project(self, mu)
+        return vertices, weights
+
     def sample(self, mu, random_state=None):
         """Draw one vertex for every row of mu (n, dim), with expectation exactly that row."""
+        rng = check_random_state(random_state)
+        drawn = np.empty(np.shape(mu))
+        for i, row in enumerate(np.asarray(mu)):
+            vertices, weights = self.decompose(row)
+            place = np.searchsorted(
+                np.cumsum(weights), rng.random_sample() * weights.sum(), "right"
+            )
+            drawn[i] = vertices[min(place, len(weights) - 1)]
+        return drawn
 
-    @abstractmethod
     def vertices(self):
         """All vertices (m, dim), for spaces small enough to list."""
+        raise ValueError(f"The vertices of {type(self).__name__} are not listed.")
 
-    @abstractmethod
     def expected_loss(self, mu, V):
-        """Target loss L(μ; y), affine in μ, of rows mu (n, dim) against vertices V (n, dim)."""
+        """Target loss L(μ; y), affine in μ: (<μ,1> + <y,1> − 2<μ,y>)/dim, of shape (n,)."""
+        return np.mean(mu + V - 2.0 * mu * V, axis=1)
 
-    @abstractmethod
     def geometry(self, norm, dim=None):
-        """Constants ν, D, γ in `norm` ("l1" or "l2"), as a `Geometry`."""
+        """Constants ν, D, γ in `norm`, as a `Geometry`; a lower ν or larger D, γ is safe too.
+
+        For 0/1 vertices and the Hamming loss: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d).
+        """
+        dim = self._dimension(dim)
+        if norm == "l1":
+            return Geometry(1.0, float(dim), 1.0 / dim)
+        return Geometry(1.0, math.sqrt(dim), 1.0 / math.sqrt(dim))
 
     def target_loss(self, y_pred, y_true):
         """Target loss in [0, 1] of each sample.

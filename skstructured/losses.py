@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skstructured._driver import run_mean_rows
-from skstructured._pairs import find_pair
+from skstructured._pairs import find_pair, warn_of_residual
 from skstructured.base import Component
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
@@ -52,7 +52,7 @@ class FenchelYoung(Component):
     Parameters
     ----------
     space : str or OutputSpace, default="simplex"
-        Short-cut "simplex", "hypercube" or "ordinal", or a space.
+        Short-cut "simplex", "hypercube", "ordinal", "birkhoff" or "permutahedron", or a space.
     regularizer : str, Regularizer or None, default=None
         Short-cut "shannon", "squared" or "tsallis", or a regularizer; None is the space's own.
     scale : "theory" or float, default="theory"
@@ -103,7 +103,8 @@ class FenchelYoung(Component):
     @property
     def kernel(self):
         """The pair's kernel; see `skstructured._pairs.Pair`."""
-        return self._terms()[2].kernel
+        space, _, pair = self._terms()
+        return pair.kernel_for(space)
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the kernel for scores of length `dim`."""
@@ -201,7 +202,13 @@ class FenchelYoung(Component):
 
     def _solve(self, theta):
         params, work = self.kernel_arguments(theta.shape[1])
-        return run_mean_rows(self.kernel, theta, theta, params, work)
+        solved = run_mean_rows(self.kernel, theta, theta, params, work)
+        self.check_residual(work)
+        return solved
+
+    def check_residual(self, work):
+        """Warn (ConvergenceWarning) where the kernel left a residual in its scratch vector."""
+        warn_of_residual(self._terms()[2], work)
 
     def _check_scores(self, theta):
         theta = np.array(theta, dtype=np.float64, order="C", ndmin=1)

@@ -60,7 +60,8 @@ class OnlineStructuredPredictor(BaseEstimator):
     ----------
     space : str or OutputSpace, default="simplex"
         What an output is: "simplex" (classes), "hypercube" (label sets), "ordinal" (ordered
-        classes), or a space.
+        classes), "birkhoff" (permutations as positions), "permutahedron" (permutations as ranks),
+        or a space.
     regularizer : str, Regularizer or None, default=None
         "shannon", "squared", "tsallis" or a regularizer. None is the space's own.
     loss_scale : "theory" or float, default="theory"
@@ -86,7 +87,8 @@ class OnlineStructuredPredictor(BaseEstimator):
     intercept_ : ndarray of shape (dim,)
         The intercept; zeros without one.
     classes_ : ndarray
-        Class labels (simplex, ordinal), or the label indices 0 … d−1 (hypercube).
+        Class labels (simplex, ordinal), or the label indices 0 … d−1 (hypercube); not set for
+        spaces without labels.
     space_, loss_, optimizer_ : components
         Fitted copies of the parameters.
     t_ : int
@@ -106,7 +108,8 @@ class OnlineStructuredPredictor(BaseEstimator):
     Notes
     -----
     Outputs y: labels (n,) for "simplex" and "ordinal"; 0/1 indicator matrix (n, d), dense or
-    sparse, for "hypercube". A sample weight w multiplies the loss of its round; a weight of zero
+    sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
+    "permutahedron". A sample weight w multiplies the loss of its round; a weight of zero
     equals leaving the row out, but a weight of two is not the same as seeing a row twice, as for
     every online learner.
 
@@ -221,11 +224,8 @@ class OnlineStructuredPredictor(BaseEstimator):
             if first:
                 space = clone(resolve_space(self.space)).fit_stream(y, classes)
                 self._start(space)
-            elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-                raise ValueError(
-                    f"classes={list(classes)!r} differ from those of the first call, "
-                    f"{self.classes_.tolist()!r}."
-                )
+            elif classes is not None and set(classes) != set(getattr(self, "classes_", ())):
+                raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
             packed, weight = self._check_outputs(rows, y, sample_weight)
             scores = self._learn(X, rows, packed, weight, np.arange(rows.n_rows), record)
             self.n_iter_ = 1
@@ -250,7 +250,8 @@ class OnlineStructuredPredictor(BaseEstimator):
         self._state = self.optimizer_.init(self.loss_)
         self._params, self._work = self.loss_.kernel_arguments(space.dim_)
         self._Theta = None
-        self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
+        if space.task is not None:
+            self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
         self.random_state_ = check_random_state(self.random_state)
         self.t_ = 0
         self._warn_without_guarantee()
@@ -295,6 +296,7 @@ class OnlineStructuredPredictor(BaseEstimator):
             )
             if stopped >= 0:
                 refuse_row(self, X, block[stopped])
+        self.loss_.check_residual(self._work)
         self.t_ += len(order)
         return scores
 
@@ -372,7 +374,7 @@ class OnlineStructuredPredictor(BaseEstimator):
         -------
         ndarray
             Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
-            "hypercube".
+            "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
         mu = self.predict_mean(X)
         return self.space_.mean_proba(mu)
@@ -462,12 +464,12 @@ class OnlineStructuredPredictor(BaseEstimator):
         tags.target_tags.required = True
         space = SPACES[self.space]() if self.space in tuple(SPACES) else self.space
         task = getattr(space, "task", None)
+        multiclass = task == "multiclass"
         if task is not None:
             tags.estimator_type = "classifier"
-            multilabel = task == "multilabel"
             tags.classifier_tags = ClassifierTags(
-                multi_class=not multilabel, multi_label=multilabel
+                multi_class=multiclass, multi_label=not multiclass
             )
-            tags.target_tags.multi_output = tags.target_tags.two_d_labels = multilabel
-            tags.target_tags.single_output = not multilabel
+        tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
+        tags.target_tags.single_output = multiclass
         return tags

@@ -1,13 +1,32 @@
 """Output spaces: what an output is, its vertices, its oracles and its target loss."""
 
 from skstructured.base import OutputSpace, resolve
+from skstructured.spaces.birkhoff import Birkhoff
 from skstructured.spaces.hypercube import Hypercube
+from skstructured.spaces.k_subsets import KSubsets
 from skstructured.spaces.ordinal import OrdinalChain
+from skstructured.spaces.permutahedron import Permutahedron
 from skstructured.spaces.simplex import Simplex
+from skstructured.spaces.spanning_trees import SpanningTrees
 
-__all__ = ["Hypercube", "OrdinalChain", "OutputSpace", "Simplex"]
+__all__ = [
+    "Birkhoff",
+    "Hypercube",
+    "KSubsets",
+    "OrdinalChain",
+    "OutputSpace",
+    "Permutahedron",
+    "Simplex",
+    "SpanningTrees",
+]
 
-SPACES = {"simplex": Simplex, "hypercube": Hypercube, "ordinal": OrdinalChain}
+SPACES = {
+    "simplex": Simplex,
+    "hypercube": Hypercube,
+    "ordinal": OrdinalChain,
+    "birkhoff": Birkhoff,
+    "permutahedron": Permutahedron,
+}
 
 
 def resolve_space(space):

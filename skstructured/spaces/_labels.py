@@ -102,3 +102,8 @@ class LabelSpace(OutputSpace):
     def encode(self, y):
         """Vertices (n, dim) of labels y (n,); a ValueError lists labels outside the classes."""
         return self.unpack(self.pack(y))
+
+    def decompose(self, mu):
+        """Vertices and weights of one mean μ (dim,): the classes with positive probability."""
+        p = self.vertex_proba(np.asarray(mu, dtype=np.float64)[None])[0]
+        return self.unpack(np.flatnonzero(p > 0.0)), p[p > 0.0]

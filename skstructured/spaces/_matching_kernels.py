@@ -1,8 +1,8 @@
-"""Oracles over the Birkhoff polytope: assignment, and regularised matchings by a dual Newton method.
+"""Oracles over the Birkhoff polytope: assignment, and regularised matchings by dual Newton steps.
 
 For a regularizer that is a sum over rows, ``max_P <θ,P> − Σ_i Ψ(P_i)`` over doubly stochastic P has
 the dual ``D(v) = Σ_j v_j − Σ_i Ω*(C_i + v)`` to be maximised over the column potentials v: rows are
-softmaxes (entropy) or sparsemaxes (squared norm) and the gradient is one minus the column sums. C is
+softmaxes (entropy) or sparsemaxes (squared norm), the gradient is one minus the column sums. C is
 θ less the potentials of the assignment problem, so that scores of any size neither over- nor
 underflow: C ≤ 0, with a 0 in every row and column.
 """
@@ -178,8 +178,10 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
             for j in range(m):
                 trial[j] = v[j] + t * d[j]
             reached = _dual(C, trial, m, sparse, P, columns, z, kept)
+            # Near the solution D no longer resolves the gain; the residual then decides.
             smaller = _residual(columns) < (1.0 - 0.1 * t) * residual
-            better = smaller or reached > value + 1e-4 * t * slope
+            level = smaller and reached >= value - 1e-12 * (1.0 + abs(value))
+            better = level or reached > value + 1e-4 * t * slope
             if better:
                 break
             t *= 0.5
@@ -194,7 +196,7 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
 def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
-    """Scale b so that K with rows normalised, a_i K_ij b_j, has column sums 1; returns the residual.
+    """Scale b until the row-normalised a_i K_ij b_j has column sums 1; returns the residual.
 
     K is flat (m²,) and positive where it matters; `columns` receives Σ_i a_i K_ij. Gives up early
     where the contraction seen would need more than `patience` further iterations.
@@ -266,7 +268,12 @@ def _matching(theta, mu, work, sparse):
         low, high = min(low, theta[k]), max(high, theta[k])
     if sparse or not high - low <= 30.0:
         assign(
-            theta, m, row_potential, column_potential, rest[2 * m + 2 : 3 * m + 3], rest[3 * m + 3 :]
+            theta,
+            m,
+            row_potential,
+            column_potential,
+            rest[2 * m + 2 : 3 * m + 3],
+            rest[3 * m + 3 :],
         )
     shift = 0.0
     for i in range(m):

@@ -81,16 +81,16 @@ def draw_matching(P, m, uniforms, rows, columns, row_place, column_place):
         c = _fractional(P, m, r, arrived, True)
         lone = c < 0
         c = arrived if lone else c
-        cycle, keep = -1, 0
+        cycle = -1
         if not lone and column_place[c] >= 0.0:
-            cycle = keep = int(column_place[c]) + 1
+            cycle = int(column_place[c]) + 1
             columns[length - 1] = c
         elif not lone:
             columns[length - 1], column_place[c] = c, length - 1
             other = _fractional(P, m, c, r, False)
             lone = other < 0
             if not lone and row_place[other] >= 0.0:
-                cycle, keep = int(row_place[other]), int(row_place[other]) + 1
+                cycle = int(row_place[other])
             elif not lone:
                 rows[length], row_place[other] = other, length
                 length += 1
@@ -100,7 +100,7 @@ def draw_matching(P, m, uniforms, rows, columns, row_place, column_place):
         elif cycle >= 0:
             _round_cycle(P, m, rows, columns, cycle, length, uniforms[used])
             used += 1
-            length = _forget(rows, columns, row_place, column_place, length, keep)
+            length = _forget(rows, columns, row_place, column_place, length, cycle)
 
 
 @njit(cache=True, nogil=True)
@@ -141,6 +141,8 @@ class Birkhoff(OutputSpace):
     for the dual Newton method; Gandhi, Khuller, Parthasarathy, Srinivasan (2006), "Dependent
     rounding", for the sampler.
     """
+
+    default_regularizer = "shannon"
 
     def fit(self, y):
         """Learn the number of items from positions (n, m); returns self."""

@@ -7,7 +7,7 @@ from numba import njit
 from scipy.sparse import issparse
 from sklearn.utils import check_array, check_random_state
 
-from skstructured.base import Geometry, OutputSpace
+from skstructured.base import OutputSpace
 
 
 @njit(cache=True, nogil=True)
@@ -50,6 +50,7 @@ class Hypercube(OutputSpace):
     """
 
     task = "multilabel"
+    default_regularizer = "shannon"
 
     def fit(self, y):
         """Learn the number of labels from an indicator matrix (n, d); returns self."""
@@ -94,16 +95,11 @@ class Hypercube(OutputSpace):
         """Probability of each label that a mean stands for: μ itself (n, d)."""
         return mu
 
-    def expected_loss(self, mu, V):
-        """Hamming loss (<μ,1> + <y,1> − 2<μ,y>)/d, of shape (n,)."""
-        return np.mean(mu + V - 2.0 * mu * V, axis=1)
-
-    def geometry(self, norm, dim=None):
-        """ν, D, γ: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d)."""
-        dim = self._dimension(dim)
-        if norm == "l1":
-            return Geometry(1.0, float(dim), 1.0 / dim)
-        return Geometry(1.0, math.sqrt(dim), 1.0 / math.sqrt(dim))
+    def decompose(self, mu):
+        """Vertices (k, d) and weights (k,) with mean μ (d,): nested level sets, k ≤ d+1."""
+        levels = np.unique(np.r_[0.0, mu, 1.0])
+        vertices = (np.asarray(mu) >= levels[1:, None]).astype(np.float64)
+        return vertices, np.diff(levels)
 
 
 def _indicator_matrix(y):

@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 from sklearn.utils import check_random_state
 
-from skstructured.base import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 
@@ -83,8 +82,6 @@ class OrdinalChain(LabelSpace):
     projection oracles".
     """
 
-    default_regularizer = "squared"
-
     def __init__(self, categories=None):
         self.categories = categories
 
@@ -148,17 +145,6 @@ class OrdinalChain(LabelSpace):
     def mean_proba(self, mu):
         """Class probabilities (n, d+1) that a mean stands for: `vertex_proba`."""
         return self.vertex_proba(mu)
-
-    def expected_loss(self, mu, V):
-        """Absolute loss (<μ,1> + <y,1> − 2<μ,y>)/d, of shape (n,)."""
-        return np.mean(mu + V - 2.0 * mu * V, axis=1)
-
-    def geometry(self, norm, dim=None):
-        """ν, D, γ: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d)."""
-        dim = self._dimension(dim)
-        if norm == "l1":
-            return Geometry(1.0, float(dim), 1.0 / dim)
-        return Geometry(1.0, math.sqrt(dim), 1.0 / math.sqrt(dim))
 
 
 def _staircases(codes, dim):

@@ -129,8 +129,8 @@ def draw_rank_rows(mu, uniforms, drawn):
 class Permutahedron(OutputSpace):
     r"""Rankings of d items as the permutations of (d, …, 1), with a normalised Spearman loss.
 
-    Row i of y ranks d items: ``y[i, j]`` is the rank of item j, a permutation of 1..d with d = best.
-    The target loss is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the truth, 1 for its reverse.
+    ``y[i, j]`` is the rank of item j in row i, a permutation of 1..d with d = best. The target loss
+    is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the truth, 1 for its reverse.
     Regularizer: `SquaredNorm`, whose ŷ_Ω(θ) is the projection by sorting and pooling in O(d log d).
 
     Attributes
@@ -147,8 +147,6 @@ class Permutahedron(OutputSpace):
     Sakaue et al. (2024), appendix C; Blondel, Teboul, Berthet, Djolonga (2020), "Fast
     differentiable sorting and ranking"; Hardy, Littlewood, Pólya (1929) for the sampler.
     """
-
-    default_regularizer = "squared"
 
     def fit(self, y):
         """Learn the number of items from rank vectors (n, d); returns self."""

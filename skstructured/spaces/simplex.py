@@ -122,6 +122,8 @@ class Simplex(LabelSpace):
     improved surrogate regret for online multiclass classification with logistic loss", section 2.3.
     """
 
+    default_regularizer = "shannon"
+
     def _dim_of(self, n_classes):
         return n_classes
 

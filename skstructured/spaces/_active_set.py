@@ -1,0 +1,132 @@
+"""Projection and convex decomposition over any polytope that has a linear oracle.
+
+Wolfe's (1976) minimum-norm-point method, a fully corrective Frank–Wolfe with away steps: it keeps
+affinely independent active vertices, moves to the nearest point of their affine hull, and drops
+what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>`` certifies the result.
+"""
+
+import functools
+
+import numpy as np
+from numba import njit
+
+from skstructured._compiled import is_compiled
+
+TOLERANCE, MAX_ITER = 1e-12, 10_000
+
+
+def _affine_weights(S, k, theta):
+    """Weights, summing to 1, of the point nearest to theta in the affine hull of S[:k]."""
+    A = np.empty((k + 1, k + 1))
+    b = np.ones(k + 1)
+    A[k, :] = 1.0
+    A[:, k] = 1.0
+    A[k, k] = 0.0
+    for i in range(k):
+        b[i] = np.dot(S[i] - S[0], theta - S[0])
+        for j in range(k):
+            A[i, j] = np.dot(S[i] - S[0], S[j] - S[0])
+    return np.linalg.solve(A, b)[:k]
+
+
+def _wolfe(oracle, theta, S, w, affine):
+    """Project theta on conv(Y); returns (x, number of active vertices, gap). Fills S and w."""
+    dim = theta.shape[0]
+    direction, vertex, x = theta.copy(), np.zeros(dim), np.zeros(dim)
+    oracle(direction, vertex)
+    S[0] = vertex
+    w[0] = 1.0
+    x[:] = vertex
+    k, gap = 1, np.inf
+    for _ in range(MAX_ITER):
+        direction[:] = theta - x
+        oracle(direction, vertex)
+        gap = np.dot(direction, vertex - x)
+        known = False
+        for i in range(k):
+            known = known or np.abs(S[i] - vertex).max() == 0.0
+        scale = 1.0 + np.abs(direction).max() + np.abs(x).max()
+        if known or k > dim or gap <= TOLERANCE * scale:
+            break
+        S[k] = vertex
+        w[k] = 0.0
+        k += 1
+        while True:
+            target = affine(S, k, theta)
+            step, worst = 1.0, -1
+            for i in range(k):
+                if target[i] <= 1e-14 and w[i] - target[i] > 0.0:
+                    limit = w[i] / (w[i] - target[i])
+                    if limit < step or worst < 0:
+                        step, worst = min(limit, step), i
+            for i in range(k):
+                w[i] += step * (target[i] - w[i])
+            if worst < 0:
+                break
+            w[worst] = 0.0
+            kept = 0
+            for i in range(k):
+                if w[i] > 1e-15:
+                    S[kept] = S[i]
+                    w[kept] = w[i]
+                    kept += 1
+            k = kept
+        total = w[:k].sum()
+        x[:] = 0.0
+        for i in range(k):
+            w[i] /= total
+            x += w[i] * S[i]
+    return x, k, gap
+
+
+_affine_jit = njit(nogil=True)(_affine_weights)
+_wolfe_jit = njit(nogil=True)(_wolfe)
+
+
+def _interpreted_oracle(space):
+    def oracle(theta, vertex):
+        vertex[:] = space.argmax(theta[None])[0]
+
+    return oracle
+
+
+def project(space, theta):
+    """Projection x of theta (dim,) on conv(Y), with its active vertices, weights and gap."""
+    theta = np.array(theta, dtype=np.float64)
+    S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
+    if is_compiled(space.oracle_kernel):
+        x, k, gap = _wolfe_jit(space.oracle_kernel, theta, S, w, _affine_jit)
+    else:
+        x, k, gap = _wolfe(_interpreted_oracle(space), theta, S, w, _affine_weights)
+    return x, S[:k], w[:k], gap
+
+
+def projection_kernel(space):
+    """The kernel (see `skstructured._pairs.Pair`) of the projection on a user's polytope.
+
+    Compiled, for this process, where the space's ``oracle_kernel`` is a numba function.
+    """
+    if is_compiled(space.oracle_kernel):
+        return _compiled_kernel(space.oracle_kernel)
+    return _make_kernel(_interpreted_oracle(space), _wolfe, _affine_weights)
+
+
+@functools.cache
+def _compiled_kernel(oracle):
+    return njit(nogil=True)(_make_kernel(oracle, _wolfe_jit, _affine_jit))
+
+
+def _make_kernel(oracle, wolfe, affine):
+    def active_set_projection(theta, truth, mu, params, work):
+        dim = theta.shape[0]
+        S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
+        x, _active, gap = wolfe(oracle, theta, S, w, affine)
+        scale = 1.0 + np.abs(theta).max()
+        work[0] = max(work[0], gap / scale)
+        value = 0.0
+        for j in range(dim):
+            mu[j] = x[j]
+            value += x[j] * (theta[j] - 0.5 * x[j])
+        return value
+
+    return active_set_projection

@@ -1,0 +1,102 @@
+"""Exactly k labels: a space that brings little more than its oracle."""
+
+import itertools
+import math
+
+import numpy as np
+from numba import njit
+
+from skstructured.base import Geometry, OutputSpace
+
+
+class KSubsets(OutputSpace):
+    r"""Subsets of exactly k of d labels, as 0/1 vectors with k ones.
+
+    Row i of y is an indicator vector with k ones. The target loss is ``1 − <y', y>/k``, the share
+    of wrong members. Regularizer: `SquaredNorm`, by the active-set method over the oracle.
+
+    Parameters
+    ----------
+    k : int
+        Size of the subsets.
+
+    Attributes
+    ----------
+    dim_ : int
+        d > k.
+
+    Notes
+    -----
+    A mean μ with weight e outside the true subset has ``‖μ − y‖² ≥ e²/k + e²/(d−k)`` and loss e/k,
+    hence γ = √((d−k)/(kd)).
+    """
+
+    task = "multilabel"
+
+    def __init__(self, k=1):
+        self.k = k
+
+    @property
+    def oracle_kernel(self):
+        """The k largest scores, compiled; ties to the first."""
+        return _top_k_kernel(self.k)
+
+    def fit(self, y):
+        """Learn d from indicator vectors (n, d); a ValueError if k is not in 1 … d−1."""
+        d = np.shape(y)[1] if np.ndim(y) == 2 else 0
+        if not 1 <= self.k < max(d, 1):
+            raise ValueError(f"k must lie in 1..{d - 1} for {d} labels, got {self.k!r}.")
+        return super().fit(y)
+
+    def argmax(self, theta):
+        """The k largest scores of each row (n, d), ties to the first."""
+        order = np.argsort(-np.asarray(theta), axis=1, kind="stable")
+        V = np.zeros(order.shape)
+        np.put_along_axis(V, order[:, : self.k], 1.0, axis=1)
+        return V
+
+    def vertices(self):
+        """All subsets (C(d, k), d); at most 10⁵ of them."""
+        d = self._dimension()
+        if math.comb(d, self.k) > 100_000:
+            raise ValueError(f"{math.comb(d, self.k)} subsets are too many to list.")
+        chosen = np.array(list(itertools.combinations(range(d), self.k)))
+        V = np.zeros((len(chosen), d))
+        np.put_along_axis(V, chosen, 1.0, axis=1)
+        return V
+
+    def mean_proba(self, mu):
+        """Probability of each label that a mean stands for: μ itself (n, d)."""
+        return mu
+
+    def expected_loss(self, mu, V):
+        """Share of wrong members 1 − <μ, y>/k, of shape (n,)."""
+        return 1.0 - np.einsum("nd,nd->n", mu, V) / self.k
+
+    def geometry(self, norm, dim=None):
+        """ν, D, γ: ℓ2 (√2, √(2 min(k, d−k)), √((d−k)/(kd))); ℓ1 (2, 2 min(k, d−k), 1/(2k))."""
+        d, k = self._dimension(dim), self.k
+        if norm == "l1":
+            return Geometry(2.0, 2.0 * min(k, d - k), 0.5 / k)
+        diameter = math.sqrt(2 * min(k, d - k))
+        return Geometry(math.sqrt(2), diameter, math.sqrt((d - k) / (k * d)))
+
+
+_KERNELS = {}
+
+
+def _top_k_kernel(k):
+    if k not in _KERNELS:
+
+        @njit(cache=True, nogil=True)
+        def top_k(theta, vertex):
+            vertex[:] = 0.0
+            for _ in range(k):
+                best = -1
+                for j in range(theta.shape[0]):
+                    if vertex[j] == 0.0 and (best < 0 or theta[j] > theta[best]):
+                        best = j
+                vertex[best] = 1.0
+
+        _KERNELS[k] = top_k
+    return _KERNELS[k]
