@@ -110,7 +110,7 @@ else:
 
 def compiled(signature, function):
     """Compile `function` for one signature, cached on disk, without the GIL."""
-    return njit(signature, cache=True, nogil=True)(function)
+    return njit(signature, cache=True, nogil=True, error_model="numpy")(function)
 
 
 EMPTY_INT32 = np.empty(0, dtype=np.int32)

@@ -41,7 +41,7 @@ LARGEST = np.finfo(np.float64).max
 LARGEST_KNOWN_DIM = 16
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def dense_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
     """Θ ← Θ + u g xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
@@ -77,7 +77,7 @@ def csr_advance_for(known_dim):
     `ahead` will read are prefetched.
     """
 
-    @njit(cache=True, nogil=True, fastmath=FASTMATH)
+    @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
     def csr_advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw):
         dim = known_dim if known_dim > 0 else Theta.shape[1]
         start, stop = indptr[row], indptr[row + 1]
@@ -169,7 +169,7 @@ def mean_rows(theta, truth, mu, values, params, work, mean):
         values[i] = mean(theta[i], truth[i], mu[i], params, work)
 
 
-@njit(cache=True, nogil=True, fastmath=FASTMATH)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def first_bad_row(data, indptr, width, n_rows):
     """First row whose squared norm is not finite, or -1. Dense rows have an empty `indptr`."""
     sparse = indptr.shape[0] > 0
@@ -184,8 +184,8 @@ def first_bad_row(data, indptr, width, n_rows):
     return -1
 
 
-_epoch_jit = njit(nogil=True)(epoch)
-_mean_rows_jit = njit(nogil=True)(mean_rows)
+_epoch_jit = njit(nogil=True, error_model="numpy")(epoch)
+_mean_rows_jit = njit(nogil=True, error_model="numpy")(mean_rows)
 
 
 @functools.cache

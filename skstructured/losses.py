@@ -154,7 +154,7 @@ class FenchelYoung(Component):
         Parameters
         ----------
         theta : array-like of shape (n, dim)
-            Scores; −inf is allowed, NaN and +inf are not.
+            Scores; NaN and +inf are refused, −inf is refused where a space has only an oracle.
 
         Returns
         -------
@@ -218,4 +218,6 @@ class FenchelYoung(Component):
             raise ValueError(f"theta must have shape (n, {wanted}), got {theta.shape}.")
         if np.isnan(theta).any() or np.isposinf(theta).any():
             raise ValueError("theta must not contain NaN or +inf.")
+        if self._terms()[2].kernel is None and not np.isfinite(theta).all():
+            raise ValueError("a space known only by its oracle needs finite scores theta.")
         return theta

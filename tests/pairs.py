@@ -1,10 +1,19 @@
 """The central list of (space, regularizer) pairs, with the sizes the tests try."""
 
+import math
+
 import numpy as np
 
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
-from skstructured.spaces import Hypercube, OrdinalChain, Simplex
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    KSubsets,
+    OrdinalChain,
+    Permutahedron,
+    Simplex,
+)
 
 
 def simplex(dim):
@@ -19,6 +28,18 @@ def ordinal(dim):
     return OrdinalChain().fit(np.arange(dim + 1))
 
 
+def birkhoff(dim):
+    return Birkhoff().fit([np.arange(math.isqrt(dim))])
+
+
+def permutahedron(dim):
+    return Permutahedron().fit([np.arange(1, dim + 1)])
+
+
+def k_subsets(dim):
+    return KSubsets(k=2).fit([[1, 1] + [0] * (dim - 2)])
+
+
 #: name -> (space of a dimension, regularizer, dimensions)
 PAIRS = {
     "simplex-shannon": (simplex, Shannon(), (2, 3, 7)),
@@ -30,6 +51,10 @@ PAIRS = {
     "hypercube-squared": (hypercube, SquaredNorm(), (1, 3, 5)),
     "ordinal-shannon": (ordinal, Shannon(), (1, 2, 6)),
     "ordinal-squared": (ordinal, SquaredNorm(), (1, 2, 6)),
+    "birkhoff-shannon": (birkhoff, Shannon(), (4, 9)),
+    "birkhoff-squared": (birkhoff, SquaredNorm(), (4, 9)),
+    "permutahedron-squared": (permutahedron, SquaredNorm(), (2, 3, 4)),
+    "k_subsets-squared": (k_subsets, SquaredNorm(), (3, 5)),
 }
 
 #: (name, dim) of every pair, for parametrisation.
@@ -37,6 +62,11 @@ CASES = [(name, dim) for name, (_, _, dims) in PAIRS.items() for dim in dims]
 
 #: One size a pair, for the costlier tests.
 LARGEST = [(name, dims[-1]) for name, (_, _, dims) in PAIRS.items()]
+
+
+def is_slow(name):
+    """Whether draws go through Python, one row at a time."""
+    return name.startswith("k_subsets")
 
 
 def loss_of(name, dim, **parameters):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from pairs import CASES, LARGEST, loss_of, space_of
+from pairs import CASES, LARGEST, is_slow, loss_of, space_of
 from scipy import sparse
 
 from skstructured.decoders import MAP, Nearest, Randomized, Sampled
@@ -29,7 +29,8 @@ def test_encode_and_decode_are_inverse(name, dim):
 def test_linear_oracle_and_nearest_vertex_by_enumeration(name, dim, rng):
     space = space_of(name, dim)
     V, theta = space.vertices(), rng.randn(200, dim).round(1)
-    np.testing.assert_allclose((theta * space.argmax(theta)).sum(axis=1), (theta @ V.T).max(axis=1))
+    found = (theta * space.argmax(theta)).sum(axis=1)
+    np.testing.assert_allclose(found, (theta @ V.T).max(axis=1), atol=1e-12)
     mu = rng.dirichlet(np.ones(len(V)), size=200) @ V
     for order in (1, 2):
         distance = np.linalg.norm(mu[:, None] - V[None], ord=order, axis=2)
@@ -49,14 +50,15 @@ def test_ties_are_broken_deterministically(name, dim):
 def test_samplers_draw_vertices_with_exact_means(name, dim, rng):
     space = space_of(name, dim)
     mu = loss_of(name, dim).mean(2 * rng.randn(1, dim))
-    draws = 1_000_000
+    draws = 2_000 if is_slow(name) else 1_000_000
     drawn = space.sample(np.broadcast_to(mu, (draws, dim)), random_state=1)
     assert is_vertex(space, np.unique(drawn[:1000], axis=0)).all()
-    sigma = np.sqrt(mu[0] * (1 - mu[0]) / draws)
+    zero_one = not name.startswith("permutahedron")
+    sigma = np.sqrt(mu[0] * (1 - mu[0]) / draws) if zero_one else drawn.std(axis=0) / draws**0.5
     assert np.all(np.abs(drawn.mean(axis=0) - mu[0]) <= 5 * sigma + 1e-12)
 
 
-@pytest.mark.parametrize(("name", "dim"), [c for c in LARGEST if "hypercube" not in c[0]])
+@pytest.mark.parametrize(("name", "dim"), [c for c in LARGEST if c[0][:3] in ("sim", "ord")])
 def test_vertex_probabilities_have_the_mean_and_match_the_sampler(name, dim, rng):
     space = space_of(name, dim)
     mu = loss_of(name, dim).mean(rng.randn(20, dim))
@@ -67,6 +69,18 @@ def test_vertex_probabilities_have_the_mean_and_match_the_sampler(name, dim, rng
     drawn = space.sample(np.broadcast_to(mu[:1], (200_000, dim)), 0)
     share = np.array([(drawn == v).all(axis=1).mean() for v in space.vertices()])
     assert np.all(np.abs(share - p[0]) <= 5 * np.sqrt(p[0] * (1 - p[0]) / 200_000) + 1e-12)
+
+
+@pytest.mark.parametrize(("name", "dim"), CASES)
+def test_decompositions_reproduce_the_mean(name, dim, rng):
+    space = space_of(name, dim)
+    for spread in (0.0, 0.3, 1.0, 3.0, 1e6):
+        mu = loss_of(name, dim).mean(spread * rng.randn(1, dim))[0]
+        vertices, weights = space.decompose(mu)
+        assert len(weights) <= dim + 1 and np.all(weights > 0)
+        assert is_vertex(space, vertices).all()
+        np.testing.assert_allclose(weights.sum(), 1.0, atol=1e-12)
+        np.testing.assert_allclose(weights @ vertices, mu, atol=1e-10)
 
 
 def test_samplers_never_draw_what_has_probability_zero():
@@ -83,7 +97,7 @@ def test_samplers_never_draw_what_has_probability_zero():
 def test_decoders_draw_what_their_exact_expectations_say(name, dim, decoder, rng):
     loss, space = loss_of(name, dim), space_of(name, dim)
     theta = rng.randn(3, dim)
-    mu, repeats = loss.mean(theta), 100_000
+    mu, repeats = loss.mean(theta), 500 if is_slow(name) else 100_000
     V = space.vertices()[rng.randint(len(space.vertices()), size=3)]
     expected = decoder.expected_loss(theta, mu, V, loss)
     big = [np.repeat(a, repeats, axis=0) for a in (theta, mu, V)]

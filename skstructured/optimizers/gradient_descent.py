@@ -14,7 +14,7 @@ from skstructured.metrics import Certificate
 GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ = range(5)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def descent_scale(state, x_sq):
     """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest x_sq so far."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
@@ -26,7 +26,7 @@ def descent_scale(state, x_sq):
     return s
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def descent_step(state, raw, g, x_sq, weight):
     """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖² where there is a ball."""
     if state[RADIUS] < math.inf:

@@ -79,8 +79,8 @@ def _wolfe(oracle, theta, S, w, affine):
     return x, k, gap
 
 
-_affine_jit = njit(nogil=True)(_affine_weights)
-_wolfe_jit = njit(nogil=True)(_wolfe)
+_affine_jit = njit(nogil=True, error_model="numpy")(_affine_weights)
+_wolfe_jit = njit(nogil=True, error_model="numpy")(_wolfe)
 
 
 def _interpreted_oracle(space):
@@ -113,7 +113,7 @@ def projection_kernel(space):
 
 @functools.cache
 def _compiled_kernel(oracle):
-    return njit(nogil=True)(_make_kernel(oracle, _wolfe_jit, _affine_jit))
+    return njit(nogil=True, error_model="numpy")(_make_kernel(oracle, _wolfe_jit, _affine_jit))
 
 
 def _make_kernel(oracle, wolfe, affine):

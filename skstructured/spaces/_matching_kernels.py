@@ -19,7 +19,7 @@ MAX_NEWTON, MAX_SINKHORN = 200, 2000
 RIDGE = 0.1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def assign(theta, m, u, v, match, scratch):
     """Maximal assignment by shortest augmenting paths (Jonker, Volgenant 1987).
 
@@ -56,7 +56,7 @@ def assign(theta, m, u, v, match, scratch):
             j0 = j1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _row(z, sparse, p, kept):
     """p = sparsemax(z) or softmax(z); returns the conjugate Ω*(z)."""
     m, top = z.shape[0], z[0]
@@ -92,7 +92,7 @@ def _row(z, sparse, p, kept):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _dual(C, v, m, sparse, P, columns, z, kept):
     """D(v); writes the rows P and their column sums."""
     value = 0.0
@@ -108,7 +108,7 @@ def _dual(C, v, m, sparse, P, columns, z, kept):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _newton_direction(P, columns, m, sparse, ridge, H, d):
     """d = (−∇²D + ridge + 11ᵀ/m)⁻¹ ∇D by Cholesky; 11ᵀ is the direction in which D is constant."""
     H[:] = 1.0 / m
@@ -151,7 +151,7 @@ def _newton_direction(P, columns, m, sparse, ridge, H, d):
         d[j] /= H[j * m + j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _residual(columns):
     worst = 0.0
     for j in range(columns.shape[0]):
@@ -159,7 +159,7 @@ def _residual(columns):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
     """Maximise D from v by damped Newton steps; returns the residual of the column sums."""
     value = _dual(C, v, m, sparse, P, columns, z, kept)
@@ -194,7 +194,7 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
     return residual
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
     """Scale b until the row-normalised a_i K_ij b_j has column sums 1; returns the residual.
 
@@ -223,7 +223,7 @@ def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
     return residual
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _repair(P, m, rows, columns):
     """Make P doubly stochastic to machine precision (Altschuler, Weed, Rigollet 2017, Alg. 2)."""
     for i in range(m):
@@ -252,7 +252,7 @@ def _repair(P, m, rows, columns):
                 P[i * m + j] += rows[i] * columns[j] / missing
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _matching(theta, mu, work, sparse):
     """Regularised matching of θ into mu; returns Ω*(θ). work[0] keeps the largest residual."""
     m = int(math.sqrt(theta.shape[0]) + 0.5)
@@ -266,24 +266,24 @@ def _matching(theta, mu, work, sparse):
     low, high = theta[0], theta[0]
     for k in range(m * m):
         low, high = min(low, theta[k]), max(high, theta[k])
-    if sparse or not high - low <= 30.0:
-        assign(
-            theta,
-            m,
-            row_potential,
-            column_potential,
-            rest[2 * m + 2 : 3 * m + 3],
-            rest[3 * m + 3 :],
-        )
+    assigned = sparse or not high - low <= 30.0
+    match, scratch = rest[2 * m + 2 : 3 * m + 3], rest[3 * m + 3 :]
+    if assigned:
+        assign(theta, m, row_potential, column_potential, match, scratch)
     shift = 0.0
     for i in range(m):
         shift -= row_potential[i + 1] + column_potential[i + 1]
         for j in range(m):
             C[i * m + j] = theta[i * m + j] + row_potential[i + 1] + column_potential[j + 1]
+    if assigned:  # C ≤ 0 with zeros where matched, whatever rounding made of it
+        for k in range(m * m):
+            C[k] = min(C[k], 0.0)
+        for j in range(m):
+            C[(int(match[j + 1]) - 1) * m + j] = 0.0
     v[:] = 0.0
     if not sparse:
         for k in range(m * m):
-            H[k] = math.exp(C[k] - (0.0 if high - low > 30.0 else high))
+            H[k] = math.exp(C[k] - (0.0 if assigned else high))
         trial[:] = 1.0
         sinkhorn(H, trial, columns, m, TOLERANCE, MAX_SINKHORN, 20.0 + 2.0 * m)
         for j in range(m):
@@ -301,13 +301,13 @@ def _matching(theta, mu, work, sparse):
     return value + shift
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def entropic_matching(theta, truth, mu, params, work):
     """μ = argmax <θ,P> − Σ P ln P over doubly stochastic P; returns its value."""
     return _matching(theta, mu, work, False)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def matching_projection(theta, truth, mu, params, work):
     """μ = Euclidean projection of θ on the Birkhoff polytope; returns <θ,μ> − ½‖μ‖²."""
     return _matching(theta, mu, work, True)
@@ -319,7 +319,7 @@ def matching_work(dim):
     return 1 + 2 * m * m + 6 * m + 3 * (m + 1) + 3 * (m + 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def assign_rows(theta, V, m):
     """Maximal assignment of every row of theta (n, m²) into the 0/1 rows of V."""
     u, v, match, scratch = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(3 * m + 3)

@@ -88,7 +88,7 @@ _KERNELS = {}
 def _top_k_kernel(k):
     if k not in _KERNELS:
 
-        @njit(cache=True, nogil=True)
+        @njit(cache=True, nogil=True, error_model="numpy")
         def top_k(theta, vertex):
             vertex[:] = 0.0
             for _ in range(k):

@@ -14,7 +14,7 @@ CONVENTION = "y[i, j] = rank of item j, a permutation of 1..d per row with d = b
 OTHER = "0-based, as positions do; positions p become ranks d − p"
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _sort_descending(theta, order, spare):
     """Indices of theta, largest first, into `order`; stable bottom-up merge sort."""
     dim = theta.shape[0]
@@ -38,7 +38,7 @@ def _sort_descending(theta, order, spare):
         run *= 2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def pool_ranks(s, out, first, offset):
     """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
 
@@ -68,7 +68,7 @@ def pool_ranks(s, out, first, offset):
             out[i] = level + (s[i] - s[start]) if stop - start > 1 else dim - i
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def rank_projection(theta, truth, mu, params, work):
     """μ = projection of θ on the permutahedron; returns <θ,μ> − ½‖μ‖²."""
     dim = theta.shape[0]
@@ -84,7 +84,7 @@ def rank_projection(theta, truth, mu, params, work):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def draw_ranks(mu, uniforms, drawn, work):
     """Draw a permutation with mean μ: at most d−1 random swaps (Hardy, Littlewood, Pólya).
 
@@ -118,7 +118,7 @@ def draw_ranks(mu, uniforms, drawn, work):
         drawn[int(order[k])] = value[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def draw_rank_rows(mu, uniforms, drawn):
     """`draw_ranks` over the rows of mu."""
     work = np.empty(4 * mu.shape[1])

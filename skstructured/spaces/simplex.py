@@ -10,7 +10,7 @@ from skstructured.base import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def softmax(theta, truth, mu, params, work):
     """μ = softmax(θ); returns Ω*(θ) = log Σ exp θ_k."""
     top = theta[0]
@@ -26,7 +26,7 @@ def softmax(theta, truth, mu, params, work):
     return top + math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def sparsemax(theta, truth, mu, params, work):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
 
@@ -63,7 +63,7 @@ def sparsemax(theta, truth, mu, params, work):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def entmax(theta, truth, mu, params, work):
     """μ_k = [(α−1)(θ_k − τ)]₊^{1/(α−1)} with Σμ = 1; returns <θ,μ> − Σ μ^α/(α(α−1)).
 

@@ -1,0 +1,335 @@
+"""Rankings, matchings, and spaces a user brings."""
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from numba import njit
+from scipy.optimize import linear_sum_assignment
+from sklearn.exceptions import ConvergenceWarning
+
+from skstructured import FenchelYoung, OnlineStructuredPredictor
+from skstructured.evaluation import progressive_validate
+from skstructured.metrics import kendall_tau, ndcg, spearman_rho
+from skstructured.regularizers import SquaredNorm
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    KSubsets,
+    OutputSpace,
+    Permutahedron,
+    Simplex,
+    SpanningTrees,
+)
+from skstructured.spaces._active_set import project
+
+
+def permutations(n, m, rng):
+    return np.array([rng.permutation(m) for _ in range(n)])
+
+
+@pytest.mark.parametrize("m", [2, 7, 30] if INTERPRETED else [2, 7, 30, 100])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0, 1e4])
+def test_birkhoff_projection_has_an_optimality_certificate(m, spread, rng):
+    """μ projects θ if and only if no vertex v has <θ − μ, v − μ> > 0."""
+    if INTERPRETED and m > 7:
+        pytest.skip("needs compiled kernels")
+    loss = FenchelYoung(Birkhoff().fit([np.arange(m)]), "squared")
+    theta = spread * rng.randn(2, m * m)
+    for t, mu in zip(theta, loss.mean(theta), strict=True):
+        G, P = (t - mu).reshape(m, m), mu.reshape(m, m)
+        rows, columns = linear_sum_assignment(-G)
+        gap = G[rows, columns].sum() - (G * P).sum()
+        assert gap <= 1e-9 * (1 + spread)
+        assert np.abs(P.sum(axis=0) - 1).max() < 1e-12 and np.abs(P.sum(axis=1) - 1).max() < 1e-12
+        assert P.min() >= 0
+
+
+@pytest.mark.parametrize("m", [2, 7, 30, 100])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0, 1e4])
+def test_entropic_matching_is_a_scaling_of_exp_theta(m, spread, rng):
+    """ln μ − θ is a row potential plus a column potential, on the support."""
+    if INTERPRETED and m > 7:
+        pytest.skip("needs compiled kernels")
+    loss = FenchelYoung(Birkhoff().fit([np.arange(m)]))
+    theta = spread * rng.randn(m * m)
+    P = loss.mean(theta[None])[0].reshape(m, m)
+    assert np.abs(P.sum(axis=0) - 1).max() < 1e-12 and np.abs(P.sum(axis=1) - 1).max() < 1e-12
+    assert P.min() >= 0
+    if spread <= 10.0 and P.min() > 1e-200:
+        D = np.log(P) - theta.reshape(m, m)
+        centred = D - D.mean(axis=0) - D.mean(axis=1, keepdims=True) + D.mean()
+        weight = np.minimum(P, 1.0)
+        assert np.abs(centred * np.minimum(weight, 1)).max() < 1e-9
+
+
+@pytest.mark.parametrize("kind", ["ties", "low rank", "integers", "constant"])
+@pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+def test_degenerate_scores_converge(kind, regularizer, rng):
+    loss = FenchelYoung(Birkhoff().fit([np.arange(6)]), regularizer)
+    for _ in range(3 if INTERPRETED else 200):
+        size = 10 ** rng.uniform(-2, 5)
+        theta = {
+            "ties": np.round(size * rng.randn(36)),
+            "low rank": size * np.outer(rng.randn(6), rng.randn(6)).ravel(),
+            "integers": size * rng.randint(0, 3, 36),
+            "constant": np.full(36, size),
+        }[kind]
+        P = loss.mean(theta[None].astype(float)).reshape(6, 6)  # a warning would be an error here
+        assert np.abs(P.sum(axis=0) - 1).max() < 1e-12
+
+
+@pytest.mark.parametrize("d", [2, 10, 100, 1000])
+@pytest.mark.parametrize("spread", [0.1, 3.0, 100.0, 1e9])
+def test_permutahedron_projection_has_an_optimality_certificate(d, spread, rng):
+    if INTERPRETED and d > 10:
+        pytest.skip("needs compiled kernels")
+    space = Permutahedron().fit([np.arange(1, d + 1)])
+    theta = spread * rng.randn(3, d) * d / 10
+    mu = FenchelYoung(space, "squared").mean(theta)
+    V = space.argmax(theta - mu)
+    gap = ((theta - mu) * (V - mu)).sum(axis=1)
+    assert np.all(gap <= 1e-9 * (1 + np.abs(theta).max()) * d)
+    np.testing.assert_allclose(mu.sum(axis=1), d * (d + 1) / 2, rtol=1e-12)
+
+
+def test_decompositions_of_large_rankings(rng):
+    for d in (10, 50, 200):
+        space = Permutahedron().fit([np.arange(1, d + 1)])
+        mu = FenchelYoung(space, "squared").mean(rng.randn(1, d) * d / 3)[0]
+        vertices, weights = space.decompose(mu)
+        assert len(weights) <= d and np.all(weights > 0)
+        np.testing.assert_array_equal(
+            np.sort(vertices, axis=1), [np.arange(1, d + 1)] * len(weights)
+        )
+        np.testing.assert_allclose(weights @ vertices, mu, atol=1e-10)
+    space = Birkhoff().fit([np.arange(12)])
+    mu = FenchelYoung(space).mean(rng.randn(1, 144))[0]
+    vertices, weights = space.decompose(mu)
+    assert len(weights) <= 122
+    np.testing.assert_allclose(weights @ vertices, mu, atol=1e-10)
+
+
+def test_samplers_of_larger_sizes_have_exact_means(rng):
+    if INTERPRETED:
+        pytest.skip("needs compiled kernels")
+    for space, dim in ((Birkhoff().fit([np.arange(8)]), 64), (Permutahedron(), 20)):
+        if dim == 20:
+            space.fit([np.arange(1, 21)])
+        mu = FenchelYoung(space).mean(2 * rng.randn(1, dim))
+        total, square, n = np.zeros(dim), np.zeros(dim), 0
+        for seed in range(10):
+            drawn = space.sample(np.repeat(mu, 100_000, axis=0), seed)
+            total, square, n = total + drawn.sum(0), square + (drawn**2).sum(0), n + len(drawn)
+        sigma = np.sqrt(np.maximum(square / n - (total / n) ** 2, 0) / n)
+        tiny = 5 * np.sqrt(np.maximum(mu[0], 0) / n) if dim == 64 else 0
+        assert np.all(np.abs(total / n - mu[0]) <= np.maximum(5 * sigma, tiny) + 1e-9)
+        assert np.all(
+            np.sort(space.decode(drawn[:100]), axis=1) == np.sort(space.decode(drawn[:1]))
+        )
+
+
+def test_doubly_stochastic_input_is_required():
+    with pytest.raises(ValueError, match="not doubly stochastic"):
+        Birkhoff().fit([[0, 1, 2]]).sample(np.full((2, 9), 0.2), 0)
+
+
+@pytest.mark.parametrize(
+    ("space", "y", "message"),
+    [
+        (Birkhoff(), [[0, 1, 2], [1, 2, 3]], r"row 1 of y.*looks 1-based, as ranks do"),
+        (Birkhoff(), [[0, 1, 2], [0, 0, 2]], r"row 1 of y.*ties at 0"),
+        (Birkhoff(), [[0, 1, 5]], r"row 0 of y.*outside that range.*position of item j"),
+        (Birkhoff(), [[0], [0]], "at least two items"),
+        (Birkhoff(), [[0.5, 1.0]], "must hold integers"),
+        (Permutahedron(), [[1, 2, 3], [0, 1, 2]], r"row 1 of y.*looks 0-based, as positions do"),
+        (Permutahedron(), [[3, 2, 2]], r"row 0 of y.*ties at 2"),
+        (Permutahedron(), [[1]], "at least two items"),
+        (Permutahedron(), [[1, np.nan]], "NaN"),
+        (KSubsets(2), [[1, 1, 0], [1, 1, 1]], "row 1 of y.*is not a vertex of KSubsets"),
+        (KSubsets(3), [[1, 1, 1]], r"k must lie in 1..2 for 3 labels, got 3"),
+        (SpanningTrees([(0, 1)], 3), [[1]], "is not connected"),
+        (SpanningTrees([(0, 1), (1, 2)], 3), [[1]], "2 columns"),
+    ],
+)
+def test_outputs_that_are_no_rankings(space, y, message):
+    with pytest.raises(ValueError, match=message):
+        space.fit(y)
+
+
+def test_the_width_of_rankings_is_fixed(rng):
+    model = OnlineStructuredPredictor(space="birkhoff").fit(
+        rng.randn(5, 2), permutations(5, 3, rng)
+    )
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="3 columns, one an item, as at the first call; got 4"):
+        model.partial_fit(rng.randn(5, 2), permutations(5, 4, rng))
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+@pytest.mark.parametrize("name", ["wine", "vehicle", "bodyfat"])
+def test_bounds_hold_on_label_ranking_streams(name, load):
+    arrays = load(f"ranking_{name}")
+    X = (arrays["X"] - arrays["X"].mean(axis=0)) / (arrays["X"].std(axis=0) + 1e-12)
+    X, rank = (X[:20], arrays["rank"][:20]) if INTERPRETED else (X, arrays["rank"])
+    m = rank.shape[1]
+    for space, regularizer, y in (
+        ("birkhoff", "shannon", rank),
+        ("birkhoff", "squared", rank),
+        ("permutahedron", "squared", m - rank),
+    ):
+        model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
+        result = progressive_validate(model, X, y, random_state=0)
+        assert result.expected_target_loss.sum() <= result.regret_bound()
+        assert np.all(result.expected_target_loss <= np.log(2) * result.surrogate_loss + 1e-9)
+
+
+def test_learns_an_easy_ranking(rng):
+    if INTERPRETED:
+        pytest.skip("needs compiled kernels")
+    X = rng.randn(2000, 4)
+    scores = X @ rng.randn(4, 5)
+    rank = np.argsort(np.argsort(-scores, axis=1), axis=1)
+    for space, y in (("birkhoff", rank), ("permutahedron", 5 - rank)):
+        model = OnlineStructuredPredictor(space=space, max_iter=5).fit(X[:1500], y[:1500])
+        tau = kendall_tau(model.predict(X[1500:]), y[1500:])
+        assert tau.mean() > 0.8
+
+
+# --- spaces a user brings -------------------------------------------------------------------------
+
+
+class PlainHypercube(OutputSpace):
+    def argmax(self, theta):
+        return (np.asarray(theta) > 0).astype(float)
+
+
+@njit
+def compiled_simplex_oracle(theta, vertex):
+    vertex[:] = 0.0
+    vertex[np.argmax(theta)] = 1.0
+
+
+class CompiledSimplex(OutputSpace):
+    oracle_kernel = staticmethod(compiled_simplex_oracle)
+
+    def argmax(self, theta):
+        return np.eye(np.shape(theta)[1])[np.argmax(theta, axis=1)]
+
+
+class OraclePermutahedron(Permutahedron):
+    """The permutahedron, known only by its oracle."""
+
+
+@pytest.mark.parametrize(
+    ("mine", "known", "shift"),
+    [
+        (PlainHypercube(), Hypercube(), 0.0),
+        (CompiledSimplex(), Simplex(), 0.0),
+        (OraclePermutahedron(), Permutahedron(), 2.0),
+    ],
+)
+def test_active_set_agrees_with_closed_forms(mine, known, shift, rng):
+    y = {"Hypercube": np.eye(6), "Simplex": np.eye(6), "Permutahedron": [np.arange(1, 7)]}
+    name = type(known).__name__
+    mine.dim_ = 6
+    known.fit(np.arange(6) if name == "Simplex" else y[name])
+    closed = FenchelYoung(known, SquaredNorm())
+    for spread in (0.1, 1.0, 10.0):
+        theta = spread * rng.randn(10, 6) + shift
+        for t, mu in zip(theta, closed.mean(theta), strict=True):
+            x, vertices, weights, gap = project(mine, t)
+            np.testing.assert_allclose(x, mu, atol=1e-9)
+            np.testing.assert_allclose(weights @ vertices, x, atol=1e-10)
+            assert gap <= 1e-9 * (1 + spread) and len(weights) <= 7
+
+
+def test_a_space_of_ones_own_learns_and_keeps_its_bound(rng):
+    X = rng.randn(60, 3)
+    Y = (X @ rng.randn(3, 4) > 0).astype(int)
+    for space in (PlainHypercube(), KSubsets(2)):
+        y = Y if isinstance(space, PlainHypercube) else KSubsets(2).argmax(X @ rng.randn(3, 4))
+        result = progressive_validate(OnlineStructuredPredictor(space=space), X, y, random_state=0)
+        assert result.expected_target_loss.sum() <= result.regret_bound()
+        assert result.estimator.score(X, y) > 0.6
+        assert result.estimator.predict(X).shape == y.shape
+
+
+def test_spanning_trees_learn(rng):
+    edges = list(itertools.combinations(range(4), 2))
+    space = SpanningTrees(edges, 4)
+    X = rng.randn(80, 3)
+    y = space.argmax(X @ rng.randn(3, 6))
+    assert np.all(y.sum(axis=1) == 3)
+    model = OnlineStructuredPredictor(space=space).fit(X, y)
+    assert model.score(X, y) > 0.7
+    drawn = model.sample(X, random_state=0)
+    np.testing.assert_array_equal(space.argmax(2.0 * drawn - 1), drawn)
+    loss = FenchelYoung(model.space_)
+    theta = rng.randn(5, 6)
+    for t, mu in zip(theta, loss.mean(theta), strict=True):
+        v = space.argmax((t - mu)[None])[0]
+        assert (t - mu) @ (v - mu) <= 1e-9
+
+
+def test_plain_and_compiled_oracles_agree(rng):
+    class PlainSubsets(KSubsets):
+        oracle_kernel = None
+
+    X, y = rng.randn(40, 3), KSubsets(2).argmax(rng.randn(40, 5))
+    a, b = (OnlineStructuredPredictor(space=s).fit(X, y) for s in (KSubsets(2), PlainSubsets(2)))
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-10)
+
+
+def test_an_oracle_that_does_not_converge_is_told(monkeypatch, rng):
+    from skstructured.spaces import _active_set
+
+    monkeypatch.setattr(_active_set, "MAX_ITER", 1)
+    loss = FenchelYoung(PlainHypercube().fit(np.eye(4)), SquaredNorm())
+    with pytest.warns(ConvergenceWarning, match="before convergence, with residual"):
+        loss.mean(np.array([[0.4, 0.6, 0.3, 0.2]]))
+
+
+# --- metrics --------------------------------------------------------------------------------------
+
+
+def test_rank_correlations_against_scipy(rng):
+    from scipy.stats import kendalltau, spearmanr
+
+    a, b = permutations(30, 6, rng), permutations(30, 6, rng)
+    tau = [kendalltau(x, y).statistic for x, y in zip(a, b, strict=True)]
+    rho = [spearmanr(x, y).statistic for x, y in zip(a, b, strict=True)]
+    np.testing.assert_allclose(kendall_tau(a, b), tau, atol=1e-12)
+    np.testing.assert_allclose(spearman_rho(a, b), rho, atol=1e-12)
+    np.testing.assert_allclose(kendall_tau(a, a), 1.0)
+    loss = Permutahedron().fit(a + 1).target_loss(a + 1, b + 1)
+    np.testing.assert_allclose(1 - 2 * loss, spearman_rho(a, b), atol=1e-12)
+
+
+def test_ndcg_against_scikit_learn(rng):
+    from sklearn.metrics import ndcg_score
+
+    position, relevance = permutations(20, 5, rng), rng.randint(0, 4, size=(20, 5))
+    wanted = [
+        ndcg_score([r], [-p]) if r.any() else 1.0
+        for p, r in zip(position, relevance.astype(float), strict=True)
+    ]
+    np.testing.assert_allclose(ndcg(position, relevance, gain="linear"), wanted, atol=1e-12)
+    with pytest.raises(ValueError, match='gain must be "exponential" or "linear"'):
+        ndcg(position, relevance, gain="x")
+
+
+def test_nearest_is_the_calibrated_decoding(rng):
+    """argmin over y' of L(y'; μ), the loss being affine in the truth as well."""
+    for space, dim in (
+        (Birkhoff().fit([np.arange(3)]), 9),
+        (Permutahedron().fit([[1, 2, 3, 4]]), 4),
+        (Hypercube().fit(np.eye(4)), 4),
+        (KSubsets(2).fit([[1, 1, 0, 0]]), 4),
+    ):
+        mu = FenchelYoung(space).mean(rng.randn(20, dim))
+        V = space.vertices()
+        risk = np.array([space.expected_loss(mu, np.repeat(v[None], 20, axis=0)) for v in V]).T
+        chosen = space.expected_loss(mu, space.nearest(mu))
+        np.testing.assert_allclose(chosen, risk.min(axis=1), atol=1e-12)
