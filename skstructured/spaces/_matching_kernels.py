@@ -216,7 +216,7 @@ def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
             residual = max(residual, abs(columns[j] * b[j] - 1.0))
         if residual <= tolerance:
             break
-        if iteration >= 8 and residual > tolerance * (residual / before) ** patience:
+        if iteration >= 8 and residual * (residual / before) ** patience > tolerance:
             break
         for j in range(m):
             b[j] = 1.0 / columns[j]
