@@ -282,7 +282,8 @@ def run_epoch(rows, order, truth, weight, Theta, state, params, work, scores, ke
     if all(map(is_compiled, kernels)):
         at = tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
         return _compiled_epoch()(*arrays, at)
-    return epoch(*arrays, *kernels)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return epoch(*arrays, *kernels)
 
 
 def run_mean_rows(kernel, theta, truth, params, work):

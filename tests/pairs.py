@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numba import config
 
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
@@ -66,7 +67,8 @@ LARGEST = [(name, dims[-1]) for name, (_, _, dims) in PAIRS.items()]
 
 def is_slow(name):
     """Whether draws go through Python, one row at a time."""
-    return name.startswith("k_subsets")
+    interpreted = ("birkhoff", "permutahedron") if config.DISABLE_JIT else ()
+    return name.startswith(("k_subsets", *interpreted))
 
 
 def loss_of(name, dim, **parameters):

@@ -65,3 +65,12 @@ def test_public_names_have_numpydoc_docstrings():
         thing = getattr(skstructured, name)
         assert name == "__version__" or (thing.__doc__ and len(thing.__doc__) > 40), name
     assert np.__version__
+
+
+def test_the_guide_to_new_spaces_shows_the_source_that_runs():
+    from pathlib import Path
+
+    import skstructured.spaces.k_subsets as module
+
+    guide = Path(__file__).parents[1] / "docs" / "add_a_space.md"
+    assert Path(module.__file__).read_text(encoding="utf-8") in guide.read_text(encoding="utf-8")
