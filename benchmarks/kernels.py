@@ -49,18 +49,20 @@ def compare(name, ours, theirs, calls=20, repeat=9):
 
 
 @njit(nogil=True)
-def pool_many(s, out, first, offset, many):
+def pool_many(s, out, base, offset, size, many):
     for _ in range(many):
-        pool_ranks(s, out, first, offset)
+        pool_ranks(s, out, base, offset, size)
 
 
 def permutahedron(n, rng, unit):
     s = -np.sort(-rng.normal(size=n) * n / 4)
-    out, first, offset = np.empty(n), np.empty(n), np.empty(n)
+    out, base, offset, size = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     w, many = np.arange(n, 0, -1.0), 1000
-    pool_many(s, out, first, offset, 1)
+    pool_many(s, out, base, offset, size, 1)
     assert np.allclose(out, s - isotonic_regression(s - w, increasing=False).x, atol=1e-9)
-    t = np.median([seconds(lambda: pool_many(s, out, first, offset, many), 1) for _ in range(15)])
+    t = np.median(
+        [seconds(lambda: pool_many(s, out, base, offset, size, many), 1) for _ in range(15)]
+    )
     t /= many
     print(
         f"permutahedron pooling n={n}: {t * 1e6:.2f} us, {t / unit:.3f} SGD rows "
@@ -68,7 +70,7 @@ def permutahedron(n, rng, unit):
     )
     compare(
         f"permutahedron pooling n={n}, called from Python, scipy isotonic",
-        lambda: pool_ranks(s, out, first, offset),
+        lambda: pool_ranks(s, out, base, offset, size),
         lambda: isotonic_regression(s - w, increasing=False),
     )
 
@@ -155,7 +157,7 @@ def matching_draws(m, n, rng):
 
 
 def rank_draws(d, n, rng):
-    theta, mu, work = rng.normal(size=d) * d / 3, np.empty(d), np.empty(5 * d)
+    theta, mu, work = rng.normal(size=d) * d / 3, np.empty(d), np.empty(6 * d)
     rank_projection(theta, theta, mu, NOTHING, work)
     mu, drawn, uniforms = np.tile(mu, (n, 1)), np.empty((n, d)), rng.random((n, d - 1))
     times = [seconds(lambda: draw_rank_rows(mu, uniforms, drawn), 1) for _ in range(10)]

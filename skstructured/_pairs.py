@@ -111,7 +111,7 @@ PAIRS = {
     ),
     (OrdinalChain, SquaredNorm): Pair(ordinal.staircase_projection, _half_square, "l2", _one),
     (Permutahedron, SquaredNorm): Pair(
-        permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 5 * dim
+        permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 6 * dim
     ),
     (Birkhoff, Shannon): Pair(
         matching.entropic_matching,

@@ -18,7 +18,8 @@ class MAP(Decoder):
 class Nearest(Decoder):
     """The vertex nearest to ŷ_Ω(θ) in the pair's norm (Sakaue et al. 2024, Prop. 3.2 and C.1).
 
-    Deterministic.
+    Deterministic. For the target losses of the shipped spaces, which are affine in the truth as
+    well, it is also the calibrated decoding ``argmin_{y'} L(y'; ŷ_Ω(θ))`` (Blondel 2019).
     """
 
     def mixture(self, theta, mu, loss):

@@ -39,33 +39,36 @@ def _sort_descending(theta, order, spare):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def pool_ranks(s, out, first, offset):
+def pool_ranks(s, out, base, offset, size):
     """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
 
-    A block keeps its first index and the mean of s relative to that entry: scores within a block
-    differ by less than d, so that scores of any size lose no digits.
+    A block keeps its first score, the mean of s relative to it, and its size: scores within a block
+    differ by less than d, so that scores of any magnitude lose no digits.
     """
     dim, blocks = s.shape[0], 0
     for i in range(dim):
-        start, mean = i, 0.0
+        start, mean, n = s[i], 0.0, 1.0
         while blocks > 0:
-            before = int(first[blocks - 1])
-            gap = s[before] - s[start]
-            # Means of w = (d, …, 1) over [before, start) and [start, i] differ by half their span.
-            if not gap + offset[blocks - 1] - mean < 0.5 * (i + 1 - before):
+            gap, before = base[blocks - 1] - start, size[blocks - 1]
+            # The means of w = (d, …, 1) over two adjacent blocks differ by half their joint size.
+            if gap + offset[blocks - 1] - mean >= 0.5 * (before + n):
                 break
             blocks -= 1
-            a, b = start - before, i + 1 - start
-            mean = (a * offset[blocks] + b * (mean - gap)) / (a + b)
-            start = before
-        first[blocks], offset[blocks] = start, mean
+            mean = (before * offset[blocks] + n * (mean - gap)) / (before + n)
+            start, n = base[blocks], before + n
+        base[blocks], offset[blocks], size[blocks] = start, mean, n
         blocks += 1
+    position = 0
     for b in range(blocks):
-        start = int(first[b])
-        stop = int(first[b + 1]) if b + 1 < blocks else dim
-        level = dim - 0.5 * (start + stop - 1) - offset[b]
-        for i in range(start, stop):
-            out[i] = level + (s[i] - s[start]) if stop - start > 1 else dim - i
+        n = size[b]
+        if n == 1.0:
+            out[position] = dim - position
+            position += 1
+            continue
+        level = dim - position - 0.5 * (n - 1.0) - offset[b]
+        for _ in range(int(n)):
+            out[position] = level + (s[position] - base[b])
+            position += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -76,7 +79,8 @@ def rank_projection(theta, truth, mu, params, work):
     _sort_descending(theta, order, s)
     for i in range(dim):
         s[i] = theta[int(order[i])]
-    pool_ranks(s, out, work[3 * dim : 4 * dim], work[4 * dim : 5 * dim])
+    base, offset, size = work[3 * dim : 4 * dim], work[4 * dim : 5 * dim], work[5 * dim :]
+    pool_ranks(s, out, base, offset, size)
     value = 0.0
     for i in range(dim):
         mu[int(order[i])] = out[i]
