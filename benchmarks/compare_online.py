@@ -151,8 +151,8 @@ def main():
         ("fastest", starts.min(axis=0)),
     ):
         print(
-            f"second process, {name} of 7: import {imports:.2f} s, import and first fit {fits:.2f} s"
-            f"; import of scikit-learn and numba alone {alone:.2f} s"
+            f"second process, {name} of 7: import {imports:.2f} s, import and first fit "
+            f"{fits:.2f} s; import of scikit-learn and numba alone {alone:.2f} s"
         )
 
 
