@@ -219,7 +219,7 @@ class OnlineStructuredPredictor(BaseEstimator):
         first = not hasattr(self, "space_")
         with unchanged_on_error(self):
             X, rows = read_rows(self, X, reset=first)
-            if rows.n_rows > 1 and not first:  # else a bad row stops the epoch before it moves
+            if not first:  # the weights move in place; on a first call they are discarded
                 check_finite(self, X, rows)
             if first:
                 space = clone(resolve_space(self.space)).fit_stream(y, classes)

@@ -66,6 +66,20 @@ def test_bad_features_leave_the_learner_unchanged(space, method):
     model.partial_fit(X, Y[space])
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("space", SPACES)
+def test_one_bad_row_leaves_the_learner_unchanged(space, value):
+    """The fast path of a one-row call, dense and CSR."""
+    model = OnlineStructuredPredictor(space=space).fit(X, Y[space])
+    for stored in (np.array, sparse.csr_matrix):
+        model.partial_fit(stored(X[:1]), Y[space][:1])
+        before, row = snapshot(model), X[3:4].copy()
+        row[0, 1] = value
+        with pytest.raises(ValueError, match="NaN|infinity|too large"):
+            model.partial_fit(stored(row), Y[space][3:4])
+        assert_unchanged(model, before)
+
+
 @pytest.mark.parametrize(
     ("space", "wrong", "message"),
     [
