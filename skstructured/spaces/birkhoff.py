@@ -20,11 +20,23 @@ SNAP = 1e-9
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _fractional(P, m, line, skip, by_row):
-    """An entry strictly between 0 and 1 in a row (or column) other than `skip`, or -1."""
-    for k in range(m):
-        p = P[line * m + k] if by_row else P[k * m + line]
-        if k != skip and SNAP < p < 1.0 - SNAP:
+def _fractional(P, m, line, skip, by_row, places):
+    """First entry strictly between 0 and 1 in a row (or column) other than `skip`, or -1.
+
+    An entry that became integral stays so: `places` keeps, for every line, how far the searches for
+    its first and its second fractional entry have come.
+    """
+    step, start = (1, line * m) if by_row else (m, line)
+    for search in range(2):
+        k = places[search, line]
+        if search == 1:
+            k = max(k, places[0, line] + 1)
+        while k < m and not SNAP < P[start + k * step] < 1.0 - SNAP:
+            k += 1
+        places[search, line] = k
+        if k == m:
+            return -1
+        if k != skip:
             return k
     return -1
 
@@ -61,24 +73,24 @@ def _forget(rows, columns, row_place, column_place, length, keep):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_matching(P, m, uniforms, rows, columns, row_place, column_place):
+def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, seen):
     """Round P (m²,) in place to a permutation matrix with expectation P, by dependent rounding.
 
     A walk row, column, row, … over fractional entries closes a cycle; moving along it makes one
     more entry integral and changes no row or column sum. The walk goes on from where the cycle
     began. An entry that rounding errors left alone in its line is snapped.
     """
-    row_place[:], column_place[:], columns[:] = -1.0, -1.0, -1.0
+    row_place[:], column_place[:], columns[:], seen[:] = -1.0, -1.0, -1.0, 0
     length, used, start = 0, 0, 0
     while used < uniforms.shape[0]:
         if length == 0:
-            while start < m and _fractional(P, m, start, -1, True) < 0:
+            while start < m and _fractional(P, m, start, -1, True, seen[0]) < 0:
                 start += 1
             if start == m:
                 break
             rows[0], row_place[start], length = start, 0.0, 1
         r, arrived = int(rows[length - 1]), int(columns[length - 2]) if length > 1 else -1
-        c = _fractional(P, m, r, arrived, True)
+        c = _fractional(P, m, r, arrived, True, seen[0])
         lone = c < 0
         c = arrived if lone else c
         cycle = -1
@@ -87,7 +99,7 @@ def draw_matching(P, m, uniforms, rows, columns, row_place, column_place):
             columns[length - 1] = c
         elif not lone:
             columns[length - 1], column_place[c] = c, length - 1
-            other = _fractional(P, m, c, r, False)
+            other = _fractional(P, m, c, r, False, seen[1])
             lone = other < 0
             if not lone and row_place[other] >= 0.0:
                 cycle = int(row_place[other])
@@ -108,8 +120,9 @@ def draw_matching_rows(P, m, uniforms):
     """`draw_matching` over the rows of P (n, m²), in place."""
     rows, columns = np.empty(m + 1), np.full(m + 1, -1.0)
     row_place, column_place = np.empty(m), np.empty(m)
+    seen = np.empty((2, 2, m), dtype=np.int64)
     for n in range(P.shape[0]):
-        draw_matching(P[n], m, uniforms[n], rows, columns, row_place, column_place)
+        draw_matching(P[n], m, uniforms[n], rows, columns, row_place, column_place, seen)
         for k in range(m * m):
             P[n, k] = 1.0 if P[n, k] > 0.5 else 0.0
 

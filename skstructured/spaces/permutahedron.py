@@ -39,36 +39,45 @@ def _sort_descending(theta, order, spare):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def pool_ranks(s, out, base, offset, size):
+def pool_ranks(s, out, base, total, size):
     """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
 
-    A block keeps its first score, the mean of s relative to it, and its size: scores within a block
-    differ by less than d, so that scores of any magnitude lose no digits.
+    A block keeps its first score, the sum of s relative to it, and its size: scores within a block
+    differ by less than d, so that scores of any magnitude lose no digits. The last block stays in
+    registers, takes as many scores as it can before it looks back, and divides only once.
     """
-    dim, blocks = s.shape[0], 0
-    for i in range(dim):
-        start, mean, n = s[i], 0.0, 1.0
+    dim, blocks, i = s.shape[0], 0, 1
+    start, below, n = s[0], 0.0, 1.0
+    while i < dim:
+        gap = start - s[i]
+        # The means of w = (d, …, 1) over two adjacent blocks differ by half their joint size.
+        if gap * n + below >= 0.5 * n * (n + 1.0):
+            base[blocks], total[blocks], size[blocks] = start, below, n
+            blocks += 1
+            start, below, n, i = s[i], 0.0, 1.0, i + 1
+            continue
+        while not gap * n + below >= 0.5 * n * (n + 1.0):
+            below, n, i = below - gap, n + 1.0, i + 1
+            if i == dim:
+                break
+            gap = start - s[i]
         while blocks > 0:
             gap, before = base[blocks - 1] - start, size[blocks - 1]
-            # The means of w = (d, …, 1) over two adjacent blocks differ by half their joint size.
-            if gap + offset[blocks - 1] - mean >= 0.5 * (before + n):
+            apart = gap * before * n + total[blocks - 1] * n - below * before
+            if apart >= 0.5 * before * n * (before + n):
                 break
             blocks -= 1
-            mean = (before * offset[blocks] + n * (mean - gap)) / (before + n)
+            below += total[blocks] - n * gap
             start, n = base[blocks], before + n
-        base[blocks], offset[blocks], size[blocks] = start, mean, n
-        blocks += 1
+    base[blocks], total[blocks], size[blocks] = start, below, n
     position = 0
-    for b in range(blocks):
+    for b in range(blocks + 1):
         n = size[b]
-        if n == 1.0:
-            out[position] = dim - position
-            position += 1
-            continue
-        level = dim - position - 0.5 * (n - 1.0) - offset[b]
-        for _ in range(int(n)):
-            out[position] = level + (s[position] - base[b])
-            position += 1
+        level, stop = dim - position - 0.5 * (n - 1.0) - total[b] / n, position + int(n)
+        out[position] = level
+        for k in range(position + 1, stop):
+            out[k] = level + (s[k] - base[b])
+        position = stop
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -79,8 +88,8 @@ def rank_projection(theta, truth, mu, params, work):
     _sort_descending(theta, order, s)
     for i in range(dim):
         s[i] = theta[int(order[i])]
-    base, offset, size = work[3 * dim : 4 * dim], work[4 * dim : 5 * dim], work[5 * dim :]
-    pool_ranks(s, out, base, offset, size)
+    base, total, size = work[3 * dim : 4 * dim], work[4 * dim : 5 * dim], work[5 * dim :]
+    pool_ranks(s, out, base, total, size)
     value = 0.0
     for i in range(dim):
         mu[int(order[i])] = out[i]
