@@ -104,8 +104,8 @@ def permutahedron(n, rng, unit):
     )
     assert np.allclose(out, fit)
     print(
-        f"  {t / many * 1e6:.2f} us, {t / many / unit:.3f} SGD rows (fast-soft-sort's kernel: 1.1 us "
-        "where an SGD row costs 10 us, 0.11 SGD rows)"
+        f"  {t / many * 1e6:.2f} us, {t / many / unit:.3f} SGD rows (fast-soft-sort's kernel: "
+        "1.1 us where an SGD row costs 10 us, 0.11 SGD rows)"
     )
     compare(
         f"permutahedron pooling n={n}, called from Python, scipy isotonic",

@@ -206,7 +206,8 @@ def _two_rankings(a, b):
     return a, b
 
 
-def _gains(relevance, gain):
+def gains(relevance, gain):
+    """Gains of relevances: 2^relevance − 1 ("exponential") or the relevance ("linear")."""
     if gain not in ("exponential", "linear"):
         raise ValueError(f'gain must be "exponential" or "linear", got {gain!r}.')
     relevance = np.asarray(relevance, dtype=np.float64)
@@ -237,7 +238,7 @@ def ndcg(y_pred, relevance, gain="exponential"):
     Järvelin, Kekäläinen (2002); Blondel (2019), "Structured prediction with projection oracles",
     for the affine form.
     """
-    gains, discount = _gains(relevance, gain), 1.0 / np.log2(np.arange(np.shape(y_pred)[1]) + 2.0)
-    reached = (gains * discount[np.asarray(y_pred, dtype=np.intp)]).sum(axis=1)
-    best = (-np.sort(-gains, axis=1) * discount).sum(axis=1)
+    worth, discount = gains(relevance, gain), 1.0 / np.log2(np.arange(np.shape(y_pred)[1]) + 2.0)
+    reached = (worth * discount[np.asarray(y_pred, dtype=np.intp)]).sum(axis=1)
+    best = (-np.sort(-worth, axis=1) * discount).sum(axis=1)
     return np.divide(reached, best, out=np.ones_like(best), where=best > 0)

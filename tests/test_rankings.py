@@ -10,8 +10,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 
 from skstructured import FenchelYoung, OnlineStructuredPredictor
+from skstructured.decoders import DiscountedGain
 from skstructured.evaluation import progressive_validate
-from skstructured.metrics import kendall_tau, ndcg, spearman_rho
+from skstructured.metrics import best_comparator, kendall_tau, ndcg, spearman_rho
 from skstructured.regularizers import SquaredNorm
 from skstructured.spaces import (
     Birkhoff,
@@ -168,11 +169,15 @@ def test_the_width_of_rankings_is_fixed(rng):
     np.testing.assert_array_equal(model.coef_, before)
 
 
-@pytest.mark.parametrize("name", ["wine", "vehicle", "bodyfat"])
+STREAMS = "wine vehicle bodyfat segment pendigits authorship fried iris wisconsin".split()
+
+
+@pytest.mark.parametrize("name", STREAMS)
 def test_bounds_hold_on_label_ranking_streams(name, load):
     arrays = load(f"ranking_{name}")
     X = (arrays["X"] - arrays["X"].mean(axis=0)) / (arrays["X"].std(axis=0) + 1e-12)
-    X, rank = (X[:20], arrays["rank"][:20]) if INTERPRETED else (X, arrays["rank"])
+    n = 20 if INTERPRETED else 1500
+    X, rank = X[:n], arrays["rank"][:n]
     m = rank.shape[1]
     for space, regularizer, y in (
         ("birkhoff", "shannon", rank),
@@ -181,8 +186,29 @@ def test_bounds_hold_on_label_ranking_streams(name, load):
     ):
         model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
         result = progressive_validate(model, X, y, random_state=0)
-        assert result.expected_target_loss.sum() <= result.regret_bound()
+        quadratic = result._certificate().quadratic
+        U = best_comparator(result.estimator.loss_, X, result._V, quadratic, max_iter=30)
+        assert result.expected_target_loss.sum() <= result.regret_bound(U)
         assert np.all(result.expected_target_loss <= np.log(2) * result.surrogate_loss + 1e-9)
+
+
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+def test_decoding_for_ndcg_is_the_best_ranking_on_average(gain, rng):
+    space = Birkhoff().fit([[0, 1, 2, 3]])
+    rankings = space.decode(space.vertices())
+    weights = rng.dirichlet(np.full(24, 0.2), size=50)
+    mu = weights @ space.vertices()
+    loss, decoder = FenchelYoung(space), DiscountedGain(gain)
+    found = space.decode(decoder.decode(mu, mu, loss))
+    for w, ranking in zip(weights, found, strict=True):
+
+        def average(guess, w=w):
+            return w @ ndcg(np.tile(guess, (24, 1)), 3 - rankings, gain)
+
+        assert average(ranking) >= max(average(guess) for guess in rankings) - 1e-12
+    with pytest.raises(ValueError, match="DiscountedGain.. is for Birkhoff, got the space Perm"):
+        ranks = Permutahedron().fit([[1, 2, 3]])
+        decoder.decode(np.eye(3), np.eye(3), FenchelYoung(ranks))
 
 
 def test_learns_an_easy_ranking(rng):
