@@ -1,4 +1,4 @@
-"""Label ranking on real data: one online pass beside two batch baselines, and the epoch time.
+"""Label ranking on real data: online passes beside two batch baselines, and the epoch time.
 
     python benchmarks/rankings.py [NAME …] > benchmarks/results/rankings.txt
 
