@@ -21,7 +21,7 @@ READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
-#: advance(data, indices, indptr, width, row, ahead, Theta, g, u, raw) -> squared norm of `ahead`
+#: advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw) -> ‖ahead‖²
 ADVANCE = types.FunctionType(
     float64(
         READ_VECTOR,
@@ -32,14 +32,16 @@ ADVANCE = types.FunctionType(
         int64,
         MATRIX,
         VECTOR,
+        VECTOR,
+        float64,
         float64,
         VECTOR,
     )
 )
 #: mean(theta, truth, mu, params, work) -> Ω*(θ); writes ∇Ω*(θ) into mu
 MEAN = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
-#: scale(state, x_sq) -> s with W = s Θ in this round
-SCALE = types.FunctionType(float64(VECTOR, float64))
+#: scale(state, x_sq, weight) -> s with W = s Θ in this round
+SCALE = types.FunctionType(float64(VECTOR, float64, float64))
 #: step(state, raw, g, x_sq, weight) -> u with Θ ← Θ + u g xᵀ
 STEP = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, float64, float64))
 

@@ -1,6 +1,8 @@
 """Checks of user input, called from public methods only."""
 
 import contextlib
+import math
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
@@ -84,6 +86,15 @@ def check_lengths(n_rows, n_outputs):
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_outputs}]"
         )
+
+
+def check_positive(name, value, default=None):
+    """`value` as a positive finite float, or `default` where it is None."""
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < math.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)
 
 
 @contextlib.contextmanager

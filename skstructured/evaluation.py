@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured.decoders import resolve_decoder
 from skstructured.exceptions import GuaranteeError
 from skstructured.metrics import best_comparator, comparator_losses
 
@@ -153,7 +152,7 @@ def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progr
     losses = np.empty((3, n))
     for start in range(0, n, block):
         now = np.arange(start, min(start + block, n))
-        theta = None if batch_size == 1 else learner._linear(X[now])
+        theta = None if batch_size == 1 else learner._linear(X[now], learner.last_weights_)
         learned = learner._learn(X, rows, packed, weight, now, record=True)
         V = learner.space_.unpack(packed[now])
         losses[:, now] = _round_losses(learner, learned if theta is None else theta, V, rng)
@@ -172,7 +171,7 @@ def warm_up(estimator, X, y):
 
 def _round_losses(learner, theta, V, rng):
     """Realised, expected and surrogate losses of a block of rounds."""
-    loss, decoder = learner.loss_, resolve_decoder(learner.decoder)
+    loss, decoder = learner.loss_, learner._decoder()
     mu = loss.mean(theta)
     drawn = decoder.decode(theta, mu, loss, rng)
     realised = loss.space.expected_loss(drawn, V)

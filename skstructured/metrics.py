@@ -1,12 +1,11 @@
 """Surrogate losses of comparators, and the bounds of the theorems as numbers."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skstructured.exceptions import GuaranteeError
+from skstructured.certificates import Certificate
 
 __all__ = [
     "Certificate",
@@ -16,49 +15,6 @@ __all__ = [
     "ndcg",
     "spearman_rho",
 ]
-
-
-class Certificate(NamedTuple):
-    """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with what went into it.
-
-    Attributes
-    ----------
-    theorem : str
-        The theorem it is from.
-    quadratic, offset : float
-        Coefficients of the bound.
-    radius : float
-        Largest ‖U‖_F the theorem allows; inf without a ball.
-    constants : dict
-        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, m`` that went in.
-    """
-
-    theorem: str
-    quadratic: float
-    offset: float
-    radius: float
-    constants: dict
-
-    def bound(self, comparator_loss, norm):
-        """The bound for a comparator.
-
-        Parameters
-        ----------
-        comparator_loss : float
-            Σ_t S_t(U).
-        norm : float
-            ‖U‖_F, the intercept included.
-
-        Raises
-        ------
-        GuaranteeError
-            If U lies outside the ball of the theorem.
-        """
-        if norm > self.radius * (1 + 1e-9):
-            raise GuaranteeError(
-                f"{self.theorem} holds for comparators with ‖U‖_F ≤ {self.radius:g}, got {norm:g}."
-            )
-        return comparator_loss + self.quadratic * norm**2 + self.offset
 
 
 def comparator_losses(loss, U, X, V, fit_intercept=True):

@@ -95,3 +95,106 @@ def gradient_descent(
         played.append(theta)
         total += w * k.c * np.outer(loss.mean(theta[None])[0] - v, x)
     return np.array(played), weights()
+
+
+def play(learner, loss, X, V, weight=None, intercept=True):
+    """Rounds of a literal learner with `play(x_norm) -> W` and `learn(G)`.
+
+    Returns the scores played, and all the weights played, then those after the last round.
+    """
+    X = np.hstack([X, np.ones((len(X), 1))]) if intercept else X
+    weight = np.ones(len(X)) if weight is None else weight
+    scores, weights = [], []
+    for x, v, w in zip(X, V, weight, strict=True):
+        W = learner.play(w * float(np.linalg.norm(x)), x)
+        weights.append(W)
+        scores.append(W @ x)
+        learner.learn(w * np.outer(loss.mean((W @ x)[None])[0] - v, x), x)
+    return np.array(scores), np.array([*weights, learner.play(0.0, 0.0 * X[0])])
+
+
+class AdaptiveGradientDescent:
+    """Spec 1.4, OGD adaptive: W ← Π(W − η_t G_t), η_t = B/√(2Σ‖G‖²), on the ball of radius B/2."""
+
+    def __init__(self, shape, c, diameter):
+        self.W, self.c, self.B, self.total = np.zeros(shape), c, diameter, 0.0
+
+    def play(self, norm, x):
+        return self.W.copy()
+
+    def learn(self, G, x):
+        self.total += float(((self.c * G) ** 2).sum())
+        if self.total > 0:
+            self.W = self.W - self.B / math.sqrt(2 * self.total) * self.c * G
+        self.W = self.W * min(1.0, self.B / 2 / max(np.linalg.norm(self.W), 1e-300))
+
+
+class ParameterFree:
+    """Coin betting by ONS times adaptive descent on the unit ball, gradients in units of c·D_2."""
+
+    def __init__(self, shape, diameter, wealth, feature_norm=0.0):
+        self.direction = AdaptiveGradientDescent(shape, 1.0, 2.0)
+        self.wealth, self.v, self.z_sq, self.N = wealth, 0.0, 0.0, feature_norm
+        self.D_2 = diameter
+
+    def play(self, norm, x):
+        self.N = max(self.N, norm)
+        if self.N > 0:
+            self.v = min(max(self.v, -0.5 / self.N), 0.5 / self.N)
+        return self.v * self.wealth * self.direction.W
+
+    def learn(self, G, x):
+        G = G / self.D_2
+        g = float((G * self.direction.W).sum())
+        assert abs(g) <= self.N * (1 + 1e-12)
+        z = g / (1 - g * self.v)
+        self.wealth *= 1 - g * self.v
+        assert self.wealth > 0
+        self.z_sq += z * z
+        if self.N > 0:
+            self.v -= 2 / (2 - math.log(3)) * z / (self.N**2 + self.z_sq)
+            self.v = min(max(self.v, -0.5 / self.N), 0.5 / self.N)
+        self.direction.learn(G, x)
+
+
+class PiSTOL:
+    """f = g b/α exp(‖g‖²/2α), α = a L N (L N + Σ‖s‖‖x‖), on the whole matrix."""
+
+    def __init__(self, shape, diameter, a, b, feature_norm=0.0):
+        self.total, self.path, self.N = np.zeros(shape), 0.0, feature_norm
+        self.L, self.a, self.b = diameter, a, b
+
+    def play(self, norm, x):
+        self.N = max(self.N, norm)
+        alpha = self.a * self.L * self.N * (self.L * self.N + self.path)
+        if alpha == 0:
+            return np.zeros_like(self.total)
+        exponent = min((self.total**2).sum() / (2 * alpha), 300.0)
+        return self.total * self.b / alpha * math.exp(exponent)
+
+    def learn(self, G, x):
+        self.total = self.total - G
+        self.path += float(np.linalg.norm(G))
+
+
+class CoordinatePiSTOL:
+    """One-dimensional PiSTOL for every weight, with b/p and the largest |x_j| for N."""
+
+    def __init__(self, shape, diameter, a, b):
+        self.total, self.path = np.zeros(shape), np.zeros(shape)
+        self.N, self.L, self.a, self.b = np.zeros(shape[1]), diameter, a, b / shape[1]
+
+    def play(self, norm, x):
+        self.N = np.maximum(self.N, np.abs(x))
+        W = np.zeros_like(self.total)
+        for k in range(W.shape[0]):
+            for j in range(W.shape[1]):
+                alpha = self.a * self.L * self.N[j] * (self.L * self.N[j] + self.path[k, j])
+                if alpha > 0:
+                    exponent = min(self.total[k, j] ** 2 / (2 * alpha), 300.0)
+                    W[k, j] = self.total[k, j] * self.b / alpha * math.exp(exponent)
+        return W
+
+    def learn(self, G, x):
+        self.total = self.total - G
+        self.path += np.abs(G)

@@ -1,11 +1,25 @@
 """Online optimisers: how the weights move."""
 
 from skstructured.base import OnlineOptimizer, resolve
+from skstructured.optimizers.adaptive import AdaptiveGradientDescent
+from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import GradientDescent
+from skstructured.optimizers.pistol import PiSTOL
 
-__all__ = ["GradientDescent", "OnlineOptimizer"]
+__all__ = [
+    "AdaptiveGradientDescent",
+    "GradientDescent",
+    "OnlineOptimizer",
+    "ParameterFree",
+    "PiSTOL",
+]
 
-OPTIMIZERS = {"ogd": GradientDescent}
+OPTIMIZERS = {
+    "ogd": GradientDescent,
+    "adaptive": AdaptiveGradientDescent,
+    "parameter_free": ParameterFree,
+    "pistol": PiSTOL,
+}
 
 
 def resolve_optimizer(optimizer):

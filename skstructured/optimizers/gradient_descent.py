@@ -1,23 +1,24 @@
 """Online gradient descent with the constant step of theory."""
 
 import math
-from numbers import Real
 
 import numpy as np
 from numba import njit
 
+from skstructured._driver import FACTOR
+from skstructured._validation import check_positive
 from skstructured.base import OnlineOptimizer
+from skstructured.certificates import Certificate, gap_constants
 from skstructured.exceptions import GuaranteeError
-from skstructured.metrics import Certificate
 
-# The state vector.
-GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ = range(5)
+# The state vector, after the driver's own entries.
+GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ = range(3, 8)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def descent_scale(state, x_sq):
-    """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest x_sq so far."""
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
+def descent_scale(state, x_sq, weight):
+    """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest w‖x‖² so far."""
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
     s = state[GAIN]
     if state[LEARN_NORM] > 0.0:
         s = s / state[LARGEST_SQ] if state[LARGEST_SQ] > 0.0 else 0.0
@@ -81,16 +82,17 @@ class GradientDescent(OnlineOptimizer):
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
         constants = loss.constants_of()
-        norm = _positive("feature_norm", self.feature_norm, 1.0)
-        state = np.zeros(5)
-        state[RADIUS] = _positive("radius", self.radius, math.inf)
+        norm = check_positive("feature_norm", self.feature_norm, 1.0)
+        state = np.zeros(8)
+        state[FACTOR] = 1.0
+        state[RADIUS] = check_positive("radius", self.radius, math.inf)
         if isinstance(self.eta, str):
             # c η = 2 c m/b, and b = smoothness · C².
             state[GAIN] = 2.0 * constants.c * self._fraction(constants.a) / constants.smoothness
             state[GAIN] /= norm**2
             state[LEARN_NORM] = float(self.feature_norm is None)
         else:
-            state[GAIN] = constants.c * _positive("eta", self.eta, None)
+            state[GAIN] = constants.c * check_positive("eta", self.eta)
         return state
 
     def _fraction(self, a):
@@ -119,31 +121,28 @@ class GradientDescent(OnlineOptimizer):
         GuaranteeError
             If no theorem covers the configuration; the message says why.
         """
-        k = loss.constants_of()
-        b = k.smoothness * self._norm_sq(state)
-        m = self._fraction(k.a) if isinstance(self.eta, str) else self.eta * b / 2.0
-        if k.a <= 0:
-            raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise loss_scale.")
-        if not m <= k.a:
+        numbers = gap_constants(loss, math.sqrt(self._norm_sq(state)))
+        a, b = numbers["a"], numbers["b"]
+        m = self._fraction(a) if isinstance(self.eta, str) else self.eta * b / 2.0
+        if not m <= a:
             raise GuaranteeError(
-                f"The step is too large for Theorem 4.2: ηb/2 = {m:.4g} exceeds a = {k.a:.4g}; "
+                f"The step is too large for Theorem 4.2: ηb/2 = {m:.4g} exceeds a = {a:.4g}; "
                 "a smaller eta or a larger loss_scale would do."
             )
         radius = math.inf if self.radius is None else float(self.radius)
-        numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
-        numbers |= {"D": k.diameter, "b": b, "C": math.sqrt(self._norm_sq(state)), "m": m}
+        numbers |= {"m": m}
         if delta is None:
-            quadratic = (1.0 - k.a) * b / (4.0 * (1.0 - m) * m)
+            quadratic = (1.0 - a) * b / (4.0 * (1.0 - m) * m)
             return Certificate("Theorem 4.2", quadratic, 0.0, radius, numbers)
-        if not math.isclose(m, k.a / 2.0, rel_tol=1e-9):
+        if not math.isclose(m, a / 2.0, rel_tol=1e-9):
             raise GuaranteeError(
                 "A bound with high probability (Theorem 4.3) needs the step η = a/b: "
                 'GradientDescent(eta="high_probability").'
             )
         if not 0.0 < delta < 1.0:
             raise ValueError(f"delta must lie in (0, 1), got {delta!r}.")
-        offset = k.gamma * k.diameter * math.log(1.0 / delta) / k.a
-        return Certificate("Theorem 4.3", (1.0 - k.a) * b / k.a, offset, radius, numbers)
+        offset = numbers["gamma"] * numbers["D"] * math.log(1.0 / delta) / a
+        return Certificate("Theorem 4.3", (1.0 - a) * b / a, offset, radius, numbers)
 
     def _norm_sq(self, state):
         """C² of the theorem: the bound given, where every row kept it, or the largest seen."""
@@ -155,12 +154,3 @@ class GradientDescent(OnlineOptimizer):
                 f"feature_norm={self.feature_norm:g}."
             )
         return float(self.feature_norm) ** 2
-
-
-def _positive(name, value, default):
-    """`value` as a positive float, `default` where it is None."""
-    if value is None and default is not None:
-        return default
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}.")
-    return float(value)

@@ -1,0 +1,239 @@
+"""Learning of linear online models: rounds, storage of weights, averages."""
+
+import warnings
+from abc import abstractmethod
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+
+from skstructured._driver import run_epoch
+from skstructured._validation import (
+    check_finite,
+    check_lengths,
+    check_weights,
+    read_rows,
+    refuse_row,
+    unchanged_on_error,
+)
+from skstructured.exceptions import GuaranteeWarning
+
+#: Rows whose outputs are expanded to vertices at a time.
+BLOCK = 4096
+
+
+class OnlineLinearModel(BaseEstimator):
+    """Rounds θ = Wx, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
+
+    A subclass has the parameters `average`, `fit_intercept`, `max_iter`, `shuffle` and
+    `random_state`, and says in `_unfitted_space` and `_parts` what it learns with.
+    """
+
+    @abstractmethod
+    def _unfitted_space(self):
+        """A new output space."""
+
+    @abstractmethod
+    def _parts(self, space):
+        """The loss over a fitted space, and an optimiser; parameters are checked here."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn from scratch, in `max_iter` passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. float64 C-ordered arrays and float64 CSR matrices are not copied.
+        y : array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
+            the fitted state is then unchanged.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X, y, sample_weight):
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
+        with unchanged_on_error(self):
+            X, rows = read_rows(self, X, reset=True)
+            self._start(self._unfitted_space().fit(y))
+            packed, weight = self._check_outputs(rows, y, sample_weight)
+            for _ in range(self.max_iter):
+                order = self._visiting_order(rows.n_rows)
+                self._learn(X, rows, packed, weight, order)
+            self.n_iter_ = int(self.max_iter)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn the rows in order, one round each; chunks of any size give the same weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. A C-contiguous float64 array of the fitted width skips scikit-learn's checks.
+        y : array-like
+            Outputs of the space.
+        classes : array-like or None, default=None
+            All labels, needed on the first call for "simplex", and for "ordinal" without
+            `categories`; later calls may repeat it.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As for `fit`; also for labels not in `classes`, and for `classes` that changed.
+        """
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    def _partial_fit(self, X, y, classes=None, sample_weight=None, record=False):
+        first = not hasattr(self, "space_")
+        with unchanged_on_error(self):
+            X, rows = read_rows(self, X, reset=first)
+            if not first:  # the weights move in place; on a first call they are discarded
+                check_finite(self, X, rows)
+            if first:
+                self._start(self._unfitted_space().fit_stream(y, classes))
+            elif classes is not None and set(classes) != set(getattr(self, "classes_", ())):
+                raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
+            packed, weight = self._check_outputs(rows, y, sample_weight)
+            scores = self._learn(X, rows, packed, weight, np.arange(rows.n_rows), record)
+            self.n_iter_ = 1
+        return scores
+
+    def _begin(self, X, y):
+        """Start a stream whose outputs are known to be those of `y`; X and y as checked."""
+        with unchanged_on_error(self):
+            X, rows = read_rows(self, X, reset=True)
+            check_finite(self, X, rows)
+            self._start(self._unfitted_space().fit(y))
+            packed, weight = self._check_outputs(rows, y, None)
+        return X, rows, packed, weight
+
+    def _start(self, space):
+        """Set up the fitted components and zero weights."""
+        if not (isinstance(self.average, (bool, np.bool_)) or self.average == "linear"):
+            raise ValueError(f'average must be a bool or "linear", got {self.average!r}.')
+        self.space_ = space
+        self.loss_, optimizer = self._parts(space)
+        self.optimizer_ = clone(optimizer)
+        self._state = self.optimizer_.init(self.loss_)
+        self._params, self._work = self.loss_.kernel_arguments(space.dim_)
+        self._Theta, self._averaged = None, bool(self.average)
+        if space.task is not None:
+            self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
+        self.random_state_ = check_random_state(self.random_state)
+        self.t_ = 0
+
+    def _check_outputs(self, rows, y, sample_weight):
+        packed = self.space_.pack(y)
+        check_lengths(rows.n_rows, len(packed))
+        return packed, check_weights(sample_weight, packed, rows.n_rows)
+
+    def _visiting_order(self, n):
+        return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
+
+    def _learn(self, X, rows, packed, weight, order, record=False):
+        """Learn rows in `order`; returns the scores θ_t of every round where `record`."""
+        dim, optimizer = self.space_.dim_, self.optimizer_
+        self._store_for(rows)
+        kernels = (
+            optimizer.advance_kernel(dim, rows.is_sparse, self._averaged),
+            self.loss_.kernel,
+            optimizer.scale_kernel,
+            optimizer.step_kernel,
+        )
+        if self._averaged and self.average == "linear":
+            weight = weight.copy()
+            weight[order] *= self.t_ + 1.0 + np.arange(len(order))
+        scores = np.empty((len(order) if record else 0, dim))
+        for start in range(0, len(order), BLOCK):
+            block = order[start : start + BLOCK]
+            stopped = run_epoch(
+                rows,
+                block,
+                self.space_.unpack(packed[block]),
+                weight[block],
+                self._Theta,
+                self._state,
+                self._params,
+                self._work,
+                scores[start : start + BLOCK],
+                kernels,
+            )
+            if stopped >= 0:
+                refuse_row(self, X, block[stopped])
+        self.t_ += len(order)
+        self._warn()
+        return scores
+
+    def _warn(self):
+        self.loss_.check_residual(self._work)
+        trouble = self.optimizer_.check(self._state)
+        if trouble is not None:
+            warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
+
+    def _width(self):
+        return self.n_features_in_ + bool(self.fit_intercept)
+
+    def _store_for(self, rows):
+        """Allocate Θ, or transpose it, for the storage of these rows."""
+        if self._Theta is None:
+            arrays, numbers = self.optimizer_.blocks(self._averaged)
+            shape = (arrays * self.space_.dim_ + numbers, self._width())
+            self._Theta = np.zeros(shape[::-1] if rows.is_sparse else shape)
+        elif rows.is_sparse != self._by_feature:
+            self._Theta = np.ascontiguousarray(self._Theta.T)
+        self._by_feature = rows.is_sparse
+
+    def _stored(self, read):
+        """W (dim, p [+ 1]) as an optimiser's method `read` finds it in Θ."""
+        if not hasattr(self, "space_"):
+            raise AttributeError("weights are there after fit or partial_fit.")
+        dim = self.space_.dim_
+        if self._Theta is None:
+            return np.zeros((dim, self._width()))
+        return read(self._Theta.T if self._by_feature else self._Theta, self._state, dim)
+
+    @property
+    def last_weights_(self):
+        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        return self._stored(lambda *stored: self.optimizer_.weights(*stored))
+
+    @property
+    def average_weights_(self):
+        """The average of the weights played (dim, p [+ 1]); there if `average` was set in `fit`."""
+        if not getattr(self, "_averaged", False):
+            raise AttributeError("average_weights_ is there after fit or partial_fit with average.")
+        return self._stored(lambda *stored: self.optimizer_.average_weights(*stored))
+
+    def _weights(self):
+        """The weights that predictions use."""
+        return self.average_weights_ if self.average else self.last_weights_
+
+    @property
+    def coef_(self):
+        """Weights without the intercept (dim, n_features_in_): averaged with `average`, or last."""
+        return self._weights()[:, : self.n_features_in_]
+
+    @property
+    def intercept_(self):
+        """Intercepts of shape (dim,); zeros where `fit_intercept` is False."""
+        W = self._weights()
+        return W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))

@@ -1,0 +1,143 @@
+"""What a linear model over an output space says about new rows."""
+
+import numpy as np
+from sklearn.utils._tags import ClassifierTags
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._validation import check_finite, check_lengths, read_rows
+
+
+def _space_has(method):
+    """Whether the estimator's space has `method`; for `available_if`."""
+
+    def check(estimator):
+        space = getattr(estimator, "space_", None) or estimator._unfitted_space()
+        if not hasattr(space, method):
+            raise AttributeError(f"{type(space).__name__} has no {method}.")
+        return True
+
+    return check
+
+
+class DecodedPredictions:
+    """Predictions, draws and exact expectations of a decoder over linear scores.
+
+    Needs `space_`, `loss_`, `_weights()` and `_decoder()`.
+    """
+
+    def _scores(self, X):
+        """θ = Wx of every row, (n, dim)."""
+        check_is_fitted(self)
+        X, rows = read_rows(self, X)
+        check_finite(self, X, rows)
+        return self._linear(X)
+
+    def _linear(self, X, W=None):
+        """Scores of a checked X, of the weights that predictions use or of `W`."""
+        W = self._weights() if W is None else W
+        theta = safe_sparse_dot(X, W[:, : self.n_features_in_].T, dense_output=True)
+        return theta + W[:, -1] if self.fit_intercept else theta
+
+    def decision_function(self, X):
+        """Scores θ = Wx + intercept.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+            Or (n,) for two classes, as scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how
+            much the loss of ``classes_[1]`` is the smaller, which is the difference of the two
+            scores for "simplex".
+        """
+        theta = self._scores(X)
+        if self.space_.task == "multiclass" and len(self.classes_) == 2:
+            vertices = self.space_.vertices()
+            omega = self.loss_.regularizer.value(vertices, self.space_)
+            return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
+        return theta
+
+    def predict_mean(self, X):
+        """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim)."""
+        theta = self._scores(X)
+        return self.loss_.mean(theta)
+
+    @available_if(_space_has("mean_proba"))
+    def predict_proba(self, X):
+        """Probabilities that the mean prediction stands for.
+
+        Returns
+        -------
+        ndarray
+            Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
+            "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
+        """
+        mu = self.predict_mean(X)
+        return self.space_.mean_proba(mu)
+
+    def _play(self, X):
+        """Arguments (θ, μ) of the decoder, and the decoder."""
+        theta = self._scores(X)
+        return self._decoder(), theta, self.loss_.mean(theta)
+
+    def predict(self, X):
+        """The decoder's most likely output of every row; deterministic.
+
+        The nearest vertex to ŷ_Ω(θ) for "randomized", "nearest" and "sampled"; the linear oracle
+        for "map".
+        """
+        decoder, theta, mu = self._play(X)
+        return self.space_.decode(decoder.most_likely(theta, mu, self.loss_))
+
+    def sample(self, X, random_state=None):
+        """Draw the decoder's output of every row: what the guarantees are about.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        random_state : int, RandomState instance or None, default=None
+            None goes on with the estimator's own generator, seeded by its `random_state` at the
+            first call to `fit` or `partial_fit`.
+
+        Returns
+        -------
+        ndarray
+            Outputs in the form of y.
+        """
+        decoder, theta, mu = self._play(X)
+        rng = self.random_state_ if random_state is None else random_state
+        return self.space_.decode(decoder.decode(theta, mu, self.loss_, rng))
+
+    @available_if(_space_has("vertex_proba"))
+    def decoding_proba(self, X):
+        """Exact probabilities (n, n_classes) with which `sample` plays each class."""
+        decoder, theta, mu = self._play(X)
+        return self.space_.vertex_proba(decoder.expected_vertex(theta, mu, self.loss_))
+
+    def expected_target_loss(self, X, y):
+        """Exact expectation of the target loss of `sample`, per sample (n,)."""
+        decoder, theta, mu = self._play(X)
+        V = self.space_.encode(y)
+        check_lengths(len(theta), len(V))
+        return decoder.expected_loss(theta, mu, V, self.loss_)
+
+    def score(self, X, y, sample_weight=None):
+        """1 − mean target loss of `predict`: the accuracy, for "simplex"."""
+        loss = self.space_.target_loss(self.predict(X), y)
+        return 1.0 - float(np.average(loss, weights=sample_weight))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        task = self._task()
+        multiclass = task == "multiclass"
+        if task is not None:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(
+                multi_class=multiclass, multi_label=not multiclass
+            )
+        tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
+        tags.target_tags.single_output = multiclass
+        return tags

@@ -1,0 +1,124 @@
+"""Adversaries that see the learner's weights, and the function that plays any adversary."""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from skstructured.adversaries._base import ObliviousAdversary, check_integer, unit_rows
+from skstructured.base import Component
+from skstructured.evaluation import ProgressiveResult, progressive_validate
+from skstructured.spaces import OrdinalChain, Simplex, resolve_space
+
+
+class GreedyAdversary(Component):
+    """An adaptive adversary: each round is answered with what the learner expects to lose most on.
+
+    Features are i.i.d. and uniform on the unit sphere. After the learner has fixed the
+    distribution of its output (but not drawn it), the answer is the vertex y that maximises
+    ``E[L(ψ(θ_t); y)]``, the first of equals. One's own adaptive adversary needs the same two
+    methods for `play`.
+
+    Parameters
+    ----------
+    n_rounds : int, default=1000
+        Length of the stream.
+    n_features : int, default=5
+        Features without the intercept.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the features.
+    """
+
+    def __init__(self, n_rounds=1000, n_features=5, random_state=None):
+        self.n_rounds = n_rounds
+        self.n_features = n_features
+        self.random_state = random_state
+
+    def features(self):
+        """Features of all rounds, (n_rounds, n_features); ValueError for a bad parameter."""
+        check_integer("n_rounds", self.n_rounds)
+        check_integer("n_features", self.n_features)
+        return unit_rows(check_random_state(self.random_state), self.n_rounds, self.n_features)
+
+    def answer(self, losses):
+        """Position of the vertex to answer with, given the expected target loss of each (m,)."""
+        return int(np.argmax(losses))
+
+
+def play(estimator, adversary, space, random_state=None):
+    """Play a learner against an adversary.
+
+    Oblivious streams go through `progressive_validate`; an adaptive adversary is played round by
+    round, with ``partial_fit`` on one row. The learner knows every class of `space` beforehand,
+    also those that the stream does not show.
+
+    Parameters
+    ----------
+    estimator : OnlineStructuredPredictor
+        The learner; a clone of it plays, with ``space`` set.
+    adversary : ObliviousAdversary or GreedyAdversary
+        Where the rounds come from.
+    space : OutputSpace
+        A fitted space; for an adaptive adversary with few enough vertices to list.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws of the decoder (not the stream).
+
+    Returns
+    -------
+    ProgressiveResult
+
+    Raises
+    ------
+    ValueError
+        For bad parameters of the adversary or the estimator.
+    sklearn.exceptions.NotFittedError
+        For a space that has not been fitted.
+
+    Notes
+    -----
+    The weights of the first round are zero in both cases. Adaptive rounds are scored with the
+    weights before the row is seen; they are those the optimiser plays where no row is longer than
+    all before, hence the unit norms of `GreedyAdversary`.
+    """
+    space = resolve_space(space)
+    space._dimension()
+    learner = clone(estimator).set_params(space=_with_every_class(space))
+    if isinstance(adversary, ObliviousAdversary):
+        X, y = adversary.draw(space)
+        return progressive_validate(learner, X, y, random_state=random_state)
+    return _play_adaptive(learner, adversary, space, check_random_state(random_state))
+
+
+class _GivenClasses(Simplex):
+    """A simplex whose classes are told, not found in the outputs."""
+
+    def __init__(self, classes=None):
+        self.classes = classes
+
+    def fit(self, y):
+        """Take over the given classes, whatever `y` shows."""
+        return super().fit(self.classes)
+
+
+def _with_every_class(space):
+    """A space to be fitted that will know the classes of a fitted one from any part of them."""
+    if isinstance(space, OrdinalChain):
+        return OrdinalChain(categories=space.classes_)
+    return _GivenClasses(space.classes_) if isinstance(space, Simplex) else space
+
+
+def _play_adaptive(learner, adversary, space, rng):
+    """Each round: fix the expected losses, have them answered, draw, learn."""
+    X, vertices = adversary.features(), space.vertices()
+    outputs = space.decode(vertices)
+    losses, answers = np.empty((3, len(X))), np.empty(len(X), dtype=np.intp)
+    learner._begin(np.repeat(X[:1], len(vertices), axis=0), outputs)  # all known, none learned
+    for t in range(len(X)):
+        x = X[t : t + 1]
+        expected = learner.expected_target_loss(np.repeat(x, len(vertices), axis=0), outputs)
+        k = answers[t] = adversary.answer(expected)
+        y, theta = outputs[k : k + 1], x @ learner.coef_.T + learner.intercept_
+        realised = space.target_loss(learner.sample(x, rng), y)[0]
+        surrogate = learner.loss_.value(theta, vertices[k : k + 1])[0]
+        losses[:, t] = realised, expected[k], surrogate
+        learner.partial_fit(x, y)
+    return ProgressiveResult(*losses, learner, 1, X, vertices[answers])

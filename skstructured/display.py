@@ -1,0 +1,253 @@
+"""Pictures of progressive validations."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+from skstructured.evaluation import ProgressiveResult
+from skstructured.exceptions import GuaranteeError
+
+__all__ = ["RegretDisplay"]
+
+#: Longer curves are thinned to this many points.
+POINTS = 2000
+
+#: Kind of curve -> how it is drawn, and what the legend calls it. Wide dots under narrow dashes
+#: keep a comparator visible where its bound coincides with it.
+KINDS = {
+    "loss": ({"linestyle": "-", "linewidth": 1.8}, "expected target loss"),
+    "comparator": ({"linestyle": ":", "linewidth": 2.6}, "comparator's surrogate loss"),
+    "bound": ({"linestyle": "--", "linewidth": 1.1}, "bound"),
+}
+
+
+class RegretDisplay:
+    r"""Cumulative target loss of learners over rounds, beside their comparators and bounds.
+
+    A learner has one colour: solid for ``Σ_{s≤t} E[L_s]``, dotted for ``Σ_{s≤t} S_s(U)`` of a fixed
+    comparator U, dashed for the bound. The bound after t rounds is the dotted curve raised by the
+    theorem's regret term of the whole run,
+
+    .. math:: \sum_{s \le t} S_s(U) + \Bigl(\text{bound} - \sum_{s \le n} S_s(U)\Bigr),
+
+    which holds for every t, as the regret terms do not shrink with the rounds. Make it with
+    `from_result`.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the learners.
+    rounds, losses : list of ndarray of shape (n_points,)
+        For each learner the rounds drawn (from 1) and the cumulative expected target loss.
+    comparators, bounds : list of (ndarray of shape (n_points,) or None)
+        Cumulative comparator loss, and bound; None where there is none.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+    lines_ : list of dict
+        For each learner its lines, under "loss", "comparator" and "bound"; those not drawn are
+        left out.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss", section 4.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from skstructured import OnlineStructuredPredictor
+    >>> from skstructured.adversaries import LabelNoise, play
+    >>> from skstructured.display import RegretDisplay
+    >>> from skstructured.spaces import Simplex
+    >>> space, stream = Simplex().fit([0, 1, 2]), LabelNoise(random_state=0)
+    >>> results = {
+    ...     name: play(OnlineStructuredPredictor(regularizer=name), stream, space)
+    ...     for name in ("shannon", "squared")
+    ... }
+    >>> display = RegretDisplay.from_result(results)
+    >>> plt.show()  # doctest: +SKIP
+    """
+
+    def __init__(self, *, names, rounds, losses, comparators, bounds):
+        self.names = names
+        self.rounds = rounds
+        self.losses = losses
+        self.comparators = comparators
+        self.bounds = bounds
+
+    @classmethod
+    def from_result(
+        cls, result, *, ax=None, name=None, comparator=None, log=False, legend_kwargs=None
+    ):
+        """Draw one or several progressive validations.
+
+        Parameters
+        ----------
+        result : ProgressiveResult, list of ProgressiveResult, or dict of str to ProgressiveResult
+            What to draw; the keys of a dict name the learners.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str, list of str or None, default=None
+            Names of the learners, where `result` is no dict; None takes the class of the estimator,
+            numbered where there are several.
+        comparator : array-like of shape (dim, p [+ 1]) or None, default=None
+            U for all learners; None takes ``result.best_comparator()`` of each.
+        log : bool, default=False
+            Whether the losses are drawn on a logarithmic axis.
+        legend_kwargs : dict or None, default=None
+            Handed to ``ax.legend``.
+
+        Returns
+        -------
+        RegretDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            For no results, names that do not fit their number, or a comparator of another shape.
+        TypeError
+            For results of another type.
+
+        Notes
+        -----
+        A learner without a theorem (`GuaranteeError`) has no bound, and no dotted curve unless a
+        comparator is given; the legend says so.
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_result")
+        names, results = _named(result, name)
+        curves = [_curves(one, comparator) for one in results]
+        rounds, losses, comparators, bounds = (list(column) for column in zip(*curves, strict=True))
+        display = cls(
+            names=names, rounds=rounds, losses=losses, comparators=comparators, bounds=bounds
+        )
+        return display.plot(ax, log=log, legend_kwargs=legend_kwargs)
+
+    def plot(self, ax=None, *, log=False, legend_kwargs=None):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure, with the legend beside the curves.
+        log : bool, default=False
+            Whether the losses are drawn on a logarithmic axis.
+        legend_kwargs : dict or None, default=None
+            Handed to ``ax.legend``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        placed = {} if ax is not None else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+        self.ax_ = _new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self.lines_ = [self._draw(i) for i in range(len(self.names))]
+        self.ax_.set(xlabel="round", ylabel="cumulative target loss")
+        self.ax_.margins(x=0.01)
+        if log:
+            self._use_log_axis()
+        self.ax_.legend(handles=self._handles(), **{**placed, **(legend_kwargs or {})})
+        return self
+
+    def _draw(self, i):
+        """Lines of one learner, by kind."""
+        curves = {"loss": self.losses, "comparator": self.comparators, "bound": self.bounds}
+        lines = {}
+        for kind, values in curves.items():
+            if values[i] is not None:
+                style, meaning = KINDS[kind]
+                label = f"{self.names[i]}: {meaning}"
+                (lines[kind],) = self.ax_.plot(
+                    self.rounds[i], values[i], color=f"C{i % 10}", label=label, **style
+                )
+        return lines
+
+    def _use_log_axis(self):
+        """A logarithmic axis that ends where the losses begin: comparators may begin near 0."""
+        first = [loss[loss > 0.0][0] for loss in self.losses if np.any(loss > 0.0)]
+        self.ax_.set_yscale("log")
+        if first:
+            self.ax_.set_ylim(bottom=0.7 * min(first))
+
+    def _handles(self):
+        """Legend: colours are learners, line styles are kinds."""
+        from matplotlib.lines import Line2D
+
+        handles = []
+        for name, lines in zip(self.names, self.lines_, strict=True):
+            label = name if "bound" in lines else f"{name} (no bound)"
+            handles.append(Line2D([], [], color=lines["loss"].get_color(), lw=4, label=label))
+        for kind, (style, meaning) in KINDS.items():
+            if any(kind in lines for lines in self.lines_):
+                handles.append(Line2D([], [], color="0.3", label=meaning, **style))
+        return handles
+
+
+def _new_axes():
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(9, 4.5), layout="constrained")[1]
+
+
+def _named(result, name):
+    """Names and results as two lists."""
+    if isinstance(result, Mapping):
+        if name is not None:
+            raise ValueError(f"name must be None where the results are a dict, got {name!r}.")
+        names, results = [str(key) for key in result], list(result.values())
+    else:
+        results = [result] if isinstance(result, ProgressiveResult) else list(result)
+        names = _default_names(results) if name is None else name
+        names = [names] if isinstance(names, str) else list(names)
+    if not results or len(names) != len(results):
+        raise ValueError(
+            f"result must hold one run or more, and name one name for each; "
+            f"got {len(results)} runs and {len(names)} names."
+        )
+    for one in results:
+        if not isinstance(one, ProgressiveResult):
+            raise TypeError(f"result must be made of ProgressiveResult, got {one!r}.")
+    return names, results
+
+
+def _default_names(results):
+    kinds = [type(getattr(result, "estimator", None)).__name__ for result in results]
+    return kinds if len(kinds) == 1 else [f"{kind} {i}" for i, kind in enumerate(kinds, 1)]
+
+
+def _curves(result, comparator):
+    """Rounds, cumulative losses, comparator losses and bounds of one run, thinned."""
+    n = len(result.expected_target_loss)
+    kept = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(np.intp))
+    curves = np.cumsum(result.expected_target_loss), *_reference(result, comparator)
+    return kept + 1, *(None if curve is None else curve[kept] for curve in curves)
+
+
+def _reference(result, U):
+    """Cumulative comparator loss, and bound after every round; None where there is none."""
+    regret = None
+    try:
+        U = result.best_comparator() if U is None else U
+        total = result.regret_bound(U)
+    except GuaranteeError:
+        total = None
+    if U is None:
+        return None, None
+    compared = np.cumsum(result.comparator_loss(U))
+    if total is not None:
+        regret = total - compared[-1]
+    return compared, None if regret is None else compared + regret

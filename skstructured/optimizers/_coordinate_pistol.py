@@ -1,0 +1,146 @@
+"""PiSTOL coordinate by coordinate: every weight is a one-dimensional learner.
+
+Storage, a row each for dense X and a column each for CSR: Θ, P = Σ|w g x|, W and Σ W (dim of each),
+then for every feature M, the largest |x| seen, and the clock of its last visit. The sum of W is
+brought up to date where a weight is about to move, so that a sparse round costs its non-zeros.
+"""
+
+import math
+
+from numba import njit
+
+from skstructured._driver import TOTAL
+
+# The state vector, after the driver's own entries.
+A, B, LIPSCHITZ = range(3, 6)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coordinate_scale(state, x_sq, weight):
+    """s = 1: the weights are stored as they are."""
+    return 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coordinate_step(state, raw, g, x_sq, weight):
+    """u = −w."""
+    return -weight
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weigh(Theta, by_feature, dim, k, j, state, b):
+    """W = Θ b/α exp(Θ²/(2α)), α = a L M (L M + P), of one coordinate; exponents end at 300."""
+    f = 4 * dim
+    if by_feature:
+        theta, path, most = Theta[j, k], Theta[j, dim + k], Theta[j, f]
+    else:
+        theta, path, most = Theta[k, j], Theta[dim + k, j], Theta[f, j]
+    reach = state[LIPSCHITZ] * most
+    alpha = state[A] * reach * (reach + path)
+    if theta == 0.0 or alpha == 0.0:
+        return 0.0
+    return theta * b / alpha * math.exp(min(0.5 * theta * theta / alpha, 300.0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _settle(Theta, by_feature, dim, j, clock):
+    """ΣW ← ΣW + (clock − last visit) W for one feature."""
+    f = 4 * dim + 1
+    if by_feature:
+        passed, Theta[j, f] = clock - Theta[j, f], clock
+    else:
+        passed, Theta[f, j] = clock - Theta[f, j], clock
+    if passed == 0.0:
+        return
+    for k in range(dim):
+        if by_feature:
+            Theta[j, 3 * dim + k] += passed * Theta[j, 2 * dim + k]
+        else:
+            Theta[3 * dim + k, j] += passed * Theta[2 * dim + k, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _move(Theta, by_feature, dim, j, x, g, u, state, b):
+    """One feature of the row just seen: Θ ← Θ + u g x, P ← P + |u g x|, and W."""
+    _settle(Theta, by_feature, dim, j, state[TOTAL])
+    for k in range(dim):
+        d = u * g[k] * x
+        if d == 0.0:
+            continue
+        if by_feature:
+            Theta[j, k] += d
+            Theta[j, dim + k] += abs(d)
+            Theta[j, 2 * dim + k] = _weigh(Theta, True, dim, k, j, state, b)
+        else:
+            Theta[k, j] += d
+            Theta[dim + k, j] += abs(d)
+            Theta[2 * dim + k, j] = _weigh(Theta, False, dim, k, j, state, b)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _score(Theta, by_feature, dim, j, z, raw, state, b):
+    """One feature of the row to be played: M ← max(M, |z|), W where M grew, raw ← raw + W z."""
+    f = 4 * dim
+    most = Theta[j, f] if by_feature else Theta[f, j]
+    grew = abs(z) > most
+    if grew:
+        _settle(Theta, by_feature, dim, j, state[TOTAL])
+        if by_feature:
+            Theta[j, f] = abs(z)
+        else:
+            Theta[f, j] = abs(z)
+    for k in range(dim):
+        if by_feature:
+            if grew:
+                Theta[j, 2 * dim + k] = _weigh(Theta, True, dim, k, j, state, b)
+            raw[k] += Theta[j, 2 * dim + k] * z
+        else:
+            if grew:
+                Theta[2 * dim + k, j] = _weigh(Theta, False, dim, k, j, state, b)
+            raw[k] += Theta[2 * dim + k, j] * z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw):
+    """Move every weight by dense `row`, then score dense `ahead`; returns its ‖·‖²."""
+    dim, features = raw.shape[0], Theta.shape[1]
+    b, z_sq = state[B] / features, 1.0 if features > width else 0.0
+    for k in range(dim):
+        raw[k] = 0.0
+    for j in range(features):
+        x = data[row * width + j] if j < width else 1.0
+        z = data[ahead * width + j] if j < width else 1.0
+        z_sq += z * z if j < width else 0.0
+        if u != 0.0 and x != 0.0:
+            _move(Theta, False, dim, j, x, g, u, state, b)
+        if z != 0.0 and abs(z) < math.inf:
+            _score(Theta, False, dim, j, z, raw, state, b)
+    return z_sq
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw):
+    """Move every weight by CSR `row`, then score CSR `ahead`; returns its ‖·‖²."""
+    dim, features = raw.shape[0], Theta.shape[0]
+    b, intercept = state[B] / features, features > width
+    z_sq = 1.0 if intercept else 0.0
+    for k in range(dim):
+        raw[k] = 0.0
+    if u != 0.0:
+        for t in range(indptr[row], indptr[row + 1]):
+            _move(Theta, True, dim, indices[t], data[t], g, u, state, b)
+        if intercept:
+            _move(Theta, True, dim, width, 1.0, g, u, state, b)
+    for t in range(indptr[ahead], indptr[ahead + 1]):
+        z = data[t]
+        z_sq += z * z
+        if abs(z) < math.inf:
+            _score(Theta, True, dim, indices[t], z, raw, state, b)
+    if intercept:
+        _score(Theta, True, dim, width, 1.0, raw, state, b)
+    return z_sq
+
+
+def coordinate_kernel(sparse):
+    """The row primitive for one storage of X."""
+    return coordinate_csr if sparse else coordinate_dense

@@ -1,0 +1,97 @@
+"""Projected gradient descent with steps that adapt to the gradients seen."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from skstructured._driver import FACTOR
+from skstructured._validation import check_positive
+from skstructured.base import OnlineOptimizer, no_high_probability
+from skstructured.certificates import Certificate, gap_constants
+
+# The state vector, after the driver's own entries.
+RADIUS, UNIT, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(3, 9)
+
+#: Below this s, the driver is asked to multiply it into Θ: once in many rounds.
+SMALL = 2.0**-10
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ball_scale(state, x_sq, weight):
+    """s, as the last projection left it; keeps the largest w‖x‖²."""
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    return state[SHRINK]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ball_step(state, raw, g, x_sq, weight):
+    """u = −η_t c w/s with η_t = √2 R/√(Σ‖G‖²); then s ← s min(1, R/‖sΘ‖).
+
+    ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖².
+    """
+    inner, g_sq, unit = 0.0, 0.0, weight * state[UNIT]
+    for k in range(g.shape[0]):
+        inner += g[k] * raw[k]
+        g_sq += g[k] * g[k]
+    # With ‖x‖ first, tiny rows do not underflow.
+    length = unit * math.sqrt(g_sq) * math.sqrt(x_sq)
+    state[SUM_SQ] += length * length
+    if length == 0.0 or state[SUM_SQ] == 0.0:
+        return 0.0
+    s, radius = state[SHRINK], state[RADIUS]
+    u = -math.sqrt(2.0 / state[SUM_SQ]) * radius * unit / s
+    moved = max(state[THETA_SQ] + 2.0 * u * inner + u * u * g_sq * x_sq, 0.0)
+    norm = s * math.sqrt(moved)
+    if norm > radius:
+        s *= radius / norm
+    if s < SMALL:
+        state[FACTOR] = s
+        u, moved, s = u * s, moved * s * s, 1.0
+    state[SHRINK], state[THETA_SQ] = s, moved
+    return u
+
+
+class AdaptiveGradientDescent(OnlineOptimizer):
+    r"""Projected online gradient descent with the adaptive step of Theorem E.1.
+
+    On the Frobenius ball of diameter B (radius B/2): ``W ← Π(W − η_t G_t)`` with
+    ``η_t = B/√(2 Σ_{s ≤ t} ‖G_s‖_F²)`` and ``G_t = c (ŷ_t − y_t) x_tᵀ``. Neither C nor the horizon
+    has to be known, but the size of the comparator has: it must lie in the ball.
+
+    Parameters
+    ----------
+    diameter : float, default=20.0
+        B, in the units of W, which are those of 1/X.
+
+    Raises
+    ------
+    ValueError
+        At the first ``fit`` or ``partial_fit``, if `diameter` is not a positive number.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), Theorem E.1; Streeter, McMahan (2010).
+    """
+
+    scale_kernel = staticmethod(ball_scale)
+    step_kernel = staticmethod(ball_step)
+
+    def __init__(self, diameter=20.0):
+        self.diameter = diameter
+
+    def init(self, loss):
+        """Check the parameters and return the initial state vector for a loss."""
+        state = np.zeros(9)
+        state[FACTOR] = state[SHRINK] = 1.0
+        state[RADIUS] = check_positive("diameter", self.diameter) / 2.0
+        state[UNIT] = loss.constants_of().c
+        return state
+
+    def certificate(self, loss, state, delta=None):
+        """Theorem E.1: regret ``2(1−a) b B²/a`` against every U with ‖U‖_F ≤ B/2."""
+        no_high_probability(self, delta)
+        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))
+        a, b, B = numbers["a"], numbers["b"], float(self.diameter)
+        offset = 2.0 * (1.0 - a) * b * B**2 / a
+        return Certificate("Theorem E.1", 0.0, offset, B / 2.0, numbers | {"B": B})

@@ -1,0 +1,140 @@
+"""Parameter-free online learning: a coin bettor chooses the length, descent the direction."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from skstructured._driver import FACTOR
+from skstructured._validation import check_positive
+from skstructured.base import OnlineOptimizer, no_high_probability
+from skstructured.certificates import CoinBettingCertificate, gap_constants
+
+# The state vector, after the driver's own entries.
+NORM, FIRST, BET, Z_SQ, LOG_WEALTH, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER = range(3, 13)
+
+#: Step of the online Newton method on −ln(1 − g v) (Cutkosky & Orabona 2018, Algorithm 1).
+NEWTON = 2.0 / (2.0 - math.log(3.0))
+
+#: Below this s, the driver is asked to multiply it into Θ: once in many rounds.
+SMALL = 2.0**-10
+
+#: Wealth is kept as a logarithm; a bet is computed from at most this one.
+LARGEST_LOG = 600.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def bet_scale(state, x_sq, weight):
+    """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
+    norm = weight * math.sqrt(x_sq)
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    if norm > state[NORM]:
+        state[NORM] = norm
+    if state[NORM] == 0.0:
+        return 0.0
+    if state[FIRST] == 0.0:
+        state[FIRST] = state[NORM]
+    most = 0.5 / state[NORM]
+    state[BET] = min(max(state[BET], -most), most)
+    return state[BET] * math.exp(min(state[LOG_WEALTH], LARGEST_LOG)) * state[SHRINK]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def bet_step(state, raw, g, x_sq, weight):
+    """Settle the bet on −<G, direction>, take the Newton step, and move the direction.
+
+    With gradients in units of c·D_2: ``Wealth ← Wealth (1 − gv)``, ``z = g/(1 − gv)``,
+    ``v ← clip(v − 2/(2 − ln 3) z/(N² + Σz²), ±1/(2N))``, direction as in `ball_step` with R = 1.
+    """
+    inner, g_sq, unit, norm = 0.0, 0.0, weight / state[DIAMETER], state[NORM]
+    for k in range(g.shape[0]):
+        inner += g[k] * raw[k]
+        g_sq += g[k] * g[k]
+    length = unit * math.sqrt(g_sq) * math.sqrt(x_sq)
+    state[SUM_SQ] += length * length
+    if length == 0.0 or state[SUM_SQ] == 0.0:
+        return 0.0
+    s = state[SHRINK]
+    coin = min(max(unit * s * inner, -length), length)
+    kept = 1.0 - coin * state[BET]
+    z = coin / kept
+    state[LOG_WEALTH] += math.log(kept)
+    state[Z_SQ] += z * z
+    bet, most = state[BET] - NEWTON * z / (norm * norm + state[Z_SQ]), 0.5 / norm
+    state[BET] = min(max(bet, -most), most)
+    u = -math.sqrt(2.0 / state[SUM_SQ]) * unit / s
+    moved = max(state[THETA_SQ] + 2.0 * u * inner + u * u * g_sq * x_sq, 0.0)
+    if s * s * moved > 1.0:
+        s = 1.0 / math.sqrt(moved)
+    if s < SMALL:
+        state[FACTOR] = s
+        u, moved, s = u * s, moved * s * s, 1.0
+    state[SHRINK], state[THETA_SQ] = s, moved
+    return u
+
+
+class ParameterFree(OnlineOptimizer):
+    r"""Parameter-free online learning by coin betting: no step size and no norm bound.
+
+    ``W_t = v_t Wealth_{t−1} D_t``. The direction D_t is learned on the unit Frobenius ball by
+    adaptive descent, ``η_t = √2/√(Σ‖G_s‖²)``; its length is a bet on the coin ``−<G_t, D_t>``
+    by the online Newton method, ``Wealth_t = Wealth_{t−1} (1 − <G_t, D_t> v_t)``.
+
+    Gradients are measured in units of c·D_2. Their largest norm N is learned: x_t is seen before
+    W_t is played, so N_t = max_{s ≤ t} w_s ‖x_s‖ is known in time, and v_t is kept within
+    ±1/(2N_t). Then Wealth stays positive without restarts, and predictions do not change when all
+    features are multiplied by a number.
+
+    Parameters
+    ----------
+    wealth : float, default=1.0
+        ε, what the bettor starts with: the regret against U = 0 is at most c·D_2·ε. A larger one
+        grows faster, which small samples thank for.
+    feature_norm : float or None, default=None
+        C, a bound on ``w ‖x‖_2``, where it is known: where N starts. Rows beyond it are learned.
+
+    Raises
+    ------
+    ValueError
+        At the first ``fit`` or ``partial_fit``, for a parameter that is not a positive number.
+
+    Notes
+    -----
+    The domain of v only ever shrinks, so that the analysis of the online Newton method goes
+    through for every v* in the last domain: with β = (2 − ln 3)/2 its regret is at most
+    ``β/8 + β ln(N_T/N_1) + Σ z_t²/(N_t² + Σ_{s≤t} z_s²)/(2β)``.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), appendix E.2; Cutkosky, Orabona (2018), "Black-box reductions
+    for parameter-free online learning in Banach spaces", Algorithms 1 and 2; Cutkosky (2019),
+    "Artificial constraints and hints for unbounded online learning", for scales known in time.
+    """
+
+    scale_kernel = staticmethod(bet_scale)
+    step_kernel = staticmethod(bet_step)
+
+    def __init__(self, wealth=1.0, feature_norm=None):
+        self.wealth = wealth
+        self.feature_norm = feature_norm
+
+    def init(self, loss):
+        """Check the parameters and return the initial state vector for a loss."""
+        state = np.zeros(13)
+        state[FACTOR] = state[SHRINK] = 1.0
+        state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
+        if self.feature_norm is not None:
+            state[NORM] = check_positive("feature_norm", self.feature_norm)
+        state[DIAMETER] = loss.space.geometry("l2").diameter
+        return state
+
+    def certificate(self, loss, state, delta=None):
+        """A regret bound from appendix E.2 with its constants made explicit.
+
+        See `skstructured.certificates.CoinBettingCertificate`.
+        """
+        no_high_probability(self, delta)
+        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))
+        numbers |= {"D_2": float(state[DIAMETER]), "wealth": float(self.wealth)}
+        numbers |= {"N_1": float(state[FIRST]), "N": float(state[NORM])}
+        return CoinBettingCertificate(numbers)
