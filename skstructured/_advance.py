@@ -1,8 +1,7 @@
 """Row primitives: move the weights by one row and score the next, in one sweep.
 
 Dense rows keep Θ as (dim, width), CSR rows as (width, dim): a score then reads contiguous memory
-in both. An intercept is one more column (row) of Θ. Where weights are averaged, a second array A
-of the same shape lies below Θ (dense) or beside it (CSR), and ``Σ_t W_t = (Σ_t s_t) Θ + A``.
+in both. An intercept is one more column (row) of Θ.
 """
 
 import functools
@@ -17,7 +16,7 @@ LARGEST_KNOWN_DIM = 16
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
-def dense_advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw):
+def dense_advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
     """Θ ← Θ + u g xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
     Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
@@ -44,35 +43,10 @@ def dense_advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
-def dense_average_advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw):
-    """`dense_advance` with A ← A + v g xᵀ in the same sweep."""
-    x = data[row * width : (row + 1) * width]
-    z = data[ahead * width : (ahead + 1) * width]
-    intercept, dim = Theta.shape[1] > width, raw.shape[0]
-    z_sq = 1.0 if intercept else 0.0
-    for j in range(width):
-        z_sq += z[j] * z[j]
-    for k in range(dim):
-        theta, past, c, d, total = Theta[k], Theta[dim + k], u * g[k], v * g[k], 0.0
-        for j in range(width):
-            moved = theta[j] + c * x[j]
-            theta[j] = moved
-            past[j] += d * x[j]
-            total += moved * z[j]
-        raw[k] = total
-    if intercept:
-        for k in range(dim):
-            Theta[k, width] += u * g[k]
-            Theta[dim + k, width] += v * g[k]
-            raw[k] += Theta[k, width]
-    return z_sq
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
-def _add_four(Theta, j, k, x, g, h):
-    """Θ[j, k:k+4] += x g[h:h+4]; all loads before all stores, which makes it one vector."""
-    a, b = Theta[j, k] + x * g[h], Theta[j, k + 1] + x * g[h + 1]
-    c, d = Theta[j, k + 2] + x * g[h + 2], Theta[j, k + 3] + x * g[h + 3]
+def _add_four(Theta, j, k, x, g):
+    """Θ[j, k:k+4] += x g[k:k+4]; all loads before all stores, which makes it one vector."""
+    a, b = Theta[j, k] + x * g[k], Theta[j, k + 1] + x * g[k + 1]
+    c, d = Theta[j, k + 2] + x * g[k + 2], Theta[j, k + 3] + x * g[k + 3]
     Theta[j, k], Theta[j, k + 1], Theta[j, k + 2], Theta[j, k + 3] = a, b, c, d
 
 
@@ -87,47 +61,36 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @functools.cache
-def csr_advance_for(known_dim, average):
-    """`dense_advance`, with `average` `dense_average_advance`, for CSR rows.
+def csr_advance_for(known_dim):
+    """`dense_advance` for CSR rows.
 
     Rows of Θ are short: loops over a dimension known to the compiler (`known_dim`, or any if 0) are
     unrolled. Wide problems otherwise wait for memory, so while the rows of Θ that `row` touches are
     moved, those that `ahead` will read are prefetched.
     """
-    blocks = 1 + average
 
     @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
-    def csr_advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw):
+    def csr_advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
         dim = known_dim if known_dim > 0 else raw.shape[0]
-        quads, stride = dim // 4 * 4, dim * blocks
+        quads = dim // 4 * 4
         start, stop = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
         first, last = np.uint64(indptr[ahead]), np.uint64(indptr[ahead + 1])
         for t in range(start, stop):
             x, j, coming = u * data[t], np.uint64(indices[t]), first + (t - start)
             if coming < last:
-                line = int64(indices[coming]) * stride
+                line = int64(indices[coming]) * dim
                 prefetch(Theta, line)
                 prefetch(Theta, line + dim - 1)
-                if average:
-                    prefetch(Theta, line + stride - 1)
             for k in range(0, quads, 4):
-                _add_four(Theta, j, k, x, g, k)
+                _add_four(Theta, j, k, x, g)
             for k in range(quads, dim):
                 Theta[j, k] += x * g[k]
-            if average:
-                x = v * data[t]
-                for k in range(0, quads, 4):
-                    _add_four(Theta, j, dim + k, x, g, k)
-                for k in range(quads, dim):
-                    Theta[j, dim + k] += x * g[k]
         intercept = Theta.shape[0] > width
         for k in range(dim):
             raw[k] = 0.0
             if intercept:
                 Theta[width, k] += u * g[k]
                 raw[k] = Theta[width, k]
-                if average:
-                    Theta[width, dim + k] += v * g[k]
         z_sq = 1.0 if intercept else 0.0
         blocked = first + (last - first) // FOUR * FOUR
         for t in range(first, blocked, FOUR):
@@ -153,24 +116,8 @@ def csr_advance_for(known_dim, average):
     return csr_advance
 
 
-def advance_kernel(dim, sparse, average):
+def advance_kernel(dim, sparse):
     """The primitive for rows of one storage and scores of length `dim`."""
     if sparse:
-        return csr_advance_for(dim if dim <= LARGEST_KNOWN_DIM else 0, bool(average))
-    return dense_average_advance if average else dense_advance
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
-def fold(Theta, dim, by_feature, factor, played):
-    """A ← A + played Θ, then Θ ← factor Θ: the one sweep, made where s ran out of range."""
-    for i in range(Theta.shape[0]):
-        if by_feature:
-            for k in range(dim):
-                if Theta.shape[1] > dim:
-                    Theta[i, dim + k] += played * Theta[i, k]
-                Theta[i, k] *= factor
-        elif i < dim:
-            for j in range(Theta.shape[1]):
-                if Theta.shape[0] > dim:
-                    Theta[dim + i, j] += played * Theta[i, j]
-                Theta[i, j] *= factor
+        return csr_advance_for(dim if dim <= LARGEST_KNOWN_DIM else 0)
+    return dense_advance

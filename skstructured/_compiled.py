@@ -21,7 +21,7 @@ READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
-#: advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw) -> ‖ahead‖²
+#: advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw) -> ‖ahead‖²
 ADVANCE = types.FunctionType(
     float64(
         READ_VECTOR,
@@ -33,7 +33,6 @@ ADVANCE = types.FunctionType(
         MATRIX,
         VECTOR,
         VECTOR,
-        float64,
         float64,
         VECTOR,
     )

@@ -1,8 +1,7 @@
 """The compiled epoch: one loop over rows for every loss, optimiser and storage of X.
 
 The learner's weights are ``W = s Θ``: the optimiser owns the scalar s, so that steps, projections
-and bets never sweep over Θ. The sum of the weights played is ``(Σ w s) Θ + A``: A moves by the
-same rank-one terms, so that averages cost no sweep either.
+and bets never sweep over Θ. The sum of the weights played is ``(Σ w s) Θ + A``; see `_average`.
 """
 
 import functools
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import int64, njit, types, void
 
-from skstructured._advance import fold
+from skstructured._average import WAITING, add_terms, fold
 from skstructured._compiled import (
     ADVANCE,
     EMPTY_INT32,
@@ -51,6 +50,7 @@ def epoch(
     truth,
     weight,
     Theta,
+    A,
     state,
     params,
     work,
@@ -63,16 +63,19 @@ def epoch(
     """Learn `rows` in their order; stop before a row whose ‖x‖² is not finite.
 
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, μ = mean(θ), g = μ − y,
-    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and A ← A − u (Σ w s) g xᵀ. Where `scores` has
-    rows, it receives every θ. Returns the place of the row that stopped it, or -1.
+    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, if it has rows, A ← A − u (Σ w s) g xᵀ.
+    Where `scores` has rows, it receives every θ. Returns the place of the row that stopped it,
+    or -1.
     """
     n, dim = truth.shape
-    record = scores.shape[0] > 0
+    record, average = scores.shape[0] > 0, A.shape[0] > 0
     raw, theta, y, g = np.empty(dim), np.empty(dim), np.empty(dim), np.zeros(dim)
-    x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, state, g, 0.0, 0.0, raw)
+    terms, added, stopped = np.empty((n if average else 0, dim)), 0, -1
+    x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, state, g, 0.0, raw)
     for r in range(n):
         if not x_sq <= LARGEST:
-            return r
+            stopped = r
+            break
         s = scale(state, x_sq, weight[r])
         for k in range(dim):
             y[k] = truth[r, k]
@@ -86,12 +89,23 @@ def epoch(
         state[TOTAL] += weight[r]
         u = step(state, raw, g, x_sq, weight[r])
         if state[FACTOR] != 1.0:
-            fold(Theta, dim, indptr.shape[0] > 0, state[FACTOR], state[PLAYED])
-            state[FACTOR], state[PLAYED] = 1.0, 0.0
-        v = -u * state[PLAYED]
+            if average:
+                add_terms(data, indices, indptr, width, rows, added, r, terms, A)
+            fold(Theta, A, state[FACTOR], state[PLAYED])
+            state[FACTOR], state[PLAYED], added = 1.0, 0.0, r
+        if average:
+            for k in range(dim):
+                terms[r, k] = -u * state[PLAYED] * g[k]
+            if r + 1 - added == WAITING:
+                add_terms(data, indices, indptr, width, rows, added, r + 1, terms, A)
+                added = r + 1
         ahead = rows[min(r + 1, n - 1)]
-        x_sq = advance(data, indices, indptr, width, rows[r], ahead, Theta, state, g, u, v, raw)
-    return -1
+        x_sq = advance(data, indices, indptr, width, rows[r], ahead, Theta, state, g, u, raw)
+    if average:
+        add_terms(
+            data, indices, indptr, width, rows, added, n if stopped < 0 else stopped, terms, A
+        )
+    return stopped
 
 
 def mean_rows(theta, truth, mu, values, params, work, mean):
@@ -122,15 +136,15 @@ _mean_rows_jit = njit(nogil=True, error_model="numpy")(mean_rows)
 @functools.cache
 def _compiled_epoch():
     def epoch_at(
-        data, indices, indptr, width, rows, truth, weight, Theta, state, params, work, scores, at
+        data, indices, indptr, width, rows, truth, weight, Theta, A, state, params, work, scores, at
     ):
         advance, mean = as_advance(at[0]), as_mean(at[1])
         scale, step = as_scale(at[2]), as_step(at[3])
-        arrays = (data, indices, indptr, width, rows, truth, weight, Theta)
+        arrays = (data, indices, indptr, width, rows, truth, weight, Theta, A)
         return _epoch_jit(*arrays, state, params, work, scores, advance, mean, scale, step)
 
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
-    rest = (MATRIX, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
+    rest = (MATRIX, MATRIX, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
     return compiled(int64(*arrays, *rest), epoch_at)
 
 
@@ -175,13 +189,13 @@ class Rows(NamedTuple):
             return first_bad_row(self.data, self.indptr, self.width, self.n_rows)
 
 
-def run_epoch(rows, order, truth, weight, Theta, state, params, work, scores, kernels):
+def run_epoch(rows, order, truth, weight, Theta, A, state, params, work, scores, kernels):
     """Learn ``order`` of `rows` with kernels (advance, mean, scale, step); returns as `epoch` does.
 
     Runs compiled when every kernel is a numba function, and interpreted otherwise.
     """
     arrays = (rows.data, rows.indices, rows.indptr, rows.width, order, truth, weight)
-    arrays += (Theta, state, params, work, scores)
+    arrays += (Theta, A, state, params, work, scores)
     if all(map(is_compiled, kernels)):
         at = tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
         return _compiled_epoch()(*arrays, at)

@@ -23,6 +23,13 @@ from skstructured.exceptions import GuaranteeWarning
 BLOCK = 4096
 
 
+def _zeros(shape):
+    """Zeros; NumPy asks for huge pages in `empty` but not in `zeros`, and wide rows feel it."""
+    array = np.empty(shape)
+    array.fill(0.0)
+    return array
+
+
 class OnlineLinearModel(BaseEstimator):
     """Rounds θ = Wx, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
 
@@ -154,7 +161,7 @@ class OnlineLinearModel(BaseEstimator):
         dim, optimizer = self.space_.dim_, self.optimizer_
         self._store_for(rows)
         kernels = (
-            optimizer.advance_kernel(dim, rows.is_sparse, self._averaged),
+            optimizer.advance_kernel(dim, rows.is_sparse),
             self.loss_.kernel,
             optimizer.scale_kernel,
             optimizer.step_kernel,
@@ -171,6 +178,7 @@ class OnlineLinearModel(BaseEstimator):
                 self.space_.unpack(packed[block]),
                 weight[block],
                 self._Theta,
+                self._A,
                 self._state,
                 self._params,
                 self._work,
@@ -193,35 +201,43 @@ class OnlineLinearModel(BaseEstimator):
         return self.n_features_in_ + bool(self.fit_intercept)
 
     def _store_for(self, rows):
-        """Allocate Θ, or transpose it, for the storage of these rows."""
+        """Allocate Θ and A, or transpose them, for the storage of these rows."""
         if self._Theta is None:
-            arrays, numbers = self.optimizer_.blocks(self._averaged)
+            arrays, numbers = self.optimizer_.blocks
             shape = (arrays * self.space_.dim_ + numbers, self._width())
-            self._Theta = np.zeros(shape[::-1] if rows.is_sparse else shape)
+            shape = shape[::-1] if rows.is_sparse else shape
+            in_driver = self._averaged and not self.optimizer_.keeps_average
+            self._Theta, self._A = _zeros(shape), _zeros(shape if in_driver else (0, 0))
         elif rows.is_sparse != self._by_feature:
             self._Theta = np.ascontiguousarray(self._Theta.T)
+            self._A = np.ascontiguousarray(self._A.T)
         self._by_feature = rows.is_sparse
 
-    def _stored(self, read):
-        """W (dim, p [+ 1]) as an optimiser's method `read` finds it in Θ."""
+    def _stored(self):
+        """Θ and A as for dense rows; None before the first round."""
         if not hasattr(self, "space_"):
             raise AttributeError("weights are there after fit or partial_fit.")
-        dim = self.space_.dim_
         if self._Theta is None:
-            return np.zeros((dim, self._width()))
-        return read(self._Theta.T if self._by_feature else self._Theta, self._state, dim)
+            return None
+        return (self._Theta.T, self._A.T) if self._by_feature else (self._Theta, self._A)
 
     @property
     def last_weights_(self):
         """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
-        return self._stored(lambda *stored: self.optimizer_.weights(*stored))
+        stored, dim = self._stored(), self.space_.dim_
+        if stored is None:
+            return np.zeros((dim, self._width()))
+        return self.optimizer_.weights(stored[0], self._state, dim)
 
     @property
     def average_weights_(self):
         """The average of the weights played (dim, p [+ 1]); there if `average` was set in `fit`."""
         if not getattr(self, "_averaged", False):
             raise AttributeError("average_weights_ is there after fit or partial_fit with average.")
-        return self._stored(lambda *stored: self.optimizer_.average_weights(*stored))
+        stored, dim = self._stored(), self.space_.dim_
+        if stored is None:
+            return np.zeros((dim, self._width()))
+        return self.optimizer_.average_weights(*stored, self._state, dim)
 
     def _weights(self):
         """The weights that predictions use."""

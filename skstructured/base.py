@@ -279,23 +279,22 @@ class OnlineOptimizer(Component, ABC):
     def init(self, loss):
         """Check the parameters and return the initial state, a float64 vector."""
 
-    def blocks(self, average):
-        """How many arrays of the shape of W, and how many numbers a feature, are stored."""
-        return 1 + bool(average), 0
+    #: How many arrays of the shape of W, and how many numbers a feature, Θ consists of.
+    blocks = (1, 0)
+    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the driver keeps them in A.
+    keeps_average = False
 
-    def advance_kernel(self, dim, sparse, average):
+    def advance_kernel(self, dim, sparse):
         """The row primitive that moves and scores; see `skstructured._advance`."""
-        return advance_kernel(dim, sparse, average)
+        return advance_kernel(dim, sparse)
 
     def weights(self, Theta, state, dim):
         """The last weights W (dim, width) behind the stored rows of Θ."""
-        return self.scale_kernel(state.copy(), 0.0, 0.0) * Theta[:dim]
+        return self.scale_kernel(state.copy(), 0.0, 0.0) * Theta
 
-    def average_weights(self, Theta, state, dim):
+    def average_weights(self, Theta, A, state, dim):
         """The mean (dim, width) of the weights played, weighted as the rounds were."""
-        if state[TOTAL] == 0.0:
-            return np.zeros_like(Theta[:dim])
-        return (state[PLAYED] * Theta[:dim] + Theta[dim : 2 * dim]) / state[TOTAL]
+        return (state[PLAYED] * Theta + A) / max(state[TOTAL], 1e-300)
 
     def certificate(self, loss, state, delta=None):
         """The regret bound of the rounds behind `state`; a GuaranteeError where there is none."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-from skstructured.evaluation import ProgressiveResult
 from skstructured.exceptions import GuaranteeError
 
 __all__ = ["RegretDisplay"]
@@ -210,7 +209,7 @@ def _named(result, name):
             raise ValueError(f"name must be None where the results are a dict, got {name!r}.")
         names, results = [str(key) for key in result], list(result.values())
     else:
-        results = [result] if isinstance(result, ProgressiveResult) else list(result)
+        results = list(result) if isinstance(result, (list, tuple)) else [result]
         names = _default_names(results) if name is None else name
         names = [names] if isinstance(names, str) else list(names)
     if not results or len(names) != len(results):
@@ -219,8 +218,8 @@ def _named(result, name):
             f"got {len(results)} runs and {len(names)} names."
         )
     for one in results:
-        if not isinstance(one, ProgressiveResult):
-            raise TypeError(f"result must be made of ProgressiveResult, got {one!r}.")
+        if not hasattr(one, "expected_target_loss"):
+            raise TypeError(f"result must hold ProgressiveResult only, got {one!r}.")
     return names, results
 
 

@@ -74,7 +74,9 @@ class LowerBound(ObliviousAdversary):
         self.comparator_[classes[M], M] = math.log(d * T)
         comparator = M * math.log2(1.5 - 0.5 / d) + (T - M) * math.log2(1 + (d - 1) / (d * T))
         self.least_regret_ = (M + 1) * (1 - 1 / d) - comparator
-        return np.eye(M + 1)[column], space.classes_[classes[column]]
+        X = np.zeros((T, M + 1))
+        X[np.arange(T), column] = 1.0
+        return X, space.classes_[classes[column]]
 
     def _free_rounds(self, d, T):
         """M, the number of rounds with a feature of their own."""

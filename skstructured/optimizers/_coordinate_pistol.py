@@ -101,7 +101,7 @@ def _score(Theta, by_feature, dim, j, z, raw, state, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw):
+def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
     """Move every weight by dense `row`, then score dense `ahead`; returns its ‖·‖²."""
     dim, features = raw.shape[0], Theta.shape[1]
     b, z_sq = state[B] / features, 1.0 if features > width else 0.0
@@ -119,7 +119,7 @@ def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, v, raw):
+def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
     """Move every weight by CSR `row`, then score CSR `ahead`; returns its ‖·‖²."""
     dim, features = raw.shape[0], Theta.shape[0]
     b, intercept = state[B] / features, features > width

@@ -132,15 +132,21 @@ class PiSTOL(OnlineOptimizer):
             state[NORM] = check_positive("feature_norm", self.feature_norm)
         return state
 
-    def blocks(self, average):
+    @property
+    def blocks(self):
         """Per coordinate: Θ, Σ|gx|, W and Σ W, and two numbers a feature."""
-        return (4, 2) if self.per_coordinate else super().blocks(average)
+        return (4, 2) if self.per_coordinate else (1, 0)
 
-    def advance_kernel(self, dim, sparse, average):
+    @property
+    def keeps_average(self):
+        """Whether averages lie in Θ; see `OnlineOptimizer`."""
+        return self.per_coordinate
+
+    def advance_kernel(self, dim, sparse):
         """The row primitive; see `OnlineOptimizer`."""
         if self.per_coordinate:
             return coordinate_kernel(sparse)
-        return super().advance_kernel(dim, sparse, average)
+        return super().advance_kernel(dim, sparse)
 
     def weights(self, Theta, state, dim):
         """The last weights; see `OnlineOptimizer`."""
@@ -148,12 +154,12 @@ class PiSTOL(OnlineOptimizer):
             return super().weights(Theta, state, dim)
         return Theta[2 * dim : 3 * dim].copy()
 
-    def average_weights(self, Theta, state, dim):
+    def average_weights(self, Theta, A, state, dim):
         """The mean of the weights played; see `OnlineOptimizer`."""
-        if not self.per_coordinate or state[TOTAL] == 0.0:
-            return super().average_weights(Theta, state, dim)
+        if not self.per_coordinate:
+            return super().average_weights(Theta, A, state, dim)
         W, summed, visit = Theta[2 * dim : 3 * dim], Theta[3 * dim : 4 * dim], Theta[4 * dim + 1]
-        return (summed + (state[TOTAL] - visit) * W) / state[TOTAL]
+        return (summed + (state[TOTAL] - visit) * W) / max(state[TOTAL], 1e-300)
 
     def certificate(self, loss, state, delta=None):
         """Theorem 1 (for a ≥ 2.25 and C given), in its vector-valued form."""

@@ -1,0 +1,68 @@
+"""Cost of one pass: every optimiser, with and without averages, beside constant-step OGD.
+
+    OMP_NUM_THREADS=1 python benchmarks/optimizers.py > benchmarks/results/optimizers.txt
+
+All learners take turns on the same arrays; a line gives medians, and the median of the ratios to
+the constant step of the same turn.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import sys
+
+import numpy as np
+from compare_online import CLASSES, NON_ZEROS, N, dense_problem, seconds, sparse_problem
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.optimizers import PiSTOL
+
+LEARNERS = {
+    "ogd": {},
+    "ogd, averaged": {"average": True},
+    "adaptive": {"optimizer": "adaptive"},
+    "adaptive, averaged": {"optimizer": "adaptive", "average": True},
+    "parameter_free": {"optimizer": "parameter_free"},
+    "parameter_free, averaged": {"optimizer": "parameter_free", "average": True},
+    "pistol": {"optimizer": "pistol"},
+    "pistol, averaged": {"optimizer": "pistol", "average": True},
+    "pistol per coordinate": {"optimizer": PiSTOL(per_coordinate=True)},
+}
+
+
+def table(title, problem, repeat):
+    X, y, X_test, y_test = problem
+    models = {name: OnlineStructuredPredictor(**given) for name, given in LEARNERS.items()}
+    for model in models.values():
+        model.fit(X, y)
+    times = np.array(
+        [
+            [seconds(lambda model=model: model.fit(X, y)) for model in models.values()]
+            for _ in range(repeat)
+        ]
+    )
+    ratios = np.median(times / times[:, :1], axis=0)
+    print(f"{title}: us a row, times ogd, accuracy on other rows")
+    for (name, model), t, ratio in zip(
+        models.items(), np.median(times, axis=0), ratios, strict=True
+    ):
+        print(f"  {name:26} {t / N * 1e6:7.2f} {ratio:7.2f} {model.score(X_test, y_test):8.3f}")
+    for name in ("ogd", "adaptive", "parameter_free", "pistol"):
+        with_, without = (list(models).index(n) for n in (f"{name}, averaged", name))
+        extra = np.median(times[:, with_] / times[:, without]) - 1.0
+        print(f"  averaging adds {100 * extra:.0f}% to {name}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=15)
+    repeat = parser.parse_args().repeat
+    print(f"command: python {' '.join(sys.argv)}; medians of {repeat}")
+    table(f"dense n={N}, p=100, K={CLASSES}", dense_problem(), repeat)
+    table(f"CSR n={N}, p=100000, {NON_ZEROS} non-zeros, K={CLASSES}", sparse_problem(), repeat)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""The streams are what they say they are, and no learner exceeds its bound on them."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from pairs import LARGEST, PAIRS, is_slow, space_of
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.adversaries import (
+    Drifting,
+    GreedyAdversary,
+    LabelNoise,
+    LowerBound,
+    Separable,
+    play,
+)
+from skstructured.evaluation import progressive_validate
+from skstructured.metrics import best_comparator
+from skstructured.spaces import OrdinalChain, Simplex
+
+OBLIVIOUS = [LabelNoise, Drifting, Separable]
+ADVERSARIES = [*OBLIVIOUS, GreedyAdversary]
+
+#: One pair a space.
+SPACES = [
+    ("simplex-shannon", 7),
+    ("hypercube-shannon", 5),
+    ("ordinal-squared", 6),
+    ("birkhoff-shannon", 9),
+    ("permutahedron-squared", 4),
+    ("k_subsets-squared", 5),
+]
+
+
+def rounds_of(name, kind):
+    if INTERPRETED:
+        return 10 if is_slow(name) else 25
+    return 100 if kind is GreedyAdversary or is_slow(name) else 600
+
+
+def fitted_comparator(result):
+    """A good comparator, if not the best; every one makes a valid bound."""
+    return best_comparator(
+        result.estimator.loss_,
+        result._X,
+        result._V,
+        result._certificate().quadratic,
+        max_iter=60,
+    )
+
+
+@pytest.mark.parametrize("kind", ADVERSARIES)
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_bound_holds_against_every_adversary(name, dim, kind):
+    space = space_of(name, dim)
+    n = rounds_of(name, kind)
+    adversary = kind(n_rounds=n, n_features=4, random_state=0)
+    model = OnlineStructuredPredictor(space=space, regularizer=PAIRS[name][1])
+    result = play(model, adversary, space, random_state=0)
+    assert result.batch_size == 1 and len(result.expected_target_loss) == n
+    assert result.estimator.t_ == n
+    U = fitted_comparator(result)
+    assert 0.0 < result.expected_target_loss.sum() <= result.regret_bound(U)
+    assert np.all(result.expected_target_loss <= math.log(2) * result.surrogate_loss + 1e-9)
+
+
+@pytest.mark.parametrize(("name", "dim"), SPACES)
+def test_streams_have_unit_rows_and_outputs_of_the_space(name, dim):
+    space = space_of(name, dim)
+    for kind in OBLIVIOUS:
+        X, y = kind(n_rounds=23, n_features=3, random_state=1).draw(space)
+        assert X.shape == (23, 3)
+        np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
+        np.testing.assert_array_equal(space.decode(space.encode(y)), y)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, 1.0])
+def test_outputs_are_replaced_at_the_rate_of_the_noise(noise):
+    space, n = space_of("hypercube-shannon", 3), 20_000
+    stream = LabelNoise(n_rounds=n, noise=noise, random_state=0)
+    X, y = stream.draw(space)
+    replaced = (y != (X @ stream.model_.T > 0)).any(axis=1)
+    rate = noise * 7 / 8  # one draw of eight is the same vertex
+    assert abs(replaced.mean() - rate) <= 4 * math.sqrt(rate * (1 - rate) / n)
+    if noise == 1.0:
+        counts = np.bincount(y @ [1, 2, 4], minlength=8)
+        assert np.all(np.abs(counts - n / 8) <= 5 * math.sqrt(n / 8))
+
+
+def test_without_noise_the_vertices_need_not_be_listed():
+    space = space_of("hypercube-shannon", 40)
+    assert LabelNoise(n_rounds=5, noise=0.0).draw(space)[1].shape == (5, 40)
+    with pytest.raises(ValueError, match="too many to list"):
+        LabelNoise(n_rounds=50, noise=1.0).draw(space)
+
+
+def test_every_phase_has_a_model_of_its_own():
+    space = space_of("simplex-shannon", 4)
+    stream = Drifting(n_rounds=10, n_features=3, n_phases=4, random_state=0)
+    X, y = stream.draw(space)
+    phase = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
+    wanted = [np.argmax(stream.model_[k] @ x) for k, x in zip(phase, X, strict=True)]
+    np.testing.assert_array_equal(y, wanted)
+    assert len(np.unique(stream.model_)) == 4 * 4 * 3
+    steady = Drifting(n_rounds=100, n_phases=1, random_state=0)
+    X, y = steady.draw(space)
+    np.testing.assert_array_equal(y, np.argmax(X @ steady.model_[0].T, axis=1))
+
+
+@pytest.mark.parametrize(("name", "dim"), SPACES)
+def test_separable_outputs_beat_all_others_by_the_margin(name, dim):
+    space = space_of(name, dim)
+    stream = Separable(n_rounds=15, n_features=3, margin=0.05, random_state=3)
+    X, y = stream.draw(space)
+    assert len(X) == 15
+    assert np.linalg.norm(stream.model_) == pytest.approx(1.0)
+    for x, v in zip(X, space.encode(y), strict=True):
+        others = [u for u in space.vertices() if not np.array_equal(u, v)]
+        assert len(others) == len(space.vertices()) - 1
+        assert all((stream.model_ @ x) @ (v - u) >= 0.05 - 1e-12 for u in others)
+
+
+def test_a_separable_stream_has_a_comparator_with_hardly_any_loss():
+    space, stream = space_of("simplex-shannon", 3), Separable(n_rounds=50, random_state=0)
+    result = play(OnlineStructuredPredictor(fit_intercept=False), stream, space)
+    assert result.comparator_loss(200 / stream.margin * stream.model_).sum() < 1e-6
+
+
+def test_an_adversary_is_greedy():
+    """Played again without it: the same losses, and no other answer would have cost more."""
+    space = space_of("simplex-shannon", 3)
+    n = 12 if INTERPRETED else 60
+    result = play(
+        OnlineStructuredPredictor(), GreedyAdversary(n_rounds=n, random_state=0), space, 0
+    )
+    y = space.decode(result._V)
+    assert set(y) == {0, 1, 2}
+    again = progressive_validate(OnlineStructuredPredictor(), result._X, y)
+    np.testing.assert_allclose(result.expected_target_loss, again.expected_target_loss, atol=1e-9)
+    np.testing.assert_allclose(result.surrogate_loss, again.surrogate_loss, atol=1e-9)
+    np.testing.assert_allclose(result.estimator.coef_, again.estimator.coef_)
+    assert result.expected_target_loss[0] == pytest.approx(2 / 3)  # zero weights: a uniform draw
+    assert set(result.target_loss) <= {0.0, 1.0}
+    for t in (1, n // 2, n - 1):
+        learner = OnlineStructuredPredictor().partial_fit(result._X[:t], y[:t], classes=[0, 1, 2])
+        losses = learner.expected_target_loss(np.repeat(result._X[t : t + 1], 3, axis=0), [0, 1, 2])
+        assert result.expected_target_loss[t] == pytest.approx(losses.max())
+
+
+def test_one_may_bring_an_adaptive_adversary():
+    class Kind(GreedyAdversary):
+        def answer(self, losses):
+            return int(np.argmin(losses))
+
+    space, n = space_of("simplex-shannon", 3), 10 if INTERPRETED else 50
+    greedy, kind = (
+        play(OnlineStructuredPredictor(), adversary(n, random_state=0), space)
+        for adversary in (GreedyAdversary, Kind)
+    )
+    assert kind.expected_target_loss.sum() < greedy.expected_target_loss.sum()
+
+
+def test_the_learner_knows_classes_that_the_stream_does_not_show():
+    stream = LabelNoise(n_rounds=2, noise=0.0, random_state=0)
+    space = Simplex().fit(["a", "b", "c", "d"])
+    learner = play(OnlineStructuredPredictor(), stream, space).estimator
+    assert learner.classes_.tolist() == ["a", "b", "c", "d"]
+    assert learner.predict_proba(np.zeros((1, 5))).shape == (1, 4)
+    space = OrdinalChain(categories=["low", "mid", "high"]).fit(["low", "high"])
+    learner = play(OnlineStructuredPredictor(), stream, space).estimator
+    assert learner.classes_.tolist() == ["low", "mid", "high"]
+
+
+@pytest.mark.parametrize("kind", [*ADVERSARIES, LowerBound])
+def test_a_seed_fixes_stream_and_draws(kind):
+    space = space_of("simplex-shannon", 3)
+
+    def run(seed, draws):
+        adversary = clone(kind(n_rounds=30)).set_params(random_state=seed)
+        return play(OnlineStructuredPredictor(), adversary, space, random_state=draws)
+
+    first, same, redrawn, other = run(0, 1), run(0, 1), run(0, 2), run(1, 1)
+    np.testing.assert_array_equal(first.target_loss, same.target_loss)
+    np.testing.assert_array_equal(first._X, same._X)
+    np.testing.assert_array_equal(first._V, redrawn._V)
+    assert np.any(first.target_loss != redrawn.target_loss)
+    assert np.any(first._V != other._V)
+    state = np.random.RandomState(0)
+    assert np.any(run(state, 1)._V != run(state, 1)._V)
+
+
+@pytest.mark.parametrize("T", [2, 40, 1000])
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_lower_bound_is_that_of_the_appendix(d, T):
+    space = space_of("simplex-shannon", d)
+    stream = LowerBound(n_rounds=T, random_state=0)
+    X, y = stream.draw(space)
+    M = X.shape[1] - 1
+    B = max(math.sqrt(2) * math.log(d * T), math.hypot(math.log(d * T), math.log(2 * d)))
+    assert 1 <= M < T
+    assert M <= (B**2 - math.log(d * T) ** 2) / math.log(2 * d) ** 2 + 1e-9 < M + 1
+    for t in range(T):
+        np.testing.assert_array_equal(X[t], np.eye(M + 1)[min(t, M)])
+        assert y[t] == y[min(t, M)]
+        column = np.zeros(d)
+        column[y[t]] = math.log(2 * d) if t < M else math.log(d * T)
+        np.testing.assert_array_equal(stream.comparator_[:, min(t, M)], column)
+    assert np.linalg.norm(stream.comparator_) <= B + 1e-9
+
+
+def test_the_comparator_of_the_lower_bound_has_little_loss():
+    d, T = 3, 60 if INTERPRETED else 500
+    stream = LowerBound(n_rounds=T, comparator_norm=12.0, random_state=0)
+    result = play(
+        OnlineStructuredPredictor(fit_intercept=False), stream, space_of("simplex-shannon", d)
+    )
+    losses, M = result.comparator_loss(stream.comparator_), stream.comparator_.shape[1] - 1
+    assert M == math.floor((144 - math.log(d * T) ** 2) / math.log(6) ** 2)
+    np.testing.assert_allclose(losses[:M], -math.log2(2 * d / (3 * d - 1)))
+    assert np.all(losses[M:] <= (1 - 1 / d) / (T * math.log(2)))
+    np.testing.assert_allclose(result.expected_target_loss[: M + 1], 1 - 1 / d)  # nothing to learn
+    least = (M + 1) * (1 - 1 / d) - losses.sum()
+    assert stream.least_regret_ == pytest.approx(least)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("d", [2, 5])
+def test_surrogate_regret_lies_between_the_lower_and_the_upper_bound(d, intercept):
+    space, T, regrets = space_of("simplex-shannon", d), 150, []
+    model = OnlineStructuredPredictor(fit_intercept=intercept)
+    for seed in range(3 if INTERPRETED else 60):
+        stream = LowerBound(n_rounds=T, comparator_norm=15.0, random_state=seed)
+        result = play(model, stream, space)
+        U = np.pad(stream.comparator_, ((0, 0), (0, int(intercept))))
+        regrets.append(result.surrogate_regret(U))
+        assert result.expected_target_loss.sum() <= result.regret_bound(U)
+        if not intercept:
+            assert regrets[-1] >= stream.least_regret_ - 1e-9
+    M = stream.comparator_.shape[1] - 1
+    assert stream.least_regret_ >= 0.178 * M  # the Ω(M) of Theorem 5.2
+    error = np.std(regrets) / math.sqrt(len(regrets))
+    assert np.mean(regrets) >= stream.least_regret_ - 4 * error
+
+
+@pytest.mark.parametrize("kind", ADVERSARIES)
+@pytest.mark.parametrize("parameter", ["n_rounds", "n_features"])
+@pytest.mark.parametrize("value", [0, -3, 2.5, "many", None])
+def test_sizes_must_be_positive_integers(kind, parameter, value):
+    adversary = kind(**{parameter: value})
+    message = f"{parameter} must be an integer at least 1, got {value!r}"
+    with pytest.raises(ValueError, match=message):
+        play(OnlineStructuredPredictor(), adversary, space_of("simplex-shannon", 3))
+
+
+@pytest.mark.parametrize(
+    ("adversary", "message"),
+    [
+        (LabelNoise(noise=1.5), r"noise must lie in \[0, 1\], got 1.5"),
+        (LabelNoise(noise=math.nan), r"noise must lie in \[0, 1\], got nan"),
+        (LabelNoise(noise="much"), r"noise must lie in \[0, 1\], got 'much'"),
+        (Separable(margin=0), "margin must be a positive number, got 0"),
+        (Separable(margin=math.inf), "margin must be a positive number, got inf"),
+        (Separable(margin=3.0), "margin=3.0 is too large: none of 20480 rows has it"),
+        (Drifting(n_phases=0), "n_phases must be an integer from 1 to 1000, got 0"),
+        (Drifting(n_rounds=5, n_phases=6), "n_phases must be an integer from 1 to 5, got 6"),
+        (LowerBound(n_rounds=1), "n_rounds must be an integer at least 2, got 1"),
+        (LowerBound(comparator_norm=3.0), r"comparator_norm must lie in \[8.20.*, got 3.0"),
+        (LowerBound(comparator_norm=60.0), r"comparator_norm must lie in .* got 60.0"),
+        (LowerBound(comparator_norm="big"), r"comparator_norm must lie in .* got 'big'"),
+    ],
+)
+def test_bad_parameters_are_named(adversary, message):
+    with pytest.raises(ValueError, match=message):
+        play(OnlineStructuredPredictor(), adversary, space_of("simplex-shannon", 3))
+
+
+def test_bad_spaces_are_named():
+    with pytest.raises(ValueError, match="space must be a Simplex, got Hypercube"):
+        LowerBound().draw(space_of("hypercube-shannon", 3))
+    for space in ("simplex", Simplex()):
+        with pytest.raises(NotFittedError, match="This Simplex does not know its size yet"):
+            play(OnlineStructuredPredictor(), LabelNoise(), space)
+    with pytest.raises(NotFittedError, match="This Simplex does not know its size yet"):
+        LabelNoise().draw(Simplex())

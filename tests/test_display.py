@@ -1,0 +1,176 @@
+"""What a RegretDisplay draws, compared with numbers computed here."""
+
+import matplotlib
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from pairs import space_of
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.adversaries import LabelNoise, play
+from skstructured.display import RegretDisplay
+from skstructured.evaluation import progressive_validate
+
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+N = 20 if INTERPRETED else 300
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Three learners on one stream; the last is without a theorem."""
+    space, stream = space_of("simplex-shannon", 3), LabelNoise(N, random_state=0)
+    models = {
+        "logistic": OnlineStructuredPredictor(),
+        "sparsemax": OnlineStructuredPredictor(regularizer="squared"),
+        "nearest": OnlineStructuredPredictor(decoder="nearest"),
+    }
+    return {name: play(model, stream, space) for name, model in models.items()}
+
+
+def expected_curves(result, U):
+    """Loss, comparator and bound after every round, by the definitions."""
+    losses = result.expected_target_loss
+    compared = result.comparator_loss(U)
+    regret = result.regret_bound(U) - compared.sum()
+    until = [(losses[:t].sum(), compared[:t].sum()) for t in range(1, len(losses) + 1)]
+    loss, comparator = np.array(until).T
+    return {"loss": loss, "comparator": comparator, "bound": comparator + regret}
+
+
+def test_lines_are_the_cumulative_sums(results):
+    result = results["logistic"]
+    display = RegretDisplay.from_result(result, name="mine")
+    (lines,) = display.lines_
+    for kind, values in expected_curves(result, result.best_comparator()).items():
+        np.testing.assert_array_equal(lines[kind].get_xdata(), np.arange(1, N + 1))
+        np.testing.assert_allclose(lines[kind].get_ydata(), values)
+        assert lines[kind].get_label().startswith("mine: ")
+    total = lines["bound"].get_ydata()[-1]
+    assert total == pytest.approx(result.regret_bound())
+    assert np.all(lines["loss"].get_ydata() <= lines["bound"].get_ydata())
+    np.testing.assert_array_equal(display.rounds[0], np.arange(1, N + 1))
+    np.testing.assert_array_equal(display.losses[0], lines["loss"].get_ydata())
+    np.testing.assert_array_equal(display.comparators[0], lines["comparator"].get_ydata())
+    np.testing.assert_array_equal(display.bounds[0], lines["bound"].get_ydata())
+
+
+def test_learners_are_colours_and_kinds_are_line_styles(results):
+    display = RegretDisplay.from_result(results)
+    assert display.names == ["logistic", "sparsemax", "nearest"]
+    colours = set()
+    for lines in display.lines_:
+        assert len({line.get_color() for line in lines.values()}) == 1
+        colours.add(lines["loss"].get_color())
+        for kind, line in lines.items():
+            assert line.get_linestyle() == {"loss": "-", "comparator": ":", "bound": "--"}[kind]
+    assert len(colours) == 3
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == [
+        "logistic",
+        "sparsemax",
+        "nearest (no bound)",
+        "expected target loss",
+        "comparator's surrogate loss",
+        "bound",
+    ]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == (
+        "round",
+        "cumulative target loss",
+    )
+
+
+def test_a_learner_without_a_theorem_has_no_bound(results):
+    display = RegretDisplay.from_result(results["nearest"])
+    assert set(display.lines_[0]) == {"loss"}
+    assert display.comparators == display.bounds == [None]
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["OnlineStructuredPredictor (no bound)", "expected target loss"]
+
+
+def test_a_given_comparator_is_drawn_with_and_without_a_theorem(results, rng):
+    U = rng.randn(3, 6)
+    display = RegretDisplay.from_result(results, comparator=U)
+    for name, lines in zip(display.names[:2], display.lines_[:2], strict=True):
+        for kind, values in expected_curves(results[name], U).items():
+            np.testing.assert_allclose(lines[kind].get_ydata(), values)
+    assert set(display.lines_[2]) == {"loss", "comparator"}
+    compared = np.cumsum(results["nearest"].comparator_loss(U))
+    np.testing.assert_allclose(display.lines_[2]["comparator"].get_ydata(), compared)
+    with pytest.raises(ValueError, match=r"U must have shape \(3, 6\)"):
+        RegretDisplay.from_result(results, comparator=U[:, :2])
+
+
+def test_batches_have_no_bound(rng):
+    X, y = rng.randn(30, 2), rng.randint(2, size=30)
+    result = progressive_validate(OnlineStructuredPredictor(), X, y, batch_size=10)
+    assert RegretDisplay.from_result(result).bounds == [None]
+
+
+def test_lists_are_numbered_or_named(results):
+    runs = list(results.values())[:2]
+    kind = "OnlineStructuredPredictor"
+    assert RegretDisplay.from_result(runs).names == [f"{kind} 1", f"{kind} 2"]
+    assert RegretDisplay.from_result(runs, name=["a", "b"]).names == ["a", "b"]
+    assert RegretDisplay.from_result(runs[:1]).names == [kind]
+
+
+def test_the_loss_axis_may_be_logarithmic(results):
+    ax = RegretDisplay.from_result(results, log=True).ax_
+    losses = np.array([np.cumsum(result.expected_target_loss) for result in results.values()])
+    assert ax.get_yscale() == "log"
+    assert 0.1 * losses[losses > 0].min() < ax.get_ylim()[0] < losses[losses > 0].min()
+    assert RegretDisplay.from_result(results).ax_.get_yscale() == "linear"
+
+
+def test_given_axes_are_drawn_on(results):
+    figure, axes = plt.subplots(1, 2)
+    display = RegretDisplay.from_result(results["logistic"], ax=axes[1], legend_kwargs={"ncols": 2})
+    assert display.ax_ is axes[1] and display.figure_ is figure
+    assert len(axes[1].lines) == 3 and not axes[0].lines
+    assert axes[1].get_legend()._ncols == 2
+    assert display.plot(axes[0], log=True) is display
+    assert display.ax_ is axes[0] and len(axes[0].lines) == 3
+
+
+@pytest.mark.skipif(INTERPRETED, reason="a long stream")
+def test_long_curves_are_thinned_and_end_with_the_run():
+    space = space_of("simplex-shannon", 3)
+    result = play(OnlineStructuredPredictor(), LabelNoise(9000, random_state=0), space)
+    display = RegretDisplay.from_result(result, comparator=np.zeros((3, 6)))
+    rounds = display.rounds[0]
+    assert len(rounds) == 2000 and rounds[0] == 1 and rounds[-1] == 9000
+    assert np.all(np.diff(rounds) > 0)
+    cumulative = np.cumsum(result.expected_target_loss)
+    np.testing.assert_array_equal(display.lines_[0]["loss"].get_ydata(), cumulative[rounds - 1])
+    np.testing.assert_allclose(display.bounds[0], rounds * np.log2(3))  # U = 0: no regret term
+    assert {len(line.get_ydata()) for line in display.lines_[0].values()} == {2000}
+
+
+def test_bad_results_are_named(results):
+    run = results["logistic"]
+    with pytest.raises(ValueError, match="result must hold one run or more"):
+        RegretDisplay.from_result([])
+    with pytest.raises(ValueError, match="got 1 runs and 2 names"):
+        RegretDisplay.from_result(run, name=["a", "b"])
+    with pytest.raises(ValueError, match="name must be None where the results are a dict, got 'a'"):
+        RegretDisplay.from_result(results, name="a")
+    for bad in ([run, 3], 3):
+        with pytest.raises(TypeError, match=r"result must hold ProgressiveResult only, got 3\."):
+            RegretDisplay.from_result(bad)
+
+
+def test_matplotlib_is_asked_for_by_name(results, monkeypatch):
+    display = RegretDisplay.from_result(results["logistic"])
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="RegretDisplay.from_result requires matplotlib"):
+        RegretDisplay.from_result(results["logistic"])
+    with pytest.raises(ImportError, match="RegretDisplay.plot requires matplotlib"):
+        display.plot()
