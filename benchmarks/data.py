@@ -48,3 +48,11 @@ def news20():
     X.sort_indices()
     train = arrays["is_train"].astype(bool)
     return X[train], arrays["y"][train], X[~train], arrays["y"][~train]
+
+
+def covtype(n=None, seed=0):
+    """covtype: X (n, 54) with the two categories one-hot, y; `n` rows drawn without replacement."""
+    arrays = load("covtype")
+    rows = np.random.RandomState(seed).permutation(len(arrays["y"]))[:n]
+    one_hot = [np.eye(k)[arrays[name][rows]] for name, k in (("wilderness", 4), ("soil", 40))]
+    return np.hstack([arrays["X_num"][rows].astype(float), *one_hot]), arrays["y"][rows]

@@ -26,19 +26,19 @@ OPTIMIZERS = {
         AdaptiveGradientDescent(0.01),
         lambda shape, k, D: naive.AdaptiveGradientDescent(shape, k.c, 0.01),
     ),
-    "parameter_free": (ParameterFree(), lambda shape, k, D: naive.ParameterFree(shape, D, 1.0)),
+    "parameter_free": (ParameterFree(), lambda shape, k, D: naive.ParameterFree(shape, D, 100.0)),
     "parameter_free, given C": (
         ParameterFree(wealth=7.0, feature_norm=3.0),
         lambda shape, k, D: naive.ParameterFree(shape, D, 7.0, 3.0),
     ),
-    "pistol": (PiSTOL(), lambda shape, k, D: naive.PiSTOL(shape, D, 0.125, 1.0)),
+    "pistol": (PiSTOL(), lambda shape, k, D: naive.PiSTOL(shape, D, 0.08, 1.0)),
     "pistol of theory": (
         PiSTOL(a=2.25, b=3.0, feature_norm=5.0),
         lambda shape, k, D: naive.PiSTOL(shape, D, 2.25, 3.0, 5.0),
     ),
     "pistol per coordinate": (
         PiSTOL(per_coordinate=True),
-        lambda shape, k, D: naive.CoordinatePiSTOL(shape, D, 0.125, 1.0),
+        lambda shape, k, D: naive.CoordinatePiSTOL(shape, D, 0.08, 1.0),
     ),
 }
 SCALE_FREE = ("parameter_free", "pistol", "pistol per coordinate")

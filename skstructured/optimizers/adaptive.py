@@ -61,8 +61,8 @@ class AdaptiveGradientDescent(OnlineOptimizer):
 
     Parameters
     ----------
-    diameter : float, default=20.0
-        B, in the units of W, which are those of 1/X.
+    diameter : float, default=40.0
+        B, in the units of W, which are those of 1/X: the default is made for standardised features.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
     scale_kernel = staticmethod(ball_scale)
     step_kernel = staticmethod(ball_step)
 
-    def __init__(self, diameter=20.0):
+    def __init__(self, diameter=40.0):
         self.diameter = diameter
 
     def init(self, loss):
