@@ -119,7 +119,7 @@ class OnlineLinearModel(BaseEstimator):
                 self._start(self._unfitted_space().fit_stream(y, classes))
             elif classes is not None and set(classes) != set(getattr(self, "classes_", ())):
                 raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
-            packed, weight = self._check_outputs(rows, y, sample_weight)
+            packed, weight = self._check_outputs(rows, y, sample_weight, stream=True)
             scores = self._learn(X, rows, packed, weight, np.arange(rows.n_rows), record)
             self.n_iter_ = 1
         return scores
@@ -148,10 +148,10 @@ class OnlineLinearModel(BaseEstimator):
         self.random_state_ = check_random_state(self.random_state)
         self.t_ = 0
 
-    def _check_outputs(self, rows, y, sample_weight):
+    def _check_outputs(self, rows, y, sample_weight, stream=False):
         packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
-        return packed, check_weights(sample_weight, packed, rows.n_rows)
+        return packed, check_weights(sample_weight, packed, rows.n_rows, stream)
 
     def _visiting_order(self, n):
         return self.random_state_.permutation(n) if self.shuffle else np.arange(n)

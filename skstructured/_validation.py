@@ -73,10 +73,15 @@ def refuse_row(estimator, X, row):
     raise ValueError(f"Row {row} of X is too large: its squared norm is not a finite float64.")
 
 
-def check_weights(sample_weight, X, n):
-    """Sample weights as a non-negative float64 vector; ones where None."""
+def check_weights(sample_weight, X, n, stream=False):
+    """Sample weights as a non-negative float64 vector; ones where None.
+
+    scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
+    """
     if sample_weight is None:
         return np.ones(n)
+    if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
+        return np.zeros(n)
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 

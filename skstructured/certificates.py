@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from skstructured.exceptions import GuaranteeError
 
@@ -96,27 +95,26 @@ class CoinBettingCertificate(Certificate):
             return unit * k["wealth"]
         grid = np.concatenate([[0.0], k["N"] ** 2 * np.logspace(-6, 2, 400)])
         while True:
-            values = np.array([self._linear(norm, V) for V in grid])
-            best = unit * np.max(values[1:] - price * grid[:-1] / unit)
+            values = unit * self._linear(norm, grid)
+            best = np.max(values[1:] - price * grid[:-1])
             # Past its maximum the difference falls: R grows like √V ln V.
-            if values[-1] * unit - price * grid[-2] < 0.5 * best:
+            if values[-1] - price * grid[-2] < 0.5 * best:
                 return float(best)
             grid = np.concatenate([[0.0], grid[1:] * 100.0])
 
     def _linear(self, norm, V):
-        """R(V)/(c D_2)."""
+        """R(V)/(c D_2) from above for a vector of V; the supremum over y by cells too."""
         k, beta = self.constants, (2.0 - math.log(3.0)) / 2.0
         r = beta / 8.0 + beta * math.log(k["N"] / k["N_1"])
-        r += math.log1p(4.0 * V / k["N_1"] ** 2) / (2.0 * beta)
-        wealth = k["wealth"]
-
-        def less(y):
-            gained = norm * (2.0 * math.sqrt(V * y) + 2.0 * k["N"] * y)
-            return wealth * math.exp(min(y - r, 700.0)) - gained
-
-        largest = r + 2.0 * math.log1p(norm * (k["N"] + math.sqrt(V)) / wealth) + 50.0
-        found = minimize_scalar(less, bounds=(0.0, largest), method="bounded")
-        return 2.0 * math.sqrt(2.0 * V) * norm + wealth + max(-found.fun, 0.0) * (1.0 + 1e-6)
+        r = (r + np.log1p(4.0 * V / k["N_1"] ** 2) / (2.0 * beta))[:, None]
+        wealth, V = k["wealth"], V[:, None]
+        # Beyond `largest` the exponential outweighs what is gained.
+        largest = r + 2.0 * np.log1p(norm * (k["N"] + np.sqrt(V)) / wealth) + 10.0
+        y = largest * np.linspace(0.0, 1.0, 300)
+        gained = norm * (2.0 * np.sqrt(V * y) + 2.0 * k["N"] * y)
+        cells = gained[:, 1:] - wealth * np.exp(y[:, :-1] - r)
+        bet = np.maximum(cells.max(axis=1), 0.0)
+        return 2.0 * np.sqrt(2.0 * V[:, 0]) * norm + wealth + bet
 
 
 class PiSTOLCertificate(Certificate):

@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from skstructured.display import RegretDisplay
 from skstructured.exceptions import GuaranteeError
-from skstructured.metrics import best_comparator, comparator_losses
+from skstructured.metrics import comparator_for, comparator_losses
 
-__all__ = ["ProgressiveResult", "progressive_validate"]
+__all__ = ["ProgressiveResult", "RegretDisplay", "progressive_validate"]
 
 #: Rounds decoded at a time where every round is learned by itself.
 BLOCK = 4096
@@ -54,14 +55,9 @@ class ProgressiveResult:
 
     def best_comparator(self, delta=None):
         """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
-        certificate = self._certificate(delta)
-        return best_comparator(
-            self.estimator.loss_,
-            self._X,
-            self._V,
-            certificate.quadratic,
-            self.estimator.fit_intercept,
-            certificate.radius,
+        estimator = self.estimator
+        return comparator_for(
+            self._certificate(delta), estimator.loss_, self._X, self._V, estimator.fit_intercept
         )
 
     def surrogate_regret(self, U=None):

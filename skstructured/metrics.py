@@ -10,6 +10,7 @@ from skstructured.certificates import Certificate
 __all__ = [
     "Certificate",
     "best_comparator",
+    "comparator_for",
     "comparator_losses",
     "kendall_tau",
     "ndcg",
@@ -94,6 +95,39 @@ def best_comparator(
             return U
         penalty = max(2.0 * penalty, penalty * norm / radius)
     return U * (radius / norm)
+
+
+def comparator_for(certificate, loss, X, V, fit_intercept=True, max_iter=500, tol=1e-6):
+    """The U that makes the bound of a certificate (nearly) the smallest.
+
+    Where the regret is quadratic in ‖U‖_F this is `best_comparator`. Otherwise it is the best of a
+    path of ridge fits, each scaled into the ball of the certificate: for a regret that depends on
+    ‖U‖_F alone the minimiser lies on that path.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The bound.
+    loss, X, V, fit_intercept, max_iter, tol
+        As for `best_comparator`.
+
+    Returns
+    -------
+    U : ndarray of shape (dim, p [+ 1])
+    """
+    if certificate.quadratic:
+        rest = (fit_intercept, certificate.radius, max_iter, tol)
+        return best_comparator(loss, X, V, certificate.quadratic, *rest)
+    U = best = np.zeros((V.shape[1], X.shape[1] + bool(fit_intercept)))
+    smallest = math.inf
+    start = max(len(V) * certificate.constants["b"], 1e-12)
+    for penalty in start * np.logspace(0, -8, 17):
+        U = _ridge_fit(loss, X, V, penalty, U, max_iter, tol)
+        inside = U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300))
+        value = loss.value(_scores(inside, X), V).sum() + certificate.regret(np.linalg.norm(inside))
+        if value < smallest:
+            best, smallest = inside, value
+    return best
 
 
 def _ridge_fit(loss, X, V, penalty, start, max_iter, tol):

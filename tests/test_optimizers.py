@@ -1,5 +1,7 @@
 """Optimisers against literal references; averages; scales; extremes."""
 
+import pickle
+
 import naive
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from pairs import LARGEST, PAIRS, space_of
 from scipy import sparse
 from sklearn.base import clone
 
-from skstructured import OnlineStructuredPredictor
+from skstructured import GuaranteeWarning, OnlineStructuredPredictor
+from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
     AdaptiveGradientDescent,
     GradientDescent,
@@ -80,3 +83,173 @@ def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
         csr = clone(model).fit(sparse.csr_array(X), space.decode(V), sample_weight=weight)
         np.testing.assert_allclose(csr.last_weights_, W[-1], atol=1e-10 * largest)
         np.testing.assert_allclose(csr.average_weights_, average, atol=1e-12 * largest)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("average", [True, "linear"])
+@pytest.mark.parametrize("which", list(ALL))
+def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
+    name, dim, n = "simplex-shannon", 7, 80 if INTERPRETED else 333
+    space, X, V, weight = stream(name, dim, rng, n, p=11)
+    X = sparse.csr_array(X * (rng.rand(*X.shape) < 0.5)) if storage == "csr" else X
+    y, classes = space.decode(V), np.arange(dim)
+    model = learner(name, space, ALL[which], average=average)
+    whole = clone(model).fit(X, y, sample_weight=weight)
+    for chunk in (1, 7, 100):
+        resumed = clone(model)
+        for i in range(0, n, chunk):
+            now = slice(i, i + chunk)
+            resumed.partial_fit(X[now], y[now], classes=classes, sample_weight=weight[now])
+            if i % 3 == 0:
+                resumed = pickle.loads(pickle.dumps(resumed))
+        np.testing.assert_array_equal(whole.last_weights_, resumed.last_weights_)
+        np.testing.assert_array_equal(whole.average_weights_, resumed.average_weights_)
+
+
+@pytest.mark.parametrize("which", list(ALL))
+def test_averages_are_those_of_the_weights_played(which, rng):
+    """Also in a stream that alternates between storages, and across weights put into Θ."""
+    space, X, V, weight = stream("simplex-shannon", 7, rng, 30 if INTERPRETED else 200)
+    y, total, linear = space.decode(V), 0.0, 0.0
+    model = learner("simplex-shannon", space, ALL[which], average=True)
+    steep = learner("simplex-shannon", space, ALL[which], average="linear")
+    for i in range(len(X)):
+        x = sparse.csr_array(X[i : i + 1]) if i % 20 == 5 else X[i : i + 1]
+        played = playing(model, X[i], weight[i])
+        total = total + weight[i] * played
+        linear = linear + weight[i] * (i + 1) * playing(steep, X[i], weight[i] * (i + 1))
+        for learned in (model, steep):
+            learned.partial_fit(x, y[i : i + 1], np.arange(7), sample_weight=weight[i : i + 1])
+    largest = 1.0 + np.abs(total).max() / weight.sum()
+    np.testing.assert_allclose(model.average_weights_, total / weight.sum(), atol=1e-12 * largest)
+    shares = weight * np.arange(1, len(X) + 1)
+    largest = 1.0 + np.abs(linear).max() / shares.sum()
+    np.testing.assert_allclose(steep.average_weights_, linear / shares.sum(), atol=1e-12 * largest)
+
+
+def playing(model, x, weight):
+    """The weights that a round with features x will be played with, from the public scores."""
+    if not hasattr(model, "space_"):
+        return np.zeros((7, 5))
+    copy = pickle.loads(pickle.dumps(model)).set_params(average=False)
+    if isinstance(copy.optimizer_, PiSTOL) and copy.optimizer_.per_coordinate:
+        # A row with all weight on x makes the largest |x_j| known; learning nothing from it.
+        copy.partial_fit(x[None], copy.classes_[:1], sample_weight=[0.0])
+    else:
+        copy.optimizer_.scale_kernel(copy._state, float(x @ x) + 1.0, weight)
+    return copy.last_weights_
+
+
+def test_predictions_use_the_average_or_the_last(rng):
+    X, y = rng.randn(50, 3), rng.randint(3, size=50)
+    model = OnlineStructuredPredictor(average=True).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, model.average_weights_[:, :3])
+    np.testing.assert_array_equal(model.intercept_, model.average_weights_[:, 3])
+    averaged = model.decision_function(X)
+    model.set_params(average=False)
+    np.testing.assert_array_equal(model.coef_, model.last_weights_[:, :3])
+    assert np.abs(model.decision_function(X) - averaged).max() > 1e-3
+    plain = OnlineStructuredPredictor().fit(X, y)
+    np.testing.assert_array_equal(plain.coef_, model.coef_)
+    with pytest.raises(AttributeError, match="after fit or partial_fit with average"):
+        _ = plain.average_weights_
+    with pytest.raises(ValueError, match='average must be a bool or "linear", got 3'):
+        OnlineStructuredPredictor(average=3).fit(X, y)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@pytest.mark.parametrize("which", SCALE_FREE)
+def test_predictions_do_not_depend_on_the_unit_of_the_features(which, factor, rng):
+    X, y = rng.randn(200, 6) * np.exp(rng.randn(6)), rng.randint(4, size=200)
+    y = np.where(X[:, 0] > 1, 2, y)
+    for average in (False, True):
+        model = OnlineStructuredPredictor(
+            optimizer=clone(ALL[which]), average=average, fit_intercept=False
+        )
+        theta = model.fit(X, y).decision_function(X)
+        scaled = clone(model).fit(factor * X, y).decision_function(factor * X)
+        np.testing.assert_allclose(theta, scaled, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("which", [*list(ALL), "a=0.25", "a tiny"])
+@pytest.mark.parametrize("truth", ["one class", "flips", "noise"])
+def test_nothing_overflows(which, norm, truth, rng):
+    optimizer = {"a=0.25": PiSTOL(a=0.25), "a tiny": PiSTOL(a=1e-6)}.get(which) or ALL[which]
+    n = 60 if INTERPRETED else 3000
+    X = norm * np.ones((n, 2))
+    y = {"one class": np.zeros(n), "flips": np.arange(n) // 50 % 3, "noise": rng.randint(3, size=n)}
+    model = OnlineStructuredPredictor(optimizer=clone(optimizer), average=True)
+    if which == "a tiny":
+        with pytest.warns(GuaranteeWarning, match=r"exponent exceeded 300 .* a=1e-06 is too small"):
+            model.partial_fit(X, y[truth], classes=[0, 1, 2])
+    else:
+        model.partial_fit(X, y[truth], classes=[0, 1, 2])
+    assert np.isfinite(model.last_weights_).all() and np.isfinite(model.average_weights_).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_wealth_stays_positive_under_adversarial_coins():
+    """The bettor alone, on the worst coins for its bets and with norms that grow."""
+    from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, bet_scale, bet_step
+
+    state = ParameterFree().init(OnlineStructuredPredictor().fit([[1.0], [2.0]], [0, 1]).loss_)
+    wealth = [state[LOG_WEALTH]]
+    for t in range(50 if INTERPRETED else 2000):
+        x_sq = 1.0 if t < 1000 else 1e4
+        bet_scale(state, x_sq, 1.0)
+        assert abs(state[BET]) * np.sqrt(x_sq) <= 0.5
+        # g = √2-long, along the direction when the bet is positive: the coin falls against it.
+        sign = 1.0 if state[BET] > 0 else -1.0
+        raw = np.array([sign, -sign]) * np.sqrt(x_sq)
+        bet_step(state, raw, np.array([1.0, -1.0]), x_sq, 1.0)
+        wealth.append(state[LOG_WEALTH])
+    assert np.isfinite(wealth).all()
+    assert np.diff(wealth).min() >= np.log(0.5) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        (AdaptiveGradientDescent(-1.0), r"diameter must be a positive number, got -1.0"),
+        (AdaptiveGradientDescent(None), r"diameter must be a positive number, got None"),
+        (ParameterFree(wealth=0), r"wealth must be a positive number, got 0"),
+        (ParameterFree(feature_norm=np.inf), r"feature_norm must be a positive number, got inf"),
+        (PiSTOL(a="big"), r"a must be a positive number, got 'big'"),
+        (PiSTOL(b=np.nan), r"b must be a positive number, got nan"),
+        (PiSTOL(per_coordinate=2), r"per_coordinate must be a bool, got 2"),
+        (PiSTOL(feature_norm=1.0, per_coordinate=True), r"leave it None, got 1.0"),
+    ],
+)
+def test_bad_parameters_are_named(optimizer, message):
+    with pytest.raises(ValueError, match=message):
+        OnlineStructuredPredictor(optimizer=optimizer).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_short_cuts_are_the_components_with_their_defaults(rng):
+    X, y = rng.randn(60, 3), rng.randint(3, size=60)
+    for name, component in (
+        ("adaptive", AdaptiveGradientDescent()),
+        ("parameter_free", ParameterFree()),
+        ("pistol", PiSTOL()),
+    ):
+        by_name = OnlineStructuredPredictor(optimizer=name).fit(X, y)
+        given = OnlineStructuredPredictor(optimizer=component).fit(X, y)
+        np.testing.assert_array_equal(by_name.coef_, given.coef_)
+
+
+def test_progressive_rounds_are_played_with_the_last_weights(rng):
+    """Averages are for new data: regret is about the iterates."""
+    X, y = rng.randn(60, 3), rng.randint(3, size=60)
+    for batch_size in (1, 7):
+        runs = [
+            progressive_validate(
+                OnlineStructuredPredictor(optimizer="parameter_free", average=average),
+                X,
+                y,
+                batch_size=batch_size,
+                random_state=0,
+            )
+            for average in (False, True)
+        ]
+        np.testing.assert_array_equal(runs[0].surrogate_loss, runs[1].surrogate_loss)
