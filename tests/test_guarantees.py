@@ -10,9 +10,15 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
 from skstructured import GuaranteeError, OnlineStructuredPredictor
+from skstructured.certificates import CoinBettingCertificate
 from skstructured.evaluation import progressive_validate
 from skstructured.metrics import best_comparator, comparator_losses
-from skstructured.optimizers import GradientDescent
+from skstructured.optimizers import (
+    AdaptiveGradientDescent,
+    GradientDescent,
+    ParameterFree,
+    PiSTOL,
+)
 
 REGULARIZERS = {
     "simplex": ("shannon", "squared", "tsallis"),
@@ -202,3 +208,86 @@ def test_best_comparator_minimises_the_bound(rng):
     assert result.regret_bound() == pytest.approx(best)
     with pytest.raises(ValueError, match=r"U must have shape \(3, 4\) \(outputs, features and"):
         result.regret_bound(U[:, :3])
+
+
+@pytest.mark.parametrize("name", ["adaptive", "parameter_free", "pistol"])
+def test_the_comparator_of_any_certificate_makes_the_bound_small(name, rng):
+    optimizer = {
+        "adaptive": AdaptiveGradientDescent(2.0),
+        "parameter_free": ParameterFree(),
+        "pistol": PiSTOL(a=2.25, feature_norm=10.0),
+    }[name]
+    X, y = rng.randn(400, 3), rng.randint(3, size=400)
+    y = np.where(X[:, 0] > 0.3, 2, y)
+    result = progressive_validate(OnlineStructuredPredictor(optimizer=optimizer), X, y)
+    U = result.best_comparator()
+    best, certificate = result.regret_bound(U), result.estimator.certificate()
+    assert result.regret_bound() == pytest.approx(best)
+    assert np.linalg.norm(U) <= certificate.radius * (1 + 1e-9)
+    assert best <= result.regret_bound(np.zeros_like(U))
+    assert result.expected_target_loss.sum() <= best
+    for part in (0.8, 0.9, 1.1, 1.25):
+        if part * np.linalg.norm(U) <= certificate.radius:
+            assert result.regret_bound(part * U) >= best * (1 - 1e-2)
+
+
+def test_regret_of_the_adaptive_step_is_the_printed_formula(rng):
+    X, y = rng.randn(50, 3), rng.randint(3, size=50)
+    model = OnlineStructuredPredictor(optimizer=AdaptiveGradientDescent(5.0)).fit(X, y)
+    certificate, C_sq = model.certificate(), (X**2).sum(axis=1).max() + 1.0
+    a, b = 1 - math.log(2), 2 * C_sq / math.log(2)
+    assert certificate.theorem == "Theorem E.1"
+    assert certificate.regret(1.0) == pytest.approx(2 * (1 - a) * b * 25.0 / a)
+    with pytest.raises(GuaranteeError, match=r"Theorem E.1 holds for comparators .* ≤ 2.5, got 3"):
+        certificate.bound(0.0, 3.0)
+
+
+def test_regret_of_pistol_is_the_printed_formula(rng):
+    X, y = rng.randn(50, 3), rng.randint(3, size=50)
+    optimizer = PiSTOL(a=2.25, b=2.0, feature_norm=10.0)
+    model = OnlineStructuredPredictor(optimizer=optimizer)
+    result = progressive_validate(model, X, y)
+    certificate = result.estimator.certificate()
+    k, L = certificate.constants, math.sqrt(2) * 10.0
+    a, phi = 2.25 * L, 6284.9495570
+    assert (k["rounds"], k["L"] * k["N"]) == (50, pytest.approx(L))
+    wanted = 3.0 * math.sqrt(2 * a * (L + k["path"]) * math.log(3 * math.sqrt(a * L * 51) / 2 + 1))
+    wanted = math.log(2) / math.log(2) * (wanted + 2.0 * phi * math.log(51))
+    assert certificate.regret(3.0) == pytest.approx(wanted)
+
+
+def test_the_regret_of_coin_betting_is_what_its_proof_says():
+    """sup over coins of the linear regret, by brute force over sequences of extreme coins."""
+    constants = {"a": 0.3, "b": 3.0, "c": 1.0, "D_2": 1.0, "N": 1.0, "N_1": 1.0, "wealth": 2.0}
+    certificate = CoinBettingCertificate(constants)
+    assert certificate.regret(0.0) == pytest.approx(2.0)
+    regrets = [certificate.regret(norm) for norm in (0.0, 0.5, 1.0, 5.0, 50.0)]
+    assert np.all(np.diff(regrets) > 0)
+    # A literal evaluation of the formula of the docstring on fine grids comes close, from below.
+    beta, V, y = (2 - math.log(3)) / 2, np.logspace(-4, 6, 500)[:, None], np.linspace(0, 60, 6000)
+    r = beta / 8 + np.log1p(4 * V) / (2 * beta)
+    bet = (5.0 * (2 * np.sqrt(V * y) + 2 * y) - 2.0 * np.exp(y - r)).max(axis=1)
+    literal = (2 * np.sqrt(2 * V[:, 0]) * 5.0 + 2.0 + bet - 0.1 * V[:, 0]).max()
+    assert literal <= certificate.regret(5.0) <= 1.15 * literal
+
+
+def test_optimisers_without_a_theorem_say_why(rng):
+    X, y = rng.randn(30, 3), rng.randint(3, size=30)
+    for optimizer, message in (
+        (PiSTOL(), r"needs a ≥ 2.25, got a=0.08"),
+        (PiSTOL(a=3.0), r"give feature_norm, at least"),
+        (PiSTOL(a=3.0, feature_norm=0.1), r"give feature_norm, at least"),
+        (PiSTOL(per_coordinate=True), "No bound is stated for per_coordinate=True"),
+    ):
+        model = OnlineStructuredPredictor(optimizer=optimizer).fit(X, y)
+        with pytest.raises(GuaranteeError, match=message):
+            model.certificate()
+    for name in ("adaptive", "parameter_free"):
+        model = OnlineStructuredPredictor(optimizer=name).fit(X, y)
+        assert "b=" in repr(model.certificate())
+        with pytest.raises(GuaranteeError, match="is about the expectation"):
+            model.certificate(delta=0.1)
+    with pytest.warns(UserWarning):
+        model = OnlineStructuredPredictor(optimizer="parameter_free", loss_scale=0.1).fit(X, y)
+    with pytest.raises(GuaranteeError, match="no surrogate gap"):
+        model.certificate()

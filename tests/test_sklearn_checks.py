@@ -40,6 +40,9 @@ def expected_failures(estimator):
         OnlineStructuredPredictor(regularizer="squared"),
         OnlineStructuredPredictor(regularizer="tsallis"),
         OnlineStructuredPredictor(space="ordinal"),
+        OnlineStructuredPredictor(optimizer="parameter_free", average=True),
+        OnlineStructuredPredictor(optimizer="pistol", average="linear"),
+        OnlineStructuredPredictor(optimizer="adaptive"),
     ],
     expected_failed_checks=expected_failures,
 )
