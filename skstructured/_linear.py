@@ -124,12 +124,13 @@ class OnlineLinearModel(BaseEstimator):
             self.n_iter_ = 1
         return scores
 
-    def _begin(self, X, y):
-        """Start a stream whose outputs are known to be those of `y`; X and y as checked."""
+    def _begin(self, X, y, classes=None):
+        """Start a stream whose outputs are known to be `classes` or those of `y`."""
         with unchanged_on_error(self):
             X, rows = read_rows(self, X, reset=True)
             check_finite(self, X, rows)
-            self._start(self._unfitted_space().fit(y))
+            space = self._unfitted_space()
+            self._start(space.fit(y) if classes is None else space.fit_stream(y, classes))
             packed, weight = self._check_outputs(rows, y, None)
         return X, rows, packed, weight
 

@@ -53,7 +53,7 @@ class DecodedPredictions:
         theta = self._scores(X)
         if self.space_.task == "multiclass" and len(self.classes_) == 2:
             vertices = self.space_.vertices()
-            omega = self.loss_.regularizer.value(vertices, self.space_)
+            omega = self.loss_.vertex_values(vertices)
             return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
         return theta
 

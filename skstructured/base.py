@@ -223,6 +223,10 @@ class Decoder(Component, ABC):
     def mixture(self, theta, mu, loss):
         """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
 
+    def spread(self, theta, mu):
+        """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder says otherwise."""
+        return mu
+
     def most_likely(self, theta, mu, loss):
         """The deterministic output y* (n, dim)."""
         return self.mixture(theta, mu, loss)[0]
@@ -248,19 +252,19 @@ class Decoder(Component, ABC):
         leave = rng.random_sample(len(p)) < p
         drawn = anchor.copy()
         if leave.any():
-            drawn[leave] = loss.space.sample(mu[leave], rng)
+            drawn[leave] = loss.space.sample(self.spread(theta, mu)[leave], rng)
         return drawn
 
     def expected_vertex(self, theta, mu, loss):
         """E[ψ(θ)] = (1 − p) y* + p μ, of shape (n, dim)."""
         anchor, p = self.mixture(theta, mu, loss)
-        return anchor + p[:, None] * (mu - anchor)
+        return anchor + p[:, None] * (self.spread(theta, mu) - anchor)
 
     def expected_loss(self, theta, mu, V, loss):
         """Exact E[L(ψ(θ); y)] = (1 − p) L(y*; y) + p L(μ; y), of shape (n,)."""
         anchor, p = self.mixture(theta, mu, loss)
-        space = loss.space
-        return (1 - p) * space.expected_loss(anchor, V) + p * space.expected_loss(mu, V)
+        stay, leave = loss.space.expected_loss(anchor, V), self.spread(theta, mu)
+        return (1 - p) * stay + p * loss.space.expected_loss(leave, V)
 
 
 class OnlineOptimizer(Component, ABC):

@@ -104,7 +104,9 @@ class ProgressiveResult:
         return self.estimator.certificate(delta)
 
 
-def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progress=None):
+def progressive_validate(
+    estimator, X, y, batch_size=1, random_state=None, progress=None, classes=None
+):
     """Play and then learn the rows in order, and record every round's losses.
 
     A clone of the estimator starts from nothing: all labels of `y` are known to it beforehand, no
@@ -125,6 +127,8 @@ def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progr
         Seeds the draws of the decoder.
     progress : callable or None, default=None
         Called as ``progress(rounds done, n)`` now and then.
+    classes : array-like or None, default=None
+        All labels, where `y` may not show every one.
 
     Returns
     -------
@@ -142,7 +146,7 @@ def progressive_validate(estimator, X, y, batch_size=1, random_state=None, progr
     if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
     learner = clone(estimator)
-    X, rows, packed, weight = learner._begin(X, y)
+    X, rows, packed, weight = learner._begin(X, y, classes)
     n, rng = rows.n_rows, check_random_state(random_state)
     block = BLOCK if batch_size == 1 else batch_size
     losses = np.empty((3, n))

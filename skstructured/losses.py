@@ -180,6 +180,11 @@ class FenchelYoung(Component):
         theta, V = self._check_scores(theta), np.asarray(V, dtype=np.float64)
         return self._value_at(theta, self._solve(theta)[0], V)
 
+    def vertex_values(self, V):
+        """Ω(y) of vertices (n, dim), of shape (n,): what a constant score would offset."""
+        _, regularizer, pair = self._terms()
+        return pair.omega(np.asarray(V, dtype=np.float64), regularizer)
+
     def gradient(self, theta, V):
         """∇_θ S(θ; y) = c (ŷ_Ω(θ) − y), of shape (n, dim)."""
         theta = self._check_scores(theta)

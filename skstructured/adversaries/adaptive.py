@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 from skstructured.adversaries._base import ObliviousAdversary, check_integer, unit_rows
 from skstructured.base import Component
 from skstructured.evaluation import ProgressiveResult, progressive_validate
-from skstructured.spaces import OrdinalChain, Simplex, resolve_space
+from skstructured.spaces import resolve_space
 
 
 class GreedyAdversary(Component):
@@ -54,7 +54,7 @@ def play(estimator, adversary, space, random_state=None):
     Parameters
     ----------
     estimator : OnlineStructuredPredictor
-        The learner; a clone of it plays, with ``space`` set.
+        The learner; a clone of it plays, with ``space`` set where it has that parameter.
     adversary : ObliviousAdversary or GreedyAdversary
         Where the rounds come from.
     space : OutputSpace
@@ -81,29 +81,15 @@ def play(estimator, adversary, space, random_state=None):
     """
     space = resolve_space(space)
     space._dimension()
-    learner = clone(estimator).set_params(space=_with_every_class(space))
+    learner, classes = clone(estimator), getattr(space, "classes_", None)
+    if "space" in learner.get_params(deep=False):
+        learner.set_params(space=space)
     if isinstance(adversary, ObliviousAdversary):
         X, y = adversary.draw(space)
-        return progressive_validate(learner, X, y, random_state=random_state)
+        return progressive_validate(
+            learner, X, y, random_state=random_state, classes=classes if y.ndim == 1 else None
+        )
     return _play_adaptive(learner, adversary, space, check_random_state(random_state))
-
-
-class _GivenClasses(Simplex):
-    """A simplex whose classes are told, not found in the outputs."""
-
-    def __init__(self, classes=None):
-        self.classes = classes
-
-    def fit(self, y):
-        """Take over the given classes, whatever `y` shows."""
-        return super().fit(self.classes)
-
-
-def _with_every_class(space):
-    """A space to be fitted that will know the classes of a fitted one from any part of them."""
-    if isinstance(space, OrdinalChain):
-        return OrdinalChain(categories=space.classes_)
-    return _GivenClasses(space.classes_) if isinstance(space, Simplex) else space
 
 
 def _play_adaptive(learner, adversary, space, rng):
@@ -112,13 +98,17 @@ def _play_adaptive(learner, adversary, space, rng):
     outputs = space.decode(vertices)
     losses, answers = np.empty((3, len(X))), np.empty(len(X), dtype=np.intp)
     learner._begin(np.repeat(X[:1], len(vertices), axis=0), outputs)  # all known, none learned
+    loss, decoder = learner.loss_, learner._decoder()
     for t in range(len(X)):
         x = X[t : t + 1]
-        expected = learner.expected_target_loss(np.repeat(x, len(vertices), axis=0), outputs)
+        theta = learner._linear(x, learner.last_weights_)  # what is played, also with averages
+        mu = loss.mean(theta)
+        same = [np.repeat(row, len(vertices), axis=0) for row in (theta, mu)]
+        expected = decoder.expected_loss(*same, vertices, loss)
         k = answers[t] = adversary.answer(expected)
-        y, theta = outputs[k : k + 1], x @ learner.coef_.T + learner.intercept_
-        realised = space.target_loss(learner.sample(x, rng), y)[0]
-        surrogate = learner.loss_.value(theta, vertices[k : k + 1])[0]
-        losses[:, t] = realised, expected[k], surrogate
-        learner.partial_fit(x, y)
+        truth = vertices[k : k + 1]
+        drawn = decoder.decode(theta, mu, loss, rng)
+        realised = space.expected_loss(drawn, truth)[0]
+        losses[:, t] = realised, expected[k], loss.value(theta, truth)[0]
+        learner.partial_fit(x, outputs[k : k + 1])
     return ProgressiveResult(*losses, learner, 1, X, vertices[answers])

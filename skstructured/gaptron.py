@@ -1,0 +1,277 @@
+"""Gaptron and the multiclass Perceptron: online classification with full information."""
+
+import math
+
+import numpy as np
+from numba import njit
+from sklearn.utils.metaestimators import available_if
+
+from skstructured._driver import FACTOR
+from skstructured._linear import OnlineLinearModel
+from skstructured._predictions import DecodedPredictions
+from skstructured._validation import check_positive
+from skstructured.base import OnlineOptimizer, no_high_probability
+from skstructured.certificates import Certificate
+from skstructured.decoders import MAP, resolve_decoder
+from skstructured.exceptions import GuaranteeError
+from skstructured.losses import FenchelYoung
+from skstructured.optimizers.gradient_descent import GAIN, LEARN_NORM, RADIUS, GradientDescent
+from skstructured.spaces import Simplex
+from skstructured.surrogates import GapMap, GapSurrogate, best_class
+
+__all__ = ["GaptronClassifier", "MulticlassPerceptron"]
+
+
+class GapDescent(GradientDescent):
+    """Gradient descent with Gaptron's steps (van der Hoeven 2020, Table 2), C learned or given.
+
+    η = ln 2/(2KC²) for the logistic loss, (1 − 1/K)/(KC²) for the hinge and 1/(4KC²) for the smooth
+    hinge (the table's 1/(2KC²) is a misprint: the proof of its Theorem 3 needs a quarter).
+    """
+
+    def init(self, loss):
+        """Check the parameters and return the initial state vector for a surrogate."""
+        K = loss.space.dim_
+        norm = check_positive("feature_norm", self.feature_norm, 1.0)
+        state = np.zeros(8)
+        state[FACTOR] = 1.0
+        gains = {"logistic": 0.5 / K, "hinge": (1.0 - 1.0 / K) / K, "smooth_hinge": 0.25 / K}
+        state[GAIN] = gains[loss.kind] / norm**2
+        state[LEARN_NORM] = float(self.feature_norm is None)
+        state[RADIUS] = check_positive("radius", self.radius, math.inf)
+        return state
+
+    def certificate(self, loss, state, delta=None):
+        """Expected mistakes ≤ Σ ℓ_t(U) + quadratic ‖U‖², Theorems 1 to 3.
+
+        quadratic = KC²/ln 2 (logistic), K²C²/(2(K−1)) (hinge), 2KC² (smooth hinge).
+        """
+        no_high_probability(self, delta)
+        K, C_sq = loss.space.dim_, self._norm_sq(state)
+        factors = {
+            "logistic": K / math.log(2.0),
+            "hinge": K**2 / (2.0 * (K - 1.0)),
+            "smooth_hinge": 2.0 * K,
+        }
+        numbers = {"K": float(K), "C": math.sqrt(C_sq), "b": C_sq}
+        radius = math.inf if self.radius is None else float(self.radius)
+        return Certificate(f"Gaptron, {loss.kind}", factors[loss.kind] * C_sq, 0.0, radius, numbers)
+
+
+def _is_logistic(estimator):
+    if estimator.loss != "logistic":
+        raise AttributeError(f"loss={estimator.loss!r} has no class probabilities.")
+    return True
+
+
+class GaptronClassifier(DecodedPredictions, OnlineLinearModel):
+    r"""Gaptron: online multiclass classification that exploits the surrogate gap.
+
+    In round t it plays a class from ``p' = (1 − a_t) e_{y*} + a_t/K``, y* the class of the largest
+    score and a_t the gap, and takes a step of gradient descent on the surrogate ℓ. Then the
+    expected number of mistakes is at most, for every U,
+
+    .. math:: \sum_t \ell_t(U) + \mathrm{factor} \cdot C^2 \|U\|_F^2,
+
+    factor = K/ln 2 (logistic), K²/(2(K−1)) (hinge), 2K (smooth hinge): finite on any sequence.
+
+    Parameters
+    ----------
+    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+        The surrogate; see `skstructured.surrogates.GapSurrogate`.
+    radius : float or None, default=None
+        Radius of the Frobenius ball of W; None for no ball.
+    feature_norm : float or None, default=None
+        C, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
+    decoder : "gap" or str or Decoder, default="gap"
+        "gap" is p' above. With the logistic loss, "randomized" is the randomized decoding of
+        `OnlineStructuredPredictor` with its own step, whose bound has no factor K; others are
+        played without a bound.
+    average, fit_intercept, max_iter, shuffle, random_state
+        As in `OnlineStructuredPredictor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Class labels.
+    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
+n_features_in_, feature_names_in_
+        As in `OnlineStructuredPredictor`.
+
+    References
+    ----------
+    van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
+    Algorithm 1, Theorems 1 to 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import GaptronClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GaptronClassifier(shuffle=True, max_iter=50, random_state=0).fit(X, y)
+    >>> model.decoding_proba(X[:1]).shape
+    (1, 3)
+    """
+
+    def __init__(
+        self,
+        loss="logistic",
+        radius=None,
+        feature_norm=None,
+        decoder="gap",
+        average=False,
+        fit_intercept=True,
+        max_iter=1,
+        shuffle=False,
+        random_state=None,
+    ):
+        self.loss = loss
+        self.radius = radius
+        self.feature_norm = feature_norm
+        self.decoder = decoder
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _unfitted_space(self):
+        return Simplex()
+
+    def _task(self):
+        return "multiclass"
+
+    def _decoder(self):
+        named = isinstance(self.decoder, str) and self.decoder == "gap"
+        return GapMap(self.loss) if named else resolve_decoder(self.decoder)
+
+    def _parts(self, space):
+        surrogate, decoder = GapSurrogate(space, self.loss), self._decoder()
+        _ = surrogate.code  # names an unknown loss
+        if isinstance(decoder, GapMap) or not decoder.exploits_gap:
+            optimizer = GapDescent(self.feature_norm, self.radius)
+            return surrogate, optimizer
+        if self.loss != "logistic":
+            raise ValueError(
+                f"decoder={self.decoder!r} is for the logistic loss, got loss={self.loss!r}."
+            )
+        return FenchelYoung(space, "shannon"), GradientDescent(self.feature_norm, self.radius)
+
+    @available_if(_is_logistic)
+    def predict_proba(self, X):
+        """softmax of the scores, (n, K); for the logistic loss."""
+        return self.predict_mean(X)
+
+    def certificate(self, delta=None):
+        """The theorem that bounds the expected mistakes in the rounds seen so far.
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the configuration; the message says why.
+        """
+        decoder = self._decoder()
+        fits = isinstance(decoder, GapMap) and decoder.loss == self.loss
+        if not decoder.exploits_gap or (isinstance(decoder, GapMap) and not fits):
+            raise GuaranteeError(
+                f"No bound is known for loss={self.loss!r} played with {decoder!r}."
+            )
+        return self.optimizer_.certificate(self.loss_, self._state, delta)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def unit_scale(state, x_sq, weight):
+    """s = 1."""
+    return 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def unit_step(state, raw, g, x_sq, weight):
+    """u = −w."""
+    return -weight
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def perceptron_gradient(theta, truth, mu, params, work):
+    """μ = e_{y*}, so that the driver's gradient is e_{y*} − e_y; returns 1[y* ≠ y]."""
+    top = best_class(theta)
+    for k in range(theta.shape[0]):
+        mu[k] = 1.0 if k == top else 0.0
+    return 1.0 - truth[top]
+
+
+class UnitStep(OnlineOptimizer):
+    """W ← W − G: the Perceptron's step."""
+
+    scale_kernel = staticmethod(unit_scale)
+    step_kernel = staticmethod(unit_step)
+
+    def init(self, loss):
+        """The initial state: the driver's own entries."""
+        return np.array([1.0, 0.0, 0.0])
+
+
+class ZeroOneLoss(GapSurrogate):
+    """The mistakes of the Perceptron, which it corrects by e_{y*} − e_y."""
+
+    kernel = staticmethod(perceptron_gradient)
+
+    def value(self, theta, V):
+        """1[y* ≠ y], of shape (n,)."""
+        return 1.0 - (Simplex().argmax(np.asarray(theta)) * V).sum(axis=1)
+
+
+def _no_probabilities(estimator):
+    raise AttributeError(f"{type(estimator).__name__} has no class probabilities.")
+
+
+class MulticlassPerceptron(DecodedPredictions, OnlineLinearModel):
+    """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
+
+    Parameters
+    ----------
+    average, fit_intercept, max_iter, shuffle, random_state
+        As in `OnlineStructuredPredictor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Class labels.
+    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
+n_features_in_, feature_names_in_
+        As in `OnlineStructuredPredictor`.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer, Ullman (2006), "Online multiclass learning by interclass
+    hypothesis sharing"; Crammer, Singer (2003).
+    """
+
+    def __init__(
+        self, average=False, fit_intercept=True, max_iter=1, shuffle=False, random_state=None
+    ):
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _unfitted_space(self):
+        return Simplex()
+
+    def _task(self):
+        return "multiclass"
+
+    def _decoder(self):
+        return MAP()
+
+    def _parts(self, space):
+        return ZeroOneLoss(space), UnitStep()
+
+    def certificate(self, delta=None):
+        """No theorem: a GuaranteeError."""
+        raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
+
+    @available_if(_no_probabilities)
+    def predict_proba(self, X):
+        """Not there: the Perceptron has no probabilities."""

@@ -1,0 +1,225 @@
+"""Surrogates of the zero-one loss with a gap that a randomized prediction can exploit."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from skstructured._driver import run_mean_rows
+from skstructured.base import Component, Decoder
+from skstructured.spaces import Simplex
+
+__all__ = ["GapMap", "GapSurrogate"]
+
+#: Codes that kernels know the surrogates by.
+LOGISTIC, HINGE, SMOOTH_HINGE = 0.0, 1.0, 2.0
+KINDS = {"logistic": LOGISTIC, "hinge": HINGE, "smooth_hinge": SMOOTH_HINGE}
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def best_other(theta, y):
+    """The class of the largest score among those other than y, the first of equals."""
+    best = 1 if y == 0 else 0
+    for k in range(theta.shape[0]):
+        if k != y and theta[k] > theta[best]:
+            best = k
+    return best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def best_class(theta):
+    """y*, the class of the largest score, the first of equals."""
+    best = 0
+    for k in range(1, theta.shape[0]):
+        if theta[k] > theta[best]:
+            best = k
+    return best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap(theta, kind):
+    """The gap a(θ): the mass that p' spreads over all classes.
+
+    logistic ``1 − 1[p* ≥ ½] p*``; hinge ``0 if m* > 1/K else 1 − m*``; smooth hinge
+    ``(1 − min(1, m*))²``; with p* the largest softmax and m* the margin of y*.
+    """
+    top = best_class(theta)
+    if kind == LOGISTIC:
+        total = 0.0
+        for k in range(theta.shape[0]):
+            total += math.exp(theta[k] - theta[top])
+        return 1.0 - 1.0 / total if total <= 2.0 else 1.0
+    margin = theta[top] - theta[best_other(theta, top)]
+    if kind == HINGE:
+        return 0.0 if margin > 1.0 / theta.shape[0] else 1.0 - margin
+    return (1.0 - min(1.0, margin)) ** 2
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gaps(theta, kind):
+    a = np.empty(theta.shape[0])
+    for i in range(theta.shape[0]):
+        a[i] = gap(theta[i], kind)
+    return a
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_gradient(theta, y, kind, share, g):
+    """g ← g + share · ∇ℓ(θ; y); returns ℓ(θ; y). The logistic gradient leaves out its 1/ln 2.
+
+    The hinge is 0 where y* = y with a margin above 1/K.
+    """
+    dim = theta.shape[0]
+    if kind == LOGISTIC:
+        top, total = best_class(theta), 0.0
+        for k in range(dim):
+            total += math.exp(theta[k] - theta[top])
+        for k in range(dim):
+            g[k] += share * math.exp(theta[k] - theta[top]) / total
+        g[y] -= share
+        return (math.log(total) - (theta[y] - theta[top])) / math.log(2.0)
+    other = best_other(theta, y)
+    margin = theta[y] - theta[other]
+    if kind == HINGE:
+        if best_class(theta) == y and margin > 1.0 / dim:
+            return 0.0
+        value, slope = max(1.0 - margin, 0.0), 1.0 if margin < 1.0 else 0.0
+    elif margin <= 0.0:
+        value, slope = 1.0 - 2.0 * margin, 2.0
+    else:
+        value, slope = max(1.0 - margin, 0.0) ** 2, 2.0 * max(1.0 - margin, 0.0)
+    g[other] += share * slope
+    g[y] -= share * slope
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap_gradient(theta, truth, mu, params, work):
+    """μ = truth + ∇ℓ(θ; y), which the driver turns back into the gradient; returns ℓ."""
+    for k in range(theta.shape[0]):
+        mu[k] = truth[k]
+    return add_gradient(theta, best_class(truth), params[0], 1.0, mu)
+
+
+class GapSurrogate(Component):
+    r"""A surrogate ℓ(θ; y) of the zero-one loss on the simplex (van der Hoeven 2020, Table 1).
+
+    With the margin ``m(y) = θ_y − max_{k≠y} θ_k`` and y* the class of the largest score:
+
+    - "logistic": ``−log₂ softmax(θ)_y``;
+    - "hinge": ``max(1 − m(y), 0)``, but 0 where y* = y and m(y) > 1/K;
+    - "smooth_hinge": ``1 − 2m(y)`` if m(y) ≤ 0, else ``max(1 − m(y), 0)²``.
+
+    Parameters
+    ----------
+    space : Simplex
+        A fitted space.
+    kind : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+        Which one.
+
+    References
+    ----------
+    van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification".
+    """
+
+    kernel = staticmethod(gap_gradient)
+
+    def __init__(self, space=None, kind="logistic"):
+        self.space = space
+        self.kind = kind
+
+    @property
+    def code(self):
+        """The number kernels know the surrogate by; a ValueError lists the valid names."""
+        if self.kind not in tuple(KINDS):
+            valid = ", ".join(map(repr, KINDS))
+            raise ValueError(f"loss={self.kind!r} is not known; valid losses are {valid}.")
+        return KINDS[self.kind]
+
+    @property
+    def unit(self):
+        """What the kernel's gradient is to be multiplied by: 1/ln 2 for the logistic loss."""
+        return 1.0 / math.log(2.0) if self.code == LOGISTIC else 1.0
+
+    def kernel_arguments(self, dim):
+        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        return np.array([self.code]), np.zeros(0)
+
+    def mean(self, theta):
+        """softmax(θ) for the logistic loss; e_{y*} for the others, which have no probabilities."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if self.code != LOGISTIC:
+            return Simplex().argmax(theta)
+        p = np.exp(theta - theta.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def value(self, theta, V):
+        """ℓ(θ; y) of a fixed comparator, of shape (n,): the hinge is the plain one there."""
+        return self.value_and_gradient(theta, V)[0]
+
+    def value_and_gradient(self, theta, V):
+        """Values (n,) and gradients (n, K), without the learner's zeros in the hinge."""
+        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        V = np.ascontiguousarray(V, dtype=np.float64)
+        if self.code == HINGE:
+            return _plain_hinge(theta, V)
+        mu, values = run_mean_rows(self.kernel, theta, V, *self.kernel_arguments(V.shape[1]))
+        return values, self.unit * (mu - V)
+
+    def gaps(self, theta):
+        """a(θ) of every row, of shape (n,)."""
+        return _gaps(np.ascontiguousarray(theta, dtype=np.float64), self.code)
+
+    def vertex_values(self, V):
+        """Zeros: scores of classes are compared as they are."""
+        return np.zeros(len(V))
+
+    def check_residual(self, work):
+        """Nothing iterates here."""
+
+
+def _plain_hinge(theta, V):
+    rows, y = np.arange(len(V)), np.argmax(V, axis=1)
+    others = np.where(V > 0, -np.inf, theta)
+    k = np.argmax(others, axis=1)
+    values = 1.0 - theta[rows, y] + theta[rows, k]
+    gradient = np.zeros_like(theta)
+    gradient[rows, k] += values > 0
+    gradient[rows, y] -= values > 0
+    return np.maximum(values, 0.0), gradient
+
+
+class GapMap(Decoder):
+    """Gaptron's prediction: ``p' = (1 − max(a, ρ)) e_{y*} + max(a, ρ)/K`` with the gap a(θ).
+
+    Parameters
+    ----------
+    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+        The surrogate whose gap is exploited; see `GapSurrogate`.
+    exploration : float, default=0.0
+        ρ in [0, 1], the least mass spread over all classes.
+
+    References
+    ----------
+    van der Hoeven (2020), Algorithm 1.
+    """
+
+    exploits_gap = True
+
+    def __init__(self, loss="logistic", exploration=0.0):
+        self.loss = loss
+        self.exploration = exploration
+
+    def mixture(self, theta, mu, loss):
+        """y* and max(a, ρ)."""
+        if not isinstance(loss.space, Simplex):
+            name = type(loss.space).__name__
+            raise ValueError(f"decoder=GapMap() is for Simplex, got the space {name}.")
+        if not 0.0 <= self.exploration <= 1.0:
+            raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
+        gaps = GapSurrogate(kind=self.loss).gaps(theta)
+        return loss.space.argmax(theta), np.maximum(gaps, self.exploration)
+
+    def spread(self, theta, mu):
+        """Uniform: 1/K everywhere."""
+        return np.full(np.shape(theta), 1.0 / np.shape(theta)[1])

@@ -1,0 +1,209 @@
+"""Gaptron and the Perceptron in full information."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_sklearn_checks import EXPECTED
+
+from skstructured import (
+    GaptronClassifier,
+    GuaranteeError,
+    MulticlassPerceptron,
+    OnlineStructuredPredictor,
+)
+from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
+from skstructured.decoders import Randomized
+from skstructured.evaluation import progressive_validate
+from skstructured.spaces import Simplex
+from skstructured.surrogates import GapMap, GapSurrogate
+
+KINDS = ("logistic", "hinge", "smooth_hinge")
+
+
+def stream(rng, K=4, n=300, p=5):
+    X = rng.randn(n, p) * np.exp(0.5 * rng.randn(n, 1))
+    y = np.argmax(X @ rng.randn(p, K) + rng.gumbel(size=(n, K)), axis=1)
+    y[:K] = np.arange(K)
+    return X, y
+
+
+@pytest.mark.parametrize("radius", [None, 0.3])
+@pytest.mark.parametrize("K", [2, 4, 9])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounds_equal_the_literal_learner(kind, K, radius, rng):
+    X, y = stream(rng, K, n=60 if INTERPRETED else 1000)
+    model = GaptronClassifier(kind, radius=radius, fit_intercept=False)
+    result = progressive_validate(model, X, y)
+    theta, p, W = naive.gaptron(kind, K, X, y, radius or math.inf)
+    np.testing.assert_allclose(result.estimator.coef_, W, atol=1e-10)
+    np.testing.assert_allclose(result.expected_target_loss, 1 - p[np.arange(len(y)), y], atol=1e-10)
+    wanted = [naive.gap_surrogate(kind, t, label)[0] for t, label in zip(theta, y, strict=True)]
+    plain = result.surrogate_loss  # the plain hinge: zeroing is the learner's own affair
+    assert np.all(plain >= np.array(wanted) - 1e-10)
+    if kind != "hinge":
+        np.testing.assert_allclose(plain, wanted, atol=1e-10)
+    csr = clone(model).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(csr.coef_, W, atol=1e-10)
+    np.testing.assert_allclose(result.estimator.decoding_proba(X[:5]).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("K", [2, 3, 10, 50])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_surrogate_gap_pays_for_mistakes_and_gradients(kind, K, rng):
+    """(1−a) 1[y*≠y] + a(K−1)/K − ℓ + (η/2)‖g‖² ≤ 0 with ‖x‖ = X, pointwise (proofs of Thms 1-3)."""
+    n = 50 if INTERPRETED else 3000
+    for spread in (1e-3, 0.1, 1.0, 10.0, 1e3):
+        theta, labels = spread * rng.randn(n, K), rng.randint(K, size=n)
+        theta[: n // 5, 1] = theta[: n // 5, 0]  # ties
+        for row, y in zip(theta, labels, strict=True):
+            value, gradient, a = naive.gap_surrogate(kind, row, y)
+            step = naive.gaptron_step(kind, K, 1.0)
+            left = (1 - a) * (np.argmax(row) != y) + a * (K - 1) / K - value
+            assert left + step / 2 * float(gradient @ gradient) <= 1e-9 * max(1.0, value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_equal_the_literal_surrogates(kind, rng):
+    K = 5
+    loss = GapSurrogate(Simplex().fit(np.arange(K)), kind)
+    theta = np.vstack([rng.randn(40, K), np.zeros((1, K)), 1e9 * rng.randn(3, K)])
+    y = rng.randint(K, size=len(theta))
+    V, gaps = np.eye(K)[y], loss.gaps(theta)
+    values, gradient = loss.value_and_gradient(theta, V)
+    for i, (row, label) in enumerate(zip(theta, y, strict=True)):
+        value, g, a = naive.gap_surrogate(kind, row, label)
+        assert gaps[i] == pytest.approx(a, abs=1e-12)
+        if kind == "hinge":
+            value = max(1 - naive.margins(row)[label], 0.0)
+            g = g if value == 0 or np.any(g) else gradient[i]
+        assert values[i] == pytest.approx(value, rel=1e-9)
+        np.testing.assert_allclose(gradient[i], g, atol=1e-9)
+    assert loss.mean(theta).sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("adversary", [LabelNoise, Drifting, Separable, GreedyAdversary])
+@pytest.mark.parametrize("decoder", ["gap", "randomized"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bound_holds_against_every_adversary(kind, decoder, adversary):
+    if decoder == "randomized" and kind != "logistic":
+        with pytest.raises(ValueError, match="is for the logistic loss"):
+            GaptronClassifier(kind, decoder=decoder).fit([[0.0], [1.0]], [0, 1])
+        return
+    space = Simplex().fit(np.arange(5))
+    n = 25 if INTERPRETED else (80 if adversary is GreedyAdversary else 500)
+    for seed in range(3):
+        stream = adversary(n_rounds=n, n_features=4, random_state=seed)
+        result = play(GaptronClassifier(kind, decoder=decoder), stream, space, random_state=seed)
+        assert result.expected_target_loss.sum() <= result.regret_bound()
+
+
+def test_the_randomized_decoder_brings_the_learner_without_the_factor_k(rng):
+    X, y = stream(rng, 6)
+    mine = progressive_validate(GaptronClassifier(decoder="randomized"), X, y)
+    known = progressive_validate(OnlineStructuredPredictor(), X, y)
+    np.testing.assert_array_equal(mine.estimator.coef_, known.estimator.coef_)
+    np.testing.assert_array_equal(mine.expected_target_loss, known.expected_target_loss)
+    gap = progressive_validate(GaptronClassifier(), X, y)
+    U = 0.3 * known.best_comparator()
+    ratio = gap.estimator.certificate().quadratic / known.estimator.certificate().quadratic
+    assert ratio == pytest.approx(2 * 6 * (1 - math.log(2)))
+    assert gap.comparator_loss(U) == pytest.approx(known.comparator_loss(U))
+
+
+def test_bounds_are_the_printed_formulas(rng):
+    X, y = stream(rng, 4)
+    C_sq, K, U = (X**2).sum(axis=1).max() + 1.0, 4, rng.randn(4, 6)
+    norm_sq = np.linalg.norm(U) ** 2
+    for kind, regret in (
+        ("logistic", K * C_sq * norm_sq / math.log(2)),
+        ("hinge", K**2 * C_sq * norm_sq / (2 * (K - 1))),
+        ("smooth_hinge", 2 * K * C_sq * norm_sq),
+    ):
+        result = progressive_validate(GaptronClassifier(kind), X, y)
+        wanted = result.comparator_loss(U).sum() + regret
+        assert result.regret_bound(U) == pytest.approx(wanted)
+
+
+def test_configurations_without_a_theorem_say_so(rng):
+    X, y = stream(rng)
+    for model in (
+        GaptronClassifier(decoder="nearest"),
+        GaptronClassifier("hinge", decoder=GapMap("logistic")),
+    ):
+        with pytest.raises(GuaranteeError, match="No bound is known for loss="):
+            model.fit(X, y).certificate()
+    with pytest.raises(GuaranteeError, match="Perceptron"):
+        MulticlassPerceptron().fit(X, y).certificate()
+
+
+def test_perceptron_equals_the_literal_one(rng):
+    X, y = stream(rng, 4)
+    W, mistakes = np.zeros((4, 5)), []
+    for x, label in zip(X, y, strict=True):
+        top = int(np.argmax(W @ x))
+        mistakes.append(top != label)
+        W += np.outer(np.eye(4)[label] - np.eye(4)[top], x)
+    result = progressive_validate(MulticlassPerceptron(fit_intercept=False), X, y)
+    np.testing.assert_allclose(result.estimator.coef_, W, atol=1e-10)
+    np.testing.assert_array_equal(result.target_loss, mistakes)
+    np.testing.assert_array_equal(result.surrogate_loss, mistakes)
+    assert not hasattr(MulticlassPerceptron(), "predict_proba")
+
+
+def test_probabilities_are_those_of_the_logistic_loss(rng):
+    X, y = stream(rng)
+    model = GaptronClassifier().fit(X, y)
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert not hasattr(GaptronClassifier("hinge"), "predict_proba")
+    played = model.decoding_proba(X)
+    wanted = GapMap("logistic").expected_vertex(model.decision_function(X), p, model.loss_)
+    np.testing.assert_allclose(played, wanted)
+    other = clone(model).set_params(decoder=Randomized()).fit(X, y)
+    assert other.decoding_proba(X).shape == p.shape
+
+
+def test_learns_digits():
+    X, y = load_digits(return_X_y=True)
+    for model, wanted in (
+        (GaptronClassifier(max_iter=20), 0.9),
+        (GaptronClassifier("hinge", max_iter=20), 0.9),
+        (GaptronClassifier("smooth_hinge", max_iter=20), 0.9),
+        (MulticlassPerceptron(max_iter=5, average=True), 0.95),
+    ):
+        if INTERPRETED:
+            X, y, wanted = X[:50], y[:50], 0.5
+        assert model.fit(X / 16, y).score(X / 16, y) > wanted
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (GaptronClassifier("squared"), r"loss='squared' is not known; valid losses are 'logistic'"),
+        (GaptronClassifier(radius=-1), r"radius must be a positive number, got -1"),
+        (GaptronClassifier(feature_norm=0), r"feature_norm must be a positive number, got 0"),
+        (GaptronClassifier(decoder="best"), r"decoder='best' is not known"),
+        (GaptronClassifier(decoder=GapMap(exploration=2.0)), r"exploration must lie in \[0, 1\]"),
+    ],
+)
+def test_bad_parameters_are_named(model, message, rng):
+    X, y = stream(rng)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y).predict(X)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [GaptronClassifier(), GaptronClassifier("hinge"), MulticlassPerceptron()],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
