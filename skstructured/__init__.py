@@ -1,5 +1,14 @@
 """Online and batch structured prediction with guarantees, behind the scikit-learn interface."""
 
+from skstructured.bandits import (
+    BanditGaptronClassifier,
+    BanditReduction,
+    BanditronClassifier,
+    ConfiditClassifier,
+    NewtronClassifier,
+    SecondOrderPerceptron,
+    SOBAClassifier,
+)
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier, MulticlassPerceptron
 from skstructured.losses import FenchelYoung
@@ -8,11 +17,18 @@ from skstructured.online import OnlineStructuredPredictor
 __version__ = "0.1.0"
 
 __all__ = [
+    "BanditGaptronClassifier",
+    "BanditReduction",
+    "BanditronClassifier",
+    "ConfiditClassifier",
     "FenchelYoung",
     "GaptronClassifier",
     "GuaranteeError",
     "GuaranteeWarning",
     "MulticlassPerceptron",
+    "NewtronClassifier",
     "OnlineStructuredPredictor",
+    "SOBAClassifier",
+    "SecondOrderPerceptron",
     "__version__",
 ]

@@ -83,7 +83,7 @@ class ParameterFree(OnlineOptimizer):
     Gradients are measured in units of c·D_2. Their largest norm N is learned: x_t is seen before
     W_t is played, so N_t = max_{s ≤ t} w_s ‖x_s‖ is known in time, and v_t is kept within
     ±1/(2N_t). Then Wealth stays positive without restarts, and predictions do not change when all
-    features are multiplied by a number.
+    features are multiplied by a number (an intercept's constant feature included).
 
     Parameters
     ----------

@@ -65,7 +65,8 @@ class PiSTOL(OnlineOptimizer):
         α_t = a L N_t \Big(L N_t + \sum_{s<t} \|ŷ_s − y_s\| \|x_s\|\Big),
 
     L = D_2 the Lipschitz constant of the Fenchel–Young loss and N_t the largest ‖x_s‖, s ≤ t, so
-    that predictions do not change when all features are multiplied by a number.
+    that predictions do not change when all features are multiplied by a number (an intercept's
+    constant feature included).
 
     Parameters
     ----------

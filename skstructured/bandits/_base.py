@@ -1,0 +1,345 @@
+"""What every bandit learner shares: choices, updates, simulation, replay."""
+
+import warnings
+from abc import abstractmethod
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._validation import (
+    check_finite,
+    check_lengths,
+    read_rows,
+    unchanged_on_error,
+)
+from skstructured.exceptions import GuaranteeWarning
+from skstructured.spaces import Simplex
+
+
+class BanditRounds(NamedTuple):
+    """Rounds of a simulated bandit.
+
+    Attributes
+    ----------
+    actions : ndarray of shape (n,)
+        Labels chosen.
+    propensities : ndarray of shape (n,)
+        Probabilities with which they were chosen.
+    rewards : ndarray of shape (n,)
+        1 where the choice was the true label, else 0.
+    """
+
+    actions: np.ndarray
+    propensities: np.ndarray
+    rewards: np.ndarray
+
+
+class BanditClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
+
+    A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution(theta)`,
+    and learns in `_learn_rows`. Batches are scored, and learned, with the weights before them.
+    """
+
+    #: Uniform numbers a simulated round draws.
+    draws = 1
+    #: Whether rewards between 0 and 1 are allowed, or only 0 and 1.
+    fractional_rewards = False
+
+    @abstractmethod
+    def _setup(self, K, width):
+        """Zero weights for K classes and rows of `width` features, the intercept included."""
+
+    @abstractmethod
+    def _thetas(self, X):
+        """Scores (n, K) of checked rows, with the weights the next round is played with."""
+
+    @abstractmethod
+    def _distribution(self, theta):
+        """Probabilities (n, K) of playing each class."""
+
+    @abstractmethod
+    def _learn_rows(self, X, codes, rewards, propensities):
+        """Learn checked rounds; `codes` are positions of the actions in `classes_`."""
+
+    def choose(self, X, random_state=None):
+        """Choose a class for every row, before anything about it is known.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. Rows of one call are chosen with the same weights.
+        random_state : int, RandomState instance or None, default=None
+            None goes on with the learner's own generator.
+
+        Returns
+        -------
+        actions : ndarray of shape (n,)
+            Labels.
+        propensities : ndarray of shape (n,)
+            The probabilities with which they were chosen; hand them back to `update`.
+
+        Raises
+        ------
+        ValueError
+            Before the first round, if the classes are not known.
+        """
+        with unchanged_on_error(self):
+            X, _ = self._rows(X)
+            self._start_with(None)
+            theta = self._thetas(X)
+            rng = self.random_state_ if random_state is None else check_random_state(random_state)
+            P = self._distribution(theta)
+        codes = _invert(P, rng.random_sample(len(P)))
+        return self.classes_[codes], P[np.arange(len(P)), codes]
+
+    def update(self, X, actions, rewards, propensities):
+        """Learn from the rewards of actions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        actions : array-like of shape (n,)
+            Labels that were chosen, by `choose` or by whoever logged the data.
+        rewards : array-like of shape (n,)
+            1 where the action was right, else 0; learners with `fractional_rewards` take any number
+            in [0, 1].
+        propensities : array-like of shape (n,)
+            Probabilities in (0, 1] with which the actions were chosen.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Naming the row, for actions that are not among the classes, propensities outside (0, 1]
+            and rewards that are not allowed; the fitted state is then unchanged.
+        """
+        with unchanged_on_error(self):
+            X, _ = self._rows(X)
+            self._start_with(None)
+            codes, rewards, propensities = self._check_feedback(
+                X.shape[0], actions, rewards, propensities
+            )
+        self._learn_rows(X, codes, rewards, propensities)
+        self._advance_rounds(X.shape[0])
+        return self
+
+    def fit(self, X, y):
+        """Start anew and simulate one pass of bandit feedback over labelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        y : array-like of shape (n,)
+            True labels: only whether they equal the class chosen reaches the learner.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            X, rows = self._rows(X, reset=True)
+            self._start(Simplex().fit(y))
+            codes = self._check_labels(rows, y)
+        self._simulate(X, rows, codes)
+        return self
+
+    def partial_fit(self, X, y, classes=None):
+        """Simulate bandit feedback over labelled rows, one round each, in order.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        y : array-like of shape (n,)
+            True labels: only whether they equal the class chosen reaches the learner.
+        classes : array-like or None, default=None
+            All labels; needed on the first call where the constructor was not told.
+
+        Returns
+        -------
+        self
+        """
+        self.simulate(X, y, classes)
+        return self
+
+    def simulate(self, X, y, classes=None):
+        """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
+        with unchanged_on_error(self):
+            X, rows = self._rows(X)
+            self._start_with(classes)
+            if classes is not None and set(classes) != set(self.classes_):
+                raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
+            codes = self._check_labels(rows, y)
+        return self._simulate(X, rows, codes)
+
+    def replay(self, X, actions, rewards, propensities):
+        """Learn from logged rounds, one by one, and estimate what the learner would have earned.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            ``reward · π_t(action)/propensity``, π_t the learner's distribution before the round:
+            an unbiased estimate of the reward of its own choice there (inverse propensity scores),
+            if the logging policy could have chosen every class.
+        """
+        X, _ = self._rows(X)
+        estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
+        self._start_with(None)
+        checked = self._check_feedback(X.shape[0], actions, rewards, propensities)
+        for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
+            x = X[i : i + 1]
+            pi = self._distribution(self._thetas(x))[0, code]
+            estimates[i] = reward * pi / propensity
+            self.update(x, labels[i : i + 1], [reward], [propensity])
+        return estimates
+
+    def decision_function(self, X):
+        """Scores of the classes, (n, K); with two classes their difference, (n,)."""
+        theta = self._thetas(self._fitted_rows(X))
+        return theta[:, 1] - theta[:, 0] if theta.shape[1] == 2 else theta
+
+    def predict(self, X):
+        """The class of the largest score of every row, without exploration."""
+        theta = self._thetas(self._fitted_rows(X))
+        return self.classes_[np.argmax(theta, axis=1)]
+
+    def decoding_proba(self, X):
+        """Exact probabilities (n, K) with which `choose` plays each class."""
+        return self._distribution(self._thetas(self._fitted_rows(X)))
+
+    def _rows(self, X, reset=False):
+        X, rows = read_rows(self, X, reset=reset or not hasattr(self, "classes_"))
+        check_finite(self, X, rows)
+        return X, rows
+
+    def _fitted_rows(self, X):
+        check_is_fitted(self, "classes_")
+        return self._rows(X)[0]
+
+    def _start_with(self, classes):
+        """Start the first round with the classes given here or to the constructor."""
+        if hasattr(self, "classes_"):
+            return
+        classes = self.classes if classes is None else classes
+        if classes is None:
+            raise ValueError(
+                "the classes must be known before the first round: give classes=[…] to "
+                f"{type(self).__name__}, or to the first partial_fit."
+            )
+        self._start(Simplex().fit(classes))
+
+    def _start(self, space):
+        if self.classes is not None:
+            space = Simplex().fit(self.classes)
+        self._check_parameters()
+        self.space_, self.classes_ = space, space.classes_
+        self.random_state_ = check_random_state(self.random_state)
+        self.t_, self.n_mistakes_, self._told = 0, 0, False
+        self._setup(space.dim_, self.n_features_in_ + bool(self.fit_intercept))
+
+    def _check_parameters(self):
+        horizon = getattr(self, "horizon", None)
+        if horizon is not None and (not isinstance(horizon, Integral) or horizon < 1):
+            raise ValueError(f"horizon must be a positive integer or None, got {horizon!r}.")
+
+    def _check_labels(self, rows, y):
+        codes = self.space_.pack(y)
+        check_lengths(rows.n_rows, len(codes))
+        return codes
+
+    def _check_feedback(self, n, actions, rewards, propensities):
+        actions = np.asarray(actions)
+        rewards = np.asarray(rewards, dtype=np.float64)
+        propensities = np.asarray(propensities, dtype=np.float64)
+        for name, given in (
+            ("actions", actions),
+            ("rewards", rewards),
+            ("propensities", propensities),
+        ):
+            if given.shape != (n,):
+                raise ValueError(
+                    f"{name} must have one entry for each of the {n} rows of X, "
+                    f"got shape {given.shape}."
+                )
+        known = np.isin(actions, self.classes_)
+        _refuse(~known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
+        _refuse(
+            ~((propensities > 0.0) & (propensities <= 1.0)),
+            propensities,
+            "propensities",
+            "in (0, 1]",
+        )
+        if self.fractional_rewards:
+            _refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
+        else:
+            _refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
+        return self.space_.pack(actions), rewards, propensities
+
+    def _simulate(self, X, rows, codes):
+        """Play and learn row by row; subclasses may compile it."""
+        n = len(codes)
+        uniforms = self.random_state_.random_sample((n, self.draws))
+        actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
+        for i in range(n):
+            x = X[i : i + 1]
+            p = self._distribution(self._thetas(x))
+            code = _invert(p, uniforms[i, :1])
+            actions[i], propensities[i] = code[0], p[0, code[0]]
+            self._learn_simulated(x, code, code == codes[i], propensities[i : i + 1], uniforms[i])
+        return self._finish(codes, actions, propensities)
+
+    def _learn_simulated(self, x, code, right, propensity, uniforms):
+        self._learn_rows(x, code, right.astype(np.float64), propensity)
+
+    def _finish(self, codes, actions, propensities):
+        rewards = (actions == codes).astype(np.float64)
+        self.n_mistakes_ += int(len(codes) - rewards.sum())
+        self._advance_rounds(len(codes))
+        return BanditRounds(self.classes_[actions], propensities, rewards)
+
+    def _advance_rounds(self, n):
+        self.t_ += n
+        horizon = getattr(self, "horizon", None)
+        if horizon is not None and self.t_ > horizon and not self._told:
+            self._told = True
+            warnings.warn(
+                f"{self.t_} rounds exceed horizon={horizon}: exploration and steps stay those for "
+                "the horizon, and the regret bound does not cover the rounds beyond it.",
+                GuaranteeWarning,
+                stacklevel=4,
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def _refuse(bad, given, name, allowed):
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"{name} must be {allowed}; row {row} has {given[row]!r}.")
+
+
+def _invert(P, uniforms):
+    """Positions (n,) drawn from the rows of P (n, K) by inversion."""
+    return np.minimum((np.cumsum(P, axis=1) <= uniforms[:, None]).sum(axis=1), P.shape[1] - 1)
+
+
+def spread(theta, share):
+    """``(1 − share) e_{y*} + share/K`` for every row; share (n,) or a number."""
+    P = np.empty(theta.shape)
+    P[:] = (np.asarray(share) / theta.shape[1]).reshape(-1, 1)
+    P[np.arange(len(P)), np.argmax(theta, axis=1)] += 1.0 - np.asarray(share)
+    return P

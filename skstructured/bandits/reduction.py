@@ -1,0 +1,139 @@
+"""Bandit feedback for any online learner with class probabilities."""
+
+import numpy as np
+from sklearn.base import clone
+
+from skstructured.bandits._base import BanditClassifier
+from skstructured.exceptions import GuaranteeError
+
+
+class BanditReduction(BanditClassifier):
+    r"""Explore with probability ρ, and teach the wrapped learner what exploring has found.
+
+    With probability ρ the choice is uniform and, if rewarded, the wrapped learner learns (x, y);
+    otherwise it is drawn from the learner's probabilities. With a learner of regret R(T) for the
+    log loss, ``ρ = min(1, √(K R(T)/T))`` and T rounds, the expected mistakes are at most
+    ``min_U Σ ℓ_t(U) + 2√(K T R(T))``.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        A classifier with ``partial_fit(X, y, classes=…)`` and ``predict_proba``. None is
+        ``OnlineStructuredPredictor()``, the logistic loss.
+    exploration : float or None, default=None
+        ρ; None computes it from the ``certificate()`` of the wrapped learner, for comparators of
+        norm `comparator_norm`.
+    comparator_norm : float, default=1.0
+        ‖U‖_F for which the regret R is taken.
+    horizon : int or None, default=None
+        T; None takes the round.
+    classes : array-like or None, default=None
+        The labels, where no labelled data will show them.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choices.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The learner that was taught.
+    n_taught_ : int
+        Rounds it has learned.
+    classes_, t_, n_mistakes_, n_features_in_, feature_names_in_
+        As in `BanditGaptronClassifier`.
+
+    Notes
+    -----
+    A rewarded round teaches only if it explored: the action of a batch or of logged data counts as
+    explored with the posterior probability ρ/(K p'), drawn here.
+
+    References
+    ----------
+    The reduction of Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass
+    logistic regression", Algorithm 2 and Theorem 4.1 (whose printed bound lacks the 2).
+    """
+
+    draws = 2
+    fit_intercept = False
+
+    def __init__(
+        self,
+        estimator=None,
+        exploration=None,
+        comparator_norm=1.0,
+        horizon=None,
+        classes=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.exploration = exploration
+        self.comparator_norm = comparator_norm
+        self.horizon = horizon
+        self.classes = classes
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.exploration is not None and not 0.0 <= self.exploration <= 1.0:
+            raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
+
+    def _setup(self, dim, width):
+        from skstructured.online import OnlineStructuredPredictor
+
+        given = OnlineStructuredPredictor() if self.estimator is None else self.estimator
+        for method in ("partial_fit", "predict_proba"):
+            if not hasattr(given, method):
+                raise ValueError(f"estimator must have {method}, got {given!r}.")
+        self.estimator_, self.n_taught_ = clone(given), 0
+
+    def _thetas(self, X):
+        """Log-probabilities of the wrapped learner; uniform before it has learned anything."""
+        if self.n_taught_ == 0:
+            return np.zeros((X.shape[0], len(self.classes_)))
+        p = self.estimator_.predict_proba(X)
+        return np.log(np.maximum(p, 1e-300))
+
+    def _rho(self):
+        if self.exploration is not None:
+            return float(self.exploration)
+        if self.n_taught_ == 0:
+            return 1.0
+        try:
+            regret = self.estimator_.certificate().regret(self.comparator_norm)
+        except (AttributeError, GuaranteeError) as error:
+            raise ValueError(
+                "exploration must be given: the wrapped estimator states no regret bound "
+                f"({error})."
+            ) from error
+        rounds = self.horizon or self.t_ + 1
+        return float(min(1.0, np.sqrt(len(self.classes_) * regret / rounds)))
+
+    def _distribution(self, theta):
+        p, rho = np.exp(theta - theta.max(axis=1, keepdims=True)), self._rho()
+        return (1.0 - rho) * p / p.sum(axis=1, keepdims=True) + rho / theta.shape[1]
+
+    def _learn_rows(self, X, codes, rewards, propensities):
+        uniforms = self.random_state_.random_sample(len(codes))
+        self._teach(X, codes, rewards, propensities, uniforms)
+
+    def _learn_simulated(self, x, code, right, propensity, uniforms):
+        self._teach(x, code, right.astype(np.float64), propensity, uniforms[1:])
+        self.t_ += 1
+
+    def _simulate(self, X, rows, codes):
+        start = self.t_
+        rounds = super()._simulate(X, rows, codes)
+        self.t_ = start + len(codes)
+        return rounds
+
+    def _teach(self, X, codes, rewards, propensities, uniforms):
+        explored = uniforms * propensities * len(self.classes_) < self._rho()
+        taught = np.flatnonzero(explored & (rewards == 1.0))
+        if len(taught):
+            y = self.classes_[codes[taught]]
+            self.estimator_.partial_fit(X[taught], y, classes=self.classes_)
+            self.n_taught_ += len(taught)
+
+    def predict_proba(self, X):
+        """Probabilities (n, K) of the wrapped learner."""
+        p = np.exp(self._thetas(self._fitted_rows(X)))
+        return p / p.sum(axis=1, keepdims=True)
