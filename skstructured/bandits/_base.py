@@ -41,8 +41,8 @@ class BanditRounds(NamedTuple):
 class BanditClassifier(ClassifierMixin, BaseEstimator):
     """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
 
-    A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution(theta)`,
-    and learns in `_learn_rows`. Batches are scored, and learned, with the weights before them.
+    A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution`, and
+    learns in `_learn_rows`. Batches are scored, and learned, with the weights before them.
     """
 
     #: Uniform numbers a simulated round draws.
@@ -59,8 +59,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         """Scores (n, K) of checked rows, with the weights the next round is played with."""
 
     @abstractmethod
-    def _distribution(self, theta):
-        """Probabilities (n, K) of playing each class."""
+    def _distribution(self, theta, X):
+        """Probabilities (n, K) of playing each class, given the scores of checked rows."""
 
     @abstractmethod
     def _learn_rows(self, X, codes, rewards, propensities):
@@ -93,7 +93,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
             self._start_with(None)
             theta = self._thetas(X)
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
-            P = self._distribution(theta)
+            P = self._distribution(theta, X)
         codes = _invert(P, rng.random_sample(len(P)))
         return self.classes_[codes], P[np.arange(len(P)), codes]
 
@@ -129,7 +129,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
                 X.shape[0], actions, rewards, propensities
             )
         self._learn_rows(X, codes, rewards, propensities)
-        self._advance_rounds(X.shape[0])
+        self.t_ += X.shape[0]
+        self._check_horizon()
         return self
 
     def fit(self, X, y):
@@ -198,7 +199,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         checked = self._check_feedback(X.shape[0], actions, rewards, propensities)
         for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
             x = X[i : i + 1]
-            pi = self._distribution(self._thetas(x))[0, code]
+            pi = self._distribution(self._thetas(x), x)[0, code]
             estimates[i] = reward * pi / propensity
             self.update(x, labels[i : i + 1], [reward], [propensity])
         return estimates
@@ -215,7 +216,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
 
     def decoding_proba(self, X):
         """Exact probabilities (n, K) with which `choose` plays each class."""
-        return self._distribution(self._thetas(self._fitted_rows(X)))
+        X = self._fitted_rows(X)
+        return self._distribution(self._thetas(X), X)
 
     def _rows(self, X, reset=False):
         X, rows = read_rows(self, X, reset=reset or not hasattr(self, "classes_"))
@@ -292,10 +294,11 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for i in range(n):
             x = X[i : i + 1]
-            p = self._distribution(self._thetas(x))
+            p = self._distribution(self._thetas(x), x)
             code = _invert(p, uniforms[i, :1])
             actions[i], propensities[i] = code[0], p[0, code[0]]
             self._learn_simulated(x, code, code == codes[i], propensities[i : i + 1], uniforms[i])
+            self.t_ += 1
         return self._finish(codes, actions, propensities)
 
     def _learn_simulated(self, x, code, right, propensity, uniforms):
@@ -304,11 +307,10 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
     def _finish(self, codes, actions, propensities):
         rewards = (actions == codes).astype(np.float64)
         self.n_mistakes_ += int(len(codes) - rewards.sum())
-        self._advance_rounds(len(codes))
+        self._check_horizon()
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
-    def _advance_rounds(self, n):
-        self.t_ += n
+    def _check_horizon(self):
         horizon = getattr(self, "horizon", None)
         if horizon is not None and self.t_ > horizon and not self._told:
             self._told = True
@@ -323,6 +325,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True  # a few rows of right or wrong teach little
         return tags
 
 

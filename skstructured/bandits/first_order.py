@@ -171,10 +171,10 @@ class FirstOrderBandit(BanditClassifier):
         s = self.scale_kernel(self._state.copy(), self._largest_sq(X), 1.0)
         return s * self._raw(X)
 
-    def _rho(self, theta):
-        """ρ of the next round, as its features have left it."""
+    def _rho(self, X):
+        """ρ of the next round, whose features count in it."""
         state = self._state.copy()
-        self.scale_kernel(state, 0.0, 1.0)
+        self.scale_kernel(state, self._largest_sq(X), 1.0)
         return state[RHO]
 
     def _learn_rows(self, X, codes, rewards, propensities):
@@ -204,6 +204,7 @@ class FirstOrderBandit(BanditClassifier):
             arrays = (rows, block, truth, ones, self._Theta, nothing, self._state, self._state)
             run_epoch(*arrays, work, nothing, kernels)
             actions[block], propensities[block] = work[2 + m : 2 + 2 * m], work[2 + 2 * m :]
+        self.t_ += n
         return self._finish(codes, actions, propensities)
 
     @property
@@ -323,9 +324,9 @@ class BanditGaptronClassifier(FirstOrderBandit):
             self._state[X_SQ] = check_positive("feature_norm", self.feature_norm) ** 2
             self._state[LEARN_NORM] = 0.0
 
-    def _distribution(self, theta):
+    def _distribution(self, theta, X):
         gaps = GapSurrogate(kind=self.loss).gaps(theta)
-        return spread(theta, np.maximum(gaps, self._rho(theta)))
+        return spread(theta, np.maximum(gaps, self._rho(X)))
 
     def _gradients(self, theta, codes, shares):
         G = np.zeros_like(theta)
@@ -397,8 +398,8 @@ class BanditronClassifier(FirstOrderBandit):
         super()._check_parameters()
         self._exploration()
 
-    def _distribution(self, theta):
-        return spread(theta, self._rho(theta))
+    def _distribution(self, theta, X):
+        return spread(theta, self._rho(X))
 
     def _gradients(self, theta, codes, shares):
         rows = np.arange(len(codes))

@@ -107,7 +107,7 @@ class BanditReduction(BanditClassifier):
         rounds = self.horizon or self.t_ + 1
         return float(min(1.0, np.sqrt(len(self.classes_) * regret / rounds)))
 
-    def _distribution(self, theta):
+    def _distribution(self, theta, X):
         p, rho = np.exp(theta - theta.max(axis=1, keepdims=True)), self._rho()
         return (1.0 - rho) * p / p.sum(axis=1, keepdims=True) + rho / theta.shape[1]
 
@@ -117,13 +117,6 @@ class BanditReduction(BanditClassifier):
 
     def _learn_simulated(self, x, code, right, propensity, uniforms):
         self._teach(x, code, right.astype(np.float64), propensity, uniforms[1:])
-        self.t_ += 1
-
-    def _simulate(self, X, rows, codes):
-        start = self.t_
-        rounds = super()._simulate(X, rows, codes)
-        self.t_ = start + len(codes)
-        return rounds
 
     def _teach(self, X, codes, rewards, propensities, uniforms):
         explored = uniforms * propensities * len(self.classes_) < self._rho()

@@ -6,6 +6,7 @@ They keep the inverse of a (Kp, Kp) matrix, or of K matrices (p, p), by rank-one
 import numpy as np
 from numba import njit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._compiled import FASTMATH
 from skstructured._validation import check_finite, check_positive, read_rows, unchanged_on_error
@@ -102,16 +103,6 @@ class SecondOrderBandit(BanditClassifier):
         if given is not None and not 0.0 <= given <= 1.0:
             raise ValueError(f"exploration must lie in [0, 1], got {given!r}.")
 
-    def _simulate(self, X, rows, codes):
-        start = self.t_
-        rounds = super()._simulate(X, rows, codes)
-        self.t_ = start + len(codes)
-        return rounds
-
-    def _learn_simulated(self, x, code, right, propensity, uniforms):
-        super()._learn_simulated(x, code, right, propensity, uniforms)
-        self.t_ += 1  # schedules see the round; `_simulate` sets the count again
-
     @property
     def coef_(self):
         """Weights W without the intercept, (K, n_features_in_)."""
@@ -183,7 +174,7 @@ class SOBAClassifier(SecondOrderBandit):
         self._inverse = np.eye(dim * width) / float(self.a)
         self._sums, self._work = np.zeros(2), (np.empty(dim * width), np.empty(dim))
 
-    def _distribution(self, theta):
+    def _distribution(self, theta, X):
         return spread(theta, self._rho())
 
     def _learn_rows(self, X, codes, rewards, propensities):
@@ -263,7 +254,7 @@ class NewtronClassifier(SecondOrderBandit):
         p = np.exp(self.alpha * (theta - theta.max(axis=1, keepdims=True)))
         return p / p.sum(axis=1, keepdims=True)
 
-    def _distribution(self, theta):
+    def _distribution(self, theta, X):
         rho = self._rho()
         return (1.0 - rho) * self._softmax(theta) + rho / theta.shape[1]
 
@@ -388,8 +379,8 @@ class ConfiditClassifier(SecondOrderBandit):
         widths = np.einsum("nj,kji,ni->nk", X, self._inverse, X, optimize=True)
         return np.clip(X @ self._W.T, -self.alpha, 1.0) + np.sqrt(self.eta * widths)
 
-    def _distribution(self, upper):
-        return spread(upper, 0.0)
+    def _distribution(self, theta, X):
+        return spread(self._bounds(self._unit(X)), 0.0)
 
     def choose(self, X, random_state=None):
         """Choose the class of the largest upper confidence bound; propensities are 1."""
@@ -398,10 +389,6 @@ class ConfiditClassifier(SecondOrderBandit):
             self._start_with(None)
             codes = np.argmax(self._bounds(self._unit(X)), axis=1)
         return self.classes_[codes], np.ones(len(codes))
-
-    def decoding_proba(self, X):
-        """Probabilities (n, K) with which `choose` plays each class: 0 or 1."""
-        return self._distribution(self._bounds(self._unit(self._fitted_rows(X))))
 
     def replay(self, X, actions, rewards, propensities):
         """Not possible without randomization: actions it would not have chosen teach nothing."""
@@ -416,6 +403,7 @@ class ConfiditClassifier(SecondOrderBandit):
         for i, x in enumerate(X):
             actions[i] = self._play(x)
             self._learn_one(x, actions[i], actions[i] == codes[i], uniforms[i, 1])
+        self.t_ += n
         return self._finish(codes, actions, np.ones(n))
 
     def _play(self, x):
@@ -476,27 +464,32 @@ class SecondOrderPerceptron(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y):
         """Learn one pass from scratch; returns self."""
-        vars(self).pop("_core", None)
-        return self.partial_fit(X, y, classes=np.unique(y) if np.ndim(y) == 1 else None)
+        with unchanged_on_error(self):
+            X, rows = read_rows(self, X, reset=True)
+            check_finite(self, X, rows)
+            self._start(Simplex().fit(y))
+            codes = self._core._check_labels(rows, y)
+        return self._learn(X, codes)
 
     def partial_fit(self, X, y, classes=None):
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
-        first = not hasattr(self, "_core")
         with unchanged_on_error(self):
+            first = not hasattr(self, "_core")
+            X, rows = read_rows(self, X, reset=first)
+            check_finite(self, X, rows)
             if first:
-                X, rows = read_rows(self, X, reset=True)
-                check_finite(self, X, rows)
-                space = Simplex().fit_stream(y, classes)
-                core = SOBAClassifier(
-                    a=self.a, classes=space.classes_, fit_intercept=self.fit_intercept
-                )
-                core.n_features_in_ = self.n_features_in_
-                core._start(space)
-                self._core, self.classes_, self.t_, self.n_mistakes_ = core, space.classes_, 0, 0
-            else:
-                X, rows = read_rows(self, X)
-                check_finite(self, X, rows)
+                self._start(Simplex().fit_stream(y, classes))
             codes = self._core._check_labels(rows, y)
+        return self._learn(X, codes)
+
+    def _start(self, space):
+        """Weights and matrix are those of a `SOBAClassifier` that never plays."""
+        core = SOBAClassifier(self.a, fit_intercept=self.fit_intercept)
+        core.n_features_in_ = self.n_features_in_
+        core._start(space)
+        self._core, self.classes_, self.t_, self.n_mistakes_ = core, space.classes_, 0, 0
+
+    def _learn(self, X, codes):
         core, X = self._core, np.ascontiguousarray(self._core._dense(X))
         W = core._W.reshape(-1)
         for x, code in zip(X, codes, strict=True):
@@ -513,11 +506,10 @@ class SecondOrderPerceptron(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """The class of the largest score of every row."""
-        return self.classes_[np.argmax(self._thetas(X), axis=1)]
+        best = np.argmax(self._thetas(X), axis=1)
+        return self.classes_[best]
 
     def _thetas(self, X):
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self, "classes_")
         X, rows = read_rows(self, X)
         check_finite(self, X, rows)

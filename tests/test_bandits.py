@@ -1,0 +1,467 @@
+"""Bandit learners: literal rounds, no leaks, bounds, real feedback."""
+
+import math
+import pickle
+
+import naive
+import naive_bandits
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_sklearn_checks import EXPECTED
+
+from skstructured import (
+    BanditGaptronClassifier,
+    BanditReduction,
+    BanditronClassifier,
+    ConfiditClassifier,
+    GuaranteeError,
+    GuaranteeWarning,
+    NewtronClassifier,
+    OnlineStructuredPredictor,
+    SecondOrderPerceptron,
+    SOBAClassifier,
+)
+from skstructured.adversaries import Drifting, LabelNoise, Separable
+from skstructured.metrics import best_comparator
+from skstructured.spaces import Simplex
+from skstructured.surrogates import GapSurrogate
+
+KINDS = ("logistic", "hinge", "smooth_hinge")
+K, P = 4, 3
+
+#: name -> (learner, literal learner)
+LEARNERS = {
+    **{
+        f"gaptron {kind}": (
+            BanditGaptronClassifier(kind, radius=2.0),
+            lambda kind=kind: naive_bandits.Gaptron(kind, K, P, 2.0),
+        )
+        for kind in KINDS
+    },
+    **{
+        f"gaptron {kind}, horizon": (
+            BanditGaptronClassifier(kind, radius=0.05, horizon=500),
+            lambda kind=kind: naive_bandits.Gaptron(kind, K, P, 0.05, 500),
+        )
+        for kind in KINDS
+    },
+    "gaptron, no exploration": (
+        BanditGaptronClassifier(radius=0.3, exploration=0.0),
+        lambda: naive_bandits.Gaptron("logistic", K, P, 0.3, None, 0.0),
+    ),
+    "gaptron, given exploration": (
+        BanditGaptronClassifier("hinge", radius=5.0, exploration=0.2),
+        lambda: naive_bandits.Gaptron("hinge", K, P, 5.0, None, 0.2),
+    ),
+    "banditron": (BanditronClassifier(), lambda: naive_bandits.Banditron(K, P)),
+    "banditron, 0.1": (BanditronClassifier(0.1), lambda: naive_bandits.Banditron(K, P, 0.1)),
+    "soba": (SOBAClassifier(a=0.5), lambda: naive_bandits.SOBA(K, P, 0.5)),
+    "soba, 0.1": (SOBAClassifier(exploration=0.1), lambda: naive_bandits.SOBA(K, P, 1.0, 0.1)),
+    "newtron": (NewtronClassifier(), lambda: naive_bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
+    "newtron, wide": (
+        NewtronClassifier(alpha=1.0, beta=0.5, D=100.0, exploration=0.2),
+        lambda: naive_bandits.Newtron(K, P, 1.0, 0.5, 100.0, 0.2),
+    ),
+    "confidit": (ConfiditClassifier(), lambda: naive_bandits.Confidit(K, P, 1.0, 1.0)),
+    "confidit, 0.3": (
+        ConfiditClassifier(alpha=0.3, eta=0.1),
+        lambda: naive_bandits.Confidit(K, P, 0.3, 0.1),
+    ),
+}
+ALL = {name: found[0] for name, found in LEARNERS.items()} | {
+    "reduction": BanditReduction(exploration=0.3),
+    "reduction of theory": BanditReduction(comparator_norm=0.05),
+}
+
+
+def stream(rng, n, noise=1.0):
+    X = rng.randn(n, P) * np.exp(0.3 * rng.randn(n, 1))
+    y = np.argmax(X @ rng.randn(P, K) + noise * rng.gumbel(size=(n, K)), axis=1)
+    y[:K] = np.arange(K)
+    return X, y
+
+
+def fresh(name, **parameters):
+    model = clone(ALL[name]).set_params(classes=np.arange(K), random_state=7)
+    if "fit_intercept" in model.get_params():
+        parameters = {"fit_intercept": False} | parameters
+    return model.set_params(**parameters)
+
+
+@pytest.mark.parametrize("name", list(LEARNERS))
+def test_rounds_equal_the_literal_learner(name, rng):
+    X, y = stream(rng, 60 if INTERPRETED else 400)
+    model, literal = fresh(name), LEARNERS[name][1]()
+    uniforms = np.random.RandomState(7).random_sample((len(X), model.draws))
+    rounds = model.simulate(X, y)
+    for x, label, u, action, p in zip(
+        X, y, uniforms, rounds.actions, rounds.propensities, strict=True
+    ):
+        wanted, propensity = literal.play(x, u[0])
+        assert action == wanted
+        assert p == pytest.approx(propensity, rel=1e-9)
+        literal.learn(wanted == label, u[-1])
+    W = literal.weights()
+    if "gaptron" in name:  # the weights of the next round
+        literal.t += 1
+        W = literal.weights()
+    if "confidit" in name:  # projections are made when a row is played
+        model._clipped(X[0] / np.linalg.norm(X[0]))
+    np.testing.assert_allclose(model.coef_, W, atol=1e-10 * max(1.0, np.abs(W).max()))
+    np.testing.assert_array_equal(rounds.rewards, rounds.actions == y)
+    assert model.n_mistakes_ == (rounds.rewards == 0).sum()
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_choices_and_updates_are_what_is_simulated(name, rng):
+    """Row by row, through choose and update, chunks, pickles, and CSR."""
+    X, y = stream(rng, 40 if INTERPRETED else 150)
+    whole, loop, chunked = fresh(name), fresh(name), fresh(name)
+    rounds = whole.simulate(X, y)
+    for i in range(len(X)):
+        x = X[i : i + 1]
+        action, propensity = loop.choose(x)
+        assert action[0] == rounds.actions[i]
+        assert propensity[0] == pytest.approx(rounds.propensities[i], rel=1e-9)
+        loop.update(x, action, action == y[i], propensity)
+    np.testing.assert_allclose(loop.decision_function(X), whole.decision_function(X), atol=1e-9)
+    for start in range(0, len(X), 13):
+        chunked.partial_fit(X[start : start + 13], y[start : start + 13])
+        chunked = pickle.loads(pickle.dumps(chunked))
+    np.testing.assert_array_equal(chunked.decision_function(X), whole.decision_function(X))
+    assert chunked.t_ == loop.t_ == whole.t_ == len(X)
+    csr = fresh(name).partial_fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(csr.decision_function(X), whole.decision_function(X), atol=1e-9)
+    played = whole.decoding_proba(sparse.csr_array(X[:5]))
+    np.testing.assert_allclose(played.sum(axis=1), 1.0)
+    np.testing.assert_allclose(played, whole.decoding_proba(X[:5]), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_labels_of_unrewarded_rounds_do_not_leak(name, rng):
+    X, y = stream(rng, 60 if INTERPRETED else 400)
+    first = fresh(name)
+    rounds = first.simulate(X, y)
+    lost = np.flatnonzero(rounds.rewards == 0)
+    assert 5 < len(lost) < len(y)
+    other = y.copy()
+    for i in lost:
+        other[i] = rng.choice([k for k in range(K) if k != rounds.actions[i]])
+    assert (other != y).any()
+    second = fresh(name)
+    again = second.simulate(X, other)
+    np.testing.assert_array_equal(rounds.actions, again.actions)
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_importance_weighted_gradients_are_unbiased(kind, rng):
+    for _ in range(50):
+        theta, y = rng.randn(K), rng.randint(K)
+        loss, gradient, a = naive.gap_surrogate(kind, theta, y)
+        p = np.full(K, a / K)
+        p[int(np.argmax(theta))] += 1 - a
+        p = 0.9 * p + 0.1 / K
+        model = BanditGaptronClassifier(kind, radius=1.0)
+        mean = np.zeros(K)
+        for action in range(K):
+            share = np.array([(action == y) / p[action]])
+            mean += p[action] * model._gradients(theta[None], np.array([action]), share)[0]
+        unit = GapSurrogate(kind=kind).unit
+        np.testing.assert_allclose(unit * mean, gradient, atol=1e-12)
+        assert p[y] * (loss / p[y]) == pytest.approx(loss)
+
+
+def test_newtron_gradients_are_unbiased(rng):
+    literal = naive_bandits.Newtron(K, P, 2.0, 0.1, 1.0)
+    x = rng.randn(P)
+    literal.play(x, 0.5)
+    literal.P = rng.dirichlet(np.ones(K))
+    p, y = rng.dirichlet(np.ones(K)), 2
+    mean = sum(p[k] * literal.gradient(k, k == y, p[k]) for k in range(K))
+    np.testing.assert_allclose(mean, np.kron(literal.P - np.eye(K)[y], x), atol=1e-12)
+
+
+def test_the_identity_of_soba(rng):
+    """Σm = min_U [a‖U‖² + Σ(2<U,g> + <U,z>²)] + Σ q/(p'(1+q))."""
+    X, y = stream(rng, 100)
+    literal, model = naive_bandits.SOBA(K, P, 0.7, 0.3), SOBAClassifier(a=0.7, exploration=0.3)
+    model.set_params(fit_intercept=False, random_state=7, classes=np.arange(K))
+    for x, label, u in zip(X, y, np.random.RandomState(7).random_sample(100), strict=True):
+        literal.learn(literal.play(x, u)[0] == label)
+    g = np.array([g for g, _ in literal.updates])
+    U = np.linalg.solve(literal.A, -g.sum(axis=0))
+    least = 0.7 * U @ U + sum(2 * U @ g + (U @ z) ** 2 for g, z in literal.updates)
+    assert literal.m == pytest.approx(least + literal.extra)
+    model.partial_fit(X, y)
+    assert model._sums == pytest.approx([literal.m, literal.extra])
+
+
+def test_second_order_perceptron_is_soba_with_every_label(rng):
+    X, y = stream(rng, 200)
+    literal, mistakes = naive_bandits.SOBA(K, P, 2.0, 0.0), 0
+    for x, label in zip(X, y, strict=True):
+        literal.play(x, 0.0)
+        mistakes += int(np.argmax(literal.theta)) != label
+        literal.action, literal.p = label, 1.0
+        literal.learn(True)
+    model = SecondOrderPerceptron(a=2.0, fit_intercept=False).partial_fit(X[:50], y[:50], range(K))
+    model.partial_fit(sparse.csr_array(X[50:]), y[50:])
+    np.testing.assert_allclose(model.coef_, literal.weights(), atol=1e-10)
+    assert (model.n_mistakes_, model.t_) == (mistakes, 200)
+    np.testing.assert_array_equal(
+        model.coef_, SecondOrderPerceptron(a=2.0, fit_intercept=False).fit(X, y).coef_
+    )
+
+
+@pytest.mark.parametrize("adversary", [LabelNoise, Drifting, Separable])
+@pytest.mark.parametrize("exploration", [None, 0.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_mean_mistakes_stay_below_the_bound(kind, exploration, adversary):
+    if exploration == 0.0 and kind != "logistic":
+        pytest.skip("without exploration there is a theorem for the logistic loss only")
+    n, seeds, D = (40, 5, 0.5) if INTERPRETED else (2000, 100, 0.5)
+    space = Simplex().fit(np.arange(3))
+    X, y = adversary(n_rounds=n, n_features=4, random_state=0).draw(space)
+    mistakes = []
+    for seed in range(seeds):
+        model = BanditGaptronClassifier(
+            kind, radius=D, horizon=n, exploration=exploration, classes=range(3), random_state=seed
+        )
+        mistakes.append(model.partial_fit(X, y).n_mistakes_)
+    loss, V = GapSurrogate(space, kind), space.encode(y)
+    U = best_comparator(loss, X, V, 1e-3, radius=D, max_iter=50)
+    bounds = [
+        loss.value(part * (X @ U[:, :4].T + U[:, 4]), V).sum() + model.regret_bound()
+        for part in (0.0, 1.0)
+    ]
+    sigma = np.std(mistakes) / math.sqrt(seeds)
+    assert np.mean(mistakes) + 5 * sigma <= min(bounds)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mean_mistakes_against_a_greedy_adversary(kind):
+    """Each round is answered with the class least likely to be played."""
+    n, seeds = (20, 3) if INTERPRETED else (60, 100)
+    X = np.random.RandomState(0).randn(n, 2)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    excess = []
+    for seed in range(seeds):
+        model = BanditGaptronClassifier(
+            kind, radius=0.5, horizon=n, classes=range(3), random_state=seed
+        )
+        model.partial_fit(X[:1], [0])
+        truths, expected = [0], 2 / 3
+        for x in X[1:]:
+            p = model.decoding_proba(x[None])[0]
+            truths.append(int(np.argmin(p)))
+            expected += 1 - p.min()
+            model.partial_fit(x[None], truths[-1:])
+        loss = GapSurrogate(model.space_, kind)
+        zero = loss.value(np.zeros((n, 3)), np.eye(3)[truths]).sum()
+        excess.append(expected - zero - model.regret_bound())
+    assert np.mean(excess) <= 0
+
+
+def test_regret_bounds_are_the_printed_formulas(rng):
+    X, y = stream(rng, 100)
+    largest = math.sqrt((X**2).sum(axis=1).max() + 1.0)
+    reach, T = K * largest * 0.7, 10_000
+    ln2 = math.log(2)
+    for kind, horizon, exploration, wanted in (
+        ("logistic", T, None, reach * max(2 * reach / ln2, 2 * math.sqrt(T / ln2))),
+        ("logistic", None, None, 3 * reach * math.sqrt(100 / ln2)),
+        ("logistic", T, 0.0, math.exp(2 * 0.7 * largest) * reach**2 / ln2),
+        ("hinge", T, None, max(K * reach**2 / (K - 1), 2 * reach * math.sqrt(T / 2))),
+        ("smooth_hinge", T, None, max(4 * reach**2, 2 * reach * math.sqrt(2 * T))),
+    ):
+        model = BanditGaptronClassifier(
+            kind, radius=0.7, horizon=horizon, exploration=exploration, random_state=0
+        )
+        assert model.fit(X, y).regret_bound() == pytest.approx(wanted)
+    with pytest.raises(GuaranteeError, match="Give a horizon"):
+        BanditGaptronClassifier("hinge", radius=1.0).fit(X, y).regret_bound()
+
+
+@pytest.mark.parametrize("name", ["gaptron hinge", "banditron", "reduction"])
+def test_rewards_may_be_fractions_where_the_theory_allows(name, rng):
+    X, _ = stream(rng, 20)
+    model = fresh(name)
+    actions, propensities = model.choose(X)
+    rewards = np.full(20, 0.5)
+    if not model.fractional_rewards:
+        with pytest.raises(ValueError, match="rewards must be 0 or 1 for this learner; row 0"):
+            model.update(X, actions, rewards, propensities)
+        return
+    half = fresh(name).update(X, actions, rewards, propensities)
+    whole = fresh(name).update(X, actions, np.ones(20), 2 * propensities.clip(max=0.5))
+    if (propensities <= 0.5).all():
+        np.testing.assert_allclose(half.coef_, whole.coef_)
+
+
+def test_batches_are_chosen_and_learned_with_the_weights_before_them(rng):
+    X, y = stream(rng, 30)
+    model = fresh("banditron, 0.1").partial_fit(X[:10], y[:10])
+    W = model.coef_
+    actions, p = model.choose(X[10:])
+    model.update(X[10:], actions, actions == y[10:], p)
+    G = np.eye(K)[np.argmax(X[10:] @ W.T, axis=1)]
+    G -= np.eye(K)[actions] * ((actions == y[10:]) / p)[:, None]
+    np.testing.assert_allclose(model.coef_, W - G.T @ X[10:])
+    assert model.t_ == 30
+
+
+def test_replayed_logs_estimate_what_the_learner_would_earn(rng):
+    """Mean over logs of a uniform policy: the learner's own expected rewards."""
+    X, y = stream(rng, 15)
+    logs, own = [], []
+    for seed in range(40 if INTERPRETED else 300):
+        random = np.random.RandomState(seed)
+        actions = random.randint(K, size=15)
+        model = fresh("banditron, 0.1").set_params(random_state=seed)
+        estimates = model.replay(X, actions, actions == y, np.full(15, 1 / K))
+        logs.append(estimates.sum())
+        twin = fresh("banditron, 0.1").set_params(random_state=seed)
+        expected = 0.0
+        for i in range(15):
+            expected += (
+                twin.decoding_proba(X[i : i + 1])[0, y[i]] if i else 0.9 * (y[0] == 0) + 0.025
+            )
+            twin.update(X[i : i + 1], actions[i : i + 1], [actions[i] == y[i]], [1 / K])
+        own.append(expected)
+        np.testing.assert_array_equal(model.coef_, twin.coef_)
+    sigma = np.std(np.subtract(logs, own)) / math.sqrt(len(logs))
+    assert abs(np.mean(logs) - np.mean(own)) <= 5 * sigma
+
+
+def test_the_reduction_teaches_explored_and_rewarded_rounds_only(rng):
+    X, y = stream(rng, 500, noise=0.1)
+    model = BanditReduction(exploration=0.5, random_state=0).fit(X, y)
+    assert 0 < model.n_taught_ < 500 * 0.5 / K * 2
+    assert model.estimator_.t_ == model.n_taught_
+    theory = BanditReduction(comparator_norm=0.1, random_state=0).fit(X, y)
+    regret = theory.estimator_.certificate().regret(0.1)
+    assert theory._rho() == pytest.approx(min(1.0, math.sqrt(K * regret / 501)))
+    sgd = SGDClassifier(loss="log_loss", random_state=0)
+    other = BanditReduction(sgd, exploration=0.5, random_state=0).fit(X, y)
+    assert other.score(X, y) > 0.3
+    with pytest.raises(ValueError, match="exploration must be given: the wrapped estimator"):
+        BanditReduction(sgd, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="estimator must have predict_proba"):
+        BanditReduction(SGDClassifier(), exploration=0.5).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["gaptron logistic", "soba", "confidit", "reduction"])
+def test_bad_feedback_names_the_row_and_changes_nothing(name, rng):
+    X, y = stream(rng, 30)
+    model = fresh(name).partial_fit(X, y)
+    before = model.decision_function(X)
+    actions, _ = model.choose(X[:4])
+    ones, third = np.ones(4), np.full(4, 1 / 3)
+    for given, message in (
+        (([0, 9, 1, 1], ones, third), r"actions must be one of the classes \[0, 1, 2, 3\]; row 1"),
+        ((actions, [1, 0, 2, 1], third), r"rewards must be .*; row 2 has"),
+        ((actions, [1, np.nan, 0, 1], third), r"rewards must be .*; row 1 has"),
+        ((actions, ones, [0.5, 0.0, 1, 1]), r"propensities must be in \(0, 1\]; row 1 has"),
+        ((actions, ones, [0.5, 0.5, 1.1, 1]), r"propensities must be in \(0, 1\]; row 2 has"),
+        ((actions, ones[:3], third), r"rewards must have one entry for each of the 4 rows"),
+        ((actions[:2], ones, third), r"actions must have one entry for each of the 4 rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.update(X[:4], *given)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.update(np.full((4, P), np.nan), actions, ones, third)
+    with pytest.raises(ValueError, match="features"):
+        model.choose(np.ones((2, P + 1)))
+    with pytest.raises(ValueError, match="not among the classes"):
+        model.partial_fit(X[:1], [77])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert model.t_ == 30
+
+
+@pytest.mark.parametrize("name", ["gaptron logistic", "banditron", "soba", "newtron", "confidit"])
+def test_classes_must_be_known_before_the_first_choice(name, rng):
+    X, y = stream(rng, 10)
+    model = fresh(name).set_params(classes=None)
+    with pytest.raises(ValueError, match="classes must be known before the first round: give cla"):
+        model.choose(X)
+    with pytest.raises(ValueError, match="classes must be known"):
+        model.partial_fit(X, y)
+    assert not hasattr(model, "classes_")
+    model.partial_fit(X, y, classes=range(K))
+    with pytest.raises(ValueError, match="differ from those of the first call"):
+        model.partial_fit(X, y, classes=range(K + 1))
+
+
+@pytest.mark.parametrize("name", ["gaptron logistic, horizon", "soba"])
+def test_a_horizon_exceeded_warns_once(name, rng):
+    X, y = stream(rng, 40)
+    model = fresh(name, horizon=20)
+    model.partial_fit(X[:20], y[:20])
+    with pytest.warns(GuaranteeWarning, match="21 rounds exceed horizon=20: exploration and steps"):
+        model.partial_fit(X[20:21], y[20:21])
+    model.partial_fit(X[21:], y[21:])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (BanditGaptronClassifier(), "radius must be given: the size of the comparator cannot be"),
+        (BanditGaptronClassifier(radius=-1), "radius must be a positive number, got -1"),
+        (BanditGaptronClassifier("x", radius=1), "loss='x' is not known; valid losses are"),
+        (BanditGaptronClassifier(radius=1, horizon=0), "horizon must be a positive integer"),
+        (BanditGaptronClassifier(radius=1, exploration=2), r"exploration must lie in \[0, 1\]"),
+        (BanditGaptronClassifier("hinge", radius=1, exploration=0), "needs loss='logistic'"),
+        (BanditGaptronClassifier(radius=1, feature_norm=0), "feature_norm must be a positive"),
+        (BanditronClassifier(exploration=-0.1), r"exploration must lie in \[0, 1\], got -0.1"),
+        (SOBAClassifier(a=0), "a must be a positive number, got 0"),
+        (SOBAClassifier(exploration=7), r"exploration must lie in \[0, 1\], got 7"),
+        (NewtronClassifier(beta=-1), "beta must be a positive number, got -1"),
+        (ConfiditClassifier(alpha=-1.0), r"alpha must lie in \(-1, 1\], got -1.0"),
+        (ConfiditClassifier(eta=0), "eta must be a positive number, got 0"),
+        (BanditReduction(exploration=3), r"exploration must lie in \[0, 1\], got 3"),
+        (SecondOrderPerceptron(a=-1), "a must be a positive number, got -1"),
+    ],
+)
+def test_bad_parameters_are_named(model, message, rng):
+    X, y = stream(rng, 20)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="propensities and has no estimate"):
+        ConfiditClassifier().replay(X, y, y, y)
+
+
+def test_learns_an_easy_stream(rng):
+    if INTERPRETED:
+        pytest.skip("needs compiled kernels")
+    X, y = stream(rng, 20_000, noise=0.01)
+    for name in ("gaptron hinge", "banditron, 0.1", "soba, 0.1", "confidit", "reduction"):
+        n = 3000 if name in ("soba, 0.1", "reduction", "confidit") else 20_000
+        assert fresh(name).partial_fit(X[:n], y[:n]).score(X, y) > 0.6, name
+    newtron = fresh("newtron, wide").partial_fit(X[:3000], y[:3000])
+    assert newtron.score(X, y) > 0.6
+    assert newtron.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+    assert OnlineStructuredPredictor().fit(X, y).score(X, y) > 0.6
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [
+        BanditGaptronClassifier(radius=1.0, random_state=0),
+        BanditronClassifier(random_state=0),
+        SOBAClassifier(random_state=0),
+        NewtronClassifier(random_state=0),
+        ConfiditClassifier(random_state=0),
+        BanditReduction(exploration=0.5, random_state=0),
+        SecondOrderPerceptron(),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
