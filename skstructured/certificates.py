@@ -70,7 +70,7 @@ class CoinBettingCertificate(Certificate):
 
     For V = Σ‖G_t‖²/(cD_2)², the linear regret against U is at most
 
-    .. math:: R(V) = c D_2 \Big(2\sqrt{2V}\|U\|_F + ε
+    .. math:: R(V) = c D_2 \Big(\tfrac52\sqrt{2V}\|U\|_F + ε
         + \sup_{y ≥ 0} \{\|U\|_F (2\sqrt{Vy} + 2Ny) - ε e^{y - r(V)}\}\Big),
 
     with ``r(V) = β/8 + β ln(N/N_1) + ln(1 + 4V/N_1²)/(2β)``, β = (2 − ln 3)/2: the adaptive descent
@@ -114,7 +114,7 @@ class CoinBettingCertificate(Certificate):
         gained = norm * (2.0 * np.sqrt(V * y) + 2.0 * k["N"] * y)
         cells = gained[:, 1:] - wealth * np.exp(y[:, :-1] - r)
         bet = np.maximum(cells.max(axis=1), 0.0)
-        return 2.0 * np.sqrt(2.0 * V[:, 0]) * norm + wealth + bet
+        return 2.5 * np.sqrt(2.0 * V[:, 0]) * norm + wealth + bet
 
 
 class PiSTOLCertificate(Certificate):

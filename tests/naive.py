@@ -116,8 +116,9 @@ def play(learner, loss, X, V, weight=None, intercept=True):
 class AdaptiveGradientDescent:
     """Spec 1.4, OGD adaptive: W ← Π(W − η_t G_t), η_t = B/√(2Σ‖G‖²), on the ball of radius B/2."""
 
-    def __init__(self, shape, c, diameter):
+    def __init__(self, shape, c, diameter, share=1.0):
         self.W, self.c, self.B, self.total = np.zeros(shape), c, diameter, 0.0
+        self.share = share
 
     def play(self, norm, x):
         return self.W.copy()
@@ -125,7 +126,8 @@ class AdaptiveGradientDescent:
     def learn(self, G, x):
         self.total += float(((self.c * G) ** 2).sum())
         if self.total > 0:
-            self.W = self.W - self.B / math.sqrt(2 * self.total) * self.c * G
+            step = self.share * self.B / math.sqrt(2 * self.total)
+            self.W = self.W - step * self.c * G
         self.W = self.W * min(1.0, self.B / 2 / max(np.linalg.norm(self.W), 1e-300))
 
 
@@ -133,7 +135,7 @@ class ParameterFree:
     """Coin betting by ONS times adaptive descent on the unit ball, gradients in units of c·D_2."""
 
     def __init__(self, shape, diameter, wealth, feature_norm=0.0):
-        self.direction = AdaptiveGradientDescent(shape, 1.0, 2.0)
+        self.direction = AdaptiveGradientDescent(shape, 1.0, 2.0, share=0.5)
         self.wealth, self.v, self.z_sq, self.N = wealth, 0.0, 0.0, feature_norm
         self.D_2 = diameter
 

@@ -267,7 +267,7 @@ def test_the_regret_of_coin_betting_is_what_its_proof_says():
     beta, V, y = (2 - math.log(3)) / 2, np.logspace(-4, 6, 500)[:, None], np.linspace(0, 60, 6000)
     r = beta / 8 + np.log1p(4 * V) / (2 * beta)
     bet = (5.0 * (2 * np.sqrt(V * y) + 2 * y) - 2.0 * np.exp(y - r)).max(axis=1)
-    literal = (2 * np.sqrt(2 * V[:, 0]) * 5.0 + 2.0 + bet - 0.1 * V[:, 0]).max()
+    literal = (2.5 * np.sqrt(2 * V[:, 0]) * 5.0 + 2.0 + bet - 0.1 * V[:, 0]).max()
     assert literal <= certificate.regret(5.0) <= 1.15 * literal
 
 

@@ -44,7 +44,7 @@ def bet_step(state, raw, g, x_sq, weight):
     """Settle the bet on −<G, direction>, take the Newton step, and move the direction.
 
     With gradients in units of c·D_2: ``Wealth ← Wealth (1 − gv)``, ``z = g/(1 − gv)``,
-    ``v ← clip(v − 2/(2 − ln 3) z/(N² + Σz²), ±1/(2N))``, direction as in `ball_step` with R = 1.
+    ``v ← clip(v − 2/(2 − ln 3) z/(N² + Σz²), ±1/(2N))``; ``D ← Π(D − η_t G_t)`` on the unit ball.
     """
     inner, g_sq, unit, norm = 0.0, 0.0, weight / state[DIAMETER], state[NORM]
     for k in range(g.shape[0]):
@@ -62,7 +62,7 @@ def bet_step(state, raw, g, x_sq, weight):
     state[Z_SQ] += z * z
     bet, most = state[BET] - NEWTON * z / (norm * norm + state[Z_SQ]), 0.5 / norm
     state[BET] = min(max(bet, -most), most)
-    u = -math.sqrt(2.0 / state[SUM_SQ]) * unit / s
+    u = -unit / (s * math.sqrt(2.0 * state[SUM_SQ]))
     moved = max(state[THETA_SQ] + 2.0 * u * inner + u * u * g_sq * x_sq, 0.0)
     if s * s * moved > 1.0:
         s = 1.0 / math.sqrt(moved)
@@ -77,7 +77,7 @@ class ParameterFree(OnlineOptimizer):
     r"""Parameter-free online learning by coin betting: no step size and no norm bound.
 
     ``W_t = v_t Wealth_{t−1} D_t``. The direction D_t is learned on the unit Frobenius ball by
-    adaptive descent, ``η_t = √2/√(Σ‖G_s‖²)``; its length is a bet on the coin ``−<G_t, D_t>``
+    adaptive descent, ``η_t = 1/√(2 Σ‖G_s‖²)``; its length is a bet on the coin ``−<G_t, D_t>``
     by the online Newton method, ``Wealth_t = Wealth_{t−1} (1 − <G_t, D_t> v_t)``.
 
     Gradients are measured in units of c·D_2. Their largest norm N is learned: x_t is seen before
@@ -103,6 +103,10 @@ class ParameterFree(OnlineOptimizer):
 
     Notes
     -----
+    η_t is half of what minimises the worst case of the direction's regret, which it makes 5/4
+    times as large; comparators are nearer to the first direction, 0, than the ball is wide, and on
+    real data the errors fall (letter 25.2 to 24.1 %, rankings of pendigits 32.7 to 31.0 %).
+
     The domain of v only ever shrinks, so that the analysis of the online Newton method goes
     through for every v* in the last domain: with β = (2 − ln 3)/2 its regret is at most
     ``β/8 + β ln(N_T/N_1) + Σ z_t²/(N_t² + Σ_{s≤t} z_s²)/(2β)``.
