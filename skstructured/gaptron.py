@@ -10,11 +10,11 @@ from skstructured._driver import FACTOR
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
 from skstructured._validation import check_positive
-from skstructured.base import OnlineOptimizer, no_high_probability
 from skstructured.certificates import Certificate
 from skstructured.decoders import MAP, resolve_decoder
 from skstructured.exceptions import GuaranteeError
 from skstructured.losses import FenchelYoung
+from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 from skstructured.optimizers.gradient_descent import GAIN, LEARN_NORM, RADIUS, GradientDescent
 from skstructured.spaces import Simplex
 from skstructured.surrogates import GapMap, GapSurrogate, best_class

@@ -1,14 +1,13 @@
 """Online multiclass learners that only see whether their own choice was right."""
 
-from skstructured.bandits._base import BanditClassifier, BanditRounds
-from skstructured.bandits.first_order import BanditGaptronClassifier, BanditronClassifier
+from skstructured.bandits._base import BanditClassifier
+from skstructured.bandits._rounds import BanditRounds
+from skstructured.bandits.banditron import BanditronClassifier
+from skstructured.bandits.confidit import ConfiditClassifier
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.bandits.newtron import NewtronClassifier
 from skstructured.bandits.reduction import BanditReduction
-from skstructured.bandits.second_order import (
-    ConfiditClassifier,
-    NewtronClassifier,
-    SecondOrderPerceptron,
-    SOBAClassifier,
-)
+from skstructured.bandits.soba import SecondOrderPerceptron, SOBAClassifier
 
 __all__ = [
     "BanditClassifier",

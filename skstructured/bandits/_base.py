@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from numbers import Integral
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,26 +15,9 @@ from skstructured._validation import (
     read_rows,
     unchanged_on_error,
 )
+from skstructured.bandits._rounds import BanditRounds, invert, refuse
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.spaces import Simplex
-
-
-class BanditRounds(NamedTuple):
-    """Rounds of a simulated bandit.
-
-    Attributes
-    ----------
-    actions : ndarray of shape (n,)
-        Labels chosen.
-    propensities : ndarray of shape (n,)
-        Probabilities with which they were chosen.
-    rewards : ndarray of shape (n,)
-        1 where the choice was the true label, else 0.
-    """
-
-    actions: np.ndarray
-    propensities: np.ndarray
-    rewards: np.ndarray
 
 
 class BanditClassifier(ClassifierMixin, BaseEstimator):
@@ -94,7 +76,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
             theta = self._thetas(X)
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
             P = self._distribution(theta, X)
-        codes = _invert(P, rng.random_sample(len(P)))
+        codes = invert(P, rng.random_sample(len(P)))
         return self.classes_[codes], P[np.arange(len(P)), codes]
 
     def update(self, X, actions, rewards, propensities):
@@ -274,17 +256,17 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
                     f"got shape {given.shape}."
                 )
         known = np.isin(actions, self.classes_)
-        _refuse(~known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
-        _refuse(
+        refuse(~known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
+        refuse(
             ~((propensities > 0.0) & (propensities <= 1.0)),
             propensities,
             "propensities",
             "in (0, 1]",
         )
         if self.fractional_rewards:
-            _refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
+            refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
         else:
-            _refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
+            refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
         return self.space_.pack(actions), rewards, propensities
 
     def _simulate(self, X, rows, codes):
@@ -295,7 +277,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         for i in range(n):
             x = X[i : i + 1]
             p = self._distribution(self._thetas(x), x)
-            code = _invert(p, uniforms[i, :1])
+            code = invert(p, uniforms[i, :1])
             actions[i], propensities[i] = code[0], p[0, code[0]]
             self._learn_simulated(x, code, code == codes[i], propensities[i : i + 1], uniforms[i])
             self.t_ += 1
@@ -327,22 +309,3 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         tags.non_deterministic = self.random_state is None
         tags.classifier_tags.poor_score = True  # a few rows of right or wrong teach little
         return tags
-
-
-def _refuse(bad, given, name, allowed):
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{name} must be {allowed}; row {row} has {given[row]!r}.")
-
-
-def _invert(P, uniforms):
-    """Positions (n,) drawn from the rows of P (n, K) by inversion."""
-    return np.minimum((np.cumsum(P, axis=1) <= uniforms[:, None]).sum(axis=1), P.shape[1] - 1)
-
-
-def spread(theta, share):
-    """``(1 − share) e_{y*} + share/K`` for every row; share (n,) or a number."""
-    P = np.empty(theta.shape)
-    P[:] = (np.asarray(share) / theta.shape[1]).reshape(-1, 1)
-    P[np.arange(len(P)), np.argmax(theta, axis=1)] += 1.0 - np.asarray(share)
-    return P

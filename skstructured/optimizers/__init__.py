@@ -1,6 +1,7 @@
 """Online optimisers: how the weights move."""
 
-from skstructured.base import OnlineOptimizer, resolve
+from skstructured.base import resolve
+from skstructured.optimizers._base import OnlineOptimizer
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.gradient_descent import GradientDescent

@@ -7,8 +7,8 @@ from numba import njit
 
 from skstructured._driver import FACTOR
 from skstructured._validation import check_positive
-from skstructured.base import OnlineOptimizer, no_high_probability
 from skstructured.certificates import Certificate, gap_constants
+from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 
 # The state vector, after the driver's own entries.
 RADIUS, UNIT, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(3, 9)

@@ -7,9 +7,9 @@ from numba import njit
 
 from skstructured._driver import FACTOR
 from skstructured._validation import check_positive
-from skstructured.base import OnlineOptimizer
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.exceptions import GuaranteeError
+from skstructured.optimizers._base import OnlineOptimizer
 
 # The state vector, after the driver's own entries.
 GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ = range(3, 8)

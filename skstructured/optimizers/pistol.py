@@ -7,9 +7,9 @@ from numba import njit
 
 from skstructured._driver import FACTOR, TOTAL
 from skstructured._validation import check_positive
-from skstructured.base import OnlineOptimizer, no_high_probability
 from skstructured.certificates import PiSTOLCertificate, gap_constants
 from skstructured.exceptions import GuaranteeError
+from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 from skstructured.optimizers._coordinate_pistol import (
     LIPSCHITZ,
     A,

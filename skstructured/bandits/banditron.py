@@ -1,0 +1,91 @@
+"""The Banditron."""
+
+import numpy as np
+from numba import njit
+
+from skstructured.bandits._first_order import (
+    EXPLORATION,
+    HORIZON,
+    RHO,
+    ROUND,
+    FirstOrderBandit,
+    K,
+    draw,
+)
+from skstructured.bandits._rounds import spread
+from skstructured.surrogates import best_class
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def banditron_scale(state, x_sq, weight):
+    """s = 1; ρ = min(½, (K/T)^{1/3}) unless it was given."""
+    state[ROUND] += 1.0
+    rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
+    given = state[EXPLORATION] >= 0.0
+    state[RHO] = state[EXPLORATION] if given else min(0.5, (state[K] / rounds) ** (1.0 / 3.0))
+    return 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def banditron(theta, truth, mu, params, work):
+    """Play (1−ρ) e_{y*} + ρ/K, and write truth + e_{y*} − 1[y' = y]/p'(y') e_{y'} into μ."""
+    action = draw(theta, params[RHO], work)
+    for k in range(theta.shape[0]):
+        mu[k] = truth[k]
+    mu[best_class(theta)] += 1.0
+    if truth[action] == 1.0:
+        t, n = int(work[0]) - 1, int(work[1])
+        mu[action] -= 1.0 / work[2 + 2 * n + t]
+    return truth[action]
+
+
+class BanditronClassifier(FirstOrderBandit):
+    """The Banditron: a Perceptron that explores.
+
+    Plays ``p' = (1 − ρ) e_{y*} + ρ/K``; ``W ← W + (1[y' = y]/p'(y') e_{y'} − e_{y*}) xᵀ``.
+
+    Parameters
+    ----------
+    exploration : float or None, default=None
+        ρ; None is ``min(½, (K/T)^{1/3})``, with which the regret grows like T^{2/3}.
+    horizon : int or None, default=None
+        T of the default ρ; None takes the round.
+    classes, fit_intercept, random_state
+        As in `BanditGaptronClassifier`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
+        As in `BanditGaptronClassifier`.
+
+    References
+    ----------
+    Kakade, Shalev-Shwartz, Tewari (2008), "Efficient bandit algorithms for online multiclass
+    prediction".
+    """
+
+    scale_kernel = staticmethod(banditron_scale)
+    gradient_kernel = staticmethod(banditron)
+
+    def __init__(
+        self, exploration=None, horizon=None, classes=None, fit_intercept=True, random_state=None
+    ):
+        self.exploration = exploration
+        self.horizon = horizon
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        self._exploration()
+
+    def _distribution(self, theta, X):
+        return spread(theta, self._rho(X))
+
+    def _gradients(self, theta, codes, shares):
+        rows = np.arange(len(codes))
+        G = np.zeros_like(theta)
+        G[rows, np.argmax(theta, axis=1)] = 1.0
+        G[rows, codes] -= shares
+        return G

@@ -1,0 +1,120 @@
+"""Confidit: upper confidence bounds for every class."""
+
+import numpy as np
+
+from skstructured._validation import check_positive, unchanged_on_error
+from skstructured.bandits._rounds import spread
+from skstructured.bandits._second_order import SecondOrderBandit
+
+
+class ConfiditClassifier(SecondOrderBandit):
+    r"""Confidit: upper confidence bounds for every class.
+
+    Rows are scaled to ‖x‖ = 1. Every class has ``A_i = (1+α)² I`` and w_i = 0; in a round
+    ``w'_i = w_i + (clip(w_i·x, −α, 1) − w_i·x) A_i⁻¹x/(xᵀA_i⁻¹x)``, and the class of the largest
+    ``w'_i·x + √(η xᵀA_i⁻¹x)`` is played, without randomization. s = 1 if it was right; else −1 with
+    probability (1+α)/2, 1 otherwise. For the played class ``w ← (A + xxᵀ)⁻¹(A w' + sx)`` and
+    ``A ← A + xxᵀ``.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        α in (−1, 1].
+    eta : float, default=1.0
+        η > 0, the width of the confidence bounds; tuned in practice.
+    classes, fit_intercept, random_state
+        As in `BanditGaptronClassifier`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
+        As in `BanditGaptronClassifier`; weights are for rows scaled to norm 1.
+
+    References
+    ----------
+    Crammer, Gentile (2013), "Multiclass classification with bandit feedback using adaptive
+    regularization".
+    """
+
+    draws = 2
+
+    def __init__(self, alpha=1.0, eta=1.0, classes=None, fit_intercept=True, random_state=None):
+        self.alpha = alpha
+        self.eta = eta
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_positive("eta", self.eta)
+        if not -1.0 < self.alpha <= 1.0:
+            raise ValueError(f"alpha must lie in (-1, 1], got {self.alpha!r}.")
+
+    def _setup(self, dim, width):
+        super()._setup(dim, width)
+        self._inverse = np.tile(np.eye(width) / (1.0 + self.alpha) ** 2, (dim, 1, 1))
+
+    def _unit(self, X):
+        X = self._dense(X)
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        return X / np.where(norms > 0.0, norms, 1.0)
+
+    def _clipped(self, x):
+        """w'·x of every class, xᵀA⁻¹x and A⁻¹x, for one unit row."""
+        v = self._inverse @ x
+        width, inner = v @ x, self._W @ x
+        return np.clip(inner, -self.alpha, 1.0), inner, width, v
+
+    def _thetas(self, X):
+        return np.clip(self._unit(X) @ self._W.T, -self.alpha, 1.0)
+
+    def _bounds(self, X):
+        widths = np.einsum("nj,kji,ni->nk", X, self._inverse, X, optimize=True)
+        return np.clip(X @ self._W.T, -self.alpha, 1.0) + np.sqrt(self.eta * widths)
+
+    def _distribution(self, theta, X):
+        return spread(self._bounds(self._unit(X)), 0.0)
+
+    def choose(self, X, random_state=None):
+        """Choose the class of the largest upper confidence bound; propensities are 1."""
+        with unchanged_on_error(self):
+            X, _ = self._rows(X)
+            self._start_with(None)
+            codes = np.argmax(self._bounds(self._unit(X)), axis=1)
+        return self.classes_[codes], np.ones(len(codes))
+
+    def replay(self, X, actions, rewards, propensities):
+        """Not possible without randomization: actions it would not have chosen teach nothing."""
+        raise ValueError(
+            "ConfiditClassifier does not use propensities and has no estimate on logged rounds."
+        )
+
+    def _simulate(self, X, rows, codes):
+        n, X = len(codes), self._unit(X)
+        uniforms = self.random_state_.random_sample((n, 2))
+        actions = np.empty(n, dtype=np.intp)
+        for i, x in enumerate(X):
+            actions[i] = self._play(x)
+            self._learn_one(x, actions[i], actions[i] == codes[i], uniforms[i, 1])
+        self.t_ += n
+        return self._finish(codes, actions, np.ones(n))
+
+    def _play(self, x):
+        clipped, _, width, _ = self._clipped(x)
+        return int(np.argmax(clipped + np.sqrt(self.eta * width)))
+
+    def _learn_rows(self, X, codes, rewards, propensities):
+        uniforms = self.random_state_.random_sample((len(codes), 2))
+        for x, code, reward, u in zip(self._unit(X), codes, rewards, uniforms, strict=True):
+            self._learn_one(x, code, reward == 1.0, u[1])
+
+    def _learn_one(self, x, code, right, uniform):
+        clipped, inner, width, v = self._clipped(x)
+        s = 1.0 if right or uniform < (1.0 - self.alpha) / 2.0 else -1.0
+        touched = width > 0.0
+        shift = np.divide(clipped - inner, width, out=np.zeros_like(inner), where=touched)
+        self._W += shift[:, None] * v
+        # A_new⁻¹(A w' + s x) = w' + (s − w'·x) A_new⁻¹ x, and A_new⁻¹ x = A⁻¹x/(1 + xᵀA⁻¹x).
+        self._W[code] += (s - clipped[code]) / (1.0 + width[code]) * v[code]
+        self._inverse[code] -= np.outer(v[code], v[code]) / (1.0 + width[code])

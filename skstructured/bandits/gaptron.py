@@ -1,0 +1,210 @@
+"""Gaptron with bandit feedback."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from skstructured._validation import check_positive
+from skstructured.bandits._first_order import (
+    EXPLORATION,
+    HORIZON,
+    KIND,
+    LEARN_NORM,
+    RADIUS,
+    RHO,
+    ROUND,
+    THETA_SQ,
+    X_SQ,
+    FirstOrderBandit,
+    K,
+    draw,
+)
+from skstructured.bandits._rounds import spread
+from skstructured.exceptions import GuaranteeError
+from skstructured.surrogates import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap_bandit_scale(state, x_sq, weight):
+    """The round's ρ, and s = η(X_t), projected on the ball of radius D (spec of Theorems 4 to 6).
+
+    With T the horizon, or the round where none is given: logistic ``ρ = KXD/√(T ln 2)``,
+    ``η = ρ ln 2/(2K²X²)``; hinge ``ρ = √(K³X²D²/(2(1−1/K)(K−1)T))``, ``η = ρ(1−1/K)/(K²X²)``;
+    smooth hinge ``ρ = √(2K²X²D²/T)``, ``η = ρ/(4K²X²)``. With ρ = 0,
+    ``η = ln 2 e^{−2DX}/(2K²X²)``.
+    """
+    state[ROUND] += 1.0
+    if state[LEARN_NORM] > 0.0:
+        state[X_SQ] = max(state[X_SQ], x_sq)
+    k, reach = state[K], math.sqrt(state[X_SQ]) * state[RADIUS]
+    rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
+    if state[EXPLORATION] >= 0.0:
+        rho = state[EXPLORATION]
+    elif state[KIND] == LOGISTIC:
+        rho = k * reach / math.sqrt(rounds * math.log(2.0))
+    elif state[KIND] == HINGE:
+        rho = reach * math.sqrt(k**3 / (2.0 * (1.0 - 1.0 / k) * (k - 1.0) * rounds))
+    else:
+        rho = k * reach * math.sqrt(2.0 / rounds)
+    rho = min(rho, 1.0)
+    state[RHO] = rho
+    if state[X_SQ] == 0.0:
+        return 0.0
+    share = rho if rho > 0.0 else math.exp(-2.0 * reach)
+    # The kernel's logistic gradient leaves out its 1/ln 2.
+    factor = 0.5 if state[KIND] == LOGISTIC else (1.0 - 1.0 / k if state[KIND] == HINGE else 0.25)
+    s = share * factor / (k * k * state[X_SQ])
+    if s * s * state[THETA_SQ] > state[RADIUS] * state[RADIUS]:
+        s = state[RADIUS] / math.sqrt(state[THETA_SQ])
+    return s
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap_bandit(theta, truth, mu, params, work):
+    """Play p', and write truth + 1[y' = y]/p'(y') ∇ℓ(θ; y') into μ; returns the reward."""
+    action = draw(theta, max(gap(theta, params[KIND]), params[RHO]), work)
+    for k in range(theta.shape[0]):
+        mu[k] = truth[k]
+    if truth[action] == 1.0:
+        t, n = int(work[0]) - 1, int(work[1])
+        add_gradient(theta, action, params[KIND], 1.0 / work[2 + 2 * n + t], mu)
+    return truth[action]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gap_gradients(theta, codes, shares, kind, G):
+    for i in range(theta.shape[0]):
+        if shares[i] != 0.0:
+            add_gradient(theta[i], codes[i], kind, shares[i], G[i])
+
+
+class BanditGaptronClassifier(FirstOrderBandit):
+    r"""Gaptron with bandit feedback.
+
+    Plays ``p' = (1 − max(a_t, ρ_t)) e_{y*} + max(a_t, ρ_t)/K`` and, if rewarded, moves along the
+    gradient of the surrogate divided by p'(y'). With a horizon T the expected mistakes exceed
+    ``Σ ℓ_t(U)``, ‖U‖_F ≤ D, by at most ``KXD max(2KXD/ln 2, 2√(T/ln 2))`` (logistic),
+    ``max(K³X²D²/(K−1), 2KXD√(T/2))`` (hinge), ``max(4K²X²D², 2KXD√(2T))`` (smooth hinge).
+
+    Parameters
+    ----------
+    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+        The surrogate; see `skstructured.surrogates.GapSurrogate`.
+    radius : float
+        D, the radius of the ball that W stays in and comparators come from. It cannot be learned
+        and has no default.
+    horizon : int or None, default=None
+        T; None takes the round for T in every round (anytime): for the logistic loss the regret is
+        then at most ``3KXD√(T/ln 2)``; for the others the same schedule is used by analogy.
+    exploration : float or None, default=None
+        ρ; None is the theory's. With 0 (logistic loss only) the regret is
+        ``e^{2DX}K²X²D²/ln 2``, whatever T.
+    feature_norm : float or None, default=None
+        X, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
+    classes : array-like or None, default=None
+        The labels, where no labelled data will show them.
+    fit_intercept : bool, default=True
+        Append a constant feature 1.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choices.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Labels.
+    coef_, intercept_ : ndarray
+        Weights of the next round.
+    t_ : int
+        Rounds learned.
+    n_mistakes_ : int
+        Mistakes in simulated rounds.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    van der Hoeven (2020), Theorems 4 to 6; the exploration rates are those that prove the regret
+    stated (the printed ones of the logistic and the smooth hinge loss do not).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import BanditGaptronClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BanditGaptronClassifier(radius=1.0, classes=[0, 1, 2], random_state=0)
+    >>> actions, propensities = model.choose(X[:5])
+    >>> model = model.update(X[:5], actions, actions == y[:5], propensities)
+    """
+
+    scale_kernel = staticmethod(gap_bandit_scale)
+    gradient_kernel = staticmethod(gap_bandit)
+
+    def __init__(
+        self,
+        loss="logistic",
+        radius=None,
+        horizon=None,
+        exploration=None,
+        feature_norm=None,
+        classes=None,
+        fit_intercept=True,
+        random_state=None,
+    ):
+        self.loss = loss
+        self.radius = radius
+        self.horizon = horizon
+        self.exploration = exploration
+        self.feature_norm = feature_norm
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        _ = GapSurrogate(kind=self.loss).code
+        if self.radius is None:
+            raise ValueError(
+                "radius must be given: the size of the comparator cannot be learned from bandit "
+                "feedback; for features of norm X, radius=5/X is a start."
+            )
+        check_positive("radius", self.radius)
+        if self._exploration() == 0.0 and self.loss != "logistic":
+            raise ValueError(f"exploration=0 needs loss='logistic', got loss={self.loss!r}.")
+
+    def _setup(self, dim, width):
+        super()._setup(dim, width)
+        self._state[KIND], self._state[RADIUS] = KINDS[self.loss], float(self.radius)
+        if self.feature_norm is not None:
+            self._state[X_SQ] = check_positive("feature_norm", self.feature_norm) ** 2
+            self._state[LEARN_NORM] = 0.0
+
+    def _distribution(self, theta, X):
+        gaps = GapSurrogate(kind=self.loss).gaps(theta)
+        return spread(theta, np.maximum(gaps, self._rho(X)))
+
+    def _gradients(self, theta, codes, shares):
+        G = np.zeros_like(theta)
+        _gap_gradients(theta, codes, shares, KINDS[self.loss], G)
+        return G
+
+    def regret_bound(self):
+        """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.
+
+        For the rounds of the horizon, or those learned so far where none was given.
+        """
+        dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
+        reach = dim * math.sqrt(self._state[X_SQ]) * self.radius
+        if self._exploration() == 0.0:
+            return math.exp(2.0 * reach / dim) * reach**2 / math.log(2.0)
+        if self.horizon is None:
+            factors = {"logistic": 3.0 / math.sqrt(math.log(2.0))}
+            if self.loss not in factors:
+                raise GuaranteeError(f"Give a horizon: no anytime bound for loss={self.loss!r}.")
+            return factors[self.loss] * reach * math.sqrt(T)
+        if self.loss == "logistic":
+            slow = 2.0 * math.sqrt(T / math.log(2.0))
+            return reach * max(2.0 * reach / math.log(2.0), slow)
+        if self.loss == "hinge":
+            return max(dim * reach**2 / (dim - 1.0), 2.0 * reach * math.sqrt(T / 2.0))
+        return max(4.0 * reach**2, 2.0 * reach * math.sqrt(2.0 * T))

@@ -1,0 +1,59 @@
+"""The interface of online optimisers."""
+
+from abc import ABC, abstractmethod
+
+from skstructured._advance import advance_kernel
+from skstructured._driver import PLAYED, TOTAL
+from skstructured.base import Component
+from skstructured.exceptions import GuaranteeError
+
+
+class OnlineOptimizer(Component, ABC):
+    """How a learner moves: a state vector and two kernels over it.
+
+    ``scale_kernel(state, x_sq, weight) -> s`` gives the weights ``W = s Θ`` of the round, before it
+    is played; ``step_kernel(state, raw, g, x_sq, weight) -> u`` moves ``Θ ← Θ + u g xᵀ`` after it,
+    where ``raw = Θx`` and ``g = ŷ_Ω(θ) − y``. The state belongs to the fitted estimator; its first
+    three entries to the driver (see `skstructured._driver`), the first of them starts at 1.
+    """
+
+    scale_kernel = None
+    step_kernel = None
+
+    @abstractmethod
+    def init(self, loss):
+        """Check the parameters and return the initial state, a float64 vector."""
+
+    #: How many arrays of the shape of W, and how many numbers a feature, Θ consists of.
+    blocks = (1, 0)
+    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the driver keeps them in A.
+    keeps_average = False
+
+    def advance_kernel(self, dim, sparse):
+        """The row primitive that moves and scores; see `skstructured._advance`."""
+        return advance_kernel(dim, sparse)
+
+    def weights(self, Theta, state, dim):
+        """The last weights W (dim, width) behind the stored rows of Θ."""
+        return self.scale_kernel(state.copy(), 0.0, 0.0) * Theta
+
+    def average_weights(self, Theta, A, state, dim):
+        """The mean (dim, width) of the weights played, weighted as the rounds were."""
+        return (state[PLAYED] * Theta + A) / max(state[TOTAL], 1e-300)
+
+    def certificate(self, loss, state, delta=None):
+        """The regret bound of the rounds behind `state`; a GuaranteeError where there is none."""
+        raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
+
+    def check(self, state):
+        """A sentence on what went wrong in the rounds behind `state`, or None."""
+        return None
+
+
+def no_high_probability(optimizer, delta):
+    """Refuse `delta` for an optimiser whose theorem is about the expectation."""
+    if delta is not None:
+        raise GuaranteeError(
+            f"The bound of {type(optimizer).__name__} is about the expectation; one with "
+            'probability 1 − delta needs GradientDescent(eta="high_probability").'
+        )
