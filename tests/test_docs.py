@@ -1,0 +1,27 @@
+"""What the README and the guides show runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import INTERPRETED
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.parametrize("page", ["README.md", "docs/no_step_size.md", "docs/bandit_feedback.md"])
+def test_code_on_the_page_runs(page, capsys):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    names = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.parametrize("page", sorted(p.name for p in ROOT.glob("*.md")))
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (ROOT / target).exists(), target
