@@ -10,7 +10,8 @@ from numba import int64, njit
 
 from skstructured._compiled import prefetch
 
-#: Rows wait in blocks this long: they are still in cache when their terms are added.
+#: Dense rows wait in blocks this long: they are still in cache when their terms are added. CSR
+#: rows, which touch little of a large A, wait for as long as they can.
 WAITING = 48
 
 #: How many non-zeros ahead a row of A is fetched.

@@ -68,7 +68,7 @@ def epoch(
     or -1.
     """
     n, dim = truth.shape
-    record, average = scores.shape[0] > 0, A.shape[0] > 0
+    record, average, dense = scores.shape[0] > 0, A.shape[0] > 0, indptr.shape[0] == 0
     raw, theta, y, g = np.empty(dim), np.empty(dim), np.empty(dim), np.zeros(dim)
     terms, added, stopped = np.empty((n if average else 0, dim)), 0, -1
     x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, state, g, 0.0, raw)
@@ -96,7 +96,7 @@ def epoch(
         if average:
             for k in range(dim):
                 terms[r, k] = -u * state[PLAYED] * g[k]
-            if r + 1 - added == WAITING:
+            if dense and r + 1 - added == WAITING:
                 add_terms(data, indices, indptr, width, rows, added, r + 1, terms, A)
                 added = r + 1
         ahead = rows[min(r + 1, n - 1)]
