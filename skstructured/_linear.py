@@ -30,7 +30,22 @@ def _zeros(shape):
     return array
 
 
-class OnlineLinearModel(BaseEstimator):
+class LinearWeights:
+    """`coef_` and `intercept_` of the matrix that `_weights()` returns, the intercept last."""
+
+    @property
+    def coef_(self):
+        """Weights that predictions use, without the intercept, (dim, n_features_in_)."""
+        return self._weights()[:, : self.n_features_in_]
+
+    @property
+    def intercept_(self):
+        """Intercepts of shape (dim,); zeros where `fit_intercept` is False."""
+        W = self._weights()
+        return W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))
+
+
+class OnlineLinearModel(LinearWeights, BaseEstimator):
     """Rounds θ = Wx, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
 
     A subclass has the parameters `average`, `fit_intercept`, `max_iter`, `shuffle` and
@@ -243,14 +258,3 @@ class OnlineLinearModel(BaseEstimator):
     def _weights(self):
         """The weights that predictions use."""
         return self.average_weights_ if self.average else self.last_weights_
-
-    @property
-    def coef_(self):
-        """Weights without the intercept (dim, n_features_in_): averaged with `average`, or last."""
-        return self._weights()[:, : self.n_features_in_]
-
-    @property
-    def intercept_(self):
-        """Intercepts of shape (dim,); zeros where `fit_intercept` is False."""
-        W = self._weights()
-        return W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))

@@ -148,7 +148,7 @@ n_features_in_, feature_names_in_
     def _parts(self, space):
         surrogate, decoder = GapSurrogate(space, self.loss), self._decoder()
         _ = surrogate.code  # names an unknown loss
-        if isinstance(decoder, GapMap) or not decoder.exploits_gap:
+        if not decoder.exploits_gap:
             optimizer = GapDescent(self.feature_norm, self.radius)
             return surrogate, optimizer
         if self.loss != "logistic":
@@ -170,9 +170,9 @@ n_features_in_, feature_names_in_
         GuaranteeError
             If no theorem covers the configuration; the message says why.
         """
-        decoder = self._decoder()
-        fits = isinstance(decoder, GapMap) and decoder.loss == self.loss
-        if not decoder.exploits_gap or (isinstance(decoder, GapMap) and not fits):
+        decoder, given = self._decoder(), (self.loss, 0.0)
+        is_gap = isinstance(decoder, GapMap) and (decoder.loss, decoder.exploration) == given
+        if not (is_gap or decoder.exploits_gap):
             raise GuaranteeError(
                 f"No bound is known for loss={self.loss!r} played with {decoder!r}."
             )

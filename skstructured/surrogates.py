@@ -199,12 +199,15 @@ class GapMap(Decoder):
     exploration : float, default=0.0
         ρ in [0, 1], the least mass spread over all classes.
 
+    Notes
+    -----
+    Its theorems are those of `GaptronClassifier`; Lemma 3.1 of Sakaue et al. (2024), which
+    `OnlineStructuredPredictor` relies on, does not hold for it.
+
     References
     ----------
     van der Hoeven (2020), Algorithm 1.
     """
-
-    exploits_gap = True
 
     def __init__(self, loss="logistic", exploration=0.0):
         self.loss = loss

@@ -136,9 +136,13 @@ def test_configurations_without_a_theorem_say_so(rng):
     for model in (
         GaptronClassifier(decoder="nearest"),
         GaptronClassifier("hinge", decoder=GapMap("logistic")),
+        GaptronClassifier(decoder=GapMap(exploration=0.1)),
     ):
         with pytest.raises(GuaranteeError, match="No bound is known for loss="):
             model.fit(X, y).certificate()
+    foreign = OnlineStructuredPredictor(decoder=GapMap()).fit(X, y)
+    with pytest.raises(GuaranteeError, match="randomized decoder, not GapMap"):
+        foreign.certificate()
     with pytest.raises(GuaranteeError, match="Perceptron"):
         MulticlassPerceptron().fit(X, y).certificate()
 

@@ -168,6 +168,11 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
     def replay(self, X, actions, rewards, propensities):
         """Learn from logged rounds, one by one, and estimate what the learner would have earned.
 
+        Parameters
+        ----------
+        X, actions, rewards, propensities
+            As for `update`, which learns each of them; it raises the same errors.
+
         Returns
         -------
         ndarray of shape (n,)
@@ -175,10 +180,11 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
             an unbiased estimate of the reward of its own choice there (inverse propensity scores),
             if the logging policy could have chosen every class.
         """
-        X, _ = self._rows(X)
+        with unchanged_on_error(self):
+            X, _ = self._rows(X)
+            self._start_with(None)
+            checked = self._check_feedback(X.shape[0], actions, rewards, propensities)
         estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
-        self._start_with(None)
-        checked = self._check_feedback(X.shape[0], actions, rewards, propensities)
         for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
             x = X[i : i + 1]
             pi = self._distribution(self._thetas(x), x)[0, code]

@@ -5,6 +5,7 @@ from numba import njit
 
 from skstructured._advance import advance_kernel
 from skstructured._driver import FACTOR, run_epoch
+from skstructured._linear import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
@@ -44,7 +45,7 @@ def draw(theta, share, work):
     return action
 
 
-class FirstOrderBandit(BanditClassifier):
+class FirstOrderBandit(LinearWeights, BanditClassifier):
     """Bandit learners with W = s Θ, simulated by the compiled epoch."""
 
     fractional_rewards = True
@@ -118,17 +119,6 @@ class FirstOrderBandit(BanditClassifier):
             actions[block], propensities[block] = work[2 + m : 2 + 2 * m], work[2 + 2 * m :]
         self.t_ += n
         return self._finish(codes, actions, propensities)
-
-    @property
-    def coef_(self):
-        """Weights W of the next round without the intercept, (K, n_features_in_)."""
-        return self._weights()[:, : self.n_features_in_]
-
-    @property
-    def intercept_(self):
-        """Intercepts (K,); zeros where `fit_intercept` is False."""
-        W = self._weights()
-        return W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))
 
     def _weights(self):
         if not hasattr(self, "classes_"):

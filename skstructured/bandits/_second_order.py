@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from skstructured._compiled import FASTMATH
+from skstructured._linear import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 
 
@@ -44,7 +45,7 @@ def along(V, g, x):
     return total
 
 
-class SecondOrderBandit(BanditClassifier):
+class SecondOrderBandit(LinearWeights, BanditClassifier):
     """Bandit learners with dense weights W (K, p [+ 1]) and matrices over them."""
 
     def _setup(self, dim, width):
@@ -71,12 +72,7 @@ class SecondOrderBandit(BanditClassifier):
         if given is not None and not 0.0 <= given <= 1.0:
             raise ValueError(f"exploration must lie in [0, 1], got {given!r}.")
 
-    @property
-    def coef_(self):
-        """Weights W without the intercept, (K, n_features_in_)."""
-        return self._W[:, : self.n_features_in_].copy()
-
-    @property
-    def intercept_(self):
-        """Intercepts (K,); zeros where `fit_intercept` is False."""
-        return self._W[:, -1].copy() if self.fit_intercept else np.zeros(len(self._W))
+    def _weights(self):
+        if not hasattr(self, "classes_"):
+            raise AttributeError("weights are there after the first round.")
+        return self._W.copy()

@@ -5,6 +5,7 @@ from numba import njit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._linear import LinearWeights
 from skstructured._validation import check_finite, check_positive, read_rows, unchanged_on_error
 from skstructured.bandits._rounds import spread
 from skstructured.bandits._second_order import SecondOrderBandit, along, rank_one, times
@@ -107,7 +108,7 @@ class SOBAClassifier(SecondOrderBandit):
             soba_update(*arrays, codes[i], propensities[i], *self._work)
 
 
-class SecondOrderPerceptron(ClassifierMixin, BaseEstimator):
+class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
     r"""The multiclass second-order Perceptron, with full information.
 
     `SOBAClassifier` with p' = 1 and the true label always revealed: ``g = z = (e_ȳ − e_y) ⊗ x``, ȳ
@@ -196,15 +197,8 @@ class SecondOrderPerceptron(ClassifierMixin, BaseEstimator):
         check_finite(self, X, rows)
         return self._core._thetas(X)
 
-    @property
-    def coef_(self):
-        """Weights without the intercept, (K, n_features_in_)."""
-        return self._core.coef_
-
-    @property
-    def intercept_(self):
-        """Intercepts (K,)."""
-        return self._core.intercept_
+    def _weights(self):
+        return self._core._weights()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
