@@ -53,10 +53,17 @@ def test_scikit_learn_checks(estimator, check):
 def test_docstring_examples():
     import doctest
 
+    import skstructured.bandits.gaptron
+    import skstructured.gaptron
     import skstructured.losses
     import skstructured.online
 
-    for module in (skstructured.losses, skstructured.online):
+    for module in (
+        skstructured.losses,
+        skstructured.online,
+        skstructured.gaptron,
+        skstructured.bandits.gaptron,
+    ):
         result = doctest.testmod(module)
         assert result.attempted > 0 and result.failed == 0
 
