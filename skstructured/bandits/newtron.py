@@ -69,7 +69,7 @@ class NewtronClassifier(SecondOrderBandit):
         super()._setup(dim, width)
         size = dim * width
         self._A, self._inverse = np.eye(size) / self.D, np.eye(size) * float(self.D)
-        self._b, self._v = np.zeros(size), np.empty(size)
+        self._b, self._v, self._mu = np.zeros(size), np.empty(size), 0.0
 
     def _softmax(self, theta):
         p = np.exp(self.alpha * (theta - theta.max(axis=1, keepdims=True)))
@@ -103,23 +103,27 @@ class NewtronClassifier(SecondOrderBandit):
         self._b += (weight * inner - 1.0) * full
 
     def _solve(self):
-        """argmin ½<W, AW> − <b, W> over the ball: (A + μI)⁻¹ b, μ ≥ 0 by Newton's method."""
-        W, mu = self._inverse @ self._b, 0.0
-        norm = np.linalg.norm(W)
-        for _ in range(50):
-            if norm <= self.D * (1.0 + 1e-12):
-                break
-            slope = W @ self._shifted(mu, W) / norm
-            mu += (norm / self.D - 1.0) * norm / slope
-            W = self._shifted(mu, self._b)
-            norm = np.linalg.norm(W)
-        return W * min(1.0, self.D / max(norm, 1e-300))
+        """argmin ½<W, AW> − <b, W> over the ball: (A + μI)⁻¹ b, μ ≥ 0 by Newton's method.
 
-    def _shifted(self, mu, right):
-        """(A + μI)⁻¹ right by conjugate gradients, started at A⁻¹ right."""
-        W = self._inverse @ right
+        The secular equation 1/‖W(μ)‖ = 1/D is nearly linear in μ, and the last round's μ is close.
+        """
+        mu, slope = self._mu, self._inverse @ self._b
+        W = self._shifted(mu, self._b, self._W.reshape(-1)) if mu > 0.0 else slope
+        for _ in range(50):
+            norm = np.linalg.norm(W)
+            if abs(norm / self.D - 1.0) <= 1e-13 or (mu == 0.0 and norm <= self.D):
+                break
+            slope = self._shifted(mu, W, slope)
+            mu = max(mu + (norm / self.D - 1.0) * norm * norm / (W @ slope), 0.0)
+            W = self._shifted(mu, self._b, W)
+        self._mu = mu
+        return W * min(1.0, self.D / max(np.linalg.norm(W), 1e-300))
+
+    def _shifted(self, mu, right, start):
+        """(A + μI)⁻¹ right by conjugate gradients, from `start`."""
         if mu == 0.0:
-            return W
+            return self._inverse @ right
+        W = start
         residual = right - self._A @ W - mu * W
         direction, size = residual.copy(), residual @ residual
         for _ in range(10 * len(W)):
