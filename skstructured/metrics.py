@@ -145,8 +145,22 @@ def _ridge_fit(loss, X, V, penalty, start, max_iter, tol):
         return value.sum() + penalty * float(u @ u), gradient.ravel()
 
     options = {"maxiter": max_iter, "maxcor": 20, "ftol": tol * 1e-3, "gtol": tol}
-    result = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return result.x.reshape(shape)
+
+    def fit(u):
+        return minimize(objective, u.ravel(), jac=True, method="L-BFGS-B", options=options)
+
+    best = fit(start)
+    if not best.x.any():  # hinges are not smooth at 0, where all scores tie
+        others = [fit(length * _class_means(X, V, shape)) for length in (0.1, 1.0, 10.0)]
+        best = min([best, *others], key=lambda found: found.fun)
+    return best.x.reshape(shape)
+
+
+def _class_means(X, V, shape):
+    """Σ (y_t − ȳ) x_tᵀ, scaled to norm 1: a direction that tells outputs apart."""
+    means = np.zeros(shape)
+    means[:, : X.shape[1]] = safe_sparse_dot(X.T, V - V.mean(axis=0), dense_output=True).T
+    return means / max(np.linalg.norm(means), 1e-300)
 
 
 def kendall_tau(y_pred, y_true):

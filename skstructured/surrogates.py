@@ -94,11 +94,29 @@ def add_gradient(theta, y, kind, share, g):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def softmax_into(theta, y, mu):
+    """μ = softmax(θ); returns −log₂ μ_y."""
+    top, total = theta[best_class(theta)], 0.0
+    for k in range(theta.shape[0]):
+        mu[k] = math.exp(theta[k] - top)
+        total += mu[k]
+    for k in range(theta.shape[0]):
+        mu[k] /= total
+    return (math.log(total) - (theta[y] - top)) / math.log(2.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def gap_gradient(theta, truth, mu, params, work):
-    """μ = truth + ∇ℓ(θ; y), which the driver turns back into the gradient; returns ℓ."""
+    """μ = truth + ∇ℓ(θ; y), which the driver turns back into the gradient; returns ℓ.
+
+    For the logistic loss, without its 1/ln 2, that is softmax(θ).
+    """
+    y = best_class(truth)
+    if params[0] == LOGISTIC:
+        return softmax_into(theta, y, mu)
     for k in range(theta.shape[0]):
         mu[k] = truth[k]
-    return add_gradient(theta, best_class(truth), params[0], 1.0, mu)
+    return add_gradient(theta, y, params[0], 1.0, mu)
 
 
 class GapSurrogate(Component):

@@ -211,3 +211,13 @@ def test_bad_parameters_are_named(model, message, rng):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_best_comparator_is_better_than_none(kind):
+    """Also of the hinges, which are not smooth where all scores tie."""
+    n = 200 if INTERPRETED else 2000
+    X, y = LabelNoise(n, random_state=0).draw(Simplex().fit(np.arange(4)))
+    result = progressive_validate(GaptronClassifier(kind), X, y)
+    zero = result.regret_bound(np.zeros((4, 6)))
+    assert result.expected_target_loss.sum() <= result.regret_bound() < 0.9 * zero
