@@ -82,7 +82,7 @@ class PiSTOL(OnlineOptimizer):
     per_coordinate : bool, default=False
         Whether every weight is learned by a copy of its own, with its own L·N (the largest
         absolute value of its feature) and b/p (appendix A): features of very different scales or
-        frequencies; several times the cost. No bound is stated for it.
+        frequencies, at tens of times the cost (an exponential a weight). No bound is stated for it.
 
     Raises
     ------
