@@ -96,6 +96,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
                 order = self._visiting_order(rows.n_rows)
                 self._learn(X, rows, packed, weight, order)
             self.n_iter_ = int(self.max_iter)
+        self._warn()
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn the rows in order, one round each; chunks of any size give the same weights.
@@ -137,6 +138,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             packed, weight = self._check_outputs(rows, y, sample_weight, stream=True)
             scores = self._learn(X, rows, packed, weight, np.arange(rows.n_rows), record)
             self.n_iter_ = 1
+        self._warn()
         return scores
 
     def _begin(self, X, y, classes=None):
@@ -204,14 +206,14 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             if stopped >= 0:
                 refuse_row(self, X, block[stopped])
         self.t_ += len(order)
-        self._warn()
         return scores
 
     def _warn(self):
+        """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
         self.loss_.check_residual(self._work)
         trouble = self.optimizer_.check(self._state)
         if trouble is not None:
-            warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
+            warnings.warn(trouble, GuaranteeWarning, stacklevel=4)
 
     def _width(self):
         return self.n_features_in_ + bool(self.fit_intercept)

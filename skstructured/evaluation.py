@@ -158,6 +158,7 @@ def progressive_validate(
         losses[:, now] = _round_losses(learner, learned if theta is None else theta, V, rng)
         if progress is not None:
             progress(now[-1] + 1, n)
+    learner._warn()
     return ProgressiveResult(*losses, learner, batch_size, X, learner.space_.unpack(packed))
 
 

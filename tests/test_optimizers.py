@@ -1,6 +1,7 @@
 """Optimisers against literal references; averages; scales; extremes."""
 
 import pickle
+import warnings
 
 import naive
 import numpy as np
@@ -253,3 +254,17 @@ def test_progressive_rounds_are_played_with_the_last_weights(rng):
             for average in (False, True)
         ]
         np.testing.assert_array_equal(runs[0].surrogate_loss, runs[1].surrogate_loss)
+
+
+def test_a_warning_made_an_error_leaves_a_whole_estimator(rng):
+    """It comes after the rows were learned, and says so: the state is that of having learned."""
+    X, y = np.ones((100, 2)), np.zeros(100, dtype=int)
+    model = OnlineStructuredPredictor(optimizer=PiSTOL(a=1e-6)).partial_fit(X[:1], y[:1], [0, 1])
+    quiet = pickle.loads(pickle.dumps(model))
+    with pytest.raises(GuaranteeWarning), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X, y)
+    with pytest.warns(GuaranteeWarning):
+        quiet.partial_fit(X, y)
+    assert model.t_ == quiet.t_ == 101
+    np.testing.assert_array_equal(model.coef_, quiet.coef_)
