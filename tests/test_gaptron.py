@@ -220,4 +220,5 @@ def test_the_best_comparator_is_better_than_none(kind):
     X, y = LabelNoise(n, random_state=0).draw(Simplex().fit(np.arange(4)))
     result = progressive_validate(GaptronClassifier(kind), X, y)
     zero = result.regret_bound(np.zeros((4, 6)))
-    assert result.expected_target_loss.sum() <= result.regret_bound() < 0.9 * zero
+    share = 0.95 if INTERPRETED else 0.9  # of few rounds the regret is a larger part
+    assert result.expected_target_loss.sum() <= result.regret_bound() < share * zero
