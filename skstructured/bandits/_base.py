@@ -111,6 +111,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
                 X.shape[0], actions, rewards, propensities
             )
         self._learn_rows(X, codes, rewards, propensities)
+        self._batched = self._batched or X.shape[0] > 1
         self.t_ += X.shape[0]
         self._check_horizon()
         return self
@@ -234,7 +235,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
-        self.t_, self.n_mistakes_, self._told = 0, 0, False
+        self.t_, self.n_mistakes_, self._told, self._batched = 0, 0, False, False
         self._setup(space.dim_, self.n_features_in_ + bool(self.fit_intercept))
 
     def _check_parameters(self):

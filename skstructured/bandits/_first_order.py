@@ -13,7 +13,9 @@ from skstructured.surrogates import best_class
 BLOCK = 4096
 
 # The state vector, after the driver's own entries; the gradient kernels read it too.
-KIND, K, X_SQ, LEARN_NORM, ROUND, HORIZON, RHO, EXPLORATION, RADIUS, THETA_SQ = range(3, 13)
+KIND, K, X_SQ, LEARN_NORM, ROUND, HORIZON, RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(
+    3, 14
+)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -53,7 +55,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     gradient_kernel = None
 
     def _setup(self, dim, width):
-        self._state = np.zeros(13)
+        self._state = np.zeros(14)
         self._state[FACTOR], self._state[K] = 1.0, float(dim)
         self._state[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         self._state[EXPLORATION] = self._exploration()

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 from numba import njit
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._validation import check_positive
 from skstructured.bandits._first_order import (
     EXPLORATION,
     HORIZON,
     KIND,
+    LARGEST_SQ,
     LEARN_NORM,
     RADIUS,
     RHO,
@@ -35,6 +37,7 @@ def gap_bandit_scale(state, x_sq, weight):
     ``η = ln 2 e^{−2DX}/(2K²X²)``.
     """
     state[ROUND] += 1.0
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
     if state[LEARN_NORM] > 0.0:
         state[X_SQ] = max(state[X_SQ], x_sq)
     k, reach = state[K], math.sqrt(state[X_SQ]) * state[RADIUS]
@@ -191,20 +194,46 @@ class BanditGaptronClassifier(FirstOrderBandit):
     def regret_bound(self):
         """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.
 
-        For the rounds of the horizon, or those learned so far where none was given.
+        For the rounds of the horizon, or those learned so far where none was given, each chosen by
+        the learner itself.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the rounds learned; the message says why.
         """
+        trouble = self._why_no_bound()
+        if trouble is not None:
+            raise GuaranteeError(trouble)
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
         reach = dim * math.sqrt(self._state[X_SQ]) * self.radius
         if self._exploration() == 0.0:
             return math.exp(2.0 * reach / dim) * reach**2 / math.log(2.0)
         if self.horizon is None:
-            factors = {"logistic": 3.0 / math.sqrt(math.log(2.0))}
-            if self.loss not in factors:
-                raise GuaranteeError(f"Give a horizon: no anytime bound for loss={self.loss!r}.")
-            return factors[self.loss] * reach * math.sqrt(T)
+            return 3.0 * reach * math.sqrt(T / math.log(2.0))
         if self.loss == "logistic":
             slow = 2.0 * math.sqrt(T / math.log(2.0))
             return reach * max(2.0 * reach / math.log(2.0), slow)
         if self.loss == "hinge":
             return max(dim * reach**2 / (dim - 1.0), 2.0 * reach * math.sqrt(T / 2.0))
         return max(4.0 * reach**2, 2.0 * reach * math.sqrt(2.0 * T))
+
+    def _why_no_bound(self):
+        """What voids the theorems, or None."""
+        check_is_fitted(self, "classes_")
+        if self._exploration() > 0.0:
+            return f"The bounds are for the theory's exploration (or 0), got {self.exploration!r}."
+        if self._batched:
+            return "The bounds are about learning after every round, not batches of rounds."
+        if self.horizon is not None and self.t_ > self.horizon:
+            return f"{self.t_} rounds exceed horizon={self.horizon}."
+        largest = math.sqrt(self._state[LARGEST_SQ])
+        if self.feature_norm is not None and largest > self.feature_norm * (1.0 + 1e-9):
+            return f"A row with ‖x‖ = {largest:.6g} exceeded feature_norm={self.feature_norm:g}."
+        if self.horizon is None and self.exploration is None and self.loss != "logistic":
+            return f"Give a horizon: no anytime bound for loss={self.loss!r}."
+        return None

@@ -72,7 +72,7 @@ class PiSTOL(OnlineOptimizer):
     ----------
     a : float, default=0.08
         Caution, in units of L·N. The theorem needs a ≥ 2.25, with which weights hardly leave zero
-        in 10⁴ rounds (accuracy on letter .49 after one pass); the paper's experiments have 0.125
+        in 10⁴ rounds (accuracy on letter .48 after one pass); the paper's experiments have 0.125
         (0.25 at L = 2: .72), the default is a little bolder (.73). Below 0.04 exponents may
         explode on rows of equal length. Small values come without the theorem.
     b : float, default=1.0
