@@ -8,8 +8,7 @@ With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same lo
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import config, float64, int32, int64, njit, types
+from numba import float64, int32, int64, njit, types
 from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
@@ -21,7 +20,7 @@ READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
-#: advance(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw) -> ‖ahead‖²
+#: advance(data, indices, indptr, width, row, ahead, Theta, state, move, u, raw) -> ‖ahead‖²
 ADVANCE = types.FunctionType(
     float64(
         READ_VECTOR,
@@ -81,32 +80,7 @@ def _function_from_address(function_type):
     return as_function
 
 
-@intrinsic
-def _prefetch_line(typing_context, array, offset):
-    """Ask for the cache line that holds entry `offset` of a flat view of a float64 array."""
-
-    def codegen(context, builder, signature, args):
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        pointer = builder.gep(data, [args[1]])
-        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-        i32 = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
-        builder.call(prefetch, [pointer, i32(0), i32(2), i32(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), codegen
-
-
 as_advance, as_mean, as_scale, as_step = map(_function_from_address, (ADVANCE, MEAN, SCALE, STEP))
-
-if config.DISABLE_JIT:
-
-    def prefetch(array, offset):
-        """Do nothing: an interpreted run has no cache to warm."""
-
-else:
-    prefetch = _prefetch_line
 
 
 def compiled(signature, function):

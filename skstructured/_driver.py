@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import int64, njit, types, void
 
-from skstructured._average import WAITING, add_terms, fold
+from skstructured._average import WAITING, add_dense, fold
 from skstructured._compiled import (
     ADVANCE,
     EMPTY_INT32,
@@ -50,7 +50,7 @@ def epoch(
     truth,
     weight,
     Theta,
-    A,
+    average,
     state,
     params,
     work,
@@ -63,15 +63,18 @@ def epoch(
     """Learn `rows` in their order; stop before a row whose ‖x‖² is not finite.
 
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, μ = mean(θ), g = μ − y,
-    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, if it has rows, A ← A − u (Σ w s) g xᵀ.
-    Where `scores` has rows, it receives every θ. Returns the place of the row that stopped it,
-    or -1.
+    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ w s) g xᵀ
+    for the rows (CSR: columns) behind Θ. Where `scores` has rows, it receives every θ.
+    Returns the place of the row that stopped it, or -1.
     """
     n, dim = truth.shape
-    record, average, dense = scores.shape[0] > 0, A.shape[0] > 0, indptr.shape[0] == 0
-    raw, theta, y, g = np.empty(dim), np.empty(dim), np.empty(dim), np.zeros(dim)
-    terms, added, stopped = np.empty((n if average else 0, dim)), 0, -1
-    x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, state, g, 0.0, raw)
+    record, dense = scores.shape[0] > 0, indptr.shape[0] == 0
+    waiting, together = average and dense, average and not dense
+    raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
+    move = np.zeros(2 * dim if together else dim)
+    g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
+    start, stopped = 0, -1
+    x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, state, move, 0.0, raw)
     for r in range(n):
         if not x_sq <= LARGEST:
             stopped = r
@@ -89,22 +92,24 @@ def epoch(
         state[TOTAL] += weight[r]
         u = step(state, raw, g, x_sq, weight[r])
         if state[FACTOR] != 1.0:
-            if average:
-                add_terms(data, indices, indptr, width, rows, added, r, terms, A)
-            fold(Theta, A, state[FACTOR], state[PLAYED])
-            state[FACTOR], state[PLAYED], added = 1.0, 0.0, r
-        if average:
+            if waiting:
+                add_dense(data, width, rows[start:r], terms, Theta[dim:])
+                start = r
+            fold(Theta, dim, dense, average, state[FACTOR], state[PLAYED])
+            state[FACTOR], state[PLAYED] = 1.0, 0.0
+        if waiting:
             for k in range(dim):
-                terms[r, k] = -u * state[PLAYED] * g[k]
-            if dense and r + 1 - added == WAITING:
-                add_terms(data, indices, indptr, width, rows, added, r + 1, terms, A)
-                added = r + 1
+                terms[r - start, k] = -u * state[PLAYED] * g[k]
+            if r + 1 - start == WAITING:
+                add_dense(data, width, rows[start : r + 1], terms, Theta[dim:])
+                start = r + 1
+        if together:
+            for k in range(dim):
+                move[dim + k] = -state[PLAYED] * g[k]
         ahead = rows[min(r + 1, n - 1)]
-        x_sq = advance(data, indices, indptr, width, rows[r], ahead, Theta, state, g, u, raw)
-    if average:
-        add_terms(
-            data, indices, indptr, width, rows, added, n if stopped < 0 else stopped, terms, A
-        )
+        x_sq = advance(data, indices, indptr, width, rows[r], ahead, Theta, state, move, u, raw)
+    if waiting:
+        add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, Theta[dim:])
     return stopped
 
 
@@ -136,15 +141,28 @@ _mean_rows_jit = njit(nogil=True, error_model="numpy")(mean_rows)
 @functools.cache
 def _compiled_epoch():
     def epoch_at(
-        data, indices, indptr, width, rows, truth, weight, Theta, A, state, params, work, scores, at
+        data,
+        indices,
+        indptr,
+        width,
+        rows,
+        truth,
+        weight,
+        Theta,
+        average,
+        state,
+        params,
+        work,
+        scores,
+        at,
     ):
         advance, mean = as_advance(at[0]), as_mean(at[1])
         scale, step = as_scale(at[2]), as_step(at[3])
-        arrays = (data, indices, indptr, width, rows, truth, weight, Theta, A)
+        arrays = (data, indices, indptr, width, rows, truth, weight, Theta, average)
         return _epoch_jit(*arrays, state, params, work, scores, advance, mean, scale, step)
 
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
-    rest = (MATRIX, MATRIX, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
+    rest = (MATRIX, types.boolean, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
     return compiled(int64(*arrays, *rest), epoch_at)
 
 
@@ -189,13 +207,13 @@ class Rows(NamedTuple):
             return first_bad_row(self.data, self.indptr, self.width, self.n_rows)
 
 
-def run_epoch(rows, order, truth, weight, Theta, A, state, params, work, scores, kernels):
+def run_epoch(rows, order, truth, weight, Theta, average, state, params, work, scores, kernels):
     """Learn ``order`` of `rows` with kernels (advance, mean, scale, step); returns as `epoch` does.
 
     Runs compiled when every kernel is a numba function, and interpreted otherwise.
     """
     arrays = (rows.data, rows.indices, rows.indptr, rows.width, order, truth, weight)
-    arrays += (Theta, A, state, params, work, scores)
+    arrays += (Theta, average, state, params, work, scores)
     if all(map(is_compiled, kernels)):
         at = tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
         return _compiled_epoch()(*arrays, at)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
+from skstructured._average import aligned, aligned_zeros
 from skstructured._driver import run_epoch
 from skstructured._validation import (
     check_finite,
@@ -21,13 +22,6 @@ from skstructured.exceptions import GuaranteeWarning
 
 #: Rows whose outputs are expanded to vertices at a time.
 BLOCK = 4096
-
-
-def _zeros(shape):
-    """Zeros; NumPy asks for huge pages in `empty` but not in `zeros`, and wide rows feel it."""
-    array = np.empty(shape)
-    array.fill(0.0)
-    return array
 
 
 class LinearWeights:
@@ -178,8 +172,9 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         """Learn rows in `order`; returns the scores θ_t of every round where `record`."""
         dim, optimizer = self.space_.dim_, self.optimizer_
         self._store_for(rows)
+        in_driver = self._average_in_driver()
         kernels = (
-            optimizer.advance_kernel(dim, rows.is_sparse),
+            optimizer.advance_kernel(dim, rows.is_sparse, in_driver),
             self.loss_.kernel,
             optimizer.scale_kernel,
             optimizer.step_kernel,
@@ -196,7 +191,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
                 self.space_.unpack(packed[block]),
                 weight[block],
                 self._Theta,
-                self._A,
+                in_driver,
                 self._state,
                 self._params,
                 self._work,
@@ -218,17 +213,20 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
     def _width(self):
         return self.n_features_in_ + bool(self.fit_intercept)
 
+    def _average_in_driver(self):
+        return self._averaged and not self.optimizer_.keeps_average
+
     def _store_for(self, rows):
-        """Allocate Θ and A, or transpose them, for the storage of these rows."""
+        """Allocate Θ, with A behind it, or transpose it, for the storage of these rows."""
         if self._Theta is None:
             arrays, numbers = self.optimizer_.blocks
+            arrays += self._average_in_driver()
             shape = (arrays * self.space_.dim_ + numbers, self._width())
-            shape = shape[::-1] if rows.is_sparse else shape
-            in_driver = self._averaged and not self.optimizer_.keeps_average
-            self._Theta, self._A = _zeros(shape), _zeros(shape if in_driver else (0, 0))
+            self._Theta = aligned_zeros(shape[::-1] if rows.is_sparse else shape)
         elif rows.is_sparse != self._by_feature:
-            self._Theta = np.ascontiguousarray(self._Theta.T)
-            self._A = np.ascontiguousarray(self._A.T)
+            self._Theta = aligned(self._Theta.T)
+        else:
+            self._Theta = aligned(self._Theta)
         self._by_feature = rows.is_sparse
 
     def _stored(self):
@@ -237,7 +235,9 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             raise AttributeError("weights are there after fit or partial_fit.")
         if self._Theta is None:
             return None
-        return (self._Theta.T, self._A.T) if self._by_feature else (self._Theta, self._A)
+        stored = self._Theta.T if self._by_feature else self._Theta
+        own = stored.shape[0] - self._average_in_driver() * self.space_.dim_
+        return stored[:own], stored[own:]
 
     @property
     def last_weights_(self):

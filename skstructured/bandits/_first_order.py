@@ -116,7 +116,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
             work = np.zeros(2 + 3 * m)
             work[1], work[2 : 2 + m] = m, self.random_state_.random_sample(m)
             truth, ones = self.space_.unpack(codes[block]), np.ones(m)
-            arrays = (rows, block, truth, ones, self._Theta, nothing, self._state, self._state)
+            arrays = (rows, block, truth, ones, self._Theta, False, self._state, self._state)
             run_epoch(*arrays, work, nothing, kernels)
             actions[block], propensities[block] = work[2 + m : 2 + 2 * m], work[2 + 2 * m :]
         self.t_ += n

@@ -29,9 +29,9 @@ class OnlineOptimizer(Component, ABC):
     #: Whether the optimiser keeps averages by itself, in Θ; otherwise the driver keeps them in A.
     keeps_average = False
 
-    def advance_kernel(self, dim, sparse):
+    def advance_kernel(self, dim, sparse, average=False):
         """The row primitive that moves and scores; see `skstructured._advance`."""
-        return advance_kernel(dim, sparse)
+        return advance_kernel(dim, sparse, average)
 
     def weights(self, Theta, state, dim):
         """The last weights W (dim, width) behind the stored rows of Θ."""

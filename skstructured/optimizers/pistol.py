@@ -144,11 +144,11 @@ class PiSTOL(OnlineOptimizer):
         """Whether averages lie in Θ; see `OnlineOptimizer`."""
         return self.per_coordinate
 
-    def advance_kernel(self, dim, sparse):
+    def advance_kernel(self, dim, sparse, average=False):
         """The row primitive; see `OnlineOptimizer`."""
         if self.per_coordinate:
             return coordinate_kernel(sparse)
-        return super().advance_kernel(dim, sparse)
+        return super().advance_kernel(dim, sparse, average)
 
     def weights(self, Theta, state, dim):
         """The last weights; see `OnlineOptimizer`."""
