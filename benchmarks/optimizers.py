@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 from compare_online import CLASSES, NON_ZEROS, N, dense_problem, seconds, sparse_problem
+from data import a9a, bibtex, news20
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import PiSTOL
@@ -32,9 +33,9 @@ LEARNERS = {
 }
 
 
-def table(title, problem, repeat):
+def table(title, problem, repeat, learners=LEARNERS, **space):
     X, y, X_test, y_test = problem
-    models = {name: OnlineStructuredPredictor(**given) for name, given in LEARNERS.items()}
+    models = {name: OnlineStructuredPredictor(**given, **space) for name, given in learners.items()}
     for model in models.values():
         model.fit(X, y)
     times = np.array(
@@ -44,12 +45,13 @@ def table(title, problem, repeat):
         ]
     )
     ratios = np.median(times / times[:, :1], axis=0)
+    n = X.shape[0]
     print(f"{title}: us a row, times ogd, accuracy on other rows")
     for (name, model), t, ratio in zip(
         models.items(), np.median(times, axis=0), ratios, strict=True
     ):
-        print(f"  {name:26} {t / N * 1e6:7.2f} {ratio:7.2f} {model.score(X_test, y_test):8.3f}")
-    for name in ("ogd", "adaptive", "parameter_free", "pistol"):
+        print(f"  {name:26} {t / n * 1e6:7.2f} {ratio:7.2f} {model.score(X_test, y_test):8.3f}")
+    for name in (name for name in learners if f"{name}, averaged" in learners):
         with_, without = (list(models).index(n) for n in (f"{name}, averaged", name))
         extra = np.median(times[:, with_] / times[:, without]) - 1.0
         print(f"  averaging adds {100 * extra:.0f}% to {name}")
@@ -62,6 +64,17 @@ def main():
     print(f"command: python {' '.join(sys.argv)}; medians of {repeat}")
     table(f"dense n={N}, p=100, K={CLASSES}", dense_problem(), repeat)
     table(f"CSR n={N}, p=100000, {NON_ZEROS} non-zeros, K={CLASSES}", sparse_problem(), repeat)
+    few = {name: given for name, given in LEARNERS.items() if "parameter_free" in name}
+    few = {name: LEARNERS[name] for name in ("ogd", "ogd, averaged")} | few
+    X, Y = bibtex()
+    for name, problem, space in (
+        ("a9a", a9a(), "simplex"),
+        ("bibtex, 159 labels", (X[::2], Y[::2], X[1::2], Y[1::2]), "hypercube"),
+        ("news20, 20 classes", news20(), "simplex"),
+    ):
+        rows, width = problem[0].shape
+        title = f"{name}: CSR n={rows}, p={width}, {problem[0].nnz / rows:.0f} non-zeros"
+        table(title, problem, repeat, few, space=space)
 
 
 if __name__ == "__main__":

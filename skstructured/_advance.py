@@ -14,7 +14,7 @@ from skstructured._compiled import FASTMATH
 from skstructured._instructions import add_row, prefetch
 
 #: CSR kernels are compiled for each dimension up to this one.
-LARGEST_KNOWN_DIM = 16
+LARGEST_KNOWN_DIM = 32
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)

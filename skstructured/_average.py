@@ -57,16 +57,11 @@ def fold(Theta, dim, dense, average, factor, played):
 
 
 def aligned_zeros(shape):
-    """Zeros that start at a cache line.
-
-    NumPy asks for huge pages in `empty` but not in `zeros`, and wide rows feel it.
-    """
+    """Zeros that start at a cache line."""
     size, spare = int(np.prod(shape)), LINE // 8
-    array = np.empty(size + spare)
+    array = np.zeros(size + spare)
     start = -(array.ctypes.data // 8) % spare
-    array = array[start : start + size].reshape(shape)
-    array.fill(0.0)
-    return array
+    return array[start : start + size].reshape(shape)
 
 
 def aligned(array):
