@@ -1,6 +1,6 @@
 """Cost of one pass: every optimiser, with and without averages, beside constant-step OGD.
 
-    OMP_NUM_THREADS=1 python benchmarks/optimizers.py > benchmarks/results/optimizers.txt
+    OMP_NUM_THREADS=1 python benchmarks/optimizers.py --repeat 41 > benchmarks/results/optimizers.txt
 
 All learners take turns on the same arrays; a line gives medians, and the median of the ratios to
 the constant step of the same turn.

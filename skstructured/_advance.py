@@ -49,17 +49,22 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _prefetch_row(Theta, start, stride):
-    """Ask for every cache line of a row of Θ, which starts at a multiple of 64 bytes."""
-    lines = (15 - min(stride & -stride, 8) + stride) // 8
-    for k in range(0, 8 * (lines - 1), 8):
-        prefetch(Theta, start + k)
-    prefetch(Theta, start + stride - 1)
+def _lines(length, stride):
+    """The most cache lines that the first `length` entries of an aligned Θ's rows lie in."""
+    return (15 - min(stride & -stride, 8) + length) // 8
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _prefetch_row(Theta, start, first_line, length, stride):
+    """Ask for the cache lines of a row's first `length` entries, from `first_line` on."""
+    for line in range(first_line, _lines(length, stride) - 1):
+        prefetch(Theta, start + 8 * line)
+    prefetch(Theta, start + length - 1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
 def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
-    """Raw ← raw + Θz and ‖z‖², four entries of z at a time."""
+    """Raw ← raw + Θz and ‖z‖², four entries of z at a time; asks for the sums behind Θ."""
     z_sq, blocked = 0.0, first + (last - first) // FOUR * FOUR
     for t in range(first, blocked, FOUR):
         x0, x1, x2, x3 = data[t], data[t + ONE], data[t + TWO], data[t + THREE]
@@ -67,6 +72,9 @@ def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
         j2, j3 = int64(indices[t + TWO]) * stride, int64(indices[t + THREE]) * stride
         z_sq += (x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)
         add_row(raw, 0, (x0, x1, x2, x3), Theta, (j0, j1, j2, j3), dim)
+        if stride > dim:
+            for j in (j0, j1, j2, j3):
+                _prefetch_row(Theta, j, _lines(dim, stride), stride, stride)
     for t in range(blocked, last):
         z_sq += data[t] * data[t]
         add_row(raw, 0, (data[t],), Theta, (int64(indices[t]) * stride,), dim)
@@ -78,8 +86,8 @@ def csr_advance_for(known_dim, known_stride):
     """`dense_advance` for CSR rows: moves all `stride` columns of Θ and scores with the first dim.
 
     Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
-    or any if 0) are unrolled. Wide problems otherwise wait for memory, so while the rows of Θ that
-    `row` touches are moved, those that `ahead` will read are prefetched.
+    or any if 0) are unrolled. Wide problems otherwise wait for memory, so what `ahead` will read is
+    prefetched while `row` is moved, and what will move with it while it is scored.
     """
 
     @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
@@ -91,7 +99,7 @@ def csr_advance_for(known_dim, known_stride):
         for t in range(start, stop):
             coming = first + (t - start)
             if coming < last:
-                _prefetch_row(Theta, int64(indices[coming]) * stride, stride)
+                _prefetch_row(Theta, int64(indices[coming]) * stride, 0, dim, stride)
             add_row(Theta, int64(indices[t]) * stride, (u * data[t],), move, (0,), stride)
         raw[:] = 0.0
         z_sq = 0.0
