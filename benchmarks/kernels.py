@@ -20,8 +20,8 @@ from numba import njit
 from scipy.optimize import isotonic_regression, linear_sum_assignment, minimize
 from sklearn.linear_model import SGDClassifier
 
+from skstructured.spaces._assignment import assign_rows
 from skstructured.spaces._matching_kernels import (
-    assign_rows,
     entropic_matching,
     matching_projection,
     matching_work,

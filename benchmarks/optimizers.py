@@ -1,6 +1,6 @@
 """Cost of one pass: every optimiser, with and without averages, beside constant-step OGD.
 
-    OMP_NUM_THREADS=1 python benchmarks/optimizers.py --repeat 41 > benchmarks/results/optimizers.txt
+    OMP_NUM_THREADS=1 python benchmarks/optimizers.py > benchmarks/results/optimizers.txt
 
 All learners take turns on the same arrays; a line gives medians, and the median of the ratios to
 the constant step of the same turn.
@@ -59,7 +59,7 @@ def table(title, problem, repeat, learners=LEARNERS, **space):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--repeat", type=int, default=41)
     repeat = parser.parse_args().repeat
     print(f"command: python {' '.join(sys.argv)}; medians of {repeat}")
     table(f"dense n={N}, p=100, K={CLASSES}", dense_problem(), repeat)

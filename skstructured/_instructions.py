@@ -1,4 +1,8 @@
-"""Machine instructions that compiled kernels ask for by name: prefetches, and whole vectors."""
+"""Machine instructions that compiled kernels ask for by name: prefetches, and whole vectors.
+
+numba's cache on disk looks at the file of a kernel alone, not at those of its callees: after a
+change here, run with an empty ``NUMBA_CACHE_DIR``.
+"""
 
 from llvmlite import ir
 from numba import config, njit, types

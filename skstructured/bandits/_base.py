@@ -15,7 +15,7 @@ from skstructured._validation import (
     read_rows,
     unchanged_on_error,
 )
-from skstructured.bandits._rounds import BanditRounds, invert, refuse
+from skstructured.bandits._rounds import BanditRounds, check_feedback, invert
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.spaces import Simplex
 
@@ -249,32 +249,9 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         return codes
 
     def _check_feedback(self, n, actions, rewards, propensities):
-        actions = np.asarray(actions)
-        rewards = np.asarray(rewards, dtype=np.float64)
-        propensities = np.asarray(propensities, dtype=np.float64)
-        for name, given in (
-            ("actions", actions),
-            ("rewards", rewards),
-            ("propensities", propensities),
-        ):
-            if given.shape != (n,):
-                raise ValueError(
-                    f"{name} must have one entry for each of the {n} rows of X, "
-                    f"got shape {given.shape}."
-                )
-        known = np.isin(actions, self.classes_)
-        refuse(~known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
-        refuse(
-            ~((propensities > 0.0) & (propensities <= 1.0)),
-            propensities,
-            "propensities",
-            "in (0, 1]",
-        )
-        if self.fractional_rewards:
-            refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
-        else:
-            refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
-        return self.space_.pack(actions), rewards, propensities
+        allowed = self.classes_, self.fractional_rewards
+        actions, *numbers = check_feedback(n, actions, rewards, propensities, *allowed)
+        return self.space_.pack(actions), *numbers
 
     def _simulate(self, X, rows, codes):
         """Play and learn row by row; subclasses may compile it."""

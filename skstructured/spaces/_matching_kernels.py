@@ -1,4 +1,4 @@
-"""Oracles over the Birkhoff polytope: assignment, and regularised matchings by dual Newton steps.
+"""Regularised matchings: oracles over the Birkhoff polytope, by Newton steps on the dual.
 
 For a regularizer that is a sum over rows, ``max_P <θ,P> − Σ_i Ψ(P_i)`` over doubly stochastic P has
 the dual ``D(v) = Σ_j v_j − Σ_i Ω*(C_i + v)`` to be maximised over the column potentials v: rows are
@@ -9,51 +9,15 @@ underflow: C ≤ 0, with a 0 in every row and column.
 
 import math
 
-import numpy as np
 from numba import njit
+
+from skstructured.spaces._assignment import assign
 
 #: Column sums this close to 1 end the iterations.
 TOLERANCE = 1e-13
 MAX_NEWTON, MAX_SINKHORN = 200, 2000
 #: Ridge of the Newton system relative to the residual.
 RIDGE = 0.1
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def assign(theta, m, u, v, match, scratch):
-    """Maximal assignment by shortest augmenting paths (Jonker, Volgenant 1987).
-
-    theta is flat (m²,); u, v (m+1,) become potentials with ``θ_ij + u_i + v_j ≤ 0``, 0 where
-    matched; match (m+1,) holds at j+1 the row of column j, counted from 1; scratch is (3m+3,).
-    """
-    way, least, used = scratch[: m + 1], scratch[m + 1 : 2 * m + 2], scratch[2 * m + 2 :]
-    u[:], v[:], match[:] = 0.0, 0.0, 0.0
-    for i in range(1, m + 1):
-        match[0], j0 = i, 0
-        least[:], used[:] = np.inf, 0.0
-        while True:
-            used[j0] = 1.0
-            row, delta, j1 = int(match[j0]), np.inf, 0
-            for j in range(1, m + 1):
-                if used[j] == 0.0:
-                    cost = -max(theta[(row - 1) * m + j - 1], -1e300) - u[row] - v[j]
-                    if cost < least[j]:
-                        least[j], way[j] = cost, j0
-                    if least[j] < delta:
-                        delta, j1 = least[j], j
-            for j in range(m + 1):
-                if used[j] != 0.0:
-                    u[int(match[j])] += delta
-                    v[j] -= delta
-                else:
-                    least[j] -= delta
-            j0 = j1
-            if match[j0] == 0.0:
-                break
-        while j0 != 0:
-            j1 = int(way[j0])
-            match[j0] = match[j1]
-            j0 = j1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -253,6 +217,36 @@ def _repair(P, m, rows, columns):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _reduce(theta, m, assigned, C, scratch):
+    """C = θ less the potentials of the assignment problem (0 unless `assigned`); their sum."""
+    rows, columns, match = scratch[: m + 1], scratch[m + 1 : 2 * m + 2], scratch[2 * m + 2 :]
+    rows[:], columns[:], shift = 0.0, 0.0, 0.0
+    if assigned:
+        assign(theta, m, rows, columns, match[: m + 1], match[m + 1 :])
+    for i in range(m):
+        shift -= rows[i + 1] + columns[i + 1]
+        for j in range(m):
+            C[i * m + j] = theta[i * m + j] + rows[i + 1] + columns[j + 1]
+    if assigned:  # C ≤ 0 with zeros where matched, whatever rounding made of it
+        for k in range(m * m):
+            C[k] = min(C[k], 0.0)
+        for j in range(m):
+            C[(int(match[j + 1]) - 1) * m + j] = 0.0
+    return shift
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _entropic_start(C, shift, m, K, scaling, columns, v):
+    """Column potentials v by Sinkhorn's scaling of K = exp(C − shift)."""
+    for k in range(m * m):
+        K[k] = math.exp(C[k] - shift)
+    scaling[:] = 1.0
+    sinkhorn(K, scaling, columns, m, TOLERANCE, MAX_SINKHORN, 20.0 + 2.0 * m)
+    for j in range(m):
+        v[j] = math.log(scaling[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _matching(theta, mu, work, sparse):
     """Regularised matching of θ into mu; returns Ω*(θ). work[0] keeps the largest residual."""
     m = int(math.sqrt(theta.shape[0]) + 0.5)
@@ -260,45 +254,19 @@ def _matching(theta, mu, work, sparse):
     rest = work[1 + 2 * m * m :]
     v, columns, trial = rest[:m], rest[m : 2 * m], rest[2 * m : 3 * m]
     d, z, kept = rest[3 * m : 4 * m], rest[4 * m : 5 * m], rest[5 * m : 6 * m]
-    rest = rest[6 * m :]
-    row_potential, column_potential = rest[: m + 1], rest[m + 1 : 2 * m + 2]
-    row_potential[:], column_potential[:] = 0.0, 0.0
     low, high = theta[0], theta[0]
     for k in range(m * m):
         low, high = min(low, theta[k]), max(high, theta[k])
     assigned = sparse or not high - low <= 30.0
-    match, scratch = rest[2 * m + 2 : 3 * m + 3], rest[3 * m + 3 :]
-    if assigned:
-        assign(theta, m, row_potential, column_potential, match, scratch)
-    shift = 0.0
-    for i in range(m):
-        shift -= row_potential[i + 1] + column_potential[i + 1]
-        for j in range(m):
-            C[i * m + j] = theta[i * m + j] + row_potential[i + 1] + column_potential[j + 1]
-    if assigned:  # C ≤ 0 with zeros where matched, whatever rounding made of it
-        for k in range(m * m):
-            C[k] = min(C[k], 0.0)
-        for j in range(m):
-            C[(int(match[j + 1]) - 1) * m + j] = 0.0
+    shift = _reduce(theta, m, assigned, C, rest[6 * m :])
     v[:] = 0.0
     if not sparse:
-        for k in range(m * m):
-            H[k] = math.exp(C[k] - (0.0 if assigned else high))
-        trial[:] = 1.0
-        sinkhorn(H, trial, columns, m, TOLERANCE, MAX_SINKHORN, 20.0 + 2.0 * m)
-        for j in range(m):
-            v[j] = math.log(trial[j])
+        _entropic_start(C, 0.0 if assigned else high, m, H, trial, columns, v)
     residual = _newton(C, v, m, sparse, mu, columns, trial, d, H, z, kept)
     work[0] = max(work[0], residual)
     if residual > TOLERANCE:
         _repair(mu, m, z, columns)
-    value = 0.0
-    for i in range(m):
-        value -= v[i]
-        for j in range(m):
-            z[j] = C[i * m + j] + v[j]
-        value += _row(z, sparse, d, kept)
-    return value + shift
+    return shift - _dual(C, v, m, sparse, H, columns, z, kept)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -317,14 +285,3 @@ def matching_work(dim):
     """Length of the scratch vector of the two kernels."""
     m = math.isqrt(dim)
     return 1 + 2 * m * m + 6 * m + 3 * (m + 1) + 3 * (m + 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def assign_rows(theta, V, m):
-    """Maximal assignment of every row of theta (n, m²) into the 0/1 rows of V."""
-    u, v, match, scratch = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(3 * m + 3)
-    for n in range(theta.shape[0]):
-        assign(theta[n], m, u, v, match, scratch)
-        V[n, :] = 0.0
-        for j in range(1, m + 1):
-            V[n, (int(match[j]) - 1) * m + j - 1] = 1.0

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_random_state
 
 from skstructured.base import Geometry, OutputSpace
-from skstructured.spaces._matching_kernels import assign_rows
+from skstructured.spaces._assignment import assign_rows
 from skstructured.spaces._rankings import check_permutations
 
 CONVENTION = "y[i, j] = position of item j, a permutation of 0..m−1 per row with 0 = first"
