@@ -223,10 +223,9 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             arrays += self._average_in_driver()
             shape = (arrays * self.space_.dim_ + numbers, self._width())
             self._Theta = aligned_zeros(shape[::-1] if rows.is_sparse else shape)
-        elif rows.is_sparse != self._by_feature:
-            self._Theta = aligned(self._Theta.T)
         else:
-            self._Theta = aligned(self._Theta)
+            turned = rows.is_sparse != self._by_feature
+            self._Theta = aligned(self._Theta.T if turned else self._Theta)
         self._by_feature = rows.is_sparse
 
     def _stored(self):

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from skstructured._advance import advance_kernel
+from skstructured._average import aligned, aligned_zeros
 from skstructured._driver import FACTOR, run_epoch
 from skstructured._linear import LinearWeights
 from skstructured.bandits._base import BanditClassifier
@@ -60,7 +61,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         self._state[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         self._state[EXPLORATION] = self._exploration()
         self._state[LEARN_NORM] = 1.0
-        self._Theta, self._by_feature = np.zeros((dim, width)), False
+        self._Theta, self._by_feature = aligned_zeros((dim, width)), False
 
     def _exploration(self):
         """ρ as given, or −1 for the schedule of theory."""
@@ -103,8 +104,9 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         self._state[THETA_SQ] = float(np.vdot(self._Theta, self._Theta))
 
     def _simulate(self, X, rows, codes):
-        if rows.is_sparse != self._by_feature:
-            self._Theta, self._by_feature = np.ascontiguousarray(self._Theta.T), rows.is_sparse
+        turned = rows.is_sparse != self._by_feature
+        self._Theta = aligned(self._Theta.T if turned else self._Theta)
+        self._by_feature = rows.is_sparse
         dim, n = len(self.classes_), len(codes)
         advance = advance_kernel(dim, rows.is_sparse)
         kernels = (advance, self.gradient_kernel, self.scale_kernel, sum_step)
