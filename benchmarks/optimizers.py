@@ -67,10 +67,12 @@ def main():
     few = {name: given for name, given in LEARNERS.items() if "parameter_free" in name}
     few = {name: LEARNERS[name] for name in ("ogd", "ogd, averaged")} | few
     X, Y = bibtex()
+    news, topics, *test = news20()
+    order = np.random.default_rng(0).permutation(len(topics))  # the file is sorted by topic
     for name, problem, space in (
         ("a9a", a9a(), "simplex"),
         ("bibtex, 159 labels", (X[::2], Y[::2], X[1::2], Y[1::2]), "hypercube"),
-        ("news20, 20 classes", news20(), "simplex"),
+        ("news20, 20 classes", (news[order], topics[order], *test), "simplex"),
     ):
         rows, width = problem[0].shape
         title = f"{name}: CSR n={rows}, p={width}, {problem[0].nnz / rows:.0f} non-zeros"
