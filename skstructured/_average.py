@@ -65,8 +65,8 @@ def aligned_zeros(shape):
 
 
 def aligned(array):
-    """`array` itself if it is C-contiguous and starts at a cache line, else such a copy."""
-    if array.flags.c_contiguous and array.ctypes.data % LINE == 0:
+    """`array` itself if it is C-contiguous, ours and starts at a cache line, else such a copy."""
+    if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % LINE == 0:
         return array
     copy = aligned_zeros(array.shape)
     copy[...] = array

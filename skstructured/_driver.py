@@ -36,9 +36,23 @@ from skstructured._compiled import (
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
 LARGEST = np.finfo(np.float64).max
 
+#: Rows of a smaller ‖x‖² count as zero: steps divide by it.
+SMALLEST = 1e-280
+
 #: Entries of every optimiser's state that belong to the driver: a factor to be multiplied into Θ
-#: (1 for none), Σ w s over the rounds since the last such sweep, and Σ w over all rounds.
-FACTOR, PLAYED, TOTAL = range(3)
+#: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, whether the
+#: sum of the weights must be brought up to date before Θ moves, and the weight of the row scored.
+FACTOR, PLAYED, TOTAL, SETTLE, WEIGHT = range(5)
+
+#: Where an optimiser's own entries begin.
+OWN = 5
+
+
+def new_state(entries):
+    """The state vector of an optimiser with so many entries of its own, all zero."""
+    state = np.zeros(OWN + entries)
+    state[FACTOR] = 1.0
+    return state
 
 
 def epoch(
@@ -73,12 +87,14 @@ def epoch(
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
     move = np.zeros(2 * dim if together else dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
-    start, stopped = 0, -1
+    start, stopped, state[WEIGHT] = 0, -1, weight[0]
     x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, state, move, 0.0, raw)
     for r in range(n):
         if not x_sq <= LARGEST:
             stopped = r
             break
+        if x_sq < SMALLEST:
+            x_sq = 0.0
         s = scale(state, x_sq, weight[r])
         for k in range(dim):
             y[k] = truth[r, k]
@@ -91,12 +107,12 @@ def epoch(
         state[PLAYED] += weight[r] * s
         state[TOTAL] += weight[r]
         u = step(state, raw, g, x_sq, weight[r])
-        if state[FACTOR] != 1.0:
+        if state[FACTOR] != 1.0 or (average and state[SETTLE] > 0.0):
             if waiting:
                 add_dense(data, width, rows[start:r], terms, Theta[dim:])
                 start = r
             fold(Theta, dim, dense, average, state[FACTOR], state[PLAYED])
-            state[FACTOR], state[PLAYED] = 1.0, 0.0
+            state[FACTOR], state[PLAYED], state[SETTLE] = 1.0, 0.0, 0.0
         if waiting:
             for k in range(dim):
                 terms[r - start, k] = -u * state[PLAYED] * g[k]
@@ -106,7 +122,8 @@ def epoch(
         if together:
             for k in range(dim):
                 move[dim + k] = -state[PLAYED] * g[k]
-        ahead = rows[min(r + 1, n - 1)]
+        after = min(r + 1, n - 1)
+        ahead, state[WEIGHT] = rows[after], weight[after]
         x_sq = advance(data, indices, indptr, width, rows[r], ahead, Theta, state, move, u, raw)
     if waiting:
         add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, Theta[dim:])
@@ -132,6 +149,18 @@ def first_bad_row(data, indptr, width, n_rows):
         if not x_sq <= LARGEST:
             return i
     return -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def index_range(indices):
+    """Smallest and largest entry, in one pass; (0, -1) where there is none."""
+    low, high = np.int64(0), np.int64(-1)
+    if indices.shape[0] > 0:
+        smallest, largest = indices[0], indices[0]
+        for i in range(indices.shape[0]):
+            smallest, largest = min(smallest, indices[i]), max(largest, indices[i])
+        low, high = np.int64(smallest), np.int64(largest)
+    return low, high
 
 
 _epoch_jit = njit(nogil=True, error_model="numpy")(epoch)
@@ -193,7 +222,8 @@ class Rows(NamedTuple):
         if hasattr(X, "indptr"):
             indices = np.ascontiguousarray(X.indices, dtype=np.int32)
             indptr = np.ascontiguousarray(X.indptr, dtype=np.int32)
-            return cls(X.data, indices, indptr, X.shape[1], X.shape[0])
+            data = np.ascontiguousarray(X.data)
+            return cls(data, indices, indptr, X.shape[1], X.shape[0])
         return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0])
 
     @property
@@ -217,8 +247,21 @@ def run_epoch(rows, order, truth, weight, Theta, average, state, params, work, s
     if all(map(is_compiled, kernels)):
         at = tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
         return _compiled_epoch()(*arrays, at)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return epoch(*arrays, *kernels)
+    return _interpreted_epoch(*arrays, kernels)
+
+
+def _interpreted_epoch(*arguments):
+    """`epoch` with kernels that may raise: Θ and the state are then as they were."""
+    *arrays, kernels = arguments
+    moving = (arrays[7], arrays[9])
+    before = [array.copy() for array in moving]
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return epoch(*arrays, *kernels)
+    except BaseException:
+        for array, copy in zip(moving, before, strict=True):
+            array[...] = copy
+        raise
 
 
 def run_mean_rows(kernel, theta, truth, params, work):

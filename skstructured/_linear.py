@@ -34,9 +34,9 @@ class LinearWeights:
 
     @property
     def intercept_(self):
-        """Intercepts of shape (dim,); zeros where `fit_intercept` is False."""
+        """Intercepts of shape (dim,); zeros where it was fitted without."""
         W = self._weights()
-        return W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))
+        return W[:, -1].copy() if W.shape[1] > self.n_features_in_ else np.zeros(len(W))
 
 
 class OnlineLinearModel(LinearWeights, BaseEstimator):
@@ -130,8 +130,12 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             elif classes is not None and set(classes) != set(getattr(self, "classes_", ())):
                 raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
             packed, weight = self._check_outputs(rows, y, sample_weight, stream=True)
-            scores = self._learn(X, rows, packed, weight, np.arange(rows.n_rows), record)
-            self.n_iter_ = 1
+            every = np.arange(rows.n_rows)
+            if first:
+                scores = self._learn(X, rows, packed, weight, every, record)
+        if not first:  # what interrupts it from here on leaves whole blocks learned, and counted
+            scores = self._learn(X, rows, packed, weight, every, record)
+        self.n_iter_ = 1
         self._warn()
         return scores
 
@@ -158,7 +162,8 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         if space.task is not None:
             self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
         self.random_state_ = check_random_state(self.random_state)
-        self.t_ = 0
+        self._intercept, self._weigh_linearly = bool(self.fit_intercept), self.average == "linear"
+        self.t_, self._counted = 0, 0
 
     def _check_outputs(self, rows, y, sample_weight, stream=False):
         packed = self.space_.pack(y)
@@ -179,29 +184,25 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             optimizer.scale_kernel,
             optimizer.step_kernel,
         )
-        if self._averaged and self.average == "linear":
-            weight = weight.copy()
-            weight[order] *= self.t_ + 1.0 + np.arange(len(order))
+        if self._weigh_linearly:
+            weight = self._by_round(weight, order)
         scores = np.empty((len(order) if record else 0, dim))
         for start in range(0, len(order), BLOCK):
             block = order[start : start + BLOCK]
-            stopped = run_epoch(
-                rows,
-                block,
-                self.space_.unpack(packed[block]),
-                weight[block],
-                self._Theta,
-                in_driver,
-                self._state,
-                self._params,
-                self._work,
-                scores[start : start + BLOCK],
-                kernels,
-            )
+            given = (rows, block, self.space_.unpack(packed[block]), weight[block])
+            learned = (self._Theta, in_driver, self._state, self._params, self._work)
+            stopped = run_epoch(*given, *learned, scores[start : start + BLOCK], kernels)
             if stopped >= 0:
                 refuse_row(self, X, block[stopped])
-        self.t_ += len(order)
+            self.t_ += len(block)
+            self._counted += int(np.count_nonzero(weight[block]))
         return scores
+
+    def _by_round(self, weight, order):
+        """Weights times the number of the round among those of positive weight."""
+        weight = weight.copy()
+        weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
+        return weight
 
     def _warn(self):
         """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
@@ -211,13 +212,16 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             warnings.warn(trouble, GuaranteeWarning, stacklevel=4)
 
     def _width(self):
-        return self.n_features_in_ + bool(self.fit_intercept)
+        return self.n_features_in_ + self._intercept
 
     def _average_in_driver(self):
         return self._averaged and not self.optimizer_.keeps_average
 
     def _store_for(self, rows):
         """Allocate Θ, with A behind it, or transpose it, for the storage of these rows."""
+        if not self._state.flags.writeable:  # as joblib loads it with mmap_mode="r"
+            for name in ("_state", "_params", "_work"):
+                setattr(self, name, np.array(getattr(self, name)))
         if self._Theta is None:
             arrays, numbers = self.optimizer_.blocks
             arrays += self._average_in_driver()

@@ -38,7 +38,7 @@ class DecodedPredictions:
         """Scores of a checked X, of the weights that predictions use or of `W`."""
         W = self._weights() if W is None else W
         theta = safe_sparse_dot(X, W[:, : self.n_features_in_].T, dense_output=True)
-        return theta + W[:, -1] if self.fit_intercept else theta
+        return theta + W[:, -1] if W.shape[1] > self.n_features_in_ else theta
 
     def decision_function(self, X):
         """Scores θ = Wx + intercept.

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from skstructured._driver import Rows
+from skstructured._driver import Rows, index_range
 
 INT32_MAX = np.iinfo(np.int32).max
 
@@ -29,6 +29,7 @@ def check_features(estimator, X, reset):
         ensure_all_finite=False,
     )
     if issparse(X):
+        check_csr(X)
         if max(X.shape[1], X.nnz) > INT32_MAX:
             raise ValueError(
                 f"X is sparse with int64 indices beyond int32 (shape {X.shape}, {X.nnz} stored "
@@ -38,6 +39,19 @@ def check_features(estimator, X, reset):
             X = X.copy()
             X.sum_duplicates()
     return X
+
+
+def check_csr(X):
+    """Row pointers and column numbers within their arrays: neither SciPy nor the kernels check."""
+    stored = min(len(X.indices), len(X.data))
+    if X.indptr[0] != 0 or X.indptr[-1] > stored or np.any(X.indptr[1:] < X.indptr[:-1]):
+        raise ValueError(f"X.indptr must rise from 0 to at most the {stored} values stored in X.")
+    low, high = index_range(X.indices[: X.indptr[-1]])
+    if low < 0 or high >= X.shape[1]:
+        raise ValueError(
+            f"X.indices must lie between 0 and {X.shape[1] - 1} (X has {X.shape[1]} columns), "
+            f"they go from {low} to {high}."
+        )
 
 
 def is_ready(estimator, X):
@@ -108,7 +122,7 @@ def unchanged_on_error(estimator):
     before = dict(vars(estimator))
     try:
         yield
-    except Exception:
+    except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise

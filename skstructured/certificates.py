@@ -88,6 +88,8 @@ class CoinBettingCertificate(Certificate):
 
     def regret(self, norm):
         """sup over V of R(V) − a (cD_2)² V/b, from above: R grows, so cells of a grid bound it."""
+        if not math.isfinite(norm):
+            return math.inf
         k = self.constants
         unit = k["c"] * k["D_2"]
         price = k["a"] * unit**2 / k["b"] if k["b"] > 0 else math.inf

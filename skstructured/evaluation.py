@@ -51,13 +51,13 @@ class ProgressiveResult:
             The comparator; the intercept is the last column.
         """
         estimator = self.estimator
-        return comparator_losses(estimator.loss_, U, self._X, self._V, estimator.fit_intercept)
+        return comparator_losses(estimator.loss_, U, self._X, self._V, estimator._intercept)
 
     def best_comparator(self, delta=None):
         """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
         estimator = self.estimator
         return comparator_for(
-            self._certificate(delta), estimator.loss_, self._X, self._V, estimator.fit_intercept
+            self._certificate(delta), estimator.loss_, self._X, self._V, estimator._intercept
         )
 
     def surrogate_regret(self, U=None):

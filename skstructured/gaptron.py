@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from sklearn.utils.metaestimators import available_if
 
-from skstructured._driver import FACTOR
+from skstructured._driver import new_state
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
 from skstructured._validation import check_positive
@@ -33,8 +33,7 @@ class GapDescent(GradientDescent):
         """Check the parameters and return the initial state vector for a surrogate."""
         K = loss.space.dim_
         norm = check_positive("feature_norm", self.feature_norm, 1.0)
-        state = np.zeros(8)
-        state[FACTOR] = 1.0
+        state = new_state(7)
         gains = {"logistic": 0.5 / K, "hinge": (1.0 - 1.0 / K) / K, "smooth_hinge": 0.25 / K}
         state[GAIN] = gains[loss.kind] / norm**2
         state[LEARN_NORM] = float(self.feature_norm is None)

@@ -172,7 +172,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
         Returns
         -------
         Certificate
-            See `skstructured.metrics.Certificate`; its ``bound(ΣS(U), ‖U‖_F)`` is the number.
+            See `skstructured.certificates.Certificate`; its ``bound(ΣS(U), ‖U‖_F)`` is the number.
+            With sample weights both sums, of target losses and of S(U), are weighted.
 
         Raises
         ------

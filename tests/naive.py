@@ -98,7 +98,7 @@ def gradient_descent(
 
 
 def play(learner, loss, X, V, weight=None, intercept=True):
-    """Rounds of a literal learner with `play(x_norm) -> W` and `learn(G)`.
+    """Rounds of a literal learner with `play(w ‖x‖, w x) -> W` and `learn(G, x)`.
 
     Returns the scores played, and all the weights played, then those after the last round.
     """
@@ -106,7 +106,7 @@ def play(learner, loss, X, V, weight=None, intercept=True):
     weight = np.ones(len(X)) if weight is None else weight
     scores, weights = [], []
     for x, v, w in zip(X, V, weight, strict=True):
-        W = learner.play(w * float(np.linalg.norm(x)), x)
+        W = learner.play(w * float(np.linalg.norm(x)), w * x)
         weights.append(W)
         scores.append(W @ x)
         learner.learn(w * np.outer(loss.mean((W @ x)[None])[0] - v, x), x)
@@ -180,7 +180,7 @@ class PiSTOL:
 
 
 class CoordinatePiSTOL:
-    """One-dimensional PiSTOL for every weight, with b/p and the largest |x_j| for N."""
+    """One-dimensional PiSTOL for every weight, with b/p and the largest w|x_j| for N."""
 
     def __init__(self, shape, diameter, a, b):
         self.total, self.path = np.zeros(shape), np.zeros(shape)

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skstructured import GuaranteeWarning, OnlineStructuredPredictor
+from skstructured._driver import WEIGHT, Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
     AdaptiveGradientDescent,
@@ -128,14 +129,41 @@ def test_averages_are_those_of_the_weights_played(which, rng):
     np.testing.assert_allclose(steep.average_weights_, linear / shares.sum(), atol=1e-12 * largest)
 
 
+@pytest.mark.parametrize("growth", ["zeros, then huge", "lognormal", "geometric"])
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("which", list(ALL))
+def test_averages_do_not_cancel_where_features_grow(which, storage, growth, rng):
+    space, X, V, _ = stream("simplex-shannon", 7, rng, 30 if INTERPRETED else 120)
+    X, n = rng.randn(*X.shape), len(X)
+    if growth == "zeros, then huge":
+        X *= np.where(np.arange(n) < 20, 0.0, 1e8)[:, None]
+    elif growth == "lognormal":
+        X *= np.exp(3.0 * rng.randn(n, 1))
+    else:
+        X *= 3.0 ** np.arange(n)[:, None] if n < 100 else 1.2 ** np.arange(n)[:, None]
+    y, total = space.decode(V), np.zeros((7, 5))
+    model = learner("simplex-shannon", space, ALL[which], average=True)
+    for i in range(n):
+        total += playing(model, X[i], 1.0)
+        x = sparse.csr_array(X[i : i + 1]) if storage == "csr" else X[i : i + 1]
+        model.partial_fit(x, y[i : i + 1], np.arange(7))
+    largest = np.abs(total / n).max()
+    np.testing.assert_allclose(model.average_weights_, total / n, atol=1e-12 * largest, rtol=1e-9)
+
+
 def playing(model, x, weight):
     """The weights that a round with features x will be played with, from the public scores."""
     if not hasattr(model, "space_"):
         return np.zeros((7, 5))
     copy = pickle.loads(pickle.dumps(model)).set_params(average=False)
     if isinstance(copy.optimizer_, PiSTOL) and copy.optimizer_.per_coordinate:
-        # A row with all weight on x makes the largest |x_j| known; learning nothing from it.
-        copy.partial_fit(x[None], copy.classes_[:1], sample_weight=[0.0])
+        # Scoring x, without having moved before, makes its largest w|x_j| known.
+        rows = Rows.from_array(np.ascontiguousarray(x[None]))
+        copy._store_for(rows)
+        copy._state[WEIGHT] = weight
+        advance, dim = copy.optimizer_.advance_kernel(7, False), np.zeros(7)
+        arrays = (rows.data, rows.indices, rows.indptr, rows.width, 0, 0, copy._Theta, copy._state)
+        advance(*arrays, dim, 0.0, np.empty(7))
     else:
         copy.optimizer_.scale_kernel(copy._state, float(x @ x) + 1.0, weight)
     return copy.last_weights_

@@ -236,7 +236,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
         self.t_, self.n_mistakes_, self._told, self._batched = 0, 0, False, False
-        self._setup(space.dim_, self.n_features_in_ + bool(self.fit_intercept))
+        self._intercept = bool(self.fit_intercept)
+        self._setup(space.dim_, self.n_features_in_ + self._intercept)
 
     def _check_parameters(self):
         horizon = getattr(self, "horizon", None)

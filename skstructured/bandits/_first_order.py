@@ -5,7 +5,7 @@ from numba import njit
 
 from skstructured._advance import advance_kernel
 from skstructured._average import aligned, aligned_zeros
-from skstructured._driver import FACTOR, run_epoch
+from skstructured._driver import OWN, new_state, run_epoch
 from skstructured._linear import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
@@ -14,9 +14,8 @@ from skstructured.surrogates import best_class
 BLOCK = 4096
 
 # The state vector, after the driver's own entries; the gradient kernels read it too.
-KIND, K, X_SQ, LEARN_NORM, ROUND, HORIZON, RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(
-    3, 14
-)
+KIND, K, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
+RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -56,8 +55,8 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     gradient_kernel = None
 
     def _setup(self, dim, width):
-        self._state = np.zeros(14)
-        self._state[FACTOR], self._state[K] = 1.0, float(dim)
+        self._state = new_state(11)
+        self._state[K] = float(dim)
         self._state[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         self._state[EXPLORATION] = self._exploration()
         self._state[LEARN_NORM] = 1.0
@@ -81,7 +80,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
 
     def _largest_sq(self, X):
         squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (X * X).sum(axis=1)
-        return float(np.max(squares)) + float(bool(self.fit_intercept))
+        return float(np.max(squares)) + float(self._intercept)
 
     def _thetas(self, X):
         s = self.scale_kernel(self._state.copy(), self._largest_sq(X), 1.0)

@@ -54,7 +54,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     def _dense(self, X):
         """Rows as a dense array, the intercept's 1 appended."""
         X = np.asarray(X.todense()) if hasattr(X, "todense") else X
-        return np.hstack([X, np.ones((len(X), 1))]) if self.fit_intercept else X
+        return np.hstack([X, np.ones((len(X), 1))]) if self._intercept else X
 
     def _thetas(self, X):
         return self._dense(X) @ self._W.T

@@ -13,8 +13,8 @@ class OnlineOptimizer(Component, ABC):
 
     ``scale_kernel(state, x_sq, weight) -> s`` gives the weights ``W = s Θ`` of the round, before it
     is played; ``step_kernel(state, raw, g, x_sq, weight) -> u`` moves ``Θ ← Θ + u g xᵀ`` after it,
-    where ``raw = Θx`` and ``g = ŷ_Ω(θ) − y``. The state belongs to the fitted estimator; its first
-    three entries to the driver (see `skstructured._driver`), the first of them starts at 1.
+    where ``raw = Θx`` and ``g = ŷ_Ω(θ) − y``. The state belongs to the fitted estimator, its first
+    entries to the driver: see `skstructured._driver`, whose `new_state` makes it.
     """
 
     scale_kernel = None

@@ -1,7 +1,7 @@
 """PiSTOL coordinate by coordinate: every weight is a one-dimensional learner.
 
 Storage, a row each for dense X and a column each for CSR: Θ, P = Σ|w g x|, W and Σ W (dim of each),
-then for every feature M, the largest |x| seen, and the clock of its last visit. The sum of W is
+then for every feature M, the largest w|x| seen, and the clock of its last visit. The sum of W is
 brought up to date where a weight is about to move, so that a sparse round costs its non-zeros.
 """
 
@@ -9,10 +9,13 @@ import math
 
 from numba import njit
 
-from skstructured._driver import TOTAL
+from skstructured._driver import OWN, TOTAL, WEIGHT
 
 # The state vector, after the driver's own entries.
-A, B, LIPSCHITZ = range(3, 6)
+A, B, LIPSCHITZ, CAPPED = range(OWN, OWN + 4)
+
+#: Exponents are cut off here, so that scores stay finite.
+LARGEST_EXPONENT = 300.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -39,7 +42,11 @@ def _weigh(Theta, by_feature, dim, k, j, state, b):
     alpha = state[A] * reach * (reach + path)
     if theta == 0.0 or alpha == 0.0:
         return 0.0
-    return theta * b / alpha * math.exp(min(0.5 * theta * theta / alpha, 300.0))
+    exponent = 0.5 * theta * theta / alpha
+    if exponent > LARGEST_EXPONENT:
+        exponent = LARGEST_EXPONENT
+        state[CAPPED] += 1.0
+    return theta * b / alpha * math.exp(exponent)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -79,16 +86,16 @@ def _move(Theta, by_feature, dim, j, x, g, u, state, b):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _score(Theta, by_feature, dim, j, z, raw, state, b):
-    """One feature of the row to be played: M ← max(M, |z|), W where M grew, raw ← raw + W z."""
+    """One feature of the row to be played: M ← max(M, w|z|), W where M grew, raw ← raw + W z."""
     f = 4 * dim
-    most = Theta[j, f] if by_feature else Theta[f, j]
-    grew = abs(z) > most
+    most, reach = Theta[j, f] if by_feature else Theta[f, j], state[WEIGHT] * abs(z)
+    grew = reach > most
     if grew:
         _settle(Theta, by_feature, dim, j, state[TOTAL])
         if by_feature:
-            Theta[j, f] = abs(z)
+            Theta[j, f] = reach
         else:
-            Theta[f, j] = abs(z)
+            Theta[f, j] = reach
     for k in range(dim):
         if by_feature:
             if grew:

@@ -2,16 +2,15 @@
 
 import math
 
-import numpy as np
 from numba import njit
 
-from skstructured._driver import FACTOR
+from skstructured._driver import FACTOR, OWN, new_state
 from skstructured._validation import check_positive
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 
 # The state vector, after the driver's own entries.
-RADIUS, UNIT, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(3, 9)
+RADIUS, UNIT, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 6)
 
 #: Below this s, the driver is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
@@ -82,8 +81,8 @@ class AdaptiveGradientDescent(OnlineOptimizer):
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        state = np.zeros(9)
-        state[FACTOR] = state[SHRINK] = 1.0
+        state = new_state(6)
+        state[SHRINK] = 1.0
         state[RADIUS] = check_positive("diameter", self.diameter) / 2.0
         state[UNIT] = loss.constants_of().c
         return state

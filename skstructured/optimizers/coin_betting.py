@@ -2,16 +2,16 @@
 
 import math
 
-import numpy as np
 from numba import njit
 
-from skstructured._driver import FACTOR
+from skstructured._driver import FACTOR, OWN, new_state
 from skstructured._validation import check_positive
 from skstructured.certificates import CoinBettingCertificate, gap_constants
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 
 # The state vector, after the driver's own entries.
-NORM, FIRST, BET, Z_SQ, LOG_WEALTH, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER = range(3, 13)
+NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
+SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER = range(OWN + 5, OWN + 10)
 
 #: Step of the online Newton method on −ln(1 − g v) (Cutkosky & Orabona 2018, Algorithm 1).
 NEWTON = 2.0 / (2.0 - math.log(3.0))
@@ -127,8 +127,8 @@ class ParameterFree(OnlineOptimizer):
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        state = np.zeros(13)
-        state[FACTOR] = state[SHRINK] = 1.0
+        state = new_state(10)
+        state[SHRINK] = 1.0
         state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
         if self.feature_norm is not None:
             state[NORM] = check_positive("feature_norm", self.feature_norm)

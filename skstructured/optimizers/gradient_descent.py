@@ -2,17 +2,28 @@
 
 import math
 
-import numpy as np
 from numba import njit
 
-from skstructured._driver import FACTOR
+from skstructured._driver import OWN, SETTLE, new_state
 from skstructured._validation import check_positive
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
 
 # The state vector, after the driver's own entries.
-GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ = range(3, 8)
+GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, SETTLED_SQ, HEAVIEST = range(OWN, OWN + 7)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def settle_growth(state, norm_sq, settled):
+    """Ask the driver for the sum of the weights where norms grew by 16 since it was asked last.
+
+    Θ then grows, as s falls, and the two parts of the sum (see `skstructured._average`) would
+    cancel. `settled` is the place of the norm² at which it was asked.
+    """
+    if norm_sq > 256.0 * state[settled]:
+        state[SETTLE] = 1.0 if state[settled] > 0.0 else state[SETTLE]
+        state[settled] = norm_sq
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -22,6 +33,7 @@ def descent_scale(state, x_sq, weight):
     s = state[GAIN]
     if state[LEARN_NORM] > 0.0:
         s = s / state[LARGEST_SQ] if state[LARGEST_SQ] > 0.0 else 0.0
+        settle_growth(state, state[LARGEST_SQ], SETTLED_SQ)
     if s * s * state[THETA_SQ] > state[RADIUS] * state[RADIUS]:
         s = state[RADIUS] / math.sqrt(state[THETA_SQ])
     return s
@@ -30,6 +42,7 @@ def descent_scale(state, x_sq, weight):
 @njit(cache=True, nogil=True, error_model="numpy")
 def descent_step(state, raw, g, x_sq, weight):
     """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖² where there is a ball."""
+    state[HEAVIEST] = max(state[HEAVIEST], weight)
     if state[RADIUS] < math.inf:
         inner, g_sq = 0.0, 0.0
         for k in range(g.shape[0]):
@@ -83,8 +96,7 @@ class GradientDescent(OnlineOptimizer):
         """Check the parameters and return the initial state vector for a loss."""
         constants = loss.constants_of()
         norm = check_positive("feature_norm", self.feature_norm, 1.0)
-        state = np.zeros(8)
-        state[FACTOR] = 1.0
+        state = new_state(7)
         state[RADIUS] = check_positive("radius", self.radius, math.inf)
         if isinstance(self.eta, str):
             # c η = 2 c m/b, and b = smoothness · C².
@@ -114,7 +126,9 @@ class GradientDescent(OnlineOptimizer):
         """The theorem that covers the rounds behind `state`, as a `Certificate`.
 
         Expected regret (Thm 4.2, 5.1): ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½). With
-        probability ≥ 1−δ (Thm 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D ln(1/δ))/a``.
+        probability ≥ 1−δ (Thm 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest
+        sample weight; the first term is divided by 1 − a/2 where a > ½, which the theorem's last
+        step then needs. With sample weights all sums over rounds, of losses too, are weighted.
 
         Raises
         ------
@@ -132,7 +146,8 @@ class GradientDescent(OnlineOptimizer):
         radius = math.inf if self.radius is None else float(self.radius)
         numbers |= {"m": m}
         if delta is None:
-            quadratic = (1.0 - a) * b / (4.0 * (1.0 - m) * m)
+            per_step = b / m if isinstance(self.eta, str) else 2.0 / self.eta
+            quadratic = (1.0 - a) * per_step / (4.0 * (1.0 - m))
             return Certificate("Theorem 4.2", quadratic, 0.0, radius, numbers)
         if not math.isclose(m, a / 2.0, rel_tol=1e-9):
             raise GuaranteeError(
@@ -141,8 +156,10 @@ class GradientDescent(OnlineOptimizer):
             )
         if not 0.0 < delta < 1.0:
             raise ValueError(f"delta must lie in (0, 1), got {delta!r}.")
-        offset = numbers["gamma"] * numbers["D"] * math.log(1.0 / delta) / a
-        return Certificate("Theorem 4.3", (1.0 - a) * b / a, offset, radius, numbers)
+        numbers |= {"weight": float(state[HEAVIEST])}
+        quadratic = (1.0 - a) * b / (a if a <= 0.5 else a * (1.0 - a / 2.0))
+        offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * math.log(1.0 / delta) / a
+        return Certificate("Theorem 4.3", quadratic, offset, radius, numbers)
 
     def _norm_sq(self, state):
         """C² of the theorem: the bound given, where every row kept it, or the largest seen."""

@@ -5,12 +5,14 @@ import math
 import numpy as np
 from numba import njit
 
-from skstructured._driver import FACTOR, TOTAL
+from skstructured._driver import OWN, TOTAL, new_state
 from skstructured._validation import check_positive
 from skstructured.certificates import PiSTOLCertificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 from skstructured.optimizers._coordinate_pistol import (
+    CAPPED,
+    LARGEST_EXPONENT,
     LIPSCHITZ,
     A,
     B,
@@ -18,12 +20,10 @@ from skstructured.optimizers._coordinate_pistol import (
     coordinate_scale,
     coordinate_step,
 )
+from skstructured.optimizers.gradient_descent import settle_growth
 
-# The state vector, after A, B and LIPSCHITZ.
-NORM, THETA_SQ, PATH, CAPPED, LARGEST_SQ, ROUNDS = range(6, 12)
-
-#: Exponents are cut off here, so that scores stay finite.
-LARGEST_EXPONENT = 300.0
+# The state vector, after A, B, LIPSCHITZ and CAPPED.
+NORM, THETA_SQ, PATH, LARGEST_SQ, ROUNDS, SETTLED_SQ = range(OWN + 4, OWN + 10)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -31,6 +31,7 @@ def exponential_scale(state, x_sq, weight):
     """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖g‖‖x‖); first N ← max(N, w‖x‖)."""
     state[NORM] = max(state[NORM], weight * math.sqrt(x_sq))
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    settle_growth(state, state[NORM] * state[NORM], SETTLED_SQ)
     reach = state[LIPSCHITZ] * state[NORM]
     alpha = state[A] * reach * (reach + state[PATH])
     if alpha == 0.0:
@@ -125,8 +126,7 @@ class PiSTOL(OnlineOptimizer):
                 "feature_norm is one number for all features; with per_coordinate=True "
                 f"their scales are learned: leave it None, got {self.feature_norm!r}."
             )
-        state = np.zeros(12)
-        state[FACTOR] = 1.0
+        state = new_state(10)
         state[A] = check_positive("a", self.a)
         state[B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.space.geometry("l2").diameter
@@ -172,6 +172,11 @@ class PiSTOL(OnlineOptimizer):
             raise GuaranteeError(
                 f"Theorem 1 of PiSTOL needs a ≥ 2.25, got a={self.a!r} (which learns faster)."
             )
+        if state[CAPPED] > 0.0:
+            raise GuaranteeError(
+                f"PiSTOL's exponent was cut off {state[CAPPED]:.0f} times, which its Theorem 1 "
+                "does not allow for."
+            )
         if self.feature_norm is None or state[NORM] > self.feature_norm * (1.0 + 1e-9):
             raise GuaranteeError(
                 "Theorem 1 of PiSTOL needs a bound on the features: give feature_norm, at least "
@@ -185,9 +190,9 @@ class PiSTOL(OnlineOptimizer):
 
     def check(self, state):
         """A sentence on what went wrong in the rounds behind `state`, or None."""
-        if not self.per_coordinate and state[CAPPED] > 0.0:
+        if state[CAPPED] > 0.0:
             return (
-                f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} in {state[CAPPED]:.0f} rounds "
+                f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
                 f"and was cut off there: a={self.a!r} is too small for these data."
             )
         return None
