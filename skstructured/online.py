@@ -46,9 +46,9 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
     average : bool or "linear", default=False
         Whether predictions use the average ``Σ_t w_t W_t/Σ_t w_t`` of the weights played, w_t the
         sample weights (online-to-batch conversion, Theorem 4.6: one pass). "linear" multiplies
-        the weight of round t by t, in the loss as well as in the average, which forgets the first
-        rounds faster. Both last and averaged weights are kept, and after learning
-        ``set_params(average=False)`` goes back to the last.
+        the weight of round t by t (rows of weight zero are no rounds), in the loss as well as in
+        the average, which forgets the first rounds faster. Both last and averaged weights are kept,
+        and after learning ``set_params(average=False)`` goes back to the last.
     fit_intercept : bool, default=True
         Append a constant feature 1, which counts in ‖x‖ and ‖U‖.
     max_iter : int, default=1
