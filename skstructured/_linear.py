@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from skstructured._average import aligned, aligned_zeros
-from skstructured._driver import run_epoch
+from skstructured._driver import OWN, run_epoch
 from skstructured._validation import (
     check_finite,
     check_lengths,
@@ -157,6 +157,11 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         self.loss_, optimizer = self._parts(space)
         self.optimizer_ = clone(optimizer)
         self._state = self.optimizer_.init(self.loss_)
+        if self._state.dtype != np.float64 or self._state.shape[0] < OWN:
+            raise ValueError(
+                f"{type(optimizer).__name__}.init must return a float64 vector made by "
+                "skstructured._driver.new_state, whose first entries are the driver's."
+            )
         self._params, self._work = self.loss_.kernel_arguments(space.dim_)
         self._Theta, self._averaged = None, bool(self.average)
         if space.task is not None:

@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 from numba import njit
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._driver import new_state
 from skstructured._linear import OnlineLinearModel
@@ -58,8 +60,11 @@ class GapDescent(GradientDescent):
 
 
 def _is_logistic(estimator):
-    if estimator.loss != "logistic":
-        raise AttributeError(f"loss={estimator.loss!r} has no class probabilities.")
+    """Whether the loss fitted, or to be fitted, has probabilities; Fenchel–Young's is logistic."""
+    fitted = getattr(estimator, "loss_", None)
+    loss = estimator.loss if fitted is None else getattr(fitted, "kind", "logistic")
+    if loss != "logistic":
+        raise AttributeError(f"loss={loss!r} has no class probabilities.")
     return True
 
 
@@ -85,7 +90,8 @@ class GaptronClassifier(DecodedPredictions, OnlineLinearModel):
     decoder : "gap" or str or Decoder, default="gap"
         "gap" is p' above. With the logistic loss, "randomized" is the randomized decoding of
         `OnlineStructuredPredictor` with its own step, whose bound has no factor K; others are
-        played without a bound.
+        played without a bound. It enters learning, as `loss` does: a change of either, once
+        fitted, has an effect at the next `fit` and none before.
     average, fit_intercept, max_iter, shuffle, random_state
         As in `OnlineStructuredPredictor`.
 
@@ -93,6 +99,8 @@ class GaptronClassifier(DecodedPredictions, OnlineLinearModel):
     ----------
     classes_ : ndarray of shape (K,)
         Class labels.
+    decoder_ : Decoder
+        A copy of the decoder fitted, which predictions and `certificate` are about.
     coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
 n_features_in_, feature_names_in_
         As in `OnlineStructuredPredictor`.
@@ -141,15 +149,16 @@ n_features_in_, feature_names_in_
         return "multiclass"
 
     def _decoder(self):
-        named = isinstance(self.decoder, str) and self.decoder == "gap"
-        return GapMap(self.loss) if named else resolve_decoder(self.decoder)
+        return self.decoder_
 
     def _parts(self, space):
-        surrogate, decoder = GapSurrogate(space, self.loss), self._decoder()
+        surrogate, named = GapSurrogate(space, self.loss), isinstance(self.decoder, str)
         _ = surrogate.code  # names an unknown loss
-        if not decoder.exploits_gap:
-            optimizer = GapDescent(self.feature_norm, self.radius)
-            return surrogate, optimizer
+        is_gap = named and self.decoder == "gap"
+        chosen = GapMap(self.loss) if is_gap else resolve_decoder(self.decoder)
+        self.decoder_ = clone(chosen)  # it chooses the surrogate and the step, which stay with it
+        if not self.decoder_.exploits_gap:
+            return surrogate, GapDescent(self.feature_norm, self.radius)
         if self.loss != "logistic":
             raise ValueError(
                 f"decoder={self.decoder!r} is for the logistic loss, got loss={self.loss!r}."
@@ -169,12 +178,11 @@ n_features_in_, feature_names_in_
         GuaranteeError
             If no theorem covers the configuration; the message says why.
         """
-        decoder, given = self._decoder(), (self.loss, 0.0)
-        is_gap = isinstance(decoder, GapMap) and (decoder.loss, decoder.exploration) == given
+        check_is_fitted(self)
+        decoder, kind = self.decoder_, getattr(self.loss_, "kind", "logistic")
+        is_gap = isinstance(decoder, GapMap) and (decoder.loss, decoder.exploration) == (kind, 0.0)
         if not (is_gap or decoder.exploits_gap):
-            raise GuaranteeError(
-                f"No bound is known for loss={self.loss!r} played with {decoder!r}."
-            )
+            raise GuaranteeError(f"No bound is known for loss={kind!r} played with {decoder!r}.")
         return self.optimizer_.certificate(self.loss_, self._state, delta)
 
 
@@ -207,7 +215,7 @@ class UnitStep(OnlineOptimizer):
 
     def init(self, loss):
         """The initial state: the driver's own entries."""
-        return np.array([1.0, 0.0, 0.0])
+        return new_state(0)
 
 
 class ZeroOneLoss(GapSurrogate):

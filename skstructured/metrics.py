@@ -17,6 +17,10 @@ __all__ = [
     "spearman_rho",
 ]
 
+#: How near ‖U‖ must come to the radius of a ball, and the share of the largest penalty that could
+#: put it there below which no penalty is tried.
+ON_SPHERE, NEGLIGIBLE = 1e-3, 1e-12
+
 
 def comparator_losses(loss, U, X, V, fit_intercept=True):
     """Surrogate losses S(U x_t; y_t) of a fixed comparator, of shape (n,).
@@ -61,7 +65,8 @@ def best_comparator(
     """The U that minimises ``Σ_t S(U x_t; y_t) + quadratic · ‖U‖_F²`` (in a ball, where given).
 
     Any U makes a valid bound; this one makes it (nearly) the smallest. Solved by L-BFGS on the
-    convex objective; with a ball the penalty is raised until ‖U‖_F ≤ radius.
+    convex objective; where its minimum lies outside the ball, the penalty is sought whose minimum
+    lies on the sphere: the multiplier of the constraint is what must be added to `quadratic`.
 
     Parameters
     ----------
@@ -72,7 +77,7 @@ def best_comparator(
     V : ndarray of shape (n, dim)
         Encoded outputs.
     quadratic : float
-        Coefficient of the penalty; with 0 the minimum diverges on separable data.
+        Coefficient of the penalty; with 0 and no ball the minimum diverges on separable data.
     fit_intercept : bool, default=True
         Whether U gets an intercept column, penalised as the rest.
     radius : float, default=inf
@@ -86,23 +91,45 @@ def best_comparator(
     -------
     U : ndarray of shape (dim, p [+ 1])
     """
-    shape = (V.shape[1], X.shape[1] + bool(fit_intercept))
-    penalty, U = quadratic, np.zeros(shape)
-    for _ in range(60):
-        U = _ridge_fit(loss, X, V, penalty, U, max_iter, tol)
+    U = np.zeros((V.shape[1], X.shape[1] + bool(fit_intercept)))
+    U = _ridge_fit(loss, X, V, quadratic, U, max_iter, tol)
+    if np.linalg.norm(U) <= radius:
+        return U
+    return _fit_on_sphere(loss, X, V, quadratic, U, radius, max_iter, tol)
+
+
+def _fit_on_sphere(loss, X, V, penalty, U, radius, max_iter, tol):
+    """The minimiser on the sphere, given U outside it, the minimiser with `penalty`.
+
+    A larger penalty makes ‖U‖ smaller, but penalty · ‖U‖ larger, and ``penalty · ‖U‖²`` never
+    exceeds the loss of 0: so the penalty lies between `low` and `high`. Every fit, scaled onto the
+    sphere, is a candidate; for smooth losses its excess is of second order in how far off it was.
+    """
+    norm, zero = np.linalg.norm(U), np.zeros_like(U)
+    best = _scaled(loss, X, V, U, radius)
+    high = max(loss.value(_scores(zero, X), V).sum() / radius**2, penalty)
+    low = max(penalty * norm / radius, NEGLIGIBLE * high)
+    while abs(norm - radius) > ON_SPHERE * radius and high > low * (1.0 + ON_SPHERE):
+        middle = math.sqrt(low * high)
+        U = _ridge_fit(loss, X, V, middle, zero, max_iter, tol)  # from elsewhere, hinges stall
         norm = np.linalg.norm(U)
-        if norm <= radius:
-            return U
-        penalty = max(2.0 * penalty, penalty * norm / radius)
-    return U * (radius / norm)
+        best = min(best, _scaled(loss, X, V, U, radius), key=lambda found: found[0])
+        low, high = (middle * norm / radius, high) if norm > radius else (low, middle)
+    return best[1]
+
+
+def _scaled(loss, X, V, U, radius):
+    """U scaled to norm `radius`, behind its loss Σ S_t."""
+    U = U * (radius / max(np.linalg.norm(U), 1e-300))
+    return loss.value(_scores(U, X), V).sum(), U
 
 
 def comparator_for(certificate, loss, X, V, fit_intercept=True, max_iter=500, tol=1e-6):
     """The U that makes the bound of a certificate (nearly) the smallest.
 
-    Where the regret is quadratic in ‖U‖_F this is `best_comparator`. Otherwise it is the best of a
-    path of ridge fits, each scaled into the ball of the certificate: for a regret that depends on
-    ‖U‖_F alone the minimiser lies on that path.
+    Where the regret is quadratic in ‖U‖_F, or the same all over a ball, this is `best_comparator`.
+    Otherwise it is the best of a path of ridge fits, each scaled into the ball of the certificate:
+    for a regret that depends on ‖U‖_F alone the minimiser lies on that path.
 
     Parameters
     ----------
@@ -115,7 +142,7 @@ def comparator_for(certificate, loss, X, V, fit_intercept=True, max_iter=500, to
     -------
     U : ndarray of shape (dim, p [+ 1])
     """
-    if certificate.quadratic:
+    if certificate.quadratic or (certificate.quadratic == 0.0 and certificate.radius < math.inf):
         rest = (fit_intercept, certificate.radius, max_iter, tol)
         return best_comparator(loss, X, V, certificate.quadratic, *rest)
     U = best = np.zeros((V.shape[1], X.shape[1] + bool(fit_intercept)))

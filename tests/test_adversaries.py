@@ -192,6 +192,59 @@ def test_an_adversary_is_greedy():
         assert result.expected_target_loss[t] == pytest.approx(losses.max())
 
 
+class Growing(GreedyAdversary):
+    """Rows that are longer, by one factor, than the row before."""
+
+    def __init__(self, n_rounds, factor):
+        super().__init__(n_rounds)
+        self.factor = factor
+
+    def features(self):
+        length = self.factor ** np.arange(self.n_rounds)
+        return length[:, None] * np.c_[np.ones(self.n_rounds), np.cos(np.arange(self.n_rounds))]
+
+
+#: Optimisers with a theorem, told the longest of the rows where they must be; and those without.
+CERTIFIED = [name for name in OPTIMIZERS if name != "pistol"]
+OTHERS = {"pistol, bold": PiSTOL(), "pistol per coordinate": PiSTOL(per_coordinate=True)}
+
+
+@pytest.mark.parametrize("factor", [1.5, 5.0])
+@pytest.mark.parametrize("optimizer", [*CERTIFIED, "pistol"])
+@pytest.mark.parametrize(
+    ("name", "dim"), [("simplex-squared", 2), ("simplex-shannon", 7), ("hypercube-squared", 3)]
+)
+def test_bound_holds_where_every_row_is_the_longest(name, dim, optimizer, factor):
+    space, stream = space_of(name, dim), Growing(20 if INTERPRETED else 60, factor)
+    C = math.hypot(1.0, np.linalg.norm(stream.features(), axis=1).max())
+    learner = PiSTOL(a=2.25, feature_norm=C) if optimizer == "pistol" else OPTIMIZERS[optimizer]
+    for intercept in (False, True):
+        model = OnlineStructuredPredictor(
+            space, PAIRS[name][1], optimizer=learner, average=True, fit_intercept=intercept
+        )
+        result = play(model, stream, space)
+        assert result.expected_target_loss.sum() <= min(
+            result.regret_bound(), smallest_bound(result)
+        )
+        assert np.all(result.expected_target_loss <= math.log(2) * result.surrogate_loss + 1e-9)
+
+
+@pytest.mark.parametrize("average", [False, "linear"])
+@pytest.mark.parametrize("optimizer", [*OPTIMIZERS, *OTHERS])
+def test_an_adaptive_adversary_sees_the_weights_played(optimizer, average):
+    """Its answers, played again in a stream, cost what it was told they would."""
+    space, stream = space_of("simplex-shannon", 3), Growing(12 if INTERPRETED else 40, 1.3)
+    model = OnlineStructuredPredictor(
+        optimizer=(OPTIMIZERS | OTHERS)[optimizer], average=average, space=space
+    )
+    result = play(model, stream, space)
+    y = space.decode(result._V)
+    again = progressive_validate(model, result._X, y, classes=space.classes_)
+    np.testing.assert_allclose(result.expected_target_loss, again.expected_target_loss, atol=1e-9)
+    np.testing.assert_allclose(result.surrogate_loss, again.surrogate_loss, rtol=1e-9)
+    np.testing.assert_allclose(result.estimator.coef_, again.estimator.coef_)
+
+
 def test_one_may_bring_an_adaptive_adversary():
     class Kind(GreedyAdversary):
         def answer(self, losses):

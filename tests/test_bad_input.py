@@ -257,3 +257,12 @@ def test_vertices_of_unfitted_spaces_say_what_to_call():
     for space in (Simplex(), Hypercube(), OrdinalChain()):
         with pytest.raises(ValueError, match="does not know its size yet"):
             space.vertices()
+
+
+def test_an_optimizer_whose_state_is_too_short_is_refused():
+    class Short(GradientDescent):
+        def init(self, loss):
+            return np.array([1.0, 0.0, 0.0])
+
+    with pytest.raises(ValueError, match="Short.init must return a float64 vector"):
+        OnlineStructuredPredictor(optimizer=Short()).fit([[1.0], [2.0]], [0, 1])

@@ -1,6 +1,7 @@
 """Gaptron and the Perceptron in full information."""
 
 import math
+import pickle
 
 import naive
 import numpy as np
@@ -9,6 +10,7 @@ from conftest import INTERPRETED
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_sklearn_checks import EXPECTED
 
@@ -18,6 +20,7 @@ from skstructured import (
     MulticlassPerceptron,
     OnlineStructuredPredictor,
 )
+from skstructured._driver import OWN
 from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
@@ -147,6 +150,60 @@ def test_configurations_without_a_theorem_say_so(rng):
         MulticlassPerceptron().fit(X, y).certificate()
 
 
+@pytest.mark.parametrize(
+    ("fitted", "changed"),
+    [
+        ({"decoder": "randomized"}, {"decoder": "gap"}),
+        ({"decoder": "gap"}, {"decoder": "randomized"}),
+        ({"decoder": "gap"}, {"decoder": "nearest"}),
+        ({"decoder": "nearest"}, {"decoder": "gap"}),
+        ({"loss": "logistic"}, {"loss": "hinge"}),
+        ({"loss": "hinge"}, {"loss": "logistic"}),
+        ({"decoder": Randomized()}, {"decoder": "gap", "loss": "smooth_hinge"}),
+    ],
+)
+def test_changed_parameters_wait_for_the_next_fit(fitted, changed, rng):
+    """Loss and decoder chose the surrogate and its steps: what was learned is played with them."""
+    X, y = stream(rng, 3, n=40)
+
+    def seen(model):
+        """All that a model says, its theorem or the lack of one included."""
+        try:
+            theorem = repr(model.certificate())
+        except GuaranteeError as error:
+            theorem = str(error)
+        said = [model.predict(X), model.sample(X, random_state=0), model.decoding_proba(X)]
+        said += [model.expected_target_loss(X, y)]
+        return theorem, [*said, model.predict_proba(X)] if hasattr(model, "predict_proba") else said
+
+    def same(model, other):
+        (theorem, said), (known, wanted) = seen(model), seen(other)
+        assert theorem == known
+        for array, expected in zip(said, wanted, strict=True):
+            np.testing.assert_array_equal(array, expected)
+
+    before = GaptronClassifier(**fitted).fit(X, y)
+    model = GaptronClassifier(**fitted).fit(X, y).set_params(**changed)
+    same(model, before)
+    same(pickle.loads(pickle.dumps(model)), before)
+    same(model.partial_fit(X, y), before.partial_fit(X, y))
+    same(model.fit(X, y), GaptronClassifier(**{**fitted, **changed}).fit(X, y))
+
+
+def test_a_failed_fit_leaves_the_decoder_fitted(rng):
+    X, y = stream(rng, 3, n=40)
+    model = GaptronClassifier().fit(X, y).set_params(decoder="randomized")
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y[:-1])
+    assert model.certificate().theorem == "Gaptron, logistic"
+    decoder = GapMap()
+    model = GaptronClassifier(decoder=decoder).fit(X, y)
+    decoder.set_params(exploration=1.0)  # of the caller's, not of the copy that was fitted
+    assert model.certificate().theorem == "Gaptron, logistic"
+    with pytest.raises(NotFittedError):
+        GaptronClassifier().certificate()
+
+
 def test_perceptron_equals_the_literal_one(rng):
     X, y = stream(rng, 4)
     W, mistakes = np.zeros((4, 5)), []
@@ -159,6 +216,7 @@ def test_perceptron_equals_the_literal_one(rng):
     np.testing.assert_array_equal(result.target_loss, mistakes)
     np.testing.assert_array_equal(result.surrogate_loss, mistakes)
     assert not hasattr(MulticlassPerceptron(), "predict_proba")
+    assert len(result.estimator._state) == OWN  # compiled, the driver writes there unchecked
 
 
 def test_probabilities_are_those_of_the_logistic_loss(rng):

@@ -1,5 +1,7 @@
 """Adversaries that see the learner's weights, and the function that plays any adversary."""
 
+from copy import deepcopy
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -16,7 +18,7 @@ class GreedyAdversary(Component):
     Features are i.i.d. and uniform on the unit sphere. After the learner has fixed the
     distribution of its output (but not drawn it), the answer is the vertex y that maximises
     ``E[L(ψ(θ_t); y)]``, the first of equals. One's own adaptive adversary needs the same two
-    methods for `play`.
+    methods for `play`; its rows may be of any length.
 
     Parameters
     ----------
@@ -75,9 +77,9 @@ def play(estimator, adversary, space, random_state=None):
 
     Notes
     -----
-    The weights of the first round are zero in both cases. Adaptive rounds are scored with the
-    weights before the row is seen; they are those the optimiser plays where no row is longer than
-    all before, hence the unit norms of `GreedyAdversary`.
+    The weights of the first round are zero in both cases, and every round is scored with the
+    weights that the optimiser plays, which may depend on how long the row is: losses and bounds
+    are about the same weights, for rows of any lengths.
     """
     space = resolve_space(space)
     space._dimension()
@@ -101,7 +103,7 @@ def _play_adaptive(learner, adversary, space, rng):
     loss, decoder = learner.loss_, learner._decoder()
     for t in range(len(X)):
         x = X[t : t + 1]
-        theta = learner._linear(x, learner.last_weights_)  # what is played, also with averages
+        theta = _scores_played(learner, x, outputs[:1])
         mu = loss.mean(theta)
         same = [np.repeat(row, len(vertices), axis=0) for row in (theta, mu)]
         expected = decoder.expected_loss(*same, vertices, loss)
@@ -112,3 +114,11 @@ def _play_adaptive(learner, adversary, space, rng):
         losses[:, t] = realised, expected[k], loss.value(theta, truth)[0]
         learner.partial_fit(x, outputs[k : k + 1])
     return ProgressiveResult(*losses, learner, 1, X, vertices[answers])
+
+
+def _scores_played(learner, x, output):
+    """θ_t (1, dim) of the row x; the output, any one, does not enter it.
+
+    A copy learns the row, because optimisers see how long it is before they play.
+    """
+    return deepcopy(learner)._partial_fit(x, output, record=True)
