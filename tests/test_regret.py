@@ -1,0 +1,405 @@
+"""The inequalities behind the certificates, on what was really played, and bounds that say much.
+
+`test_guarantees` compares losses with bounds that mostly exceed the number of rounds. Here every
+step of the proofs is checked where it is tight: the regret of the linearised losses against the
+optimiser's own bound at the realised gradients, the two facts on the surrogate that turn it into
+a bound on the target loss, and whole bounds on streams so long and easy that they are informative.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from pairs import LARGEST, PAIRS, is_slow, loss_of, space_of
+from sklearn.base import clone
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.decoders import Randomized
+from skstructured.evaluation import progressive_validate
+from skstructured.metrics import best_comparator
+from skstructured.optimizers import (
+    AdaptiveGradientDescent,
+    GradientDescent,
+    ParameterFree,
+    PiSTOL,
+)
+from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, SHRINK, bet_scale, bet_step
+
+#: name -> optimiser, from a bound on max(w, √w)‖x‖: diameters and steps are in units of it.
+OPTIMIZERS = {
+    "ogd": lambda C: GradientDescent(),
+    "ogd, given C": lambda C: GradientDescent(feature_norm=1.5 * C),
+    "ogd, small ball": lambda C: GradientDescent(radius=1.0 / C),
+    "ogd, high probability": lambda C: GradientDescent(eta="high_probability"),
+    "ogd, a number": lambda C: GradientDescent(eta=0.3 / C**2),
+    "adaptive": lambda C: AdaptiveGradientDescent(20.0 / C),
+    "adaptive, small ball": lambda C: AdaptiveGradientDescent(1.0 / C),
+    "parameter_free": lambda C: ParameterFree(),
+    "parameter_free, little wealth": lambda C: ParameterFree(wealth=0.1),
+    "parameter_free, given C": lambda C: ParameterFree(feature_norm=3.0 * C),
+    "pistol": lambda C: PiSTOL(a=2.25, feature_norm=C),
+    "pistol, small weights": lambda C: PiSTOL(a=2.5, b=1e-3, feature_norm=2.0 * C),
+}
+STREAMS = ("noise", "growing", "separable", "flips", "weighted")
+
+
+class Stream(NamedTuple):
+    X: np.ndarray
+    V: np.ndarray
+    weight: np.ndarray
+
+
+class Play(NamedTuple):
+    """What was played: scores, ŷ, the rows of G = w c (ŷ − y) and of x with its intercept."""
+
+    model: OnlineStructuredPredictor
+    stream: Stream
+    theta: np.ndarray
+    mu: np.ndarray
+    G: np.ndarray
+    X: np.ndarray
+
+    @property
+    def squares(self):
+        """‖G_t x_tᵀ‖_F² of every round."""
+        return (self.G**2).sum(axis=1) * (self.X**2).sum(axis=1)
+
+    @property
+    def total(self):
+        """Σ G_t x_tᵀ."""
+        return self.G.T @ self.X
+
+    def regret(self, U):
+        """Σ <G_t x_tᵀ, W_t − U>."""
+        return float((self.G * self.theta).sum() - (self.total * U).sum())
+
+    def rounding(self, U):
+        """What the sums may lose, given the terms they are of."""
+        terms = np.abs(self.G * self.theta).sum() + np.abs(self.G * (self.X @ U.T)).sum()
+        return 1e-10 * float(terms)
+
+
+def stream(kind, space, rng, n, p=3):
+    """Rows and truths of one kind, and weights (all 1 but for "weighted")."""
+    vertices, weight = space.vertices(), np.ones(n)
+    X, A = rng.randn(n, p), rng.randn(p, len(vertices))
+    noise = 0.0 if kind == "separable" else 1.0
+    truth = np.argmax(X @ A + noise * rng.randn(n, len(vertices)), axis=1)
+    if kind == "noise":
+        truth = rng.randint(len(vertices), size=n)
+    elif kind == "growing":
+        X *= np.logspace(-2, 2, n)[:, None]
+    elif kind == "flips":
+        X, truth = np.ones((n, p)), 3 * np.arange(n) // n % len(vertices)
+    elif kind == "weighted":
+        X, weight = X * np.exp(rng.randn(n, 1)), rng.randint(4, size=n) / 2.0
+    return Stream(X, vertices[truth], weight)
+
+
+def play(name, space, optimizer, stream):
+    """Play a stream in one call, with the scores of every round recorded."""
+    regularizer = PAIRS[name][1]
+    model = OnlineStructuredPredictor(clone(space), regularizer, optimizer=optimizer)
+    vertices = space.vertices()
+    classes = space.decode(vertices) if space.task == "multiclass" else None
+    theta = model._partial_fit(
+        stream.X, space.decode(stream.V), classes, stream.weight, record=True
+    )
+    mu, c = model.loss_.mean(theta), model.loss_.scale_
+    X = np.hstack([stream.X, np.ones((len(theta), 1))])
+    return Play(model, stream, theta, mu, c * stream.weight[:, None] * (mu - stream.V), X)
+
+
+def largest(stream):
+    """A bound on max(w, √w)‖x‖ over the stream."""
+    lengths = np.sqrt((stream.X**2).sum(axis=1) + 1.0)
+    return float((np.maximum(stream.weight, np.sqrt(stream.weight)) * lengths).max())
+
+
+def rounds_of(name):
+    if is_slow(name):
+        return 20
+    return 60 if INTERPRETED else 1500
+
+
+def steps(played):
+    """η_t of gradient descent, from the theorems' formulas."""
+    optimizer, k = played.model.optimizer_, played.model.loss_.constants_of()
+    C_sq = np.maximum.accumulate(played.stream.weight * (played.X**2).sum(axis=1))
+    if optimizer.feature_norm is not None:
+        C_sq = np.full(len(C_sq), optimizer.feature_norm**2)
+    if not isinstance(optimizer.eta, str):
+        return np.full(len(C_sq), optimizer.eta)
+    m = min(0.5, k.a) if optimizer.eta == "theory" else k.a / 2.0
+    return np.divide(2.0 * m, k.smoothness * C_sq, out=np.zeros_like(C_sq), where=C_sq > 0.0)
+
+
+def descent_bound(played, norm):
+    """Dual averaging: ‖U‖²/(2η_T) + Σ η_t‖G_t‖²/2, where η_t never grows."""
+    eta = steps(played)
+    return norm**2 / (2.0 * eta[-1]) + float(eta @ played.squares) / 2.0
+
+
+def ball_bound(played, norm):
+    """Theorem E.1 before the surrogate gap enters: B√(2V)."""
+    return played.model.optimizer_.diameter * math.sqrt(2.0 * played.squares.sum())
+
+
+def betting_bound(played, norm):
+    """c D_2 R(V) of appendix E.2 at the realised V."""
+    certificate = played.model.certificate()
+    unit = certificate.constants["c"] * certificate.constants["D_2"]
+    return unit * float(certificate._linear(norm, np.array([played.squares.sum() / unit**2]))[0])
+
+
+def pistol_bound(played, norm):
+    """Theorem 1 of PiSTOL without the factor 1 − a; the certificate's path is the real one."""
+    certificate = played.model.certificate()
+    path = np.sqrt(played.squares).sum() / certificate.constants["c"]
+    assert certificate.constants["path"] == pytest.approx(path, rel=1e-9)
+    return certificate.regret(norm) / (1.0 - certificate.constants["a"])
+
+
+BOUNDS = {
+    GradientDescent: descent_bound,
+    AdaptiveGradientDescent: ball_bound,
+    ParameterFree: betting_bound,
+    PiSTOL: pistol_bound,
+}
+
+
+def reach(optimizer):
+    """The largest ‖U‖ that the theorem of an optimiser allows."""
+    if isinstance(optimizer, AdaptiveGradientDescent):
+        return optimizer.diameter / 2.0
+    radius = getattr(optimizer, "radius", None)
+    return math.inf if radius is None else radius
+
+
+def comparators(played, rng):
+    """Zero; −ΣG, which is the worst of its norm, random directions and a good one, of any norm."""
+    G, unit = played.total, 1.0 / largest(played.stream)
+    directions = [-G, rng.randn(*G.shape), rng.randn(*G.shape)]
+    if len(played.G) > 100:
+        directions.append(
+            best_comparator(played.model.loss_, *played.stream[:2], 1e-3 / unit**2, max_iter=10)
+        )
+    last = np.linalg.norm(played.model.last_weights_)
+    norms = np.r_[unit * np.logspace(-3, 3, 13), last * np.array([0.5, 1.0, 2.0])]
+    most = reach(played.model.optimizer_)
+    norms = np.r_[norms, most if math.isfinite(most) else norms[0]]
+    yield np.zeros_like(G)
+    for direction in directions:
+        length = np.linalg.norm(direction)
+        for norm in norms[norms <= most] if length > 0.0 else ():
+            yield direction * (norm / length)
+
+
+def check_regret(played, rng):
+    """Assert the inequality for every comparator; returns the largest share of the bound."""
+    bound, share = BOUNDS[type(played.model.optimizer_)], -math.inf
+    for U in comparators(played, rng):
+        norm = float(np.linalg.norm(U))
+        regret, most = played.regret(U), bound(played, norm)
+        assert regret <= most * (1.0 + 1e-9) + played.rounding(U), (norm, regret, most)
+        share = max(share, regret / most if most > 0.0 else -math.inf)
+    return share
+
+
+#: Least share of the bound that the regret of pure noise reaches, about half of what was measured.
+SHARE = {
+    "ogd": 0.4,
+    "ogd, given C": 1.0 - 1e-6,
+    "ogd, small ball": 0.018,
+    "ogd, high probability": 0.38,
+    "ogd, a number": 1.0 - 1e-6,
+    "adaptive": 0.25,
+    "adaptive, small ball": 0.1,
+    "parameter_free": 0.15,
+    "parameter_free, little wealth": 0.035,
+    "parameter_free, given C": 0.06,
+    "pistol": 0.02,
+    "pistol, small weights": 0.02,
+}
+
+
+@pytest.mark.parametrize("which", list(OPTIMIZERS))
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_regret_of_the_linear_losses_is_below_the_optimisers_bound(name, dim, which):
+    space = space_of(name, dim)
+    for seed in range(1 if is_slow(name) else 2):
+        for kind in STREAMS:
+            rng = np.random.RandomState(seed)
+            rows = stream(kind, space, rng, rounds_of(name))
+            played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
+            share = check_regret(played, rng)
+            if kind == "noise":  # the bound is tight enough to be worth a test
+                assert share >= SHARE[which]
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_the_wealth_is_what_was_lost_less_than_started_with(kind):
+    """Wealth_T = ε − Σ<G_t, W_t>/(c D_2): it cannot be had without being won."""
+    for name, dim in (("simplex-shannon", 7), ("ordinal-squared", 6)):
+        space, rng = space_of(name, dim), np.random.RandomState(3)
+        rows = stream(kind, space, rng, rounds_of(name))
+        played = play(name, space, ParameterFree(wealth=2.0), rows)
+        unit = played.model.loss_.scale_ * space.geometry("l2").diameter
+        terms = (played.G * played.theta).sum(axis=1) / unit
+        wealth = math.exp(played.model._state[LOG_WEALTH])
+        assert wealth == pytest.approx(2.0 - terms.sum(), abs=1e-9 * (2.0 + np.abs(terms).sum()))
+
+
+def coins(kind, rng, n):
+    """Coins and their bounds N_t, which grow for one kind."""
+    N = np.where(np.arange(n) < n // 2, 1.0, 30.0) if kind == "growing" else np.ones(n)
+    signs = np.where(rng.rand(n) < (0.9 if kind == "biased" else 0.5), 1.0, -1.0)
+    if kind == "alternating":
+        signs = (-1.0) ** np.arange(n)
+    elif kind == "turning":
+        signs = np.where(np.arange(n) < 2 * n // 3, 1.0, -1.0)
+    return N * signs * (rng.rand(n) if kind == "fair" else 1.0), N
+
+
+@pytest.mark.parametrize("kind", ["fair", "biased", "alternating", "turning", "growing"])
+def test_the_wealth_is_as_large_as_the_theorem_says(kind):
+    """ln Wealth ≥ ln ε + vS − v²V − r(V) for |v| ≤ 1/(2N), V = Σ of squares, after every coin."""
+    state = ParameterFree(wealth=3.0).init(loss_of("simplex-shannon", 2))
+    beta, won, V, least = (2.0 - math.log(3.0)) / 2.0, 0.0, 0.0, math.inf
+    steps = coins(kind, np.random.RandomState(0), 100 if INTERPRETED else 3000)
+    for coin, N in zip(*steps, strict=True):
+        bet_scale(state, N * N, 1.0)
+        assert abs(state[BET]) <= 0.5 / N
+        # ‖ŷ − y‖ = D_2, so that the coin may be as large as ‖x‖ = N.
+        raw = np.array([coin, -coin]) * 0.5 * math.sqrt(2.0) / state[SHRINK]
+        bet_step(state, raw, np.array([1.0, -1.0]), N * N, 1.0)
+        won, V = won - coin, V + coin * coin
+        v = np.clip(won / (2.0 * V), -0.5 / N, 0.5 / N)
+        r = beta / 8.0 + beta * math.log(N) + math.log1p(4.0 * V) / (2.0 * beta)
+        slack = state[LOG_WEALTH] - math.log(3.0) - (v * won - v * v * V - r)
+        assert slack >= -1e-9
+        least = min(least, slack / r)
+    assert least <= 0.9  # it never lies above by all of r, nor below
+
+
+#: (E[L]/((1 − a) S), ‖G‖²/(bS)) that some round of some stream reaches, less a margin.
+TIGHTNESS = {
+    "simplex-shannon": (0.65, 0.3),
+    "simplex-tsallis1.1": (0.25, 0.35),
+    "simplex-tsallis1.5": (0.5, 0.55),
+    "hypercube-shannon": (0.33, 0.7),
+    "ordinal-shannon": (0.02, 0.02),
+    "birkhoff-shannon": (0.45, 0.1),
+}
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_the_surrogate_bounds_target_loss_and_gradients_in_every_round(name, dim):
+    """E[L_t] ≤ (1 − a) S_t(W_t), ‖G_t‖² ≤ b_t S_t(W_t) and S_t(W_t) − S_t(U) ≤ <G_t, W_t − U>."""
+    space, reached = space_of(name, dim), np.zeros(2)
+    for kind in STREAMS:
+        for which in ("ogd",) if is_slow(name) else ("ogd", "parameter_free"):
+            rng = np.random.RandomState(5)
+            rows = stream(kind, space, rng, rounds_of(name))
+            played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
+            loss, k = played.model.loss_, played.model.loss_.constants_of()
+            S, dust = loss.value(played.theta, rows.V), 1e-10 * (1.0 + np.abs(played.theta).max())
+            target = Randomized().expected_loss(played.theta, played.mu, rows.V, loss)
+            assert np.all(target <= (1.0 - k.a) * S + dust)
+            slopes = k.c**2 * ((played.mu - rows.V) ** 2).sum(axis=1)
+            assert np.all(slopes <= k.smoothness * S + dust)
+            certain = S > 1e-6
+            shares = np.stack([target / (1.0 - k.a), slopes / k.smoothness])[:, certain]
+            reached = np.maximum(reached, (shares / S[certain]).max(axis=1))
+            C_sq = rows.weight * (played.X**2).sum(axis=1)
+            b = k.smoothness * np.maximum.accumulate(C_sq)
+            assert np.all(played.squares <= b * rows.weight * S + C_sq * dust)
+            U = rng.randn(*played.total.shape) / largest(rows)
+            theta = played.X @ U.T
+            linear = (played.G * (played.theta - theta)).sum(axis=1)
+            difference = rows.weight * (S - loss.value(theta, rows.V))
+            assert np.all(difference <= linear + dust)
+    assert np.all(reached >= TIGHTNESS.get(name, (0.9, 0.99)))
+
+
+def linear_bound(optimizer, certificate, norm, V):
+    """The optimiser's bound on the linear regret, for a vector of V, rows of norm at most C."""
+    k = certificate.constants
+    if isinstance(optimizer, GradientDescent):
+        return k["b"] * norm**2 / (4.0 * k["m"]) + k["m"] * V / k["b"]
+    if isinstance(optimizer, AdaptiveGradientDescent):
+        return k["B"] * np.sqrt(2.0 * V)
+    unit = k["c"] * k["D_2"]
+    return unit * certificate._linear(norm, V / unit**2)
+
+
+@pytest.mark.parametrize("scale", [1.1, 1.0 / math.log(2), 2.5, 8.0])
+@pytest.mark.parametrize(
+    ("which", "share"),
+    [("ogd", 0.99), ("ogd, a number", 0.99), ("adaptive", 0.25), ("parameter_free", 0.85)],
+)
+def test_certificates_follow_from_the_linear_regret(which, share, scale, rng):
+    """Σ E[L] ≤ (1 − a) Z and Σ S(U) ≥ Z − R(bZ), for every Z = Σ S(W); and not much is lost."""
+    X, y = rng.randn(30, 2), rng.randint(2, size=30)
+    optimizer = OPTIMIZERS[which](10.0 if which == "ogd, a number" else 3.0)
+    model = OnlineStructuredPredictor(optimizer=optimizer, loss_scale=scale).fit(X, y)
+    certificate = model.certificate()
+    a, b, Z = certificate.constants["a"], certificate.constants["b"], np.logspace(-3, 6, 3000)
+    for norm in (0.1, 1.0, 3.0):
+        comparator = np.maximum(Z - linear_bound(optimizer, certificate, norm, b * Z), 0.0)
+        worst = float(((1.0 - a) * Z - comparator).max())
+        assert worst <= certificate.regret(norm) * (1.0 + 1e-6)
+        if a < 0.5:  # above, Σ S(U) ≥ 0 would give smaller bounds than are stated
+            assert worst >= share * certificate.regret(norm)
+
+
+#: Optimisers with certificates for rows of norm at most 1.
+CERTIFIED = {
+    "ogd": GradientDescent(),
+    "ogd, given C": GradientDescent(feature_norm=1.0),
+    "ogd, ball": GradientDescent(radius=5.0),
+    "ogd, high probability": GradientDescent(eta="high_probability"),
+    "adaptive": AdaptiveGradientDescent(8.0),
+    "parameter_free": ParameterFree(),
+    "pistol": PiSTOL(a=2.25, b=0.01, feature_norm=1.0),
+    "pistol, more cautious": PiSTOL(a=2.5, feature_norm=1.0),
+}
+
+
+def easy_stream(space, noise, n, rng):
+    """One feature, whose sign tells which of two opposite outputs it is but for a share `noise`."""
+    vertices, sign = space.vertices(), rng.randint(2, size=n)
+    far = int(np.argmax(space.expected_loss(vertices, np.repeat(vertices[:1], len(vertices), 0))))
+    X = (2.0 * sign[:, None] - 1.0) * (0.5 + 0.5 * rng.rand(n, 1))
+    truth = np.where(rng.rand(n) < noise, 1 - sign, sign)
+    return X, space.decode(vertices[[0, far]][truth])
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs long streams")
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+@pytest.mark.parametrize("which", list(CERTIFIED))
+@pytest.mark.parametrize(
+    ("name", "dim"),
+    [
+        ("simplex-shannon", 2),
+        ("simplex-squared", 2),
+        ("hypercube-shannon", 1),
+        ("hypercube-squared", 1),
+        ("ordinal-squared", 2),
+        ("ordinal-shannon", 1),
+        ("permutahedron-squared", 2),
+    ],
+)
+def test_bounds_that_are_better_than_chance_hold(name, dim, which, noise):
+    n, space = 20_000, space_of(name, dim)
+    X, y = easy_stream(space, noise, n, np.random.RandomState(1))
+    parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": CERTIFIED[which]}
+    result = progressive_validate(OnlineStructuredPredictor(**parts, fit_intercept=False), X, y)
+    U = result.best_comparator()
+    bound, comparator = result.regret_bound(U), result.comparator_loss(U)
+    assert bound < n / 2
+    # What it adds to the comparator's losses never shrinks, so that it bounds every first part.
+    regret = np.cumsum(result.expected_target_loss - comparator)
+    assert np.all(regret <= bound - comparator.sum())
