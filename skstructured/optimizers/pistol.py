@@ -65,7 +65,7 @@ class PiSTOL(OnlineOptimizer):
     .. math:: W_t = Θ_t \frac{b}{α_t} \exp\Big(\frac{\|Θ_t\|_F^2}{2 α_t}\Big), \quad
         α_t = a L N_t \Big(L N_t + \sum_{s<t} \|ŷ_s − y_s\| \|x_s\|\Big),
 
-    L = D_2 the Lipschitz constant of the Fenchel–Young loss and N_t the largest ‖x_s‖, s ≤ t, so
+    L = D_2 the Lipschitz constant of the Fenchel–Young loss and N_t the largest w_s‖x_s‖, s ≤ t, so
     that predictions do not change when all features are multiplied by a number (an intercept's
     constant feature included).
 
@@ -75,14 +75,15 @@ class PiSTOL(OnlineOptimizer):
         Caution, in units of L·N. The theorem needs a ≥ 2.25, with which weights hardly leave zero
         in 10⁴ rounds (accuracy on letter .48 after one pass); the paper's experiments have 0.125
         (0.25 at L = 2: .72), the default is a little bolder (.73). Below 0.04 exponents may
-        explode on rows of equal length. Small values come without the theorem.
+        explode on rows of equal length. Small values come without the theorem; where its bound is
+        wanted, 2.5 makes the factor φ(1/a) of its constant term 25, which at 2.25 is 6285.
     b : float, default=1.0
         Scale of the weights; the regret against U = 0 grows with it.
     feature_norm : float or None, default=None
         C, a bound on ``w ‖x‖_2``; None learns it. The theorem is about a C known beforehand.
     per_coordinate : bool, default=False
-        Whether every weight is learned by a copy of its own, with its own L·N (the largest
-        absolute value of its feature) and b/p (appendix A): features of very different scales or
+        Whether every weight is learned by a copy of its own, with its own L·N (N the
+        largest w|x| of its feature) and b/p (appendix A): features of very different scales or
         frequencies, at tens of times the cost (an exponential a weight). No bound is stated for it.
 
     Raises
