@@ -1,14 +1,13 @@
 """Bandit learners that keep the inverse of a (Kp, Kp) matrix by rank-one updates."""
 
 import numpy as np
-from numba import njit
 
-from skstructured._compiled import FASTMATH
+from skstructured._compiled import FASTMATH, kernel
 from skstructured._linear import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def times(M, g, x, v):
     """v = M (g ⊗ x) for a symmetric M; classes with g_k = 0 are passed over."""
     p = x.shape[0]
@@ -23,7 +22,7 @@ def times(M, g, x, v):
         v[i] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def rank_one(M, factor, v):
     """M ← M + factor v vᵀ."""
     for i in range(M.shape[0]):
@@ -32,7 +31,7 @@ def rank_one(M, factor, v):
             row[j] += c * v[j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def along(V, g, x):
     """<V, g ⊗ x> for V of shape (K p,)."""
     p, total = x.shape[0], 0.0

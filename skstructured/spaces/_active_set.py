@@ -8,9 +8,8 @@ what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>
 import functools
 
 import numpy as np
-from numba import njit
 
-from skstructured._compiled import is_compiled
+from skstructured._compiled import is_compiled, kernel
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
 
@@ -79,8 +78,8 @@ def _wolfe(oracle, theta, S, w, affine):
     return x, k, gap
 
 
-_affine_jit = njit(nogil=True, error_model="numpy")(_affine_weights)
-_wolfe_jit = njit(nogil=True, error_model="numpy")(_wolfe)
+_affine_jit = kernel(cached=False)(_affine_weights)
+_wolfe_jit = kernel(cached=False)(_wolfe)
 
 
 def _interpreted_oracle(space):
@@ -113,7 +112,7 @@ def projection_kernel(space):
 
 @functools.cache
 def _compiled_kernel(oracle):
-    return njit(nogil=True, error_model="numpy")(_make_kernel(oracle, _wolfe_jit, _affine_jit))
+    return kernel(cached=False)(_make_kernel(oracle, _wolfe_jit, _affine_jit))
 
 
 def _make_kernel(oracle, wolfe, affine):
