@@ -13,7 +13,7 @@ import numpy as np
 from numba import float64, int32, int64, njit, types
 from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from skstructured._kernel_cache import keep_on_disk
 
@@ -69,11 +69,14 @@ def address(kernel, function_type):
     return found
 
 
-def _function_from_address(function_type):
-    """Make the intrinsic that reads an address as a function of the given type."""
+def _function_at(function_type):
+    """Make the function that turns a kernel's address into the kernel.
+
+    Interpreted loops are handed kernels themselves, which it leaves as they are.
+    """
 
     @intrinsic
-    def as_function(typing_context, value):
+    def read(typing_context, value):
         def codegen(context, builder, signature, args):
             function = cgutils.create_struct_proxy(function_type)(context, builder)
             function.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
@@ -81,10 +84,17 @@ def _function_from_address(function_type):
 
         return function_type(types.int64), codegen
 
-    return as_function
+    def function_at(value):
+        return value
+
+    @overload(function_at, inline="always")
+    def compiled_function_at(value):
+        return lambda value: read(value)
+
+    return function_at
 
 
-as_advance, as_mean, as_scale, as_step = map(_function_from_address, (ADVANCE, MEAN, SCALE, STEP))
+as_advance, as_mean, as_scale, as_step = map(_function_at, (ADVANCE, MEAN, SCALE, STEP))
 
 
 def kernel(function=None, *, fastmath=False, signature=None, cached=True):

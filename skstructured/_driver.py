@@ -69,10 +69,7 @@ def epoch(
     params,
     work,
     scores,
-    advance,
-    mean,
-    scale,
-    step,
+    kernels,
 ):
     """Learn `rows` in their order; stop before a row whose ‖x‖² is not finite.
 
@@ -81,6 +78,8 @@ def epoch(
     for the rows (CSR: columns) behind Θ. Where `scores` has rows, it receives every θ.
     Returns the place of the row that stopped it, or -1.
     """
+    advance, mean = as_advance(kernels[0]), as_mean(kernels[1])
+    scale, step = as_scale(kernels[2]), as_step(kernels[3])
     n, dim = truth.shape
     record, dense = scores.shape[0] > 0, indptr.shape[0] == 0
     waiting, together = average and dense, average and not dense
@@ -132,6 +131,7 @@ def epoch(
 
 def mean_rows(theta, truth, mu, values, params, work, mean):
     """One kernel over the rows of theta: writes every mean and conjugate value."""
+    mean = as_mean(mean)
     for i in range(theta.shape[0]):
         values[i] = mean(theta[i], truth[i], mu[i], params, work)
 
@@ -163,45 +163,17 @@ def index_range(indices):
     return low, high
 
 
-_epoch_jit = kernel(cached=False)(epoch)
-_mean_rows_jit = kernel(cached=False)(mean_rows)
-
-
 @functools.cache
 def _compiled_epoch():
-    def epoch_at(
-        data,
-        indices,
-        indptr,
-        width,
-        rows,
-        truth,
-        weight,
-        Theta,
-        average,
-        state,
-        params,
-        work,
-        scores,
-        at,
-    ):
-        advance, mean = as_advance(at[0]), as_mean(at[1])
-        scale, step = as_scale(at[2]), as_step(at[3])
-        arrays = (data, indices, indptr, width, rows, truth, weight, Theta, average)
-        return _epoch_jit(*arrays, state, params, work, scores, advance, mean, scale, step)
-
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     rest = (MATRIX, types.boolean, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
-    return kernel(epoch_at, signature=int64(*arrays, *rest))
+    return kernel(epoch, signature=int64(*arrays, *rest))
 
 
 @functools.cache
 def _compiled_mean_rows():
-    def mean_rows_at(theta, truth, mu, values, params, work, at):
-        _mean_rows_jit(theta, truth, mu, values, params, work, as_mean(at))
-
     arrays = (MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, VECTOR)
-    return kernel(mean_rows_at, signature=void(*arrays, int64))
+    return kernel(mean_rows, signature=void(*arrays, int64))
 
 
 class Rows(NamedTuple):
@@ -257,7 +229,7 @@ def _interpreted_epoch(*arguments):
     before = [array.copy() for array in moving]
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return epoch(*arrays, *kernels)
+            return epoch(*arrays, kernels)
     except BaseException:
         for array, copy in zip(moving, before, strict=True):
             array[...] = copy

@@ -149,7 +149,8 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
                 break
             t *= 0.5
         if better:
-            v[:] = trial
+            for j in range(m):  # v[:] = trial would compile numba's error texts, for seconds
+                v[j] = trial[j]
             value, residual, boost = reached, _residual(columns), max(1.0, 0.1 * boost)
         else:
             _dual(C, v, m, sparse, P, columns, z, kept)

@@ -34,7 +34,8 @@ def _sort_descending(theta, order, spare):
                 left = j >= stop or (i < middle and theta[int(order[i])] >= theta[int(order[j])])
                 spare[k] = order[i] if left else order[j]
                 i, j = (i + 1, j) if left else (i, j + 1)
-        order[:] = spare
+        for k in range(dim):  # order[:] = spare would compile numba's error texts, for seconds
+            order[k] = spare[k]
         run *= 2
 
 
