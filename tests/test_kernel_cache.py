@@ -1,0 +1,263 @@
+"""The disk cache of kernels: never stale, never torn, and learning goes on without it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+
+import skstructured
+from skstructured import _kernel_cache
+from skstructured._advance import csr_advance_for
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+
+PACKAGE = Path(skstructured.__file__).parent
+
+#: Prints the class that one small kernel, with a callee in another file, plays.
+DRAW = """
+import numpy as np
+from skstructured.bandits._first_order import draw
+work = np.array([0.0, 1.0, 0.5, 0.0, 0.0])
+print(draw(np.array([0.0, 2.0, 1.0]), 0.0, work))
+"""
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A folder with a copy of the package, and no cache."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "site" / "skstructured", ignore=ignore)
+    return tmp_path / "site"
+
+
+def start(script, site=None, **environment):
+    """A process that runs `script` with a package and variables of its own."""
+    environment = {"PYTHONPATH": str(site or PACKAGE.parent), **environment}
+    dropped = ("NUMBA_CACHE_DIR", "PYTHONPATH", "COV_CORE_SOURCE", "COV_CORE_CONFIG")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    command = [sys.executable, "-W", "always", "-c", textwrap.dedent(script)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=kept | environment, cwd="/", **pipes)
+
+
+def run(script, site=None, **environment):
+    """What `script` printed, and what it warned of."""
+    process = start(script, site, **environment)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def kernels_below(folder):
+    return sorted(folder.rglob(f"{_kernel_cache.FOLDER}*/*"))
+
+
+def test_a_changed_callee_in_another_file_is_compiled_again(copied):
+    assert run(DRAW, copied)[0] == "1\n"
+    assert kernels_below(copied)
+    source = copied / "skstructured" / "surrogates.py"
+    text = source.read_text()
+    assert text.count("if theta[k] > theta[best]") == 1
+    source.write_text(text.replace("if theta[k] > theta[best]", "if theta[k] < theta[best]"))
+    assert run(DRAW, copied)[0] == "0\n"
+
+
+def test_a_second_process_compiles_nothing(copied, tmp_path):
+    run(DRAW, copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    before = {path: path.stat().st_mtime_ns for path in kernels_below(tmp_path / "cache")}
+    assert before
+    script = """
+    import numba.core.event as event
+    class Refuse(event.Listener):
+        def on_start(self, e): raise AssertionError(e.data["dispatcher"])
+        def on_end(self, e): pass
+    from skstructured.bandits._first_order import draw
+    event.register("numba:compile", Refuse())
+    """
+    run(textwrap.dedent(script) + DRAW, copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    after = {path: path.stat().st_mtime_ns for path in kernels_below(tmp_path / "cache")}
+    assert after == before
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", None])
+def test_a_damaged_file_is_compiled_again(copied, damage):
+    run(DRAW, copied)
+    for path in kernels_below(copied):
+        content = path.read_bytes()
+        path.write_bytes(content[:-100] + bytes(100) if damage is None else damage)
+    assert run(DRAW, copied)[0] == "1\n"
+
+
+LEARN = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import numpy as np
+    {before}
+    from skstructured import MulticlassPerceptron
+    X = np.eye(3)
+    model = MulticlassPerceptron(max_iter=5).fit(X, [0, 1, 2])
+print([str(w.message) for w in caught if "skstructured" in str(w.message)])
+print(model.score(X, [0, 1, 2]))
+"""
+
+
+def check_learned_with_one_warning(out):
+    messages, score = out.strip().split("\n")
+    assert messages.count("cannot keep its compiled kernels") == 1
+    assert "NUMBA_CACHE_DIR" in messages
+    assert float(score) == 1.0
+
+
+def test_learning_works_where_nothing_can_be_written(copied, tmp_path):
+    (copied / "skstructured" / "__pycache__").write_text("a file in the folder's place")
+    nowhere = str(tmp_path / "nowhere")
+    Path(nowhere).write_text("a file too")
+    places = {"NUMBA_CACHE_DIR": f"{nowhere}/cache", "HOME": nowhere, "XDG_CACHE_HOME": ""}
+    out, _ = run(LEARN.format(before=""), copied, PYTHONDONTWRITEBYTECODE="1", **places)
+    check_learned_with_one_warning(out)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on file sizes")
+def test_learning_works_on_a_full_disk(copied, tmp_path):
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+    home = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""}
+    out, _ = run(LEARN.format(before=full), copied, PYTHONDONTWRITEBYTECODE="1", **home)
+    check_learned_with_one_warning(out)
+    assert not kernels_below(tmp_path)
+
+
+def test_variants_of_a_kernel_have_names_of_their_own():
+    signature = "(float64)"
+    caches = [csr_advance_for(*sizes)._cache for sizes in [(2, 2), (2, 4), (3, 3)]]
+    codegen = csr_advance_for(2, 2).targetctx.codegen()
+    names = {cache._name(signature, codegen) for cache in caches}
+    assert len(names) == 3
+    assert names == {cache._name(signature, codegen) for cache in caches}
+
+
+def test_a_folder_that_can_only_be_read_is_read(tmp_path, monkeypatch):
+    folders = [tmp_path / "file" / "below", tmp_path / "warm", tmp_path / "other"]
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr(_kernel_cache, "folders", lambda: folders)
+    _kernel_cache.write("name", {"a": 1})
+    assert (folders[1] / "name").is_file()
+    monkeypatch.setattr(_kernel_cache, "folders", lambda: [folders[2], *folders[:2]])
+    assert _kernel_cache.read("name") == {"a": 1}
+    assert _kernel_cache.read("another") is None
+
+
+def test_kernels_of_old_versions_are_removed(tmp_path, monkeypatch):
+    for i in range(7):
+        old = tmp_path / f"{_kernel_cache.FOLDER}{i}"
+        old.mkdir()
+        (old / "kernel.nbc").write_bytes(b"old")
+        os.utime(old, (i, i))
+    monkeypatch.setattr(_kernel_cache, "folders", lambda: [tmp_path / f"{_kernel_cache.FOLDER}new"])
+    _kernel_cache.write("name", 1)
+    kept = {path.name.removeprefix(_kernel_cache.FOLDER) for path in tmp_path.iterdir()}
+    assert kept == {"new", "6", "5", "4", "3"}
+
+
+def test_a_numba_with_other_insides_is_told(monkeypatch):
+    monkeypatch.setattr(_kernel_cache, "_told", set())
+    with pytest.warns(RuntimeWarning, match="numba .* is not one"):
+        _kernel_cache.keep_on_disk(object(), ())
+    monkeypatch.setattr(_kernel_cache, "read", lambda name: ("something", "else"))
+    cache = csr_advance_for(2, 2)._cache
+    with pytest.warns(RuntimeWarning, match="could not read its compiled kernels"):
+        assert cache.load_overload("(float64)", csr_advance_for(2, 2).targetctx) is None
+
+
+#: Scores one row with CSR kernels of several widths; every rename waits a random moment, so that
+#: what two processes write comes in mixed order.
+SCORES = """
+import os, random, time
+import numpy as np
+rename = os.replace
+moments = random.Random({seed})
+def late(*paths):
+    time.sleep(moments.random() / 20)
+    rename(*paths)
+os.replace = late
+from skstructured._advance import csr_advance_for
+widths = [2, 3, 4]
+moments.shuffle(widths)
+for dim in widths:
+    data, indices = np.array([1.0, 2.0]), np.array([0, 2], dtype=np.int32)
+    indptr = np.array([0, 2], dtype=np.int32)
+    Theta = np.arange(3.0 * dim).reshape(3, dim)
+    raw, none = np.empty(dim), np.zeros(dim)
+    csr_advance_for(dim, dim)(data, indices, indptr, 3, 0, 0, Theta, none, none, 0.0, raw)
+    expected = Theta[0] + 2.0 * Theta[2]
+    assert (raw == expected).all(), (dim, raw, expected)
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_fill_a_cold_cache_together_leave_it_right(tmp_path):
+    failures = []
+    for attempt in range(50):
+        cache = str(tmp_path / f"cache{attempt}")
+        together = [
+            start(SCORES.format(seed=2 * attempt + k), NUMBA_CACHE_DIR=cache) for k in (0, 1)
+        ]
+        ended = [process.communicate(timeout=600)[1] for process in together]
+        after = start(SCORES.format(seed=attempt), NUMBA_CACHE_DIR=cache)
+        ended.append(after.communicate(timeout=600)[1])
+        codes = [process.returncode for process in (*together, after)]
+        if any(codes):
+            failures.append((attempt, codes, [text[-300:] for text in ended]))
+    assert not failures
+
+
+AVERAGED = """
+import numpy as np
+from skstructured import OnlineStructuredPredictor
+X = np.random.RandomState(0).randn(200, 4)
+y = np.argmax(X, axis=1)
+model = OnlineStructuredPredictor(average=True).fit(X, y)
+print(round(float(np.linalg.norm(model.average_weights_)), 6))
+"""
+
+
+@pytest.mark.slow
+def test_an_upgrade_by_pip_leaves_no_old_machine_code(tmp_path):
+    environment, source = tmp_path / "venv", tmp_path / "source"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    site = next((environment / "lib").glob("python*/site-packages"))
+    borrowed = "\n".join(path for path in sys.path if path.endswith("site-packages"))
+    (site / "borrowed.pth").write_text(borrowed)
+    root, ignore = PACKAGE.parent, shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, source / "skstructured", ignore=ignore)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(root / name, source)
+
+    def install_and_run(version, **places):
+        project = source / "pyproject.toml"
+        lines = project.read_text().splitlines()
+        lines = [f'version = "{version}"' if line.startswith("version") else line for line in lines]
+        project.write_text("\n".join(lines))
+        pip = [environment / "bin" / "python", "-m", "pip", "install", "-q", "--no-deps"]
+        subprocess.run([*pip, "--upgrade", "--force-reinstall", source], check=True)
+        assert (site / f"skstructured-{version}.dist-info").is_dir()
+        return run(AVERAGED, site, **places)[0]
+
+    first = install_and_run("0.1.0")
+    assert kernels_below(site)
+    average = source / "skstructured" / "_average.py"
+    text = average.read_text()
+    assert text.count("A[k, width] += terms[r, k]") == 1
+    average.write_text(
+        text.replace("A[k, width] += terms[r, k]", "A[k, width] += 3.0 * terms[r, k]")
+    )
+    upgraded = install_and_run("0.1.1")
+    fresh = run(AVERAGED, site, NUMBA_CACHE_DIR=str(tmp_path / "fresh"))[0]
+    assert upgraded == fresh != first
+    assert np.isfinite(float(fresh))
