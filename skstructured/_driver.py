@@ -199,6 +199,11 @@ class Rows(NamedTuple):
         return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0])
 
     @property
+    def arrays(self):
+        """What kernels are handed of the rows: data, indices, indptr, width."""
+        return self[:4]
+
+    @property
     def is_sparse(self):
         """Whether the rows are CSR."""
         return self.indptr.shape[0] > 0
@@ -209,30 +214,26 @@ class Rows(NamedTuple):
             return first_bad_row(self.data, self.indptr, self.width, self.n_rows)
 
 
-def run_epoch(rows, order, truth, weight, Theta, average, state, params, work, scores, kernels):
-    """Learn ``order`` of `rows` with kernels (advance, mean, scale, step); returns as `epoch` does.
+def epoch_for(kernels):
+    """The epoch with kernels (advance, mean, scale, step), to be called without `kernels`.
 
-    Runs compiled when every kernel is a numba function, and interpreted otherwise.
+    Compiled, here and now, when every kernel is a numba function, and interpreted otherwise.
     """
-    arrays = (rows.data, rows.indices, rows.indptr, rows.width, order, truth, weight)
-    arrays += (Theta, average, state, params, work, scores)
     if all(map(is_compiled, kernels)):
-        at = tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
-        return _compiled_epoch()(*arrays, at)
-    return _interpreted_epoch(*arrays, kernels)
+        run, at = _compiled_epoch(), tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
+        return lambda rows, *rest: run(*rows.arrays, *rest, at)
+    return functools.partial(_interpreted_epoch, kernels)
 
 
-def _interpreted_epoch(*arguments):
+def _interpreted_epoch(kernels, rows, order, truth, weight, Theta, average, state, *rest):
     """`epoch` with kernels that may raise: Θ and the state are then as they were."""
-    *arrays, kernels = arguments
-    moving = (arrays[7], arrays[9])
-    before = [array.copy() for array in moving]
+    before = Theta.copy(), state.copy()
     try:
         with np.errstate(over="ignore", invalid="ignore"):
+            arrays = (*rows.arrays, order, truth, weight, Theta, average, state, *rest)
             return epoch(*arrays, kernels)
     except BaseException:
-        for array, copy in zip(moving, before, strict=True):
-            array[...] = copy
+        Theta[...], state[...] = before
         raise
 
 

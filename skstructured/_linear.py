@@ -9,7 +9,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from skstructured._average import aligned, aligned_zeros
-from skstructured._driver import OWN, run_epoch
+from skstructured._compiled import is_compiled
+from skstructured._driver import OWN, epoch_for
+from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
     check_finite,
     check_lengths,
@@ -20,8 +22,9 @@ from skstructured._validation import (
 )
 from skstructured.exceptions import GuaranteeWarning
 
-#: Rows whose outputs are expanded to vertices at a time.
-BLOCK = 4096
+#: Rows learned at a time, whose outputs are expanded to vertices; fewer with kernels in Python, so
+#: that an interruption does not wait for long.
+BLOCK, SLOW_BLOCK = 4096, 64
 
 
 class LinearWeights:
@@ -79,6 +82,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         self._fit(X, y, sample_weight)
         return self
 
+    @exclusive
     def _fit(self, X, y, sample_weight):
         if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
@@ -119,6 +123,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         self._partial_fit(X, y, classes, sample_weight)
         return self
 
+    @exclusive
     def _partial_fit(self, X, y, classes=None, sample_weight=None, record=False):
         first = not hasattr(self, "space_")
         with unchanged_on_error(self):
@@ -192,15 +197,18 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         if self._weigh_linearly:
             weight = self._by_round(weight, order)
         scores = np.empty((len(order) if record else 0, dim))
-        for start in range(0, len(order), BLOCK):
-            block = order[start : start + BLOCK]
+        learned = (self._Theta, in_driver, self._state, self._params, self._work)
+        learn, size = epoch_for(kernels), BLOCK if all(map(is_compiled, kernels)) else SLOW_BLOCK
+        for start in range(0, len(order), size):
+            block = order[start : start + size]
             given = (rows, block, self.space_.unpack(packed[block]), weight[block])
-            learned = (self._Theta, in_driver, self._state, self._params, self._work)
-            stopped = run_epoch(*given, *learned, scores[start : start + BLOCK], kernels)
-            if stopped >= 0:
-                refuse_row(self, X, block[stopped])
-            self.t_ += len(block)
-            self._counted += int(np.count_nonzero(weight[block]))
+            positive = int(np.count_nonzero(weight[block]))
+            with uninterrupted():
+                stopped = learn(*given, *learned, scores[start : start + size])
+                if stopped >= 0:
+                    refuse_row(self, X, block[stopped])
+                self.t_ += len(block)
+                self._counted += positive
         return scores
 
     def _by_round(self, weight, order):
@@ -227,15 +235,17 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         if not self._state.flags.writeable:  # as joblib loads it with mmap_mode="r"
             for name in ("_state", "_params", "_work"):
                 setattr(self, name, np.array(getattr(self, name)))
+        by_feature = rows.is_sparse
         if self._Theta is None:
             arrays, numbers = self.optimizer_.blocks
             arrays += self._average_in_driver()
             shape = (arrays * self.space_.dim_ + numbers, self._width())
-            self._Theta = aligned_zeros(shape[::-1] if rows.is_sparse else shape)
+            Theta = aligned_zeros(shape[::-1] if by_feature else shape)
         else:
-            turned = rows.is_sparse != self._by_feature
-            self._Theta = aligned(self._Theta.T if turned else self._Theta)
-        self._by_feature = rows.is_sparse
+            turned = by_feature != self._by_feature
+            Theta = aligned(self._Theta.T if turned else self._Theta)
+        # Nothing is called between the two, where a signal could come in.
+        self._Theta, self._by_feature = Theta, by_feature
 
     def _stored(self):
         """Θ and A as for dense rows; None before the first round."""

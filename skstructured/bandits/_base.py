@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
     check_finite,
     check_lengths,
@@ -48,6 +49,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
     def _learn_rows(self, X, codes, rewards, propensities):
         """Learn checked rounds; `codes` are positions of the actions in `classes_`."""
 
+    @exclusive
     def choose(self, X, random_state=None):
         """Choose a class for every row, before anything about it is known.
 
@@ -79,6 +81,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         codes = invert(P, rng.random_sample(len(P)))
         return self.classes_[codes], P[np.arange(len(P)), codes]
 
+    @exclusive
     def update(self, X, actions, rewards, propensities):
         """Learn from the rewards of actions.
 
@@ -110,12 +113,14 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
             codes, rewards, propensities = self._check_feedback(
                 X.shape[0], actions, rewards, propensities
             )
-        self._learn_rows(X, codes, rewards, propensities)
-        self._batched = self._batched or X.shape[0] > 1
-        self.t_ += X.shape[0]
+        with uninterrupted():
+            self._learn_rows(X, codes, rewards, propensities)
+            self._batched = self._batched or X.shape[0] > 1
+            self.t_ += X.shape[0]
         self._check_horizon()
         return self
 
+    @exclusive
     def fit(self, X, y):
         """Start anew and simulate one pass of bandit feedback over labelled rows.
 
@@ -133,8 +138,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             X, rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y))
-            codes = self._check_labels(rows, y)
-        self._simulate(X, rows, codes)
+            self._simulate(X, rows, self._check_labels(rows, y))
+        self._check_horizon()
         return self
 
     def partial_fit(self, X, y, classes=None):
@@ -156,6 +161,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         self.simulate(X, y, classes)
         return self
 
+    @exclusive
     def simulate(self, X, y, classes=None):
         """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
         with unchanged_on_error(self):
@@ -164,8 +170,12 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
             if classes is not None and set(classes) != set(self.classes_):
                 raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
             codes = self._check_labels(rows, y)
-        return self._simulate(X, rows, codes)
+        actions, propensities = self._simulate(X, rows, codes)
+        self._check_horizon()
+        rewards = (actions == codes).astype(np.float64)
+        return BanditRounds(self.classes_[actions], propensities, rewards)
 
+    @exclusive
     def replay(self, X, actions, rewards, propensities):
         """Learn from logged rounds, one by one, and estimate what the learner would have earned.
 
@@ -255,27 +265,27 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         return self.space_.pack(actions), *numbers
 
     def _simulate(self, X, rows, codes):
-        """Play and learn row by row; subclasses may compile it."""
+        """Play and learn row by row; returns positions of the actions, and propensities."""
         n = len(codes)
-        uniforms = self.random_state_.random_sample((n, self.draws))
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for i in range(n):
             x = X[i : i + 1]
-            p = self._distribution(self._thetas(x), x)
-            code = invert(p, uniforms[i, :1])
-            actions[i], propensities[i] = code[0], p[0, code[0]]
-            self._learn_simulated(x, code, code == codes[i], propensities[i : i + 1], uniforms[i])
-            self.t_ += 1
-        return self._finish(codes, actions, propensities)
+            with uninterrupted():
+                uniforms = self.random_state_.random_sample(self.draws)
+                p = self._distribution(self._thetas(x), x)
+                code = invert(p, uniforms[:1])
+                actions[i], propensities[i] = code[0], p[0, code[0]]
+                self._learn_simulated(x, code, code == codes[i], propensities[i : i + 1], uniforms)
+                self._count(actions[i : i + 1], codes[i : i + 1])
+        return actions, propensities
+
+    def _count(self, actions, codes):
+        """Count rounds that were simulated."""
+        self.t_ += len(codes)
+        self.n_mistakes_ += int(np.count_nonzero(actions != codes))
 
     def _learn_simulated(self, x, code, right, propensity, uniforms):
         self._learn_rows(x, code, right.astype(np.float64), propensity)
-
-    def _finish(self, codes, actions, propensities):
-        rewards = (actions == codes).astype(np.float64)
-        self.n_mistakes_ += int(len(codes) - rewards.sum())
-        self._check_horizon()
-        return BanditRounds(self.classes_[actions], propensities, rewards)
 
     def _check_horizon(self):
         horizon = getattr(self, "horizon", None)

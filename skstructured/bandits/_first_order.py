@@ -5,7 +5,8 @@ import numpy as np
 from skstructured._advance import advance_kernel
 from skstructured._average import aligned, aligned_zeros
 from skstructured._compiled import kernel
-from skstructured._driver import OWN, new_state, run_epoch
+from skstructured._driver import OWN, epoch_for, new_state
+from skstructured._learning import uninterrupted
 from skstructured._linear import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
@@ -103,25 +104,28 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         self._state[THETA_SQ] = float(np.vdot(self._Theta, self._Theta))
 
     def _simulate(self, X, rows, codes):
-        turned = rows.is_sparse != self._by_feature
-        self._Theta = aligned(self._Theta.T if turned else self._Theta)
-        self._by_feature = rows.is_sparse
-        dim, n = len(self.classes_), len(codes)
-        advance = advance_kernel(dim, rows.is_sparse)
-        kernels = (advance, self.gradient_kernel, self.scale_kernel, sum_step)
+        by_feature, n = rows.is_sparse, len(codes)
+        Theta = aligned(self._Theta.T if by_feature != self._by_feature else self._Theta)
+        # Nothing is called between the two, where a signal could come in.
+        self._Theta, self._by_feature = Theta, by_feature
+        advance = advance_kernel(len(self.classes_), by_feature)
+        learn = epoch_for((advance, self.gradient_kernel, self.scale_kernel, sum_step))
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        nothing = np.empty((0, 0))
         for start in range(0, n, BLOCK):
             block = np.arange(start, min(start + BLOCK, n))
-            m = len(block)
-            work = np.zeros(2 + 3 * m)
-            work[1], work[2 : 2 + m] = m, self.random_state_.random_sample(m)
-            truth, ones = self.space_.unpack(codes[block]), np.ones(m)
-            arrays = (rows, block, truth, ones, self._Theta, False, self._state, self._state)
-            run_epoch(*arrays, work, nothing, kernels)
-            actions[block], propensities[block] = work[2 + m : 2 + 2 * m], work[2 + 2 * m :]
-        self.t_ += n
-        return self._finish(codes, actions, propensities)
+            with uninterrupted():
+                played = self._simulate_block(learn, rows, block, codes[block])
+                actions[block], propensities[block] = played
+                self._count(actions[block], codes[block])
+        return actions, propensities
+
+    def _simulate_block(self, learn, rows, block, codes):
+        m = len(block)
+        work = np.zeros(2 + 3 * m)
+        work[1], work[2 : 2 + m] = m, self.random_state_.random_sample(m)
+        arrays = (rows, block, self.space_.unpack(codes), np.ones(m), self._Theta, False)
+        learn(*arrays, self._state, self._state, work, np.empty((0, 0)))
+        return work[2 + m : 2 + 2 * m], work[2 + 2 * m :]
 
     def _weights(self):
         if not hasattr(self, "classes_"):

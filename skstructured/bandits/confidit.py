@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._learning import uninterrupted
 from skstructured._validation import check_positive, unchanged_on_error
 from skstructured.bandits._rounds import spread
 from skstructured.bandits._second_order import SecondOrderBandit
@@ -92,13 +93,14 @@ class ConfiditClassifier(SecondOrderBandit):
 
     def _simulate(self, X, rows, codes):
         n, X = len(codes), self._unit(X)
-        uniforms = self.random_state_.random_sample((n, 2))
         actions = np.empty(n, dtype=np.intp)
         for i, x in enumerate(X):
-            actions[i] = self._play(x)
-            self._learn_one(x, actions[i], actions[i] == codes[i], uniforms[i, 1])
-        self.t_ += n
-        return self._finish(codes, actions, np.ones(n))
+            with uninterrupted():
+                uniforms = self.random_state_.random_sample(2)
+                actions[i] = self._play(x)
+                self._learn_one(x, actions[i], actions[i] == codes[i], uniforms[1])
+                self._count(actions[i : i + 1], codes[i : i + 1])
+        return actions, np.ones(n)
 
     def _play(self, x):
         clipped, _, width, _ = self._clipped(x)

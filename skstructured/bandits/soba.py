@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._compiled import kernel
+from skstructured._learning import exclusive, uninterrupted
 from skstructured._linear import LinearWeights
 from skstructured._validation import check_finite, check_positive, read_rows, unchanged_on_error
 from skstructured.bandits._rounds import spread
@@ -144,15 +145,16 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
         self.a = a
         self.fit_intercept = fit_intercept
 
+    @exclusive
     def fit(self, X, y):
         """Learn one pass from scratch; returns self."""
         with unchanged_on_error(self):
             X, rows = read_rows(self, X, reset=True)
             check_finite(self, X, rows)
             self._start(Simplex().fit(y))
-            codes = self._core._check_labels(rows, y)
-        return self._learn(X, codes)
+            return self._learn(X, self._core._check_labels(rows, y))
 
+    @exclusive
     def partial_fit(self, X, y, classes=None):
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
         with unchanged_on_error(self):
@@ -176,9 +178,10 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
         W = core._W.reshape(-1)
         for x, code in zip(X, codes, strict=True):
             theta = core._W @ x
-            self.n_mistakes_ += int(np.argmax(theta) != code)
-            soba_update(core._inverse, W, core._sums, theta, x, code, 1.0, *core._work)
-        self.t_ += len(codes)
+            with uninterrupted():
+                soba_update(core._inverse, W, core._sums, theta, x, code, 1.0, *core._work)
+                self.n_mistakes_ += int(np.argmax(theta) != code)
+                self.t_ += 1
         return self
 
     def decision_function(self, X):

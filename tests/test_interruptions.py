@@ -1,0 +1,217 @@
+"""Signals and threads that come in while an estimator learns."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from sklearn.base import clone
+
+from skstructured import (
+    BanditGaptronClassifier,
+    BanditReduction,
+    ConfiditClassifier,
+    NewtronClassifier,
+    OnlineStructuredPredictor,
+    SecondOrderPerceptron,
+    SOBAClassifier,
+)
+from skstructured._learning import uninterrupted
+from skstructured.bandits import BanditronClassifier
+from skstructured.spaces import Simplex
+
+needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
+SIGNALS = 5 if INTERPRETED else 50
+
+#: Learners, how many rows they are given, and what must be as if nothing had come in.
+LEARNERS = {
+    "last": (OnlineStructuredPredictor(), 150_000, ["last_weights_"]),
+    "average": (OnlineStructuredPredictor(average=True), 100_000, ["average_weights_"]),
+    "linear": (OnlineStructuredPredictor(average="linear"), 100_000, ["average_weights_"]),
+    "pistol": (OnlineStructuredPredictor(optimizer="pistol"), 100_000, ["last_weights_"]),
+    "gaptron": (
+        BanditGaptronClassifier(radius=1.0, random_state=0),
+        100_000,
+        ["coef_", "n_mistakes_"],
+    ),
+    "banditron": (BanditronClassifier(random_state=0), 100_000, ["coef_", "n_mistakes_"]),
+    "soba": (SOBAClassifier(random_state=0), 1000, ["coef_", "n_mistakes_", "_inverse"]),
+    "newtron": (NewtronClassifier(random_state=0), 500, ["coef_", "n_mistakes_", "_inverse"]),
+    "confidit": (ConfiditClassifier(random_state=0), 1000, ["coef_", "n_mistakes_", "_inverse"]),
+    "reduction": (
+        BanditReduction(exploration=0.5, random_state=0),
+        200,
+        ["n_mistakes_", "n_taught_"],
+    ),
+    "second order": (SecondOrderPerceptron(), 2000, ["coef_", "n_mistakes_"]),
+}
+
+
+def stream(n, p=4, classes=3):
+    rng = np.random.RandomState(0)
+    X = rng.randn(n, p)
+    return X, np.argmax(X[:, :classes] + 0.5 * rng.randn(n, classes), axis=1)
+
+
+def begin(model, X, y):
+    """A new learner that has seen ten rows."""
+    return clone(model).partial_fit(X[:10], y[:10], classes=[0, 1, 2])
+
+
+def least_seconds(call):
+    """The least time of three calls, all of which find their kernels compiled."""
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def learn_interrupted(model, X, y, seconds):
+    """Learn rows, with a signal after some seconds; whether it came in before the end."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        model.partial_fit(X, y)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        return False
+    except KeyboardInterrupt:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@needs_timer
+@pytest.mark.parametrize("which", list(LEARNERS))
+def test_signals_leave_rounds_that_are_learned_and_counted(which):
+    model, n, attributes = LEARNERS[which]
+    n = min(n, 400) if INTERPRETED else n
+    X, y = stream(n + 10)
+    whole = begin(model, X, y).partial_fit(X[10:], y[10:])
+    shortest = least_seconds(lambda: begin(model, X, y).partial_fit(X[10:], y[10:]))
+    interrupted = 0
+    for seconds in np.linspace(0.02, 0.9, SIGNALS) * shortest:
+        learner = begin(model, X, y)
+        interrupted += learn_interrupted(learner, X[10:], y[10:], seconds)
+        assert 10 <= learner.t_ <= whole.t_
+        if learner.t_ < whole.t_:
+            learner.partial_fit(X[learner.t_ :], y[learner.t_ :])
+        assert learner.t_ == whole.t_
+        for name in attributes:
+            np.testing.assert_array_equal(getattr(learner, name), getattr(whole, name))
+    assert interrupted >= SIGNALS // 2
+
+
+@needs_timer
+@pytest.mark.parametrize("which", ["last", "gaptron", "soba", "second order"])
+def test_a_fit_that_is_interrupted_leaves_the_old_model(which):
+    model, n, _ = LEARNERS[which]
+    X, y = stream(min(n, 400) if INTERPRETED else n)
+    model = clone(model).fit(X, y)
+    before, shortest = model.coef_, least_seconds(lambda: clone(model).fit(X, y))
+    model.partial_fit = lambda X, y: model.fit(X[:, :2], y)
+    assert learn_interrupted(model, X, y, 0.4 * shortest)
+    del model.partial_fit
+    assert (model.t_, model.n_features_in_) == (len(X), X.shape[1])
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+@needs_timer
+def test_handlers_are_back_whenever_a_signal_comes():
+    """Many short blocks, so that signals come while handlers are taken and given back."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    came = 0
+    try:
+        for seconds in np.linspace(1e-5, 1e-3, 20 * SIGNALS):
+            entered = False
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                while True:
+                    with uninterrupted():
+                        entered = True
+                        entered = False
+            except KeyboardInterrupt:
+                came += 1
+            assert not entered
+            assert signal.getsignal(signal.SIGALRM) is signal.default_int_handler
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert came == 20 * SIGNALS
+
+
+def test_handlers_are_back_after_an_error():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ValueError, match="in the block"), uninterrupted():
+        raise ValueError("in the block")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_handlers_that_do_not_raise_are_called_after_the_block():
+    called = []
+    before = signal.signal(signal.SIGINT, lambda *_: called.append("handler"))
+    try:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            called.append("block")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert called == ["block", "handler"]
+
+
+class Waiting(Simplex):
+    """A space that waits in the middle of learning until it is told to go on."""
+
+    entered, go_on = threading.Event(), threading.Event()
+
+    def unpack(self, packed):
+        Waiting.entered.set()
+        assert Waiting.go_on.wait(60)
+        return super().unpack(packed)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_second_thread_may_not_learn_but_predict(method):
+    X, y = stream(200)
+    model = OnlineStructuredPredictor().fit(X, y)
+    expected = model.predict(X)
+    model.space_ = Waiting().fit(y)
+    Waiting.entered.clear()
+    Waiting.go_on.clear()
+    learning = threading.Thread(target=model.partial_fit, args=(X, y))
+    learning.start()
+    try:
+        assert Waiting.entered.wait(60)
+        with pytest.raises(RuntimeError, match="learning in another thread"):
+            getattr(model, method)(X[:, :3] if method == "fit" else X, y)
+        np.testing.assert_array_equal(model.predict(X), expected)
+    finally:
+        Waiting.go_on.set()
+        learning.join()
+    assert model.t_ == 400
+    model.partial_fit(X, y)
+    assert model.t_ == 600
+
+
+def test_a_second_thread_may_not_teach_a_bandit():
+    X, y = stream(50)
+    model = BanditGaptronClassifier(radius=1.0, classes=[0, 1, 2], random_state=0).fit(X, y)
+    actions, propensities = model.choose(X)
+    model.space_ = Waiting().fit([0, 1, 2])
+    Waiting.entered.clear()
+    Waiting.go_on.clear()
+    learning = threading.Thread(target=model.partial_fit, args=(X, y))
+    learning.start()
+    try:
+        assert Waiting.entered.wait(60)
+        with pytest.raises(RuntimeError, match="learning in another thread"):
+            model.update(X, actions, actions == y, propensities)
+    finally:
+        Waiting.go_on.set()
+        learning.join()
+    assert model.t_ == 100
