@@ -4,8 +4,8 @@ import itertools
 import math
 
 import numpy as np
+from numba import njit
 
-from skstructured._compiled import kernel
 from skstructured.base import Geometry, OutputSpace
 
 
@@ -88,7 +88,7 @@ _KERNELS = {}
 def _top_k_kernel(k):
     if k not in _KERNELS:
 
-        @kernel
+        @njit(nogil=True, error_model="numpy")
         def top_k(theta, vertex):
             vertex[:] = 0.0
             for _ in range(k):

@@ -1,0 +1,68 @@
+"""Compile what learners run, so that a container image or a new machine need not do it later."""
+
+import time
+import warnings
+
+import numpy as np
+from scipy import sparse
+
+from skstructured import bandits, gaptron
+from skstructured._kernel_cache import folders
+from skstructured._pairs import PAIRS
+from skstructured.online import OnlineStructuredPredictor
+from skstructured.optimizers import OPTIMIZERS
+from skstructured.optimizers.pistol import PiSTOL
+from skstructured.regularizers import REGULARIZERS
+from skstructured.spaces import SPACES
+
+#: CSR rows have kernels of their own for so many outputs, with averages and without.
+OUTPUTS = range(1, 11)
+
+
+def _outputs(space, n_outputs=3):
+    """Twelve outputs of a space."""
+    every = np.arange(12)
+    if space == "hypercube":
+        return (every[:, None] + np.arange(n_outputs)) % 2
+    if space in ("birkhoff", "permutahedron"):
+        return (every[:, None] + np.arange(3)) % 3 + (space == "permutahedron")
+    return every % (n_outputs + (space == "ordinal"))
+
+
+def _learners():
+    """Pairs of a learner and outputs for it that between them use every kernel."""
+    for space, kind in SPACES.items():
+        for name, regularizer in REGULARIZERS.items():
+            if (kind, regularizer) in PAIRS:
+                yield OnlineStructuredPredictor(space, name), _outputs(space)
+    for optimizer in [*OPTIMIZERS, PiSTOL(per_coordinate=True)]:
+        yield OnlineStructuredPredictor(optimizer=optimizer, average=True), _outputs("simplex")
+    for loss in ("logistic", "hinge", "smooth_hinge"):
+        yield gaptron.GaptronClassifier(loss), _outputs("simplex")
+        yield bandits.BanditGaptronClassifier(loss, radius=1.0), _outputs("simplex")
+    yield gaptron.MulticlassPerceptron(), _outputs("simplex")
+    for kind in (bandits.BanditronClassifier, bandits.SOBAClassifier, bandits.NewtronClassifier):
+        yield kind(), _outputs("simplex")
+    for n_outputs in OUTPUTS:
+        for average in (False, True):
+            model = OnlineStructuredPredictor("hypercube", average=average)
+            yield model, _outputs("hypercube", n_outputs)
+
+
+def warm_up(progress=print):
+    """Compile the kernels of every learner, for dense and CSR rows, and keep them on disk.
+
+    Parameters
+    ----------
+    progress : callable, default=print
+        Called with a line of text now and then.
+    """
+    started, X = time.perf_counter(), np.eye(12)
+    for model, y in _learners():
+        for rows in (X, sparse.csr_matrix(X)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(rows, y).predict(rows)
+    seconds = time.perf_counter() - started
+    kept = next((folder for folder in folders() if folder.is_dir()), None)
+    progress(f"compiled in {seconds:.0f} s; kept in {kept}")
