@@ -330,19 +330,49 @@ def test_regret_of_pistol_is_the_printed_formula(rng):
     assert certificate.regret(3.0) == pytest.approx(wanted)
 
 
-def test_the_regret_of_coin_betting_is_what_its_proof_says():
-    """sup over coins of the linear regret, by brute force over sequences of extreme coins."""
-    constants = {"a": 0.3, "b": 3.0, "c": 1.0, "D_2": 1.0, "N": 1.0, "N_1": 1.0, "wealth": 2.0}
-    certificate = CoinBettingCertificate(constants)
-    assert certificate.regret(0.0) == pytest.approx(2.0)
-    regrets = [certificate.regret(norm) for norm in (0.0, 0.5, 1.0, 5.0, 50.0)]
+def literal_coin_betting(k, norm):
+    """The supremum of `CoinBettingCertificate`, from below: the largest value on fine grids."""
+    beta, y = (2 - math.log(3)) / 2, np.r_[0.0, np.logspace(-6, 2.5, 1500)]
+    V = k["N"] ** 2 * np.logspace(-5, 9, 1500)[:, None]
+    r = beta / 8 + beta * math.log(k["N"] / k["N_1"]) + np.log1p(4 * V / k["N_1"] ** 2) / (2 * beta)
+    with np.errstate(over="ignore"):
+        lost = k["wealth"] * np.exp(y - r)
+    bet = (norm * (2 * np.sqrt(V * y) + 2 * k["N"] * y) - lost).max(axis=1)
+    unit, V = k["c"] * k["D_2"], V[:, 0]
+    R, z = unit * (2.5 * np.sqrt(2 * V) * norm + k["wealth"] + bet), unit**2 * V / k["b"]
+    return np.minimum((1 - k["a"]) * z, R - k["a"] * z).max()
+
+
+@pytest.mark.parametrize("first", [1.0, 0.3, 1e-3])
+@pytest.mark.parametrize("a", [0.1, 0.3, 0.6, 0.9])
+def test_the_regret_of_coin_betting_is_what_its_proof_says(a, first):
+    constants = {"a": a, "b": 3.0, "c": 1.0, "D_2": 1.0, "N": 2.0, "N_1": 2.0 * first}
+    certificate = CoinBettingCertificate(constants | {"wealth": 2.0})
+    norms = (0.0, 0.05, 0.5, 5.0, 50.0)
+    regrets = [certificate.regret(norm) for norm in norms]
+    # The learner starts with ε, loses no more, and a share a of that is never a target loss.
+    assert regrets[0] == pytest.approx((1 - a) * 2.0)
     assert np.all(np.diff(regrets) > 0)
-    # A literal evaluation of the formula of the docstring on fine grids comes close, from below.
-    beta, V, y = (2 - math.log(3)) / 2, np.logspace(-4, 6, 500)[:, None], np.linspace(0, 60, 6000)
-    r = beta / 8 + np.log1p(4 * V) / (2 * beta)
-    bet = (5.0 * (2 * np.sqrt(V * y) + 2 * y) - 2.0 * np.exp(y - r)).max(axis=1)
-    literal = (2.5 * np.sqrt(2 * V[:, 0]) * 5.0 + 2.0 + bet - 0.1 * V[:, 0]).max()
-    assert literal <= certificate.regret(5.0) <= 1.15 * literal
+    for norm, regret in zip(norms[1:], regrets[1:], strict=True):
+        literal = literal_coin_betting(certificate.constants, norm)
+        assert literal <= regret <= 1.025 * literal
+
+
+@pytest.mark.parametrize("c", [1.1, 1.0 / math.log(2), 2.0, 2.1, 3.0, 20.0])
+def test_the_bound_with_high_probability_allows_for_large_gaps(c, rng):
+    """((1 − a) b ‖U‖² + γ D ln(1/δ))/a; the first term over 1 − a/2 besides, where a > ½."""
+    X, y = rng.randn(40, 3), rng.randint(3, size=40)
+    optimizer = GradientDescent(eta="high_probability")
+    model = OnlineStructuredPredictor(optimizer=optimizer, loss_scale=c).fit(X, y)
+    certificate, a = model.certificate(0.05), 1 - 1 / c
+    k = certificate.constants
+    factor = 1.0 if c <= 2.0 else 1.0 / (1 - a / 2)
+    wanted = factor * (1 - a) * k["b"] * 9.0 / a + k["gamma"] * k["D"] * math.log(20) / a
+    assert certificate.regret(3.0) == pytest.approx(wanted)
+    # Never less than twice the expected regret with this step, which the proof's last step adds up.
+    expected = (1 - a) / (1 - a / 2) * k["b"] * 9.0 / (2 * a)
+    if c > 2.0:
+        assert certificate.regret(3.0) >= 2 * expected
 
 
 def test_optimisers_without_a_theorem_say_why(rng):
