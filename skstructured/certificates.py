@@ -2,8 +2,7 @@
 
 import math
 
-import numpy as np
-
+from skstructured._coin_regret import Game, linear_regret, target_regret
 from skstructured.exceptions import GuaranteeError
 
 __all__ = ["Certificate", "CoinBettingCertificate", "PiSTOLCertificate", "gap_constants"]
@@ -76,7 +75,12 @@ class CoinBettingCertificate(Certificate):
     with ``r(V) = β/8 + β ln(N/N_1) + ln(1 + 4V/N_1²)/(2β)``, β = (2 − ln 3)/2: the adaptive descent
     of the direction, and the bettor's wealth, at least ``ε exp(vS − v²V − r)`` for every
     v ≤ 1/(2N) after coins that sum to S. Since ``‖G_t‖² ≤ b S_t(W_t)`` the target loss is at most
-    ``Σ S_t(U) + sup_V {R(V) − a (cD_2)² V/b}``, which does not grow with the rounds.
+    ``Σ S_t(U)`` plus
+
+    .. math:: \sup_V \min\{(1-a) z, R(V) - a z\}, \quad z = (cD_2)^2 V/b,
+
+    which does not grow with the rounds: the target loss is at most 1 − a times the learner's
+    surrogate losses, and the comparator's are at least those less R(V), and not negative.
 
     References
     ----------
@@ -87,36 +91,29 @@ class CoinBettingCertificate(Certificate):
         super().__init__("Appendix E.2", None, None, math.inf, constants)
 
     def regret(self, norm):
-        """sup over V of R(V) − a (cD_2)² V/b, from above: R grows, so cells of a grid bound it."""
-        if not math.isfinite(norm):
-            return math.inf
+        """The regret against a comparator with ‖U‖_F = norm, from above; inf if it overflows."""
         k = self.constants
         unit = k["c"] * k["D_2"]
-        price = k["a"] * unit**2 / k["b"] if k["b"] > 0 else math.inf
-        if not math.isfinite(price):
+        if k["b"] == 0.0:
             return unit * k["wealth"]
-        grid = np.concatenate([[0.0], k["N"] ** 2 * np.logspace(-6, 2, 400)])
-        while True:
-            values = unit * self._linear(norm, grid)
-            best = np.max(values[1:] - price * grid[:-1])
-            # Past its maximum the difference falls: R grows like √V ln V.
-            if values[-1] - price * grid[-2] < 0.5 * best:
-                return float(best)
-            grid = np.concatenate([[0.0], grid[1:] * 100.0])
+        game = self._game(norm)
+        # z for V = N², in units of c D_2.
+        per_v = unit * (k["N"] / math.sqrt(k["b"])) ** 2
+        if not (game.length < math.inf and 0.0 < per_v < math.inf):
+            return math.inf
+        found = unit * target_regret(game, k["a"], per_v)
+        return found if found < math.inf else math.inf
 
-    def _linear(self, norm, V):
-        """R(V)/(c D_2) from above for a vector of V; the supremum over y by cells too."""
-        k, beta = self.constants, (2.0 - math.log(3.0)) / 2.0
-        r = beta / 8.0 + beta * math.log(k["N"] / k["N_1"])
-        r = (r + np.log1p(4.0 * V / k["N_1"] ** 2) / (2.0 * beta))[:, None]
-        wealth, V = k["wealth"], V[:, None]
-        # Beyond `largest` the exponential outweighs what is gained.
-        largest = r + 2.0 * np.log1p(norm * (k["N"] + np.sqrt(V)) / wealth) + 10.0
-        y = largest * np.linspace(0.0, 1.0, 300)
-        gained = norm * (2.0 * np.sqrt(V * y) + 2.0 * k["N"] * y)
-        cells = gained[:, 1:] - wealth * np.exp(y[:, :-1] - r)
-        bet = np.maximum(cells.max(axis=1), 0.0)
-        return 2.5 * np.sqrt(2.0 * V[:, 0]) * norm + wealth + bet
+    def linear_regret(self, norm, squares):
+        """c D_2 R(V) from above, the bound on Σ<G_t, W_t − U> given squares = Σ‖G_t‖²."""
+        k = self.constants
+        unit = k["c"] * k["D_2"]
+        return unit * linear_regret(self._game(norm), squares / (unit * k["N"]) ** 2)
+
+    def _game(self, norm):
+        k = self.constants
+        growth = math.log(k["N"]) - math.log(k["N_1"])
+        return Game(float(norm) * k["N"], k["wealth"], growth)
 
 
 class PiSTOLCertificate(Certificate):

@@ -30,7 +30,8 @@ class RegretDisplay:
 
     .. math:: \sum_{s \le t} S_s(U) + \Bigl(\text{bound} - \sum_{s \le n} S_s(U)\Bigr),
 
-    which holds for every t, as the regret terms do not shrink with the rounds. Make it with
+    which holds for every t, as the regret terms do not shrink with the rounds. All sums are
+    weighted where those of the theorem are, see `ProgressiveResult.weight`. Make it with
     `from_result`.
 
     Parameters
@@ -232,7 +233,8 @@ def _curves(result, comparator):
     """Rounds, cumulative losses, comparator losses and bounds of one run, thinned."""
     n = len(result.expected_target_loss)
     kept = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(np.intp))
-    curves = np.cumsum(result.expected_target_loss), *_reference(result, comparator)
+    losses = np.cumsum(result.weight * result.expected_target_loss)
+    curves = losses, *_reference(result, comparator)
     return kept + 1, *(None if curve is None else curve[kept] for curve in curves)
 
 
@@ -246,7 +248,7 @@ def _reference(result, U):
         total = None
     if U is None:
         return None, None
-    compared = np.cumsum(result.comparator_loss(U))
+    compared = np.cumsum(result.weight * result.comparator_loss(U))
     if total is not None:
         regret = total - compared[-1]
     return compared, None if regret is None else compared + regret

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from skstructured.comparators import comparator_for, comparator_losses
 from skstructured.display import RegretDisplay
 from skstructured.exceptions import GuaranteeError
-from skstructured.metrics import comparator_for, comparator_losses
 
 __all__ = ["ProgressiveResult", "RegretDisplay", "progressive_validate"]
 
@@ -42,6 +42,18 @@ class ProgressiveResult:
     _X: object = field(repr=False, default=None)
     _V: np.ndarray = field(repr=False, default=None)
 
+    @property
+    def weight(self):
+        """What the losses of each round are multiplied by in sums, (n,), of mean 1.
+
+        All 1, or with ``average="linear"`` the number of the round over its mean: as in what the
+        learner minimises, and so in its certificate.
+        """
+        n = len(self.expected_target_loss)
+        if getattr(self.estimator, "_weigh_linearly", False):
+            return 2.0 * np.arange(1, n + 1) / (n + 1.0)
+        return np.ones(n)
+
     def comparator_loss(self, U):
         """Surrogate losses S_t(U) of a fixed comparator, of shape (n,).
 
@@ -55,13 +67,13 @@ class ProgressiveResult:
 
     def best_comparator(self, delta=None):
         """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
-        estimator = self.estimator
-        return comparator_for(
-            self._certificate(delta), estimator.loss_, self._X, self._V, estimator._intercept
-        )
+        estimator, weight = self.estimator, self.weight
+        rounds = (estimator.loss_, self._X, self._V, estimator._intercept)
+        # The certificate counts the first round once.
+        return comparator_for(self._certificate(delta), *rounds, sample_weight=weight / weight[0])
 
     def surrogate_regret(self, U=None):
-        """Surrogate regret Σ E[L_t] − Σ S_t(U): what the theorems bound for every U.
+        """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
 
         Parameters
         ----------
@@ -69,17 +81,19 @@ class ProgressiveResult:
             The comparator; None takes `best_comparator`.
         """
         U = self.best_comparator() if U is None else U
-        return float(self.expected_target_loss.sum() - self.comparator_loss(U).sum())
+        return float(self.weight @ (self.expected_target_loss - self.comparator_loss(U)))
 
     def regret_bound(self, U=None, delta=None):
-        """Bound on the cumulative target loss: ``Σ S_t(U)`` plus the theorem's regret against U.
+        """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
+
+        The weights w_t are those of `weight`, 1 but for ``average="linear"``.
 
         Parameters
         ----------
         U : array-like or None, default=None
             The comparator; None takes the one that makes the bound smallest.
         delta : float or None, default=None
-            None bounds Σ E[L_t]; a number bounds Σ L_t with probability 1 − delta.
+            None bounds Σ w_t E[L_t]; a number bounds Σ w_t L_t with probability 1 − delta.
 
         Returns
         -------
@@ -91,9 +105,9 @@ class ProgressiveResult:
             If no theorem covers the run; the message says why.
         """
         U = self.best_comparator(delta) if U is None else np.asarray(U, dtype=np.float64)
-        return self._certificate(delta).bound(
-            float(self.comparator_loss(U).sum()), float(np.linalg.norm(U))
-        )
+        unit = self.weight[0]  # the certificate counts the first round once
+        comparator = float(self.weight @ self.comparator_loss(U)) / unit
+        return unit * self._certificate(delta).bound(comparator, float(np.linalg.norm(U)))
 
     def _certificate(self, delta=None):
         if self.batch_size > 1:

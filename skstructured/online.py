@@ -173,7 +173,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
         -------
         Certificate
             See `skstructured.certificates.Certificate`; its ``bound(ΣS(U), ‖U‖_F)`` is the number.
-            With sample weights both sums, of target losses and of S(U), are weighted.
+            With sample weights or ``average="linear"`` both sums, of target losses and of S(U),
+            are weighted as the rounds were learned.
 
         Raises
         ------

@@ -58,6 +58,13 @@ LEARNERS = {
         BanditGaptronClassifier("hinge", radius=5.0, exploration=0.2),
         lambda: naive_bandits.Gaptron("hinge", K, P, 5.0, None, 0.2),
     ),
+    **{
+        f"gaptron {kind}, full ball": (
+            BanditGaptronClassifier(kind, radius=0.01, exploration=1.0),
+            lambda kind=kind: naive_bandits.Gaptron(kind, K, P, 0.01, None, 1.0),
+        )
+        for kind in KINDS
+    },
     "banditron": (BanditronClassifier(), lambda: naive_bandits.Banditron(K, P)),
     "banditron, 0.1": (BanditronClassifier(0.1), lambda: naive_bandits.Banditron(K, P, 0.1)),
     "soba": (SOBAClassifier(a=0.5), lambda: naive_bandits.SOBA(K, P, 0.5)),
@@ -115,6 +122,34 @@ def test_rounds_equal_the_literal_learner(name, rng):
     np.testing.assert_allclose(model.coef_, W, atol=1e-10 * max(1.0, np.abs(W).max()))
     np.testing.assert_array_equal(rounds.rewards, rounds.actions == y)
     assert model.n_mistakes_ == (rounds.rewards == 0).sum()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_stay_in_the_ball(kind, rng):
+    X, y = stream(rng, 60 if INTERPRETED else 400)
+    model, outside = fresh(f"gaptron {kind}, full ball"), 0
+    for i in range(0, len(X), 10):
+        model.partial_fit(X[i : i + 10], y[i : i + 10])
+        norm = np.linalg.norm(model.coef_)
+        assert norm <= 0.01 * (1 + 1e-12)
+        outside += norm >= 0.01 * (1 - 1e-9)
+    assert outside >= 2  # projected, not merely small
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_counts_as_many_rounds_as_it_has_rows(kind, rng):
+    """Exploration after it is that of the next round: the schedules follow the round."""
+    X, y = stream(rng, 40)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model, one = fresh(f"gaptron {kind}", radius=0.05), fresh(f"gaptron {kind}", radius=0.05)
+    actions, p = model.choose(X[:39])
+    model.update(X[:39], actions, actions == y[:39], p)
+    one.partial_fit(X[:39], y[:39])
+    literal = naive_bandits.Gaptron(kind, K, P, 0.05)
+    literal.X, literal.t = 1.0, 40
+    assert model._rho(X[39:]) == pytest.approx(literal.rates()[1], rel=1e-12)
+    assert one._rho(X[39:]) == pytest.approx(literal.rates()[1], rel=1e-12)
+    assert 0.0 < literal.rates()[1] < 1.0
 
 
 @pytest.mark.parametrize("name", list(ALL))
@@ -271,14 +306,18 @@ def test_mean_mistakes_against_a_greedy_adversary(kind):
 def test_regret_bounds_are_the_printed_formulas(rng):
     X, y = stream(rng, 100)
     largest = math.sqrt((X**2).sum(axis=1).max() + 1.0)
-    reach, T = K * largest * 0.7, 10_000
+    reach, T, few = K * largest * 0.7, 10_000, 100
     ln2 = math.log(2)
+    assert 2 * reach / ln2 > 2 * math.sqrt(few / ln2)  # in few rounds, the other of the two counts
     for kind, horizon, exploration, wanted in (
         ("logistic", T, None, reach * max(2 * reach / ln2, 2 * math.sqrt(T / ln2))),
         ("logistic", None, None, 3 * reach * math.sqrt(100 / ln2)),
         ("logistic", T, 0.0, math.exp(2 * 0.7 * largest) * reach**2 / ln2),
         ("hinge", T, None, max(K * reach**2 / (K - 1), 2 * reach * math.sqrt(T / 2))),
         ("smooth_hinge", T, None, max(4 * reach**2, 2 * reach * math.sqrt(2 * T))),
+        ("logistic", few, None, 2 * reach**2 / ln2),
+        ("hinge", few, None, K * reach**2 / (K - 1)),
+        ("smooth_hinge", few, None, 4 * reach**2),
     ):
         model = BanditGaptronClassifier(
             kind, radius=0.7, horizon=horizon, exploration=exploration, random_state=0

@@ -16,12 +16,13 @@ from skstructured._validation import (
     read_rows,
     unchanged_on_error,
 )
+from skstructured.bandits._own_choices import OwnChoices
 from skstructured.bandits._rounds import BanditRounds, check_feedback, invert
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.spaces import Simplex
 
 
-class BanditClassifier(ClassifierMixin, BaseEstimator):
+class BanditClassifier(OwnChoices, ClassifierMixin, BaseEstimator):
     """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
 
     A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution`, and
@@ -79,7 +80,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
             P = self._distribution(theta, X)
         codes = invert(P, rng.random_sample(len(P)))
-        return self.classes_[codes], P[np.arange(len(P)), codes]
+        return self.classes_[codes], self._propensities_of(X, codes, P, random_state)
 
     @exclusive
     def update(self, X, actions, rewards, propensities):
@@ -114,8 +115,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
                 X.shape[0], actions, rewards, propensities
             )
         with uninterrupted():
+            self._account(X, codes, propensities)
             self._learn_rows(X, codes, rewards, propensities)
-            self._batched = self._batched or X.shape[0] > 1
             self.t_ += X.shape[0]
         self._check_horizon()
         return self
@@ -170,6 +171,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
             if classes is not None and set(classes) != set(self.classes_):
                 raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
             codes = self._check_labels(rows, y)
+        self._await(None)
         actions, propensities = self._simulate(X, rows, codes)
         self._check_horizon()
         rewards = (actions == codes).astype(np.float64)
@@ -245,7 +247,8 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
-        self.t_, self.n_mistakes_, self._told, self._batched = 0, 0, False, False
+        self.t_, self.n_mistakes_, self._told = 0, 0, False
+        self._forget_choices()
         self._intercept = bool(self.fit_intercept)
         self._setup(space.dim_, self.n_features_in_ + self._intercept)
 

@@ -194,8 +194,10 @@ class BanditGaptronClassifier(FirstOrderBandit):
     def regret_bound(self):
         """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.
 
-        For the rounds of the horizon, or those learned so far where none was given, each chosen by
-        the learner itself.
+        For the rounds of the horizon, or those learned so far where none was given. Each must have
+        been simulated, or chosen by `choose` for a single row and handed to `update` before the
+        next, with the same row, action and propensity: the proofs need every action drawn with the
+        weights it is learned with, and no choice left out.
 
         Returns
         -------
@@ -227,8 +229,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         check_is_fitted(self, "classes_")
         if self._exploration() > 0.0:
             return f"The bounds are for the theory's exploration (or 0), got {self.exploration!r}."
-        if self._batched:
-            return "The bounds are about learning after every round, not batches of rounds."
+        if self._uncovered is not None:
+            return self._uncovered
         if self.horizon is not None and self.t_ > self.horizon:
             return f"{self.t_} rounds exceed horizon={self.horizon}."
         largest = math.sqrt(self._state[LARGEST_SQ])

@@ -1,5 +1,8 @@
 """Bandit feedback for any online learner with class probabilities."""
 
+import math
+from numbers import Real
+
 import numpy as np
 from sklearn.base import clone
 
@@ -22,9 +25,10 @@ class BanditReduction(BanditClassifier):
         ``OnlineStructuredPredictor()``, the logistic loss.
     exploration : float or None, default=None
         ρ; None computes it from the ``certificate()`` of the wrapped learner, for comparators of
-        norm `comparator_norm`.
+        norm `comparator_norm`. A learner that states no bound (`PiSTOL` with its defaults, whose
+        theorem needs a ≥ 2.25 and a `feature_norm`) is refused before the first round.
     comparator_norm : float, default=1.0
-        ‖U‖_F for which the regret R is taken.
+        ‖U‖_F ≥ 0 for which the regret R is taken.
     horizon : int or None, default=None
         T; None takes the round.
     classes : array-like or None, default=None
@@ -40,6 +44,12 @@ class BanditReduction(BanditClassifier):
         Rounds it has learned.
     classes_, t_, n_mistakes_, n_features_in_, feature_names_in_
         As in `BanditGaptronClassifier`.
+
+    Raises
+    ------
+    ValueError
+        At the first round, for a parameter out of its range, and without `exploration` for an
+        estimator that states no regret bound; also at the round that takes it beyond its bound.
 
     Notes
     -----
@@ -75,6 +85,10 @@ class BanditReduction(BanditClassifier):
         super()._check_parameters()
         if self.exploration is not None and not 0.0 <= self.exploration <= 1.0:
             raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
+        norm = self.comparator_norm
+        real = isinstance(norm, Real) and not isinstance(norm, (bool, np.bool_))
+        if not (real and 0.0 <= norm < math.inf):
+            raise ValueError(f"comparator_norm must be a non-negative number, got {norm!r}.")
 
     def _setup(self, dim, width):
         from skstructured.online import OnlineStructuredPredictor
@@ -83,7 +97,25 @@ class BanditReduction(BanditClassifier):
         for method in ("partial_fit", "predict_proba"):
             if not hasattr(given, method):
                 raise ValueError(f"estimator must have {method}, got {given!r}.")
+        if self.exploration is None:
+            self._check_certified(clone(given))
         self.estimator_, self.n_taught_ = clone(given), 0
+
+    def _check_certified(self, unfitted):
+        """Teach it a row of zeros, to see whether it will state a regret bound."""
+        if hasattr(unfitted, "certificate"):
+            zeros = np.zeros((1, self.n_features_in_))
+            unfitted.partial_fit(zeros, self.classes_[:1], classes=self.classes_)
+        self._regret_of(unfitted)
+
+    def _regret_of(self, estimator):
+        try:
+            return estimator.certificate().regret(self.comparator_norm)
+        except (AttributeError, GuaranteeError) as error:
+            raise ValueError(
+                "exploration must be given: the wrapped estimator states no regret bound "
+                f"({error})."
+            ) from error
 
     def _thetas(self, X):
         """Log-probabilities of the wrapped learner; uniform before it has learned anything."""
@@ -97,13 +129,7 @@ class BanditReduction(BanditClassifier):
             return float(self.exploration)
         if self.n_taught_ == 0:
             return 1.0
-        try:
-            regret = self.estimator_.certificate().regret(self.comparator_norm)
-        except (AttributeError, GuaranteeError) as error:
-            raise ValueError(
-                "exploration must be given: the wrapped estimator states no regret bound "
-                f"({error})."
-            ) from error
+        regret = self._regret_of(self.estimator_)
         rounds = self.horizon or self.t_ + 1
         return float(min(1.0, np.sqrt(len(self.classes_) * regret / rounds)))
 
@@ -112,14 +138,15 @@ class BanditReduction(BanditClassifier):
         return (1.0 - rho) * p / p.sum(axis=1, keepdims=True) + rho / theta.shape[1]
 
     def _learn_rows(self, X, codes, rewards, propensities):
+        rho = self._rho()  # where it raises, nothing has been drawn yet
         uniforms = self.random_state_.random_sample(len(codes))
-        self._teach(X, codes, rewards, propensities, uniforms)
+        self._teach(X, codes, rewards, uniforms * propensities * len(self.classes_) < rho)
 
     def _learn_simulated(self, x, code, right, propensity, uniforms):
-        self._teach(x, code, right.astype(np.float64), propensity, uniforms[1:])
+        explored = uniforms[1:] * propensity * len(self.classes_) < self._rho()
+        self._teach(x, code, right.astype(np.float64), explored)
 
-    def _teach(self, X, codes, rewards, propensities, uniforms):
-        explored = uniforms * propensities * len(self.classes_) < self._rho()
+    def _teach(self, X, codes, rewards, explored):
         taught = np.flatnonzero(explored & (rewards == 1.0))
         if len(taught):
             y = self.classes_[codes[taught]]

@@ -87,9 +87,16 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         return state
 
     def certificate(self, loss, state, delta=None):
-        """Theorem E.1: regret ``2(1−a) b B²/a`` against every U with ‖U‖_F ≤ B/2."""
+        """Theorem E.1: regret ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2.
+
+        That is ``bB²/(2a)`` for a ≤ ½ and ``2(1−a) b B²`` above: the best that follows from the
+        linear regret ``B √(2Σ‖G_t‖²)``. With Z = Σ S_t(W_t) it is at most ``B √(2bZ)``, so that
+        ``Σ S_t(U) ≥ max(0, Z − B √(2bZ))``, while the target loss is at most (1 − a) Z. The
+        theorem's own number, ``2(1−a) b B²/a``, is larger: it goes through Σ S_t(U).
+        """
         no_high_probability(self, delta)
         numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))
         a, b, B = numbers["a"], numbers["b"], float(self.diameter)
-        offset = 2.0 * (1.0 - a) * b * B**2 / a
+        m = min(0.5, a)
+        offset = (1.0 - a) * b * B**2 / (2.0 * (1.0 - m) * m)
         return Certificate("Theorem E.1", 0.0, offset, B / 2.0, numbers | {"B": B})
