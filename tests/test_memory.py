@@ -1,10 +1,23 @@
 """No input makes a kernel read or write beyond its arrays, or run for ever."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor, SecondOrderPerceptron
+from skstructured._driver import run_mean_rows
+from skstructured.spaces import Birkhoff
+from skstructured.spaces._assignment import assign_rows
+from skstructured.spaces._matching_kernels import (
+    entropic_matching,
+    matching_projection,
+    matching_work,
+)
 
 LEARNERS = {
     "online": OnlineStructuredPredictor(),
@@ -13,10 +26,10 @@ LEARNERS = {
 }
 
 
-def replaced(kind, **arrays):
+def replaced(kind, **changed):
     """A sparse matrix of three rows and four columns, some of its arrays replaced unchecked."""
     X = sparse.eye_array(3, 4, format=kind)
-    for name, array in arrays.items():
+    for name, array in changed.items():
         setattr(X, name, np.asarray(array))
     return X
 
@@ -42,13 +55,44 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("learner", list(LEARNERS))
-@pytest.mark.parametrize(("kind", "arrays", "message"), MALFORMED)
-def test_sparse_arrays_that_do_not_fit_are_refused(learner, kind, arrays, message):
+@pytest.mark.parametrize(("kind", "changed", "message"), MALFORMED)
+def test_sparse_arrays_that_do_not_fit_are_refused(learner, kind, changed, message):
     model = LEARNERS[learner].fit(np.eye(3, 4), [0, 1, 0])
-    before, X = model.coef_.copy(), replaced(kind, **arrays)
+    before, X = model.coef_.copy(), replaced(kind, **changed)
     for call in (lambda: model.fit(X, [0, 1, 0]), lambda: model.partial_fit(X, [0, 1, 0])):
         with pytest.raises(ValueError, match=message):
             call()
     with pytest.raises(ValueError, match=message):
         model.predict(X)
     np.testing.assert_array_equal(model.coef_, before)
+
+
+ANY_NUMBER = st.one_of(st.floats(-3.0, 3.0), st.sampled_from([np.nan, np.inf, -np.inf, 1e308]))
+
+
+@given(st.integers(2, 5).flatmap(lambda m: arrays(float, (3, m * m), elements=ANY_NUMBER)))
+def test_an_assignment_ends_and_is_a_permutation_whatever_the_numbers(theta):
+    V, m = np.full_like(theta, np.nan), math.isqrt(theta.shape[1])
+    assign_rows(theta, V, m)
+    for axis in (1, 2):
+        np.testing.assert_array_equal(V.reshape(3, m, m).sum(axis=axis), 1.0)
+    for kernel in (entropic_matching, matching_projection):
+        mu, _ = run_mean_rows(kernel, theta, theta, np.empty(0), np.zeros(matching_work(m * m)))
+        assert mu.shape == theta.shape
+
+
+def test_infinite_scores_of_matchings_are_the_largest_and_the_smallest(rng):
+    space, theta = Birkhoff().fit([np.arange(4)]), rng.randn(6, 16)
+    theta[:, 9], theta[:, 4] = np.inf, -np.inf
+    finite = np.where(np.isinf(theta), np.sign(theta) * 1e3, theta)
+    np.testing.assert_array_equal(space.argmax(theta), space.argmax(finite))
+    assert (space.argmax(theta)[:, 9] == 1.0).all()
+
+
+def test_an_assignment_of_nan_is_refused():
+    space = Birkhoff().fit([np.arange(3)])
+    for method in (space.argmax, space.nearest):
+        with pytest.raises(ValueError, match="row 1 of theta .* NaN"):
+            method(np.r_[np.zeros((1, 9)), np.full((1, 9), np.nan)])
+        with pytest.raises(ValueError, match=r"theta must have shape \(n, m²\), got \(1, 8\)"):
+            method(np.zeros((1, 8)))
