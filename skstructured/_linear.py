@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from skstructured._average import aligned, aligned_zeros
-from skstructured._driver import OWN, run_epoch
+from skstructured._driver import run_epoch
+from skstructured._foreign import check_dimension, check_state, check_vertices
 from skstructured._validation import (
     check_finite,
     check_lengths,
@@ -153,15 +154,10 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         """Set up the fitted components and zero weights."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average == "linear"):
             raise ValueError(f'average must be a bool or "linear", got {self.average!r}.')
-        self.space_ = space
+        self.space_ = check_dimension(space)
         self.loss_, optimizer = self._parts(space)
         self.optimizer_ = clone(optimizer)
-        self._state = self.optimizer_.init(self.loss_)
-        if self._state.dtype != np.float64 or self._state.shape[0] < OWN:
-            raise ValueError(
-                f"{type(optimizer).__name__}.init must return a float64 vector made by "
-                "skstructured._driver.new_state, whose first entries are the driver's."
-            )
+        self._state = check_state(self.optimizer_, self.optimizer_.init(self.loss_))
         self._params, self._work = self.loss_.kernel_arguments(space.dim_)
         self._Theta, self._averaged = None, bool(self.average)
         if space.task is not None:
@@ -194,7 +190,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         scores = np.empty((len(order) if record else 0, dim))
         for start in range(0, len(order), BLOCK):
             block = order[start : start + BLOCK]
-            given = (rows, block, self.space_.unpack(packed[block]), weight[block])
+            given = (rows, block, self._vertices(packed[block]), weight[block])
             learned = (self._Theta, in_driver, self._state, self._params, self._work)
             stopped = run_epoch(*given, *learned, scores[start : start + BLOCK], kernels)
             if stopped >= 0:
@@ -202,6 +198,11 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             self.t_ += len(block)
             self._counted += int(np.count_nonzero(weight[block]))
         return scores
+
+    def _vertices(self, packed):
+        """Vertices (n, dim) of packed outputs, as the kernels read them."""
+        V = self.space_.unpack(packed)
+        return check_vertices(self.space_, "unpack", V, (len(packed), self.space_.dim_))
 
     def _by_round(self, weight, order):
         """Weights times the number of the round among those of positive weight."""

@@ -118,7 +118,7 @@ class DecodedPredictions:
     def expected_target_loss(self, X, y):
         """Exact expectation of the target loss of `sample`, per sample (n,)."""
         decoder, theta, mu = self._play(X)
-        V = self.space_.encode(y)
+        V = self.space_._encoded(y)
         check_lengths(len(theta), len(V))
         return decoder.expected_loss(theta, mu, V, self.loss_)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from skstructured._compiled import is_compiled
+from skstructured._foreign import check_vertices
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
 
@@ -85,7 +86,8 @@ _wolfe_jit = njit(nogil=True, error_model="numpy")(_wolfe)
 
 def _interpreted_oracle(space):
     def oracle(theta, vertex):
-        vertex[:] = space.argmax(theta[None])[0]
+        best = check_vertices(space, "argmax", space.argmax(theta[None]), (1, len(theta)))
+        vertex[:] = best[0]
 
     return oracle
 
