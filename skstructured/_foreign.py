@@ -15,20 +15,23 @@ def check_vertices(space, method, V, shape):
     ValueError
         Naming the space, the method, and what it returned.
     """
-    V, name = np.asarray(V), f"{type(space).__name__}.{method}"
+    V = np.asarray(V)
     if V.shape != shape:
-        raise ValueError(f"{name} must return an array of shape {shape}, got {V.shape}.")
+        refuse(space, method, f"an array of shape {shape}, got {V.shape}")
     if V.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must return real numbers, got an array of {V.dtype}.")
+        refuse(space, method, f"real numbers, got an array of {V.dtype}")
     V = np.ascontiguousarray(V, dtype=np.float64)
     finite = np.isfinite(V)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        raise ValueError(
-            f"{name} must return finite numbers, row {row} has {V[row, column]:g} "
-            f"in column {column}."
-        )
+        given = f"{V[row, column]:g} in column {column}"
+        refuse(space, method, f"finite numbers, row {row} has {given}")
     return V
+
+
+def refuse(part, method, wanted):
+    """Raise the ValueError for what ``part.method`` returned instead of what is `wanted`."""
+    raise ValueError(f"{type(part).__name__}.{method} must return {wanted}.")
 
 
 def check_dimension(space):
@@ -46,9 +49,7 @@ def check_state(optimizer, state):
     ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
     if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):
         given = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
-        raise ValueError(
-            f"{type(optimizer).__name__}.init must return a float64 vector of {needed} numbers or "
-            "more, made by skstructured._driver.new_state, whose first entries are the driver's; "
-            f"got {given}."
-        )
+        made = "made by skstructured._driver.new_state, whose first entries are the driver's"
+        wanted = f"a float64 vector of {needed} numbers or more, {made}; got {given}"
+        refuse(optimizer, "init", wanted)
     return state
