@@ -15,6 +15,8 @@ from skstructured._validation import (
     check_finite,
     check_lengths,
     check_weights,
+    own_arrays,
+    owned,
     read_rows,
     refuse_row,
     unchanged_on_error,
@@ -225,9 +227,8 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
 
     def _store_for(self, rows):
         """Allocate Θ, with A behind it, or transpose it, for the storage of these rows."""
-        if not self._state.flags.writeable:  # as joblib loads it with mmap_mode="r"
-            for name in ("_state", "_params", "_work"):
-                setattr(self, name, np.array(getattr(self, name)))
+        if owned(self._state) is not self._state:  # the others are as it is
+            own_arrays(self)
         if self._Theta is None:
             arrays, numbers = self.optimizer_.blocks
             arrays += self._average_in_driver()

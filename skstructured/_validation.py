@@ -150,6 +150,25 @@ def check_positive(name, value, default=None):
     return float(value)
 
 
+def own_arrays(learner):
+    """Copy the arrays behind private attributes that are maps of a file, or cannot be written.
+
+    joblib loads them so with `mmap_mode`: learning would fail on them, or change the file.
+    """
+    for name, value in list(vars(learner).items()):
+        if name.startswith("_"):
+            setattr(learner, name, owned(value))
+
+
+def owned(value):
+    """`value`, or a copy of it where it is an array that is not ours to write; tuples too."""
+    if isinstance(value, tuple):
+        return tuple(map(owned, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)
+
+
 @contextlib.contextmanager
 def unchanged_on_error(estimator):
     """Restore the attributes of `estimator` where the block raises."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._validation import (
     check_finite,
     check_lengths,
+    own_arrays,
     read_rows,
     unchanged_on_error,
 )
@@ -220,6 +221,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):
     def _start_with(self, classes):
         """Start the first round with the classes given here or to the constructor."""
         if hasattr(self, "classes_"):
+            own_arrays(self)
             return
         classes = self.classes if classes is None else classes
         if classes is None:
