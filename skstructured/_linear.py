@@ -67,7 +67,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds.
+            Non-negative weights of the rounds, positive ones between 1e-200 and 1e60.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             All labels, needed on the first call for "simplex", and for "ordinal" without
             `categories`; later calls may repeat it.
         sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds.
+            Non-negative weights of the rounds, positive ones between 1e-200 and 1e60.
 
         Returns
         -------

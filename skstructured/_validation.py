@@ -13,6 +13,10 @@ from skstructured._driver import Rows, index_range
 
 INT32_MAX = np.iinfo(np.int32).max
 
+#: Positive sample weights lie between these, so that the squares of weighted rows, and what is
+#: divided by them, stay finite in the states of the optimisers.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-200, 1e60
+
 
 def check_features(estimator, X, reset):
     """X as C-contiguous float64 or CSR, checked by scikit-learn against the fitted width and names.
@@ -130,7 +134,15 @@ def check_weights(sample_weight, X, n, stream=False):
         return np.ones(n)
     if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
         return np.zeros(n)
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    wrong = (weight > LARGEST_WEIGHT) | (weight < LEAST_WEIGHT) & (weight != 0.0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"sample_weight must be 0 or lie between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}, "
+            f"got {weight[row]:g} for row {row}: divide all weights by their mean."
+        )
+    return weight
 
 
 def check_lengths(n_rows, n_outputs):
