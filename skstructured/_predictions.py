@@ -124,7 +124,8 @@ class DecodedPredictions:
 
     def score(self, X, y, sample_weight=None):
         """1 − mean target loss of `predict`: the accuracy, for "simplex"."""
-        loss = self.space_.target_loss(self.predict(X), y)
+        predicted = self.predict(X)
+        loss = self.space_.target_loss(predicted, y)
         return 1.0 - float(np.average(loss, weights=sample_weight))
 
     def __sklearn_tags__(self):
