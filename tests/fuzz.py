@@ -113,21 +113,19 @@ class Fuzzer:
         while self.left > 0:
             seeds = list(self.next_seeds())
             while seeds and self.left > 0:
-                seeds = self.play(seeds)
+                self.play(seeds)
 
     def play(self, seeds):
-        """Play seeds in one process until it ends; returns those that are left."""
-        player, calls, found = Worker(self.areas, self.patience), 0, None
-        for place, seed in enumerate(seeds, start=1):
+        """Take and play seeds in one process until it ends."""
+        player, first, calls = Worker(self.areas, self.patience), seeds[0], 0
+        while seeds and self.left > 0 and player.is_alive:
+            seed = seeds.pop(0)
             made, found = player.play(seed)
             calls += made
             if not player.is_alive:
-                found = self.blame(seed, found, seeds[0], calls)
+                found = self.blame(seed, found, first, calls)
             self.count(seed, made, found)
-            if not player.is_alive or self.left <= 0:
-                break
         player.stop()
-        return seeds[place:]
 
     def blame(self, seed, found, first, calls):
         """What a process died of: the case itself, if it dies alone too, or those before it."""
