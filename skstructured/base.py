@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from skstructured._foreign import check_vertices
@@ -174,8 +174,9 @@ class OutputSpace(Component, ABC):
         Raises
         ------
         ValueError
-            Where an output lies outside the space.
+            Where an output lies outside the space, or the numbers of outputs differ.
         """
+        check_consistent_length(y_pred, y_true)
         return self.expected_loss(self._encoded(y_pred), self._encoded(y_true))
 
     def _encoded(self, y):

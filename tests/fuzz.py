@@ -10,6 +10,7 @@ the line says how to play that.
 """
 
 import argparse
+import functools
 import os
 import selectors
 import subprocess
@@ -41,8 +42,8 @@ def worker(areas):
 class Worker:
     """A subprocess that plays cases, and what it said last."""
 
-    def __init__(self, areas, patience):
-        command = [sys.executable, __file__, "--worker", "--areas", ",".join(areas)]
+    def __init__(self, areas, patience, program=__file__):
+        command = [sys.executable, program, "--worker", "--areas", ",".join(areas)]
         path = os.pathsep.join(filter(None, [os.getcwd(), *sys.path]))
         # Freed memory is filled, so that reading it does not go unnoticed.
         environment = os.environ | {"PYTHONPATH": path, "MALLOC_PERTURB_": "165"}
@@ -99,8 +100,8 @@ class Worker:
 class Fuzzer:
     """Hands out seeds to workers until enough calls were made."""
 
-    def __init__(self, calls, seed, areas, patience, report):
-        self.left, self.seed, self.areas, self.patience = calls, seed, areas, patience
+    def __init__(self, calls, seed, start, report):
+        self.left, self.seed, self.start = calls, seed, start
         self.report, self.lock, self.findings = report, threading.Lock(), 0
 
     def next_seeds(self):
@@ -117,7 +118,7 @@ class Fuzzer:
 
     def play(self, seeds):
         """Take and play seeds in one process until it ends."""
-        player, first, calls = Worker(self.areas, self.patience), seeds[0], 0
+        player, first, calls = self.start(), seeds[0], 0
         while seeds and self.left > 0 and player.is_alive:
             seed = seeds.pop(0)
             made, found = player.play(seed)
@@ -129,7 +130,7 @@ class Fuzzer:
 
     def blame(self, seed, found, first, calls):
         """What a process died of: the case itself, if it dies alone too, or those before it."""
-        alone = Worker(self.areas, self.patience)
+        alone = self.start()
         _, again = alone.play(seed)
         alone.stop()
         if again is not None:
@@ -141,8 +142,7 @@ class Fuzzer:
             self.left -= max(calls, 1)
             if found is not None:
                 self.findings += 1
-                again = f"python tests/fuzz.py --calls 1 --seed {seed}"
-                self.report(f"{again} --areas {','.join(self.areas)}: {found}")
+                self.report(seed, found)
 
     def run(self, workers):
         workers = max(1, min(workers, self.left // LIFE))
@@ -169,10 +169,12 @@ def main(arguments=None):
     if given.worker:
         return worker(areas)
 
-    def report(line):
-        print(line, flush=True)
+    def report(seed, found):
+        again = f"python tests/fuzz.py --calls 1 --seed {seed} --areas {given.areas or repr('')}"
+        print(f"{again}: {found}", flush=True)
 
-    fuzzer = Fuzzer(given.calls, given.seed, areas, given.patience, report)
+    start = functools.partial(Worker, areas, given.patience)
+    fuzzer = Fuzzer(given.calls, given.seed, start, report)
     findings = fuzzer.run(given.workers)
     print(f"{given.calls - fuzzer.left} calls, {findings} findings", flush=True)
     return int(findings > 0)

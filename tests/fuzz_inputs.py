@@ -42,7 +42,7 @@ STORAGES = (
     lambda X: X[::-1],
     lambda X: locked(X.copy()),
     unaligned,
-    lambda X: X.astype(np.float32),
+    lambda X: np.clip(X, -1e30, 1e30).astype(np.float32),
     lambda X: X.astype(">f8"),
     lambda X: np.clip(np.rint(X), -100, 100).astype(np.int8),
     lambda X: X.tolist(),
@@ -51,7 +51,7 @@ STORAGES = (
     sparse.csr_array,
     sparse.csc_matrix,
     sparse.coo_array,
-    lambda X: sparse.csr_matrix(X).astype(np.float32),
+    lambda X: sparse.csr_matrix(np.clip(X, -1e30, 1e30).astype(np.float32)),
 )
 
 

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from conftest import INTERPRETED
 from fuzz_inputs import ODD, chance, features, outputs, pick, weights
+from fuzz_learners import classes, online
 from sklearn.base import BaseEstimator, clone
 
 import skstructured as sk
-from skstructured.base import OutputSpace
-from skstructured.decoders import DECODERS
+from skstructured._linear import BLOCK
 from skstructured.evaluation import progressive_validate
-from skstructured.optimizers import OPTIMIZERS, GradientDescent, PiSTOL
-from skstructured.spaces import KSubsets, SpanningTrees
 
 #: Scratch memory of kernels, which says nothing.
 SCRATCH = ("_work", "_v")
@@ -25,114 +24,11 @@ class Finding(Exception):
     """Something that must not happen."""
 
 
-BREAKS = {
-    "right": lambda V: V,
-    "a column more": lambda V: np.hstack([V, V[:, :1]]),
-    "a column less": lambda V: V[:, :-1],
-    "many rows": lambda V: np.vstack([V] * 50),
-    "one row": lambda V: V[:1] if len(V) > 1 else V[:0],
-    "a vector": lambda V: V.ravel(),
-    "NaN": lambda V: V * np.nan,
-    "objects": lambda V: V.astype(object),
-}
-
-
-class ForeignSpace(OutputSpace):
-    """The cube, one method of which returns what it should not."""
-
-    def __init__(self, method="argmax", how="right"):
-        self.method = method
-        self.how = how
-
-    def _return(self, method, V):
-        return BREAKS[self.how](V) if method == self.method else V
-
-    def argmax(self, theta):
-        return self._return("argmax", (np.asarray(theta) > 0).astype(float))
-
-    def encode(self, y):
-        return self._return("encode", super().encode(y))
-
-    def unpack(self, packed):
-        return self._return("unpack", packed)
-
-
-class ShortState(GradientDescent):
-    """An optimiser whose state lacks its last entries."""
-
-    def init(self, loss):
-        return super().init(loss)[:-3].copy()
-
-
-def _space(rng, areas):
-    """A space, the kind of its outputs, their size, and why it must be refused."""
-    size = rng.randint(2, 5)
-    if "foreign" in areas and chance(rng, 0.1):
-        method, how = pick(rng, ("argmax", "encode", "unpack")), pick(rng, tuple(BREAKS))
-        return ForeignSpace(method, how), "sets", size, None if how == "right" else how
-    known = {
-        "simplex": "labels",
-        "ordinal": "labels",
-        "hypercube": "sets",
-        "birkhoff": "positions",
-        "permutahedron": "ranks",
-    }
-    if chance(rng, 0.05):
-        return KSubsets(2), "pairs", 3, None
-    if chance(rng, 0.03):
-        return SpanningTrees([(0, 1), (1, 2), (0, 2)], 3), "pairs", 3, None
-    name = pick(rng, tuple(known))
-    return name, known[name], min(size, 3) if name == "birkhoff" else size, None
-
-
-def _optimizer(rng, areas):
-    if "foreign" in areas and chance(rng, 0.05):
-        return ShortState(), "a state too short"
-    more = (GradientDescent(radius=1.0), GradientDescent(eta=0.1), PiSTOL(per_coordinate=True))
-    return pick(rng, (*OPTIMIZERS, *more)), None
-
-
-def _online(rng, areas):
-    space, kind, size, wrong = _space(rng, areas)
-    optimizer, short = _optimizer(rng, areas)
-    model = sk.OnlineStructuredPredictor(
-        space,
-        regularizer=pick(rng, (None, None, "squared", "shannon", "tsallis")),
-        loss_scale=pick(rng, ("theory", "theory", 3.0)),
-        decoder=pick(rng, tuple(DECODERS)),
-        optimizer=optimizer,
-        average=pick(rng, (False, True, "linear")),
-        max_iter=rng.randint(1, 3),
-    )
-    return model, kind, size, wrong or short
-
-
-def _classes(rng, areas):
-    size, loss = rng.randint(2, 5), pick(rng, ("logistic", "hinge", "smooth_hinge"))
-    model = pick(
-        rng,
-        (
-            sk.GaptronClassifier(loss, average=bool(rng.randint(2))),
-            sk.MulticlassPerceptron(average=bool(rng.randint(2))),
-            sk.SecondOrderPerceptron(),
-            sk.BanditGaptronClassifier(loss, radius=1.0, horizon=pick(rng, (None, 50))),
-            sk.BanditronClassifier(),
-            sk.NewtronClassifier(),
-            sk.SOBAClassifier(),
-            sk.ConfiditClassifier(),
-            sk.BanditReduction(exploration=0.3),
-        ),
-    )
-    if "classes" in model.get_params() and chance(rng, 0.7):
-        model.set_params(classes=list(range(size)))
-    return model, "labels", size, None
-
-
 class Case:
     """A learner and the kind of input that suits it."""
 
     def __init__(self, rng, areas):
-        make = _online if chance(rng, 0.6) else _classes
+        make = online if chance(rng, 0.6) else classes
         self.learner, self.kind, self.size, self.wrong = make(rng, areas)
         self.width, self.rng, self.areas, self.fitted = rng.randint(1, 5), rng, areas, None
         names = self.learner.get_params(deep=False)
@@ -144,8 +40,9 @@ class Case:
 
     def arguments(self, method):
         """Arguments of a method, keyword arguments, and what is wrong with them."""
-        rng, n = self.rng, pick(self.rng, (1, 1, 2, 7, 25))
-        starts = method in ("fit", "progressive_validate") or self.fitted is None
+        rng, starts = self.rng, method in STARTS or self.fitted is None
+        n = pick(self.rng, (1, 7, 7, 25) if starts else (1, 1, 2, 7, 25))
+        n = BLOCK + 4 if self.kind == "labels" and not INTERPRETED and chance(rng, 0.005) else n
         width = self.width + (0 if starts or not chance(rng, 0.05) else pick(rng, (-1, 1, 40)))
         X, wrong = features(rng, n, width, self.areas)
         wrong = wrong or (None if width == self.width else "another width")
@@ -179,6 +76,7 @@ NEEDS_OUTPUTS = (
     "replay",
     "progressive_validate",
 )
+STARTS = ("fit", "progressive_validate")
 READS = (
     "predict",
     "decision_function",
@@ -303,7 +201,8 @@ def play(seed, areas, tell):
     case, calls = Case(np.random.RandomState(seed % 2**32), areas), 0
     available = [m for m in METHODS if m in ("reload", "progressive_validate") or _has(case, m)]
     for _ in range(case.rng.randint(2, 12)):
-        method = pick(case.rng, available)
+        learns = case.fitted is None and chance(case.rng, 0.9)
+        method = pick(case.rng, ("fit", "partial_fit") if learns else available)
         if method == "reload":
             if "mapped" in areas:
                 case.learner = reload(case.learner, case.rng)
