@@ -10,12 +10,15 @@ from sklearn.utils import check_random_state
 
 from skstructured._average import aligned, aligned_zeros
 from skstructured._compiled import is_compiled
-from skstructured._driver import OWN, epoch_for
+from skstructured._driver import epoch_for
+from skstructured._foreign import check_dimension, check_state, check_vertices
 from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
     check_finite,
     check_lengths,
     check_weights,
+    own_arrays,
+    owned,
     read_rows,
     refuse_row,
     unchanged_on_error,
@@ -67,7 +70,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds.
+            Non-negative weights of the rounds, positive ones between 1e-200 and 1e60.
 
         Returns
         -------
@@ -109,7 +112,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             All labels, needed on the first call for "simplex", and for "ordinal" without
             `categories`; later calls may repeat it.
         sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds.
+            Non-negative weights of the rounds, positive ones between 1e-200 and 1e60.
 
         Returns
         -------
@@ -158,15 +161,10 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         """Set up the fitted components and zero weights."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average == "linear"):
             raise ValueError(f'average must be a bool or "linear", got {self.average!r}.')
-        self.space_ = space
+        self.space_ = check_dimension(space)
         self.loss_, optimizer = self._parts(space)
         self.optimizer_ = clone(optimizer)
-        self._state = self.optimizer_.init(self.loss_)
-        if self._state.dtype != np.float64 or self._state.shape[0] < OWN:
-            raise ValueError(
-                f"{type(optimizer).__name__}.init must return a float64 vector made by "
-                "skstructured._driver.new_state, whose first entries are the driver's."
-            )
+        self._state = check_state(self.optimizer_, self.optimizer_.init(self.loss_))
         self._params, self._work = self.loss_.kernel_arguments(space.dim_)
         self._Theta, self._averaged = None, bool(self.average)
         if space.task is not None:
@@ -201,7 +199,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         learn, size = epoch_for(kernels), BLOCK if all(map(is_compiled, kernels)) else SLOW_BLOCK
         for start in range(0, len(order), size):
             block = order[start : start + size]
-            given = (rows, block, self.space_.unpack(packed[block]), weight[block])
+            given = (rows, block, self._vertices(packed[block]), weight[block])
             positive = int(np.count_nonzero(weight[block]))
             with uninterrupted():
                 stopped = learn(*given, *learned, scores[start : start + size])
@@ -210,6 +208,11 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
                 self.t_ += len(block)
                 self._counted += positive
         return scores
+
+    def _vertices(self, packed):
+        """Vertices (n, dim) of packed outputs, as the kernels read them."""
+        V = self.space_.unpack(packed)
+        return check_vertices(self.space_, "unpack", V, (len(packed), self.space_.dim_))
 
     def _by_round(self, weight, order):
         """Weights times the number of the round among those of positive weight."""
@@ -232,9 +235,8 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
 
     def _store_for(self, rows):
         """Allocate Θ, with A behind it, or transpose it, for the storage of these rows."""
-        if not self._state.flags.writeable:  # as joblib loads it with mmap_mode="r"
-            for name in ("_state", "_params", "_work"):
-                setattr(self, name, np.array(getattr(self, name)))
+        if owned(self._state) is not self._state:  # the others are as it is
+            own_arrays(self)
         by_feature = rows.is_sparse
         if self._Theta is None:
             arrays, numbers = self.optimizer_.blocks

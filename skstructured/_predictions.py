@@ -118,13 +118,14 @@ class DecodedPredictions:
     def expected_target_loss(self, X, y):
         """Exact expectation of the target loss of `sample`, per sample (n,)."""
         decoder, theta, mu = self._play(X)
-        V = self.space_.encode(y)
+        V = self.space_._encoded(y)
         check_lengths(len(theta), len(V))
         return decoder.expected_loss(theta, mu, V, self.loss_)
 
     def score(self, X, y, sample_weight=None):
         """1 − mean target loss of `predict`: the accuracy, for "simplex"."""
-        loss = self.space_.target_loss(self.predict(X), y)
+        predicted = self.predict(X)
+        loss = self.space_.target_loss(predicted, y)
         return 1.0 - float(np.average(loss, weights=sample_weight))
 
     def __sklearn_tags__(self):

@@ -13,12 +13,18 @@ from skstructured._driver import Rows, index_range
 
 INT32_MAX = np.iinfo(np.int32).max
 
+#: Positive sample weights lie between these, so that the squares of weighted rows, and what is
+#: divided by them, stay finite in the states of the optimisers.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-200, 1e60
+
 
 def check_features(estimator, X, reset):
     """X as C-contiguous float64 or CSR, checked by scikit-learn against the fitted width and names.
 
     Values are not checked for NaN; see `check_finite`.
     """
+    if issparse(X):
+        check_sparse(X)
     X = validate_data(
         estimator,
         X,
@@ -29,7 +35,6 @@ def check_features(estimator, X, reset):
         ensure_all_finite=False,
     )
     if issparse(X):
-        check_csr(X)
         if max(X.shape[1], X.nnz) > INT32_MAX:
             raise ValueError(
                 f"X is sparse with int64 indices beyond int32 (shape {X.shape}, {X.nnz} stored "
@@ -41,15 +46,48 @@ def check_features(estimator, X, reset):
     return X
 
 
-def check_csr(X):
-    """Row pointers and column numbers within their arrays: neither SciPy nor the kernels check."""
+def check_sparse(X):
+    """Arrays of a sparse X that do not fit together: neither SciPy nor the kernels check them."""
+    if X.format in ("csr", "csc") and X.ndim == 2:
+        rows = X.format == "csr"
+        check_compressed(X, *(X.shape if rows else X.shape[::-1]), "columns" if rows else "rows")
+    elif X.format == "coo" and X.ndim == 2:
+        for name, size in zip(("row", "col"), X.shape, strict=True):
+            check_vector(f"X.{name}", getattr(X, name))
+            check_range(f"X.{name}", getattr(X, name), size, "columns" if name == "col" else "rows")
+
+
+def check_compressed(X, lines, size, kind):
+    """`lines` pointers that rise within the arrays, and places below `size` in each line."""
+    for name in ("indptr", "indices"):
+        check_vector(f"X.{name}", getattr(X, name))
+    if np.ndim(X.data) != 1:
+        raise ValueError(f"X.data must be a vector, got shape {np.shape(X.data)}.")
+    if len(X.indptr) != lines + 1:
+        raise ValueError(
+            f"X.indptr must have {lines + 1} entries for the shape {X.shape}, got {len(X.indptr)}."
+        )
     stored = min(len(X.indices), len(X.data))
     if X.indptr[0] != 0 or X.indptr[-1] > stored or np.any(X.indptr[1:] < X.indptr[:-1]):
         raise ValueError(f"X.indptr must rise from 0 to at most the {stored} values stored in X.")
-    low, high = index_range(X.indices[: X.indptr[-1]])
-    if low < 0 or high >= X.shape[1]:
+    check_range("X.indices", X.indices[: X.indptr[-1]], size, kind)
+
+
+def check_vector(name, array):
+    """A one-dimensional NumPy array of int32 or int64, as SciPy makes them."""
+    if not isinstance(array, np.ndarray) or array.dtype not in (np.int32, np.int64):
+        given = getattr(array, "dtype", type(array).__name__)
+        raise ValueError(f"{name} must be an array of int32 or int64, got {given}.")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a vector, got shape {array.shape}.")
+
+
+def check_range(name, places, size, kind):
+    """Places between 0 and size − 1."""
+    low, high = index_range(places)
+    if low < 0 or high >= size:
         raise ValueError(
-            f"X.indices must lie between 0 and {X.shape[1] - 1} (X has {X.shape[1]} columns), "
+            f"{name} must lie between 0 and {size - 1} (X has {size} {kind}), "
             f"they go from {low} to {high}."
         )
 
@@ -96,7 +134,15 @@ def check_weights(sample_weight, X, n, stream=False):
         return np.ones(n)
     if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
         return np.zeros(n)
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    wrong = (weight > LARGEST_WEIGHT) | (weight < LEAST_WEIGHT) & (weight != 0.0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"sample_weight must be 0 or lie between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}, "
+            f"got {weight[row]:g} for row {row}: divide all weights by their mean."
+        )
+    return weight
 
 
 def check_lengths(n_rows, n_outputs):
@@ -114,6 +160,25 @@ def check_positive(name, value, default=None):
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < math.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}.")
     return float(value)
+
+
+def own_arrays(learner):
+    """Copy the arrays behind private attributes that are maps of a file, or cannot be written.
+
+    joblib loads them so with `mmap_mode`: learning would fail on them, or change the file.
+    """
+    for name, value in list(vars(learner).items()):
+        if name.startswith("_"):
+            setattr(learner, name, owned(value))
+
+
+def owned(value):
+    """`value`, or a copy of it where it is an array that is not ours to write; tuples too."""
+    if isinstance(value, tuple):
+        return tuple(map(owned, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)
 
 
 @contextlib.contextmanager

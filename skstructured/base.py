@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples
+
+from skstructured._foreign import check_vertices
 
 __all__ = ["Component", "Decoder", "Geometry", "OutputSpace", "Regularizer"]
 
@@ -80,7 +83,7 @@ class OutputSpace(Component, ABC):
 
     def pack(self, y):
         """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
-        return self.encode(y)
+        return self._encoded(y)
 
     def unpack(self, packed):
         """Vertices (n, dim) of packed outputs; learners call it block by block to bound memory."""
@@ -91,7 +94,8 @@ class OutputSpace(Component, ABC):
         V = check_array(y, dtype=np.float64, order="C", input_name="y")
         if V.shape[1] != self._dimension():
             raise ValueError(f"y must have {self.dim_} columns, got {V.shape[1]}.")
-        outside = (self.argmax(2.0 * V - 1.0) != V).any(axis=1)
+        best = check_vertices(self, "argmax", self.argmax(2.0 * V - 1.0), V.shape)
+        outside = (best != V).any(axis=1)
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
             name = type(self).__name__
@@ -170,9 +174,14 @@ class OutputSpace(Component, ABC):
         Raises
         ------
         ValueError
-            Where an output lies outside the space.
+            Where an output lies outside the space, or the numbers of outputs differ.
         """
-        return self.expected_loss(self.encode(y_pred), self.encode(y_true))
+        check_consistent_length(y_pred, y_true)
+        return self.expected_loss(self._encoded(y_pred), self._encoded(y_true))
+
+    def _encoded(self, y):
+        """`encode`, which a subclass may have replaced, checked."""
+        return check_vertices(self, "encode", self.encode(y), (_num_samples(y), self._dimension()))
 
     def _dimension(self, dim=None):
         dim = getattr(self, "dim_", None) if dim is None else dim
@@ -248,7 +257,9 @@ class Decoder(Component, ABC):
         leave = rng.random_sample(len(p)) < p
         drawn = anchor.copy()
         if leave.any():
-            drawn[leave] = loss.space.sample(self.spread(theta, mu)[leave], rng)
+            means = self.spread(theta, mu)[leave]
+            sampled = loss.space.sample(means, rng)
+            drawn[leave] = check_vertices(loss.space, "sample", sampled, means.shape)
         return drawn
 
     def expected_vertex(self, theta, mu, loss):

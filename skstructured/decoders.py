@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._foreign import check_vertices
 from skstructured.base import Decoder, resolve
 from skstructured.metrics import gains
 from skstructured.spaces import Birkhoff
@@ -9,12 +10,17 @@ from skstructured.spaces import Birkhoff
 __all__ = ["MAP", "DiscountedGain", "Nearest", "Randomized", "Sampled"]
 
 
+def _nearest(mu, loss):
+    return check_vertices(loss.space, "nearest", loss.space.nearest(mu), mu.shape)
+
+
 class MAP(Decoder):
     """Maximum a posteriori: the linear oracle ``argmax_{y ∈ Y} <θ, y>``. Deterministic."""
 
     def mixture(self, theta, mu, loss):
         """y* = argmax <θ, y> and p = 0."""
-        return loss.space.argmax(theta), np.zeros(len(theta))
+        best = check_vertices(loss.space, "argmax", loss.space.argmax(theta), theta.shape)
+        return best, np.zeros(len(theta))
 
 
 class Nearest(Decoder):
@@ -26,7 +32,7 @@ class Nearest(Decoder):
 
     def mixture(self, theta, mu, loss):
         """y* = nearest vertex to μ and p = 0."""
-        return loss.space.nearest(mu), np.zeros(len(mu))
+        return _nearest(mu, loss), np.zeros(len(mu))
 
 
 class Randomized(Decoder):
@@ -41,7 +47,7 @@ class Randomized(Decoder):
 
     def mixture(self, theta, mu, loss):
         """y* = nearest vertex to μ and p = min(1, 2‖y* − μ‖/ν)."""
-        anchor = loss.space.nearest(mu)
+        anchor = _nearest(mu, loss)
         constants = loss.constants_of(mu.shape[1])
         order = 1 if constants.norm == "l1" else 2
         distance = np.linalg.norm(anchor - mu, ord=order, axis=1)
@@ -53,7 +59,7 @@ class Sampled(Decoder):
 
     def mixture(self, theta, mu, loss):
         """y* = nearest vertex to μ and p = 1."""
-        return loss.space.nearest(mu), np.ones(len(mu))
+        return _nearest(mu, loss), np.ones(len(mu))
 
 
 class DiscountedGain(Decoder):

@@ -168,12 +168,12 @@ def progressive_validate(
         now = np.arange(start, min(start + block, n))
         theta = None if batch_size == 1 else learner._linear(X[now], learner.last_weights_)
         learned = learner._learn(X, rows, packed, weight, now, record=True)
-        V = learner.space_.unpack(packed[now])
+        V = learner._vertices(packed[now])
         losses[:, now] = _round_losses(learner, learned if theta is None else theta, V, rng)
         if progress is not None:
             progress(now[-1] + 1, n)
     learner._warn()
-    return ProgressiveResult(*losses, learner, batch_size, X, learner.space_.unpack(packed))
+    return ProgressiveResult(*losses, learner, batch_size, X, learner._vertices(packed))
 
 
 def warm_up(estimator, X, y):
@@ -181,7 +181,7 @@ def warm_up(estimator, X, y):
     learner = clone(estimator)
     X, rows, packed, weight = learner._begin(X, y)
     theta = learner._learn(X, rows, packed, weight, np.arange(1), record=True)
-    _round_losses(learner, theta, learner.space_.unpack(packed[:1]), check_random_state(0))
+    _round_losses(learner, theta, learner._vertices(packed[:1]), check_random_state(0))
 
 
 def _round_losses(learner, theta, V, rng):

@@ -35,7 +35,7 @@ class GapDescent(GradientDescent):
         """Check the parameters and return the initial state vector for a surrogate."""
         K = loss.space.dim_
         norm = check_positive("feature_norm", self.feature_norm, 1.0)
-        state = new_state(7)
+        state = new_state(self.entries)
         gains = {"logistic": 0.5 / K, "hinge": (1.0 - 1.0 / K) / K, "smooth_hinge": 0.25 / K}
         state[GAIN] = gains[loss.kind] / norm**2
         state[LEARN_NORM] = float(self.feature_norm is None)
@@ -215,7 +215,7 @@ class UnitStep(OnlineOptimizer):
 
     def init(self, loss):
         """The initial state: the driver's own entries."""
-        return new_state(0)
+        return new_state(self.entries)
 
 
 class ZeroOneLoss(GapSurrogate):

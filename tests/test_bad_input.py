@@ -240,6 +240,15 @@ def test_lengths_of_evaluation_inputs():
     model = OnlineStructuredPredictor().fit(X, Y["simplex"])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.expected_target_loss(X, Y["simplex"][:5])
+    for space, y in Y.items():
+        fitted = OnlineStructuredPredictor(space=space).fit(X, y)
+        for wrong in (y[:5], y[:1]):  # one row would fit every other
+            with pytest.raises(ValueError, match=rf"numbers of samples: \[12, {len(wrong)}\]"):
+                fitted.score(X, wrong)
+            with pytest.raises(ValueError, match=rf"numbers of samples: \[12, {len(wrong)}\]"):
+                fitted.space_.target_loss(y, wrong)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        OnlineStructuredPredictor().score(X, Y["simplex"])
     with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
         progressive_validate(model, X, Y["simplex"], batch_size=0)
 

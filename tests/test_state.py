@@ -11,10 +11,16 @@ from sklearn.base import clone
 
 from skstructured import (
     BanditGaptronClassifier,
+    BanditReduction,
+    BanditronClassifier,
+    ConfiditClassifier,
+    GaptronClassifier,
     GuaranteeError,
     GuaranteeWarning,
+    NewtronClassifier,
     OnlineStructuredPredictor,
     SecondOrderPerceptron,
+    SOBAClassifier,
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL
@@ -194,12 +200,47 @@ def test_strided_csr_values_are_read(rng):
     np.testing.assert_array_equal(OnlineStructuredPredictor().fit(Z, y).coef_, expected)
 
 
-def test_a_model_mapped_from_disk_goes_on_learning(rng, tmp_path):
+EVERY_LEARNER = {
+    "online": OnlineStructuredPredictor(average=True),
+    "per coordinate": OnlineStructuredPredictor(optimizer=PiSTOL(per_coordinate=True)),
+    "gaptron": GaptronClassifier(),
+    "bandit gaptron": BanditGaptronClassifier(radius=2.0, random_state=0),
+    "banditron": BanditronClassifier(random_state=0),
+    "reduction": BanditReduction(exploration=0.5, random_state=0),
+    "soba": SOBAClassifier(random_state=0),
+    "newtron": NewtronClassifier(random_state=0),
+    "confidit": ConfiditClassifier(random_state=0),
+    "second order": SecondOrderPerceptron(),
+}
+
+
+@pytest.mark.parametrize("mode", ["r", "c", "r+"])
+@pytest.mark.parametrize("learner", list(EVERY_LEARNER))
+def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path):
     X, y = problem(rng)
-    model = OnlineStructuredPredictor(average=True).fit(X, y)
+    model = clone(EVERY_LEARNER[learner]).fit(X, y)
+    joblib.dump(model, tmp_path / "model")
+    file = (tmp_path / "model").read_bytes()
+    mapped = joblib.load(tmp_path / "model", mmap_mode=mode)
+    scores = mapped.decision_function(X)
+    np.testing.assert_array_equal(scores, model.decision_function(X))
+    expected = model.partial_fit(X, y).decision_function(X)
+    np.testing.assert_array_equal(mapped.partial_fit(X, y).decision_function(X), expected)
+    assert (tmp_path / "model").read_bytes() == file and np.any(expected != scores)
+
+
+@pytest.mark.parametrize("learner", [n for n, m in EVERY_LEARNER.items() if hasattr(m, "update")])
+def test_a_bandit_mapped_from_disk_goes_on_with_feedback(learner, rng, tmp_path):
+    X, y = problem(rng)
+    model = clone(EVERY_LEARNER[learner]).fit(X, y)
     joblib.dump(model, tmp_path / "model")
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    np.testing.assert_array_equal(mapped.partial_fit(X, y).coef_, model.partial_fit(X, y).coef_)
+    scores = []
+    for each in (model, mapped):
+        actions, propensities = each.choose(X[:5])
+        each.update(X[:5], actions, actions == y[:5], propensities)
+        scores.append(each.decision_function(X))
+    np.testing.assert_array_equal(*scores)
 
 
 @pytest.mark.parametrize("which", list(LEARNERS))

@@ -13,6 +13,7 @@ from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
     check_finite,
     check_lengths,
+    own_arrays,
     read_rows,
     unchanged_on_error,
 )
@@ -232,6 +233,7 @@ class BanditClassifier(OwnChoices, ClassifierMixin, BaseEstimator):
     def _start_with(self, classes):
         """Start the first round with the classes given here or to the constructor."""
         if hasattr(self, "classes_"):
+            own_arrays(self)
             return
         classes = self.classes if classes is None else classes
         if classes is None:

@@ -7,7 +7,13 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._compiled import kernel
 from skstructured._learning import exclusive, uninterrupted
 from skstructured._linear import LinearWeights
-from skstructured._validation import check_finite, check_positive, read_rows, unchanged_on_error
+from skstructured._validation import (
+    check_finite,
+    check_positive,
+    own_arrays,
+    read_rows,
+    unchanged_on_error,
+)
 from skstructured.bandits._rounds import spread
 from skstructured.bandits._second_order import SecondOrderBandit, along, rank_one, times
 from skstructured.spaces import Simplex
@@ -164,6 +170,7 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
             if first:
                 self._start(Simplex().fit_stream(y, classes))
             codes = self._core._check_labels(rows, y)
+        own_arrays(self._core)
         return self._learn(X, codes)
 
     def _start(self, space):

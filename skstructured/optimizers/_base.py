@@ -20,6 +20,9 @@ class OnlineOptimizer(Component, ABC):
     scale_kernel = None
     step_kernel = None
 
+    #: How many entries of the state, behind the driver's own, belong to the kernels.
+    entries = 0
+
     @abstractmethod
     def init(self, loss):
         """Check the parameters and return the initial state, a float64 vector."""

@@ -74,13 +74,14 @@ class AdaptiveGradientDescent(OnlineOptimizer):
 
     scale_kernel = staticmethod(ball_scale)
     step_kernel = staticmethod(ball_step)
+    entries = 6
 
     def __init__(self, diameter=40.0):
         self.diameter = diameter
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        state = new_state(6)
+        state = new_state(self.entries)
         state[SHRINK] = 1.0
         state[RADIUS] = check_positive("diameter", self.diameter) / 2.0
         state[UNIT] = loss.constants_of().c

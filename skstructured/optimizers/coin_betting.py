@@ -119,6 +119,7 @@ class ParameterFree(OnlineOptimizer):
 
     scale_kernel = staticmethod(bet_scale)
     step_kernel = staticmethod(bet_step)
+    entries = 10
 
     def __init__(self, wealth=100.0, feature_norm=None):
         self.wealth = wealth
@@ -126,7 +127,7 @@ class ParameterFree(OnlineOptimizer):
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        state = new_state(10)
+        state = new_state(self.entries)
         state[SHRINK] = 1.0
         state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
         if self.feature_norm is not None:

@@ -85,6 +85,7 @@ class GradientDescent(OnlineOptimizer):
 
     scale_kernel = staticmethod(descent_scale)
     step_kernel = staticmethod(descent_step)
+    entries = 7
 
     def __init__(self, feature_norm=None, radius=None, eta="theory"):
         self.feature_norm = feature_norm
@@ -95,7 +96,7 @@ class GradientDescent(OnlineOptimizer):
         """Check the parameters and return the initial state vector for a loss."""
         constants = loss.constants_of()
         norm = check_positive("feature_norm", self.feature_norm, 1.0)
-        state = new_state(7)
+        state = new_state(self.entries)
         state[RADIUS] = check_positive("radius", self.radius, math.inf)
         if isinstance(self.eta, str):
             # c η = 2 c m/b, and b = smoothness · C².

@@ -102,6 +102,8 @@ class PiSTOL(OnlineOptimizer):
     stochastic learning", Algorithm 3, Theorem 1, appendix A.
     """
 
+    entries = 10
+
     def __init__(self, a=0.08, b=1.0, feature_norm=None, per_coordinate=False):
         self.a = a
         self.b = b
@@ -127,7 +129,7 @@ class PiSTOL(OnlineOptimizer):
                 "feature_norm is one number for all features; with per_coordinate=True "
                 f"their scales are learned: leave it None, got {self.feature_norm!r}."
             )
-        state = new_state(10)
+        state = new_state(self.entries)
         state[A] = check_positive("a", self.a)
         state[B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.space.geometry("l2").diameter

@@ -10,6 +10,7 @@ import functools
 import numpy as np
 
 from skstructured._compiled import is_compiled, kernel
+from skstructured._foreign import check_vertices
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
 
@@ -84,7 +85,8 @@ _wolfe_jit = kernel(cached=False)(_wolfe)
 
 def _interpreted_oracle(space):
     def oracle(theta, vertex):
-        vertex[:] = space.argmax(theta[None])[0]
+        best = check_vertices(space, "argmax", space.argmax(theta[None]), (1, len(theta)))
+        vertex[:] = best[0]
 
     return oracle
 

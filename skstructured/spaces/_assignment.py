@@ -4,6 +4,9 @@ import numpy as np
 
 from skstructured._compiled import kernel
 
+#: Scores of a larger size count as this: sums of m of them stay finite.
+LARGEST = 1e300
+
 
 @kernel
 def assign(theta, m, u, v, match, scratch):
@@ -11,6 +14,8 @@ def assign(theta, m, u, v, match, scratch):
 
     theta is flat (m²,); u, v (m+1,) become potentials with ``θ_ij + u_i + v_j ≤ 0``, 0 where
     matched; match (m+1,) holds at j+1 the row of column j, counted from 1; scratch is (3m+3,).
+    Scores beyond ±1e300 count as that, NaN as the least. Every step takes a column that was not
+    `used`, so that it ends with a permutation whatever the numbers are.
     """
     way, least, used = scratch[: m + 1], scratch[m + 1 : 2 * m + 2], scratch[2 * m + 2 :]
     u[:], v[:], match[:] = 0.0, 0.0, 0.0
@@ -22,10 +27,12 @@ def assign(theta, m, u, v, match, scratch):
             row, delta, j1 = int(match[j0]), np.inf, 0
             for j in range(1, m + 1):
                 if used[j] == 0.0:
-                    cost = -max(theta[(row - 1) * m + j - 1], -1e300) - u[row] - v[j]
-                    if cost < least[j]:
+                    score = theta[(row - 1) * m + j - 1]
+                    score = min(score, LARGEST) if score >= -LARGEST else -LARGEST
+                    cost = -score - u[row] - v[j]
+                    if cost < least[j] or least[j] == np.inf:
                         least[j], way[j] = cost, j0
-                    if least[j] < delta:
+                    if least[j] < delta or j1 == 0:
                         delta, j1 = least[j], j
             for j in range(m + 1):
                 if used[j] != 0.0:

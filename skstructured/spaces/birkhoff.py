@@ -127,6 +127,17 @@ def draw_matching_rows(P, m, uniforms):
             P[n, k] = 1.0 if P[n, k] > 0.5 else 0.0
 
 
+def check_squares(theta):
+    """Scores (n, m²), C-contiguous; a ValueError names the shape, or the first row with NaN."""
+    theta = np.ascontiguousarray(theta, dtype=np.float64)
+    if theta.ndim != 2 or math.isqrt(theta.shape[1]) ** 2 != theta.shape[1]:
+        raise ValueError(f"theta must have shape (n, m²), got {theta.shape}.")
+    wrong = np.isnan(theta).any(axis=1)
+    if wrong.any():
+        raise ValueError(f"row {np.argmax(wrong)} of theta must not contain NaN.")
+    return theta
+
+
 class Birkhoff(OutputSpace):
     r"""Permutations of m items as permutation matrices, with the share of misplaced items.
 
@@ -181,8 +192,11 @@ class Birkhoff(OutputSpace):
         return np.argmax(np.reshape(V, (len(V), m, m)), axis=2)
 
     def argmax(self, theta):
-        """Maximal assignment of each row of theta, by shortest augmenting paths (n, m²)."""
-        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        """Maximal assignment of each row of theta, by shortest augmenting paths (n, m²).
+
+        NaN is a ValueError; infinite scores count as ±1e300.
+        """
+        theta = check_squares(theta)
         V = np.empty_like(theta)
         assign_rows(theta, V, math.isqrt(theta.shape[1]))
         return V

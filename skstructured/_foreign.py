@@ -1,0 +1,55 @@
+"""Checks of what a space or optimiser of a user returns, which kernels would trust."""
+
+from numbers import Integral
+
+import numpy as np
+
+from skstructured._driver import OWN
+
+
+def check_vertices(space, method, V, shape):
+    """V, as ``space.method`` returned it, as C-contiguous float64 of this shape.
+
+    Raises
+    ------
+    ValueError
+        Naming the space, the method, and what it returned.
+    """
+    V = np.asarray(V)
+    if V.shape != shape:
+        refuse(space, method, f"an array of shape {shape}, got {V.shape}")
+    if V.dtype.kind not in "biuf":
+        refuse(space, method, f"real numbers, got an array of {V.dtype}")
+    V = np.ascontiguousarray(V, dtype=np.float64)
+    finite = np.isfinite(V)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        given = f"{V[row, column]:g} in column {column}"
+        refuse(space, method, f"finite numbers, row {row} has {given}")
+    return V
+
+
+def refuse(part, method, wanted):
+    """Raise the ValueError for what ``part.method`` returned instead of what is `wanted`."""
+    raise ValueError(f"{type(part).__name__}.{method} must return {wanted}.")
+
+
+def check_dimension(space):
+    """A fitted space, whose `dim_` is a positive integer; a ValueError names it otherwise."""
+    dim = getattr(space, "dim_", None)
+    if not isinstance(dim, Integral) or isinstance(dim, bool) or dim < 1:
+        name = type(space).__name__
+        raise ValueError(f"{name}.fit must set dim_ to a positive integer, got {dim!r}.")
+    return space
+
+
+def check_state(optimizer, state):
+    """The state that ``optimizer.init`` returned; a ValueError where kernels cannot use it."""
+    needed = OWN + optimizer.entries
+    ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
+    if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):
+        given = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
+        made = "made by skstructured._driver.new_state, whose first entries are the driver's"
+        wanted = f"a float64 vector of {needed} numbers or more, {made}; got {given}"
+        refuse(optimizer, "init", wanted)
+    return state

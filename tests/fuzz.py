@@ -1,0 +1,184 @@
+"""Fuzz every learner with good and bad input, in subprocesses: no crash, no internal error, no NaN.
+
+    python tests/fuzz.py --calls 20000 --seed 0
+
+Cases are numbered by their seeds, from `--seed` on; a case is one learner and a few calls. Every
+finding is one line with the command that plays its case again. The exit code says whether there
+was one. A call that takes longer than `--patience` seconds counts as one that never ends. A crash
+is played again alone; where it does not come back, what went before in its process is to blame, and
+the line says how to play that.
+"""
+
+import argparse
+import functools
+import os
+import selectors
+import subprocess
+import sys
+import threading
+
+from fuzz_inputs import AREAS
+
+#: Cases, with successive seeds, that a process plays at most.
+LIFE = 150
+
+
+def worker(areas):
+    """Play the seeds that come in, a line each; tell every call before it is made."""
+    from fuzz_play import Finding, play
+
+    def tell(text):
+        print("call", " ".join(text.split()), flush=True)
+
+    for line in sys.stdin:
+        try:
+            calls = play(int(line), areas, tell)
+        except Finding as finding:
+            print("found", " ".join(str(finding).split()), flush=True)
+        else:
+            print("done", calls, flush=True)
+
+
+class Worker:
+    """A subprocess that plays cases, and what it said last."""
+
+    def __init__(self, areas, patience, program=__file__):
+        command = [sys.executable, program, "--worker", "--areas", ",".join(areas)]
+        path = os.pathsep.join(filter(None, [os.getcwd(), *sys.path]))
+        # Freed memory is filled, so that reading it does not go unnoticed.
+        environment = os.environ | {"PYTHONPATH": path, "MALLOC_PERTURB_": "165"}
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        self.patience, self.buffer = patience, b""
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+
+    def play(self, seed):
+        """Play one case: (number of calls, what was found or None)."""
+        self.process.stdin.write(f"{seed}\n".encode())
+        self.process.stdin.flush()
+        last, calls = "its first call", 0
+        while True:
+            kind, _, text = self.line().partition(" ")
+            if kind == "call":
+                last, calls = text, calls + 1
+            elif kind == "done":
+                return calls, None
+            else:
+                return calls, f"{text if kind == 'found' else kind} in {last}"
+
+    def line(self):
+        """The next line the process says, or how it ended."""
+        while b"\n" not in self.buffer:
+            if not self.selector.select(self.patience):
+                self.stop()
+                return f"no-end-within-{self.patience}-s"
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            if not piece:
+                return f"crash-with-exit-code-{self.process.wait()}"
+            self.buffer += piece
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line.decode()
+
+    @property
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.selector.close()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Fuzzer:
+    """Hands out seeds to workers until enough calls were made."""
+
+    def __init__(self, calls, seed, start, report):
+        self.left, self.seed, self.start = calls, seed, start
+        self.report, self.lock, self.findings = report, threading.Lock(), 0
+
+    def next_seeds(self):
+        with self.lock:
+            self.seed += LIFE
+            return range(self.seed - LIFE, self.seed)
+
+    def work(self):
+        """One thread: a worker process after another."""
+        while self.left > 0:
+            seeds = list(self.next_seeds())
+            while seeds and self.left > 0:
+                self.play(seeds)
+
+    def play(self, seeds):
+        """Take and play seeds in one process until it ends."""
+        player, first, calls = self.start(), seeds[0], 0
+        while seeds and self.left > 0 and player.is_alive:
+            seed = seeds.pop(0)
+            made, found = player.play(seed)
+            calls += made
+            if not player.is_alive:
+                found = self.blame(seed, found, first, calls)
+            self.count(seed, made, found)
+        player.stop()
+
+    def blame(self, seed, found, first, calls):
+        """What a process died of: the case itself, if it dies alone too, or those before it."""
+        alone = self.start()
+        _, again = alone.play(seed)
+        alone.stop()
+        if again is not None:
+            return again
+        return f"{found}, not alone, but in --workers 1 --seed {first} --calls {calls}"
+
+    def count(self, seed, calls, found):
+        with self.lock:
+            self.left -= max(calls, 1)
+            if found is not None:
+                self.findings += 1
+                self.report(seed, found)
+
+    def run(self, workers):
+        workers = max(1, min(workers, self.left // LIFE))
+        threads = [threading.Thread(target=self.work) for _ in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return self.findings
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--calls", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--patience", type=float, default=120.0)
+    parser.add_argument("--areas", default=",".join(AREAS), help="any of %(default)s, or nothing")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    areas = tuple(filter(None, given.areas.split(",")))
+    if set(areas) - set(AREAS):
+        parser.error(f"--areas must be among {', '.join(AREAS)}, got {given.areas}")
+    if given.worker:
+        return worker(areas)
+
+    def report(seed, found):
+        again = f"python tests/fuzz.py --calls 1 --seed {seed} --areas {given.areas or repr('')}"
+        print(f"{again}: {found}", flush=True)
+
+    start = functools.partial(Worker, areas, given.patience)
+    fuzzer = Fuzzer(given.calls, given.seed, start, report)
+    findings = fuzzer.run(given.workers)
+    print(f"{given.calls - fuzzer.left} calls, {findings} findings", flush=True)
+    return int(findings > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Random learners for the fuzzer, some of them over parts that a careless user may bring."""
+
+import numpy as np
+from fuzz_inputs import chance, pick
+
+import skstructured as sk
+from skstructured.base import OutputSpace
+from skstructured.decoders import DECODERS
+from skstructured.optimizers import OPTIMIZERS, GradientDescent, PiSTOL
+from skstructured.spaces import KSubsets, SpanningTrees
+
+BREAKS = {
+    "right": lambda V: V,
+    "a column more": lambda V: np.hstack([V, V[:, :1]]),
+    "a column less": lambda V: V[:, :-1],
+    "many rows": lambda V: np.vstack([V] * 50),
+    "one row": lambda V: V[:1] if len(V) > 1 else V[:0],
+    "a vector": lambda V: V.ravel(),
+    "NaN": lambda V: V * np.nan,
+    "objects": lambda V: V.astype(object),
+}
+
+
+class ForeignSpace(OutputSpace):
+    """The cube, one method of which returns what it should not."""
+
+    def __init__(self, method="argmax", how="right"):
+        self.method = method
+        self.how = how
+
+    def _return(self, method, V):
+        return BREAKS[self.how](V) if method == self.method else V
+
+    def argmax(self, theta):
+        return self._return("argmax", (np.asarray(theta) > 0).astype(float))
+
+    def encode(self, y):
+        return self._return("encode", super().encode(y))
+
+    def unpack(self, packed):
+        return self._return("unpack", packed)
+
+
+class ShortState(GradientDescent):
+    """An optimiser whose state lacks its last entries."""
+
+    def init(self, loss):
+        return super().init(loss)[:-3].copy()
+
+
+def _space(rng, areas):
+    """A space, the kind of its outputs, their size, and why it must be refused."""
+    size = rng.randint(2, 5)
+    if "foreign" in areas and chance(rng, 0.1):
+        method, how = pick(rng, ("argmax", "encode", "unpack")), pick(rng, tuple(BREAKS))
+        return ForeignSpace(method, how), "sets", size, None if how == "right" else how
+    known = {
+        "simplex": "labels",
+        "ordinal": "labels",
+        "hypercube": "sets",
+        "birkhoff": "positions",
+        "permutahedron": "ranks",
+    }
+    if chance(rng, 0.05):
+        return KSubsets(2), "pairs", 3, None
+    if chance(rng, 0.03):
+        return SpanningTrees([(0, 1), (1, 2), (0, 2)], 3), "pairs", 3, None
+    name = pick(rng, tuple(known))
+    return name, known[name], min(size, 3) if name == "birkhoff" else size, None
+
+
+def _optimizer(rng, areas):
+    if "foreign" in areas and chance(rng, 0.05):
+        return ShortState(), "a state too short"
+    more = (GradientDescent(radius=1.0), GradientDescent(eta=0.1), PiSTOL(per_coordinate=True))
+    return pick(rng, (*OPTIMIZERS, *more)), None
+
+
+def online(rng, areas):
+    space, kind, size, wrong = _space(rng, areas)
+    optimizer, short = _optimizer(rng, areas)
+    own = ("shannon", "tsallis") if space == "simplex" else ()
+    model = sk.OnlineStructuredPredictor(
+        space,
+        regularizer=pick(rng, (None, None, "squared", *own)),
+        loss_scale=pick(rng, ("theory", "theory", 3.0)),
+        decoder=pick(rng, tuple(DECODERS)),
+        optimizer=optimizer,
+        average=pick(rng, (False, True, "linear")),
+        max_iter=rng.randint(1, 3),
+    )
+    return model, kind, size, wrong or short
+
+
+def classes(rng, areas):
+    size, loss = rng.randint(2, 5), pick(rng, ("logistic", "hinge", "smooth_hinge"))
+    model = pick(
+        rng,
+        (
+            sk.GaptronClassifier(loss, average=bool(rng.randint(2))),
+            sk.MulticlassPerceptron(average=bool(rng.randint(2))),
+            sk.SecondOrderPerceptron(),
+            sk.BanditGaptronClassifier(loss, radius=1.0, horizon=pick(rng, (None, 50))),
+            sk.BanditronClassifier(),
+            sk.NewtronClassifier(),
+            sk.SOBAClassifier(),
+            sk.ConfiditClassifier(),
+            sk.BanditReduction(exploration=0.3),
+        ),
+    )
+    if "classes" in model.get_params() and chance(rng, 0.7):
+        model.set_params(classes=list(range(size)))
+    return model, "labels", size, None

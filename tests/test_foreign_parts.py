@@ -1,0 +1,153 @@
+"""Spaces and optimisers that users bring: what does not fit is refused by name, before learning."""
+
+import numpy as np
+import pytest
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.base import OutputSpace
+from skstructured.decoders import MAP
+from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import (
+    AdaptiveGradientDescent,
+    GradientDescent,
+    ParameterFree,
+    PiSTOL,
+)
+
+BREAKS = {
+    "a column more": (lambda V: np.hstack([V, V[:, :1]]), r"shape \(\d+, 3\), got \(\d+, 4\)"),
+    "a column less": (lambda V: V[:, :-1], r"shape \(\d+, 3\), got \(\d+, 2\)"),
+    "a row more": (lambda V: np.vstack([V, V[:1]]), r"shape \(\d+, 3\), got \(\d+, 3\)"),
+    "a row less": (lambda V: V[:-1], r"shape \(\d+, 3\), got \(\d+, 3\)"),
+    "a vector": (lambda V: V.ravel(), r"shape \(\d+, 3\), got \(\d+,\)"),
+    "nothing": (lambda V: None, r"shape \(\d+, 3\), got \(\)"),
+    "NaN": (lambda V: np.where(V > 0, np.nan, V), r"finite numbers, row \d+ has nan"),
+    "complex": (lambda V: V * 1j, "real numbers, got an array of complex128"),
+    "text": (lambda V: V.astype(str), "real numbers, got an array of <U"),
+}
+
+
+class Foreign(OutputSpace):
+    """The cube, with one method that can be broken."""
+
+    broken, how = None, None
+
+    def _return(self, method, V):
+        return BREAKS[self.how][0](V) if self.broken == method else V
+
+    def argmax(self, theta):
+        return self._return("argmax", (np.asarray(theta) > 0).astype(float))
+
+    def unpack(self, packed):
+        return self._return("unpack", packed)
+
+    def encode(self, y):
+        return self._return("encode", super().encode(y))
+
+    def nearest(self, mu):
+        return self._return("nearest", super().nearest(mu))
+
+    def sample(self, mu, random_state=None):
+        return self._return("sample", (np.asarray(mu) > 0.5).astype(float))
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Break one method of every `Foreign`, in one way; returns the message to expect."""
+
+    def set_up(method, how):
+        monkeypatch.setattr(Foreign, "how", how)
+        monkeypatch.setattr(Foreign, "broken", method)
+        return f"Foreign.{method} must return .*{BREAKS[how][1]}"
+
+    return set_up
+
+
+def problem(rng, n=30):
+    X = rng.randn(n, 4)
+    return X, (X[:, :3] > 0).astype(int)
+
+
+@pytest.mark.parametrize("how", list(BREAKS))
+@pytest.mark.parametrize("method", ["unpack", "encode", "argmax"])
+def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method, how, broken, rng):
+    X, Y = problem(rng)
+    model = OnlineStructuredPredictor(space=Foreign()).fit(X, Y)
+    before, state, new = (
+        model.coef_.copy(),
+        model._state.copy(),
+        OnlineStructuredPredictor(Foreign()),
+    )
+    message = broken(method, how)
+    for learn in (model.fit, model.partial_fit, new.fit, new.partial_fit):
+        with pytest.raises(ValueError, match=message):
+            learn(X, Y)
+    with pytest.raises(ValueError, match=message):
+        progressive_validate(new, X, Y)
+    np.testing.assert_array_equal(model.coef_, before)
+    np.testing.assert_array_equal(model._state, state)
+    assert model.t_ == 30 and not hasattr(new, "coef_")
+
+
+@pytest.mark.parametrize("how", list(BREAKS))
+@pytest.mark.parametrize("method", ["nearest", "sample", "argmax", "encode"])
+def test_predictions_of_a_space_that_does_not_fit_are_refused(method, how, broken, rng):
+    X, Y = problem(rng)
+    model = OnlineStructuredPredictor(Foreign(), decoder=MAP() if method == "argmax" else "sampled")
+    model.fit(X, Y)
+    message, call = broken(method, how), {"sample": model.sample, "encode": model.score}
+    with pytest.raises(ValueError, match=message):
+        call.get(method, model.predict)(X, *([Y] if method == "encode" else []))
+    if method == "encode":
+        with pytest.raises(ValueError, match=message):
+            model.expected_target_loss(X, Y)
+
+
+def test_vertices_of_another_type_or_order_are_read(monkeypatch, rng):
+    X, Y = problem(rng)
+    expected = OnlineStructuredPredictor(Foreign()).fit(X, Y).coef_
+    for change in (np.asfortranarray, lambda V: V.astype(bool), lambda V: V.astype(np.float32)):
+        monkeypatch.setitem(BREAKS, "changed", (change, ""))
+        monkeypatch.setattr(Foreign, "how", "changed")
+        for method in ("unpack", "encode", "argmax"):
+            monkeypatch.setattr(Foreign, "broken", method)
+            model = OnlineStructuredPredictor(Foreign()).fit(X, Y)
+            np.testing.assert_array_equal(model.coef_, expected)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "3", None])
+def test_a_space_without_a_proper_dimension_is_named(size):
+    class Sizeless(Foreign):
+        def fit(self, y):
+            self.dim_ = size
+            return self
+
+    with pytest.raises(ValueError, match="Sizeless.fit must set dim_ to a positive integer, got"):
+        OnlineStructuredPredictor(Sizeless()).fit([[1.0], [2.0]], [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("base", [GradientDescent, AdaptiveGradientDescent, ParameterFree, PiSTOL])
+@pytest.mark.parametrize("missing", [1, 4])
+def test_an_optimizer_whose_state_lacks_entries_of_its_kernels_is_named(base, missing):
+    class Short(base):
+        def init(self, loss):
+            return super().init(loss)[:-missing].copy()
+
+    message = r"Short.init must return a float64 vector of \d+ numbers.*got float64 .*\(\d+,\)"
+    model = OnlineStructuredPredictor(optimizer=Short())
+    for learn in (model.fit, lambda X, y: model.partial_fit(X, y, classes=[0, 1])):
+        with pytest.raises(ValueError, match=message):
+            learn([[1.0], [2.0]], [0, 1])
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize(
+    "state", [None, 3.0, np.zeros((20, 1)), np.zeros(20, dtype=np.float32), np.zeros(40)[::2]]
+)
+def test_a_state_that_is_no_vector_of_floats_is_named(state):
+    class Strange(GradientDescent):
+        def init(self, loss):
+            return state
+
+    with pytest.raises(ValueError, match="Strange.init must return a float64 vector of 12 numbers"):
+        OnlineStructuredPredictor(optimizer=Strange()).fit([[1.0], [2.0]], [0, 1])

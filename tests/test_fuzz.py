@@ -1,0 +1,125 @@
+"""A short run of the fuzzer, and that the fuzzer sees what it is there for."""
+
+import functools
+import signal
+import types
+
+import fuzz
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from fuzz_inputs import MISFITS, misfit
+from fuzz_play import Finding, call
+from sklearn.base import BaseEstimator
+
+
+def test_a_short_run_finds_nothing(capsys):
+    calls = "60" if INTERPRETED else "600"
+    arguments = ["--calls", calls, "--seed", "0", "--areas", "foreign,mapped"]
+    code = fuzz.main(arguments)
+    assert code == 0, capsys.readouterr().out
+
+
+class Misbehaving(BaseEstimator):
+    """A learner that does one thing it must not."""
+
+    def __init__(self, how="nothing"):
+        self.how = how
+
+    def partial_fit(self, X, y):
+        self.weights_ = np.array([1.0, np.nan if self.how == "hides NaN" else 2.0])
+        if self.how == "fails inside":
+            return np.zeros(2)[X]
+        if self.how == "fails unsaid":
+            return np.zeros(2) + np.zeros(3)
+        if self.how == "changes, then refuses":
+            error = ValueError("refused")
+            raise error
+        return self
+
+    def predict(self, X):
+        if self.how == "changes while reading":
+            self.weights_[0] += 1.0
+        return np.array([np.inf if self.how == "answers inf" else 0.0])
+
+
+@pytest.mark.parametrize(
+    ("how", "method", "wrong", "message"),
+    [
+        ("nothing", "partial_fit", None, None),
+        ("nothing", "partial_fit", "NaN in X", "accepted NaN in X"),
+        ("hides NaN", "partial_fit", None, "nan in Misbehaving.weights_"),
+        ("fails inside", "partial_fit", None, "IndexError at test_fuzz.py"),
+        ("fails unsaid", "partial_fit", None, "ValueError at test_fuzz.py:.* broadcast"),
+        ("changes, then refuses", "partial_fit", None, "refused, and changed: refused"),
+        ("changes while reading", "predict", None, "reading changed the learner"),
+        ("answers inf", "predict", None, "inf in the result"),
+    ],
+)
+def test_what_must_not_happen_is_found(how, method, wrong, message, monkeypatch):
+    case = types.SimpleNamespace(learner=Misbehaving(how), fitted=None)
+    if method == "predict":
+        call(case, "partial_fit", (9, None), {}, None)
+    if how == "changes, then refuses":  # as if the library had raised it
+        monkeypatch.setattr("fuzz_play.is_deliberate", lambda error: True)
+    arguments = (9, None) if method == "partial_fit" else (9,)
+    if message is None:
+        return call(case, method, arguments, {}, wrong)
+    with pytest.raises(Finding, match=message):
+        call(case, method, arguments, {}, wrong)
+
+
+PROGRAM = """
+import os, sys, time
+played = 0
+for line in sys.stdin:
+    seed = int(line)
+    print("call", f"a learner of {seed}.fit", flush=True)
+    if seed == 12:
+        os.abort()
+    if seed == 13 and played > 0:
+        os.abort()
+    if seed == 14:
+        time.sleep(100)
+    played += 1
+    print("found something" if seed == 15 else "done 1", flush=True)
+"""
+
+
+def test_crashes_and_endless_calls_are_told_with_the_seeds_to_blame(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    start = functools.partial(fuzz.Worker, (), 3.0, program=tmp_path / "program.py")
+    found = {}
+    fuzzer = fuzz.Fuzzer(8, 10, start, found.__setitem__)
+    assert fuzzer.run(workers=1) == 3 == len(found)
+    died = f"crash-with-exit-code-{-signal.SIGABRT}"
+    assert found[12] == f"{died} in a learner of 12.fit"
+    assert found[14] == "no-end-within-3.0-s in a learner of 14.fit"
+    assert found[15] == "something in a learner of 15.fit"
+    found.clear()
+    fuzzer = fuzz.Fuzzer(3, 13, start, found.__setitem__)
+    fuzzer.next_seeds = lambda: [11, 13, 16]
+    assert fuzzer.run(workers=1) == 1
+    assert (
+        found[13]
+        == f"{died} in a learner of 13.fit, not alone, but in --workers 1 --seed 11 --calls 2"
+    )
+
+
+@pytest.mark.parametrize("name", list(MISFITS))
+def test_every_misfit_is_one(name, rng, monkeypatch):
+    monkeypatch.setattr("fuzz_inputs.pick", lambda rng, choices: name)
+    X, told = misfit(rng, rng.randn(4, 3))
+    assert told == name
+    lines = X.shape[0] if X.format == "csr" else X.shape[1]
+    size = X.shape[1] if X.format == "csr" else X.shape[0]
+    fits = (
+        all(array.ndim == 1 for array in (X.indptr, X.indices, X.data))
+        and X.indptr.dtype.kind == X.indices.dtype.kind == "i"
+        and len(X.indptr) == lines + 1
+        and X.indptr[0] == 0
+        and (np.diff(X.indptr) >= 0).all()
+        and X.indptr[-1] <= min(len(X.indices), len(X.data))
+        and ((X.indices >= 0) & (X.indices < size)).all()
+    )
+    assert not fits

@@ -1,0 +1,154 @@
+"""No input makes a kernel read or write beyond its arrays, or run for ever."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor, SecondOrderPerceptron
+from skstructured._driver import run_mean_rows
+from skstructured._validation import LARGEST_WEIGHT, LEAST_WEIGHT
+from skstructured.optimizers import GradientDescent, PiSTOL
+from skstructured.spaces import Birkhoff
+from skstructured.spaces._assignment import assign_rows
+from skstructured.spaces._matching_kernels import (
+    entropic_matching,
+    matching_projection,
+    matching_work,
+)
+
+LEARNERS = {
+    "online": OnlineStructuredPredictor(),
+    "bandit": BanditGaptronClassifier(radius=2.0, random_state=0),
+    "second order": SecondOrderPerceptron(),
+}
+
+
+def replaced(kind, **changed):
+    """A sparse matrix of three rows and four columns, some of its arrays replaced unchecked."""
+    X = sparse.eye_array(3, 4, format=kind)
+    for name, array in changed.items():
+        setattr(X, name, np.asarray(array))
+    return X
+
+
+MALFORMED = [
+    ("csr", {"indptr": np.empty(0, np.int32)}, "indptr must have 4 entries .*, got 0"),
+    ("csr", {"indptr": np.array([0, 3], np.int32)}, "indptr must have 4 entries .*, got 2"),
+    ("csr", {"indptr": np.arange(9, dtype=np.int32) // 3}, "indptr must have 4 entries .*, got 9"),
+    ("csr", {"indptr": np.array([0.0, 1.0, 2.0, 3.0])}, "indptr must be .* int32 or int64"),
+    ("csr", {"indptr": np.array([[0, 1, 2, 3]], np.int32)}, "indptr must be a vector"),
+    ("csr", {"indptr": np.array([0, 3, 3, 4], np.int32)}, "indptr must rise"),
+    ("csr", {"indices": np.array([0.0, np.nan, 2.0])}, "indices must be .* int32 or int64"),
+    ("csr", {"indices": np.array([[0], [1], [2]], np.int32)}, "indices must be a vector"),
+    ("csr", {"indices": np.array([0, 1], np.int32)}, "indptr must rise"),
+    ("csr", {"data": np.ones((3, 1))}, "data must be a vector"),
+    ("csr", {"data": np.ones(2)}, "indptr must rise"),
+    ("csc", {"indptr": np.array([0, 3], np.int32)}, "indptr must have 5 entries .*, got 2"),
+    ("csc", {"indices": np.array([0, 1, 2**30], np.int32)}, "indices must lie between 0 and 2"),
+    ("csc", {"indices": np.array([0, -9, 2], np.int32)}, "indices must lie between 0 and 2"),
+    ("coo", {"row": np.array([0, 1, 2**30], np.int32)}, "row must lie between 0 and 2"),
+    ("coo", {"col": np.array([0, -9, 2], np.int32)}, "col must lie between 0 and 3"),
+]
+
+
+@pytest.mark.parametrize("learner", list(LEARNERS))
+@pytest.mark.parametrize(("kind", "changed", "message"), MALFORMED)
+def test_sparse_arrays_that_do_not_fit_are_refused(learner, kind, changed, message):
+    model = LEARNERS[learner].fit(np.eye(3, 4), [0, 1, 0])
+    before, X = model.coef_.copy(), replaced(kind, **changed)
+    for call in (lambda: model.fit(X, [0, 1, 0]), lambda: model.partial_fit(X, [0, 1, 0])):
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(ValueError, match=message):
+        model.predict(X)
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+ANY_NUMBER = st.one_of(st.floats(-3.0, 3.0), st.sampled_from([np.nan, np.inf, -np.inf, 1e308]))
+
+
+ANY_SCORES = st.integers(2, 5).flatmap(lambda m: arrays(float, (3, m * m), elements=ANY_NUMBER))
+
+
+@given(ANY_SCORES)
+def test_an_assignment_ends_and_is_a_permutation_whatever_the_numbers(theta):
+    V, m = np.full_like(theta, np.nan), math.isqrt(theta.shape[1])
+    assign_rows(theta, V, m)
+    for axis in (1, 2):
+        np.testing.assert_array_equal(V.reshape(3, m, m).sum(axis=axis), 1.0)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="Python raises where a kernel divides by zero")
+@pytest.mark.parametrize("kernel", [entropic_matching, matching_projection])
+@given(theta=ANY_SCORES)
+def test_matchings_end_whatever_the_numbers(kernel, theta):
+    work = np.zeros(matching_work(theta.shape[1]))
+    mu, _ = run_mean_rows(kernel, theta, theta, np.empty(0), work)
+    assert mu.shape == theta.shape
+
+
+def test_infinite_scores_of_matchings_are_the_largest_and_the_smallest(rng):
+    space, theta = Birkhoff().fit([np.arange(4)]), rng.randn(6, 16)
+    theta[:, 9], theta[:, 4] = np.inf, -np.inf
+    finite = np.where(np.isinf(theta), np.sign(theta) * 1e3, theta)
+    np.testing.assert_array_equal(space.argmax(theta), space.argmax(finite))
+    assert (space.argmax(theta)[:, 9] == 1.0).all()
+
+
+def test_an_assignment_of_nan_is_refused():
+    space = Birkhoff().fit([np.arange(3)])
+    for method in (space.argmax, space.nearest):
+        with pytest.raises(ValueError, match="row 1 of theta .* NaN"):
+            method(np.r_[np.zeros((1, 9)), np.full((1, 9), np.nan)])
+        with pytest.raises(ValueError, match=r"theta must have shape \(n, m²\), got \(1, 8\)"):
+            method(np.zeros((1, 8)))
+
+
+OPTIMIZERS = {
+    "ogd": "ogd",
+    "ogd in a ball": GradientDescent(radius=2.0),
+    "adaptive": "adaptive",
+    "parameter_free": "parameter_free",
+    "pistol": "pistol",
+    "pistol per coordinate": PiSTOL(per_coordinate=True),
+}
+
+
+def orders(rng, n=20):
+    return rng.randn(n, 3), np.array([rng.permutation(3) for _ in range(n)])
+
+
+@pytest.mark.parametrize("weight", [np.inf, 1e308, 1e160, 2 * LARGEST_WEIGHT, 1e-310])
+@pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
+def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight, rng):
+    X, y = orders(rng)
+    model = OnlineStructuredPredictor("birkhoff", optimizer=OPTIMIZERS[optimizer]).fit(X, y)
+    before, state, weights = model.coef_.copy(), model._state.copy(), np.ones(20)
+    weights[7] = weight
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=r"sample_weight must .*row 7|infinity"):
+            learn(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.coef_, before)
+    np.testing.assert_array_equal(model._state, state)
+    assert model.t_ == 20
+
+
+@pytest.mark.parametrize("average", [False, True, "linear"])
+@pytest.mark.parametrize("weight", [LEAST_WEIGHT, LARGEST_WEIGHT])
+@pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
+def test_weights_at_the_ends_of_the_range_leave_finite_numbers(optimizer, weight, average, rng):
+    X, y = orders(rng)
+    for rows in (np.arange(20) == 0, np.arange(20) == 7, np.ones(20, bool)):
+        model = OnlineStructuredPredictor(
+            "birkhoff", optimizer=OPTIMIZERS[optimizer], average=average
+        )
+        model.fit(X, y, sample_weight=np.where(rows, weight, 1.0)).partial_fit(X, y)
+        assert np.isfinite(model.coef_).all() and np.isfinite(model.last_weights_).all()
+        assert not np.isnan(model._state).any()
+        assert np.isfinite(model.decision_function(X)).all()
