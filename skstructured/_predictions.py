@@ -40,22 +40,55 @@ class DecodedPredictions:
         theta = safe_sparse_dot(X, W[:, : self.n_features_in_].T, dense_output=True)
         return theta + W[:, -1] if W.shape[1] > self.n_features_in_ else theta
 
-    def decision_function(self, X):
-        """Scores θ = Wx + intercept.
+    def embedding_scores(self, X):
+        """Scores θ = Wx + intercept in the embedding of the outputs.
+
+        What `predict_mean` regularizes and the decoder reads: ``X coef_ᵀ + intercept_``.
 
         Returns
         -------
         ndarray of shape (n, dim)
-            Or (n,) for two classes, as scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how
-            much the loss of ``classes_[1]`` is the smaller, which is the difference of the two
-            scores for "simplex".
+        """
+        return self._scores(X)
+
+    def decision_function(self, X):
+        """Scores for scikit-learn: one a class, where outputs are classes.
+
+        Returns
+        -------
+        ndarray
+            The scores θ of `embedding_scores`, (n, dim), unless the space says otherwise. For
+            "ordinal", whose θ has a score less than there are classes, minus the loss of each
+            class, ``−S(θ; y_k)/c = <θ, y_k> − Ω(y_k) − Ω*(θ)``, of shape (n, n_classes): for the
+            "shannon" regularizer the logarithm of `predict_proba`. For two classes (n,), as
+            scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how much the loss of
+            ``classes_[1]`` is the smaller, which is the difference of the two scores for "simplex".
+
+        Notes
+        -----
+        The largest score belongs to the class of the smallest loss. With "ordinal" and "squared"
+        that is the class nearest to ŷ_Ω(θ), which `predict` gives with the default decoder. With
+        "ordinal" and "shannon" it is the most likely class, which ``decoder="map"`` predicts; the
+        default decoder then predicts the median of `predict_proba` instead.
         """
         theta = self._scores(X)
-        if self.space_.task == "multiclass" and len(self.classes_) == 2:
-            vertices = self.space_.vertices()
-            omega = self.loss_.vertex_values(vertices)
-            return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
-        return theta
+        if self.space_.task != "multiclass":
+            return theta
+        if len(self.classes_) == 2:
+            return self._difference(theta)
+        return theta if self.space_.scores_classes else self._minus_losses(theta)
+
+    def _difference(self, theta):
+        """(S(θ; y_0) − S(θ; y_1))/c of every row."""
+        vertices = self.space_.vertices()
+        omega = self.loss_.vertex_values(vertices)
+        return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
+
+    def _minus_losses(self, theta):
+        """−S(θ; y_k)/c of every row and vertex."""
+        vertices = self.space_.vertices()
+        scores = theta @ vertices.T - self.loss_.vertex_values(vertices)
+        return scores - self.loss_.conjugate(theta)[:, None]
 
     def predict_mean(self, X):
         """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim)."""

@@ -54,6 +54,8 @@ class OutputSpace(Component, ABC):
 
     #: How scikit-learn sees a learner over this space: "multiclass", "multilabel" or None.
     task = None
+    #: Whether θ has one score for each of `classes_`, as scikit-learn wants it of a classifier.
+    scores_classes = False
     #: Short-cut of the regularizer that a loss over this space uses where none is given.
     default_regularizer = "squared"
     #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for

@@ -93,6 +93,9 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
     equals leaving the row out, but a weight of two is not the same as seeing a row twice, as for
     every online learner.
 
+    `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
+    score a class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
+
     References
     ----------
     Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
