@@ -74,11 +74,22 @@ class OutputSpace(Component, ABC):
 
     def fit_stream(self, y, classes=None):
         """Fit on the first chunk of a stream, of which `y` may not show every output."""
+        self.fit(y)
         if classes is not None:
-            raise ValueError(
-                f"classes={classes!r} was given, but {type(self).__name__} has no class labels."
-            )
-        return self.fit(y)
+            self.check_classes(classes)
+        return self
+
+    def check_classes(self, classes):
+        """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
+
+        Outputs that are no labels need none. For label sets scikit-learn hands on the values of y,
+        0 and 1; the label indices of a learner's `classes_` are accepted too.
+        """
+        given = set(np.ravel(classes).tolist())
+        known = getattr(self, "classes_", np.arange(self.dim_ if self.task else 0)).tolist()
+        if given != set(known) and not (self.task == "multilabel" and given <= {0, 1}):
+            name = type(self).__name__
+            raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 
     def pack(self, y):
         """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
