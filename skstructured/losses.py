@@ -7,7 +7,7 @@ import numpy as np
 
 from skstructured._driver import run_mean_rows
 from skstructured._pairs import find_pair, warn_of_residual
-from skstructured.base import Component
+from skstructured.base import Component, ShortCuts
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
 
@@ -46,7 +46,7 @@ class LossConstants(NamedTuple):
     norm: str
 
 
-class FenchelYoung(Component):
+class FenchelYoung(ShortCuts, Component):
     r"""The loss ``S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>)`` of an output space and a regularizer.
 
     Parameters
@@ -94,6 +94,12 @@ class FenchelYoung(Component):
         self.regularizer = regularizer
         self.scale = scale
         self.constants = constants
+
+    def _resolvers(self):
+        return {
+            "space": resolve_space,
+            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
+        }
 
     def _terms(self):
         space = resolve_space(self.space)
