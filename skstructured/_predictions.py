@@ -1,12 +1,11 @@
 """What a linear model over an output space says about new rows."""
 
-import numpy as np
 from sklearn.utils._tags import ClassifierTags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._validation import check_finite, check_lengths, read_rows
+from skstructured._validation import check_finite, check_lengths, read_rows, weighted_mean
 
 
 def _space_has(method):
@@ -156,9 +155,15 @@ class DecodedPredictions:
         return decoder.expected_loss(theta, mu, V, self.loss_)
 
     def score(self, X, y, sample_weight=None):
-        """1 − mean target loss of `predict`: the accuracy, for "simplex"."""
+        """1 − mean target loss of `predict`: the accuracy, for "simplex".
+
+        Raises
+        ------
+        ValueError
+            For sample weights that are negative or all zero, and as `predict`.
+        """
         loss = self.space_.target_loss(self.predict(X), y)
-        return 1.0 - float(np.average(loss, weights=sample_weight))
+        return 1.0 - weighted_mean(loss, sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

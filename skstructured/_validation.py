@@ -99,6 +99,17 @@ def check_weights(sample_weight, X, n, stream=False):
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
+def weighted_mean(values, sample_weight):
+    """Mean of `values` (n,), weighted by `sample_weight` where given.
+
+    A ValueError for negative weights, and for weights that are all zero.
+    """
+    weight = check_weights(sample_weight, values, len(values), stream=True)
+    if not weight.any():
+        raise ValueError("sample_weight must have a positive sum, got zeros only.")
+    return float(np.average(values, weights=weight / weight.max()))
+
+
 def check_lengths(n_rows, n_outputs):
     """X and y must have the same number of samples."""
     if n_rows != n_outputs:

@@ -60,10 +60,12 @@ def test_docstring_examples():
     import skstructured.bandits.gaptron
     import skstructured.gaptron
     import skstructured.losses
+    import skstructured.metrics
     import skstructured.online
 
     for module in (
         skstructured.losses,
+        skstructured.metrics,
         skstructured.online,
         skstructured.gaptron,
         skstructured.bandits.gaptron,
