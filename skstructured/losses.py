@@ -7,6 +7,7 @@ import numpy as np
 
 from skstructured._driver import run_mean_rows
 from skstructured._pairs import find_pair, warn_of_residual
+from skstructured._validation import check_real
 from skstructured.base import Component, ShortCuts
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
@@ -136,11 +137,8 @@ class FenchelYoung(ShortCuts, Component):
     def _check_scale(self, theory):
         if isinstance(self.scale, str) and self.scale == "theory":
             return theory
-        if isinstance(self.scale, str) or not 0.0 < self.scale < math.inf:
-            raise ValueError(
-                f'scale (loss_scale) must be "theory" or a positive number, got {self.scale!r}.'
-            )
-        return float(self.scale)
+        allowed = 'be "theory" or a positive number'
+        return check_real("scale (loss_scale)", self.scale, lambda v: 0.0 < v < math.inf, allowed)
 
     @property
     def scale_(self):

@@ -173,8 +173,8 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         return resolve_decoder(self.decoder)
 
     def _task(self):
-        space = SPACES[self.space]() if self.space in tuple(SPACES) else self.space
-        return getattr(space, "task", None)
+        named = isinstance(self.space, str)
+        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
     def certificate(self, delta=None):
         """The theorem that bounds the cumulative target loss of the rounds seen so far.

@@ -7,6 +7,7 @@ from skstructured._advance import advance_kernel
 from skstructured._average import aligned, aligned_zeros
 from skstructured._driver import OWN, new_state, run_epoch
 from skstructured._linear import LinearWeights
+from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
@@ -66,9 +67,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         """ρ as given, or −1 for the schedule of theory."""
         if self.exploration is None:
             return -1.0
-        if not 0.0 <= self.exploration <= 1.0:
-            raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
-        return float(self.exploration)
+        return check_share("exploration", self.exploration)
 
     def _matrix(self):
         return self._Theta.T if self._by_feature else self._Theta

@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.base import clone
 
+from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.exceptions import GuaranteeError
 
@@ -73,8 +74,8 @@ class BanditReduction(BanditClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.exploration is not None and not 0.0 <= self.exploration <= 1.0:
-            raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
+        if self.exploration is not None:
+            check_share("exploration", self.exploration)
 
     def _setup(self, dim, width):
         from skstructured.online import OnlineStructuredPredictor
