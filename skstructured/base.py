@@ -152,9 +152,12 @@ class OutputSpace(Component, ABC):
         outside = (self.argmax(2.0 * V - 1.0) != V).any(axis=1)
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
-            name = type(self).__name__
-            raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, is not a vertex of {name}.")
+            raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, {self.refusal(V[row])}.")
         return V
+
+    def refusal(self, v):
+        """What is wrong with `v` (dim,), which is no vertex: the end of an error's sentence."""
+        return f"is not a vertex of {type(self).__name__}"
 
     def decode(self, V):
         """User-side outputs of vertices (n, dim): the inverse of `encode`."""

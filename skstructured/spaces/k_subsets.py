@@ -57,6 +57,10 @@ class KSubsets(OutputSpace):
         np.put_along_axis(V, order[:, : self.k], 1.0, axis=1)
         return V
 
+    def refusal(self, v):
+        """What `encode` says of a vector that is no vertex."""
+        return f"does not hold k={self.k} ones and zeros elsewhere"
+
     def vertices(self):
         """All subsets (C(d, k), d); at most 10⁵ of them."""
         d = self._dimension()
