@@ -1,6 +1,7 @@
 """Progressive validation from the command line: ``python -m skstructured --help``."""
 
 import argparse
+import os
 import sys
 import time
 
@@ -52,8 +53,14 @@ def _fail(message):
     return 2
 
 
+def _close_quietly():
+    """Send what is left of stdout nowhere; returns the status of a program that SIGPIPE ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + 13
+
+
 def main(arguments=None):
-    """Run the command; returns the exit status (2 for a bad file, column or option)."""
+    """Run the command; returns the exit status: 2 for bad input, 141 for a closed pipe."""
     options = _parser().parse_args(arguments)
     try:
         if options.data is None:
@@ -63,8 +70,14 @@ def main(arguments=None):
         choices = Choice.grid(options.space, options.regularizer, options.decoder)
         for line in table(X, y, name, choices, options.shuffle, options.seed, _progress):
             print(line, flush=True)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has enough, as `| head` has
+        return _close_quietly()
     except OSError as error:
-        return _fail(f"{error.strerror}: {error.filename}")
+        place = "" if error.filename is None else f": {error.filename}"
+        return _fail(f"{error.strerror}{place}")
+    except MemoryError as error:
+        return _fail(f"not enough memory: {error}")
     except ValueError as error:
         return _fail(str(error).splitlines()[0])
     return 0

@@ -135,8 +135,8 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
                 check_finite(self, X, rows)
             if first:
                 self._start(self._unfitted_space().fit_stream(y, classes))
-            elif classes is not None and set(classes) != set(getattr(self, "classes_", ())):
-                raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
+            elif classes is not None:
+                self.space_.check_classes(classes)
             packed, weight = self._check_outputs(rows, y, sample_weight, stream=True)
             every = np.arange(rows.n_rows)
             if first:
@@ -167,7 +167,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         self._state = check_state(self.optimizer_, self.optimizer_.init(self.loss_))
         self._params, self._work = self.loss_.kernel_arguments(space.dim_)
         self._Theta, self._averaged = None, bool(self.average)
-        if space.task is not None:
+        if space.task is not None or hasattr(space, "classes_"):
             self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
         self.random_state_ = check_random_state(self.random_state)
         self._intercept, self._weigh_linearly = bool(self.fit_intercept), self.average == "linear"

@@ -1,12 +1,11 @@
 """What a linear model over an output space says about new rows."""
 
-import numpy as np
 from sklearn.utils._tags import ClassifierTags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._validation import check_finite, check_lengths, read_rows
+from skstructured._validation import check_finite, check_lengths, read_rows, weighted_mean
 
 
 def _space_has(method):
@@ -40,22 +39,55 @@ class DecodedPredictions:
         theta = safe_sparse_dot(X, W[:, : self.n_features_in_].T, dense_output=True)
         return theta + W[:, -1] if W.shape[1] > self.n_features_in_ else theta
 
-    def decision_function(self, X):
-        """Scores θ = Wx + intercept.
+    def embedding_scores(self, X):
+        """Scores θ = Wx + intercept in the embedding of the outputs.
+
+        What `predict_mean` regularizes and the decoder reads: ``X coef_ᵀ + intercept_``.
 
         Returns
         -------
         ndarray of shape (n, dim)
-            Or (n,) for two classes, as scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how
-            much the loss of ``classes_[1]`` is the smaller, which is the difference of the two
-            scores for "simplex".
+        """
+        return self._scores(X)
+
+    def decision_function(self, X):
+        """Scores for scikit-learn: one a class, where outputs are classes.
+
+        Returns
+        -------
+        ndarray
+            The scores θ of `embedding_scores`, (n, dim), unless the space says otherwise. For
+            "ordinal", whose θ has a score less than there are classes, minus the loss of each
+            class, ``−S(θ; y_k)/c = <θ, y_k> − Ω(y_k) − Ω*(θ)``, of shape (n, n_classes): for the
+            "shannon" regularizer the logarithm of `predict_proba`. For two classes (n,), as
+            scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how much the loss of
+            ``classes_[1]`` is the smaller, which is the difference of the two scores for "simplex".
+
+        Notes
+        -----
+        The largest score belongs to the class of the smallest loss. With "ordinal" and "squared"
+        that is the class nearest to ŷ_Ω(θ), which `predict` gives with the default decoder. With
+        "ordinal" and "shannon" it is the most likely class, which ``decoder="map"`` predicts; the
+        default decoder then predicts the median of `predict_proba` instead.
         """
         theta = self._scores(X)
-        if self.space_.task == "multiclass" and len(self.classes_) == 2:
-            vertices = self.space_.vertices()
-            omega = self.loss_.vertex_values(vertices)
-            return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
-        return theta
+        if self.space_.task != "multiclass":
+            return theta
+        if len(self.classes_) == 2:
+            return self._difference(theta)
+        return theta if self.space_.scores_classes else self._minus_losses(theta)
+
+    def _difference(self, theta):
+        """(S(θ; y_0) − S(θ; y_1))/c of every row."""
+        vertices = self.space_.vertices()
+        omega = self.loss_.vertex_values(vertices)
+        return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
+
+    def _minus_losses(self, theta):
+        """−S(θ; y_k)/c of every row and vertex."""
+        vertices = self.space_.vertices()
+        scores = theta @ vertices.T - self.loss_.vertex_values(vertices)
+        return scores - self.loss_.conjugate(theta)[:, None]
 
     def predict_mean(self, X):
         """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim)."""
@@ -123,10 +155,15 @@ class DecodedPredictions:
         return decoder.expected_loss(theta, mu, V, self.loss_)
 
     def score(self, X, y, sample_weight=None):
-        """1 − mean target loss of `predict`: the accuracy, for "simplex"."""
-        predicted = self.predict(X)
-        loss = self.space_.target_loss(predicted, y)
-        return 1.0 - float(np.average(loss, weights=sample_weight))
+        """1 − mean target loss of `predict`: the accuracy, for "simplex".
+
+        Raises
+        ------
+        ValueError
+            For sample weights that are negative or all zero, and as `predict`.
+        """
+        loss = self.space_.target_loss(self.predict(X), y)
+        return 1.0 - weighted_mean(loss, sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -16,6 +16,8 @@ from skstructured.regularizers import REGULARIZERS, resolve_regularizer
 from skstructured.spaces import SPACES
 
 HEADER = ("regularizer", "decoder", "mistakes", "share", "comparator", "bound", "margin", "rows/s")
+#: Characters in a cell, and rows times distinct values (8 bytes each, several times over).
+LONGEST_CELL, LARGEST_TABLE = 2**31 - 1, 10**8
 WIDTHS = (11, 10, 10, 6, 11, 10, 10, 9)
 
 
@@ -62,21 +64,47 @@ def load_csv(path, target, space):
     """
     if target is None:
         raise ValueError("--data needs --target COL.")
-    with open(path, newline="", encoding="utf-8") as file:
-        lines = [row for row in csv.reader(file) if row]
-    if len(lines) < 2:
-        raise ValueError(f"{path} has no rows below its header.")
+    lines = _read(path)
     header, cells = lines[0], _cells(path, lines)
     targets = target.split(",") if space == "hypercube" else [target]
     for name in targets:
         if name not in header:
             raise ValueError(f"{path} has no column {name!r}; it has {', '.join(header)}.")
     y = cells[:, [header.index(name) for name in targets]]
+    if space != "hypercube":
+        _check_distinct(y[:, 0], target, "labels")
     X = [_features(cells[:, j], name) for j, name in enumerate(header) if name not in targets]
     if not X:
         raise ValueError(f"{path} has no column besides the target.")
     X = np.hstack(X)
     return X, _outputs(y, space), f"{path} ({len(X)} rows, {X.shape[1]} features)"
+
+
+def _read(path):
+    """Lines of a CSV file as lists of cells of any length, empty lines left out."""
+    limit = csv.field_size_limit(LONGEST_CELL)
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            lines = [row for row in csv.reader(file) if row]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a UTF-8 text: {error}.") from error
+    except csv.Error as error:
+        raise ValueError(f"{path} is not a CSV file: {error}.") from error
+    finally:
+        csv.field_size_limit(limit)
+    if len(lines) < 2:
+        raise ValueError(f"{path} has no rows below its header.")
+    return lines
+
+
+def _check_distinct(column, name, what):
+    """A ValueError where a number for each row and distinct value would fill the memory."""
+    distinct, n = len(set(column.tolist())), len(column)
+    if distinct * n > LARGEST_TABLE:
+        raise ValueError(
+            f"column {name!r} has {distinct} distinct {what} in {n} rows: at most "
+            f"{LARGEST_TABLE // n} can be told apart in so many."
+        )
 
 
 def _cells(path, lines):
@@ -88,7 +116,7 @@ def _cells(path, lines):
         if "" in row:
             column = lines[0][row.index("")]
             raise ValueError(f"{path} row {number} has no value in column {column!r}.")
-    return np.array(lines[1:], dtype=str)
+    return np.array(lines[1:], dtype=object)  # as strings all would be as long as the longest
 
 
 def _numbers(column):
@@ -104,6 +132,7 @@ def _features(column, name):
         if not np.isfinite(values).all():
             raise ValueError(f"column {name!r} holds NaN or infinity.")
         return StandardScaler().fit_transform(values[:, None])
+    _check_distinct(column, name, "texts")
     return OneHotEncoder(sparse_output=False).fit_transform(column[:, None])
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
@@ -145,6 +145,17 @@ def check_weights(sample_weight, X, n, stream=False):
     return weight
 
 
+def weighted_mean(values, sample_weight):
+    """Mean of `values` (n,), weighted by `sample_weight` where given.
+
+    A ValueError for negative weights, and for weights that are all zero.
+    """
+    weight = check_weights(sample_weight, values, len(values), stream=True)
+    if not weight.any():
+        raise ValueError("sample_weight must have a positive sum, got zeros only.")
+    return float(np.average(values, weights=weight / weight.max()))
+
+
 def check_lengths(n_rows, n_outputs):
     """X and y must have the same number of samples."""
     if n_rows != n_outputs:
@@ -153,13 +164,32 @@ def check_lengths(n_rows, n_outputs):
         )
 
 
+def check_real(name, value, allowed, wanted):
+    """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not allowed(value):
+        raise ValueError(f"{name} must {wanted}, got {value!r}.")
+    return float(value)
+
+
 def check_positive(name, value, default=None):
     """`value` as a positive finite float, or `default` where it is None."""
     if value is None and default is not None:
         return default
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}.")
-    return float(value)
+    return check_real(name, value, lambda v: 0.0 < v < math.inf, "be a positive number")
+
+
+def check_share(name, value):
+    """`value` as a float in [0, 1]."""
+    return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
+
+
+def check_integer(name, value, lowest=1, highest=None):
+    """A ValueError unless `value` is an integer from `lowest` to `highest`."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        if lowest <= value and (highest is None or value <= highest):
+            return
+    allowed = f"at least {lowest}" if highest is None else f"from {lowest} to {highest}"
+    raise ValueError(f"{name} must be an integer {allowed}, got {value!r}.")
 
 
 def own_arrays(learner):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from skstructured._foreign import check_vertices
 
-__all__ = ["Component", "Decoder", "Geometry", "OutputSpace", "Regularizer"]
+__all__ = ["Component", "Decoder", "Geometry", "OutputSpace", "Regularizer", "ShortCuts"]
 
 
 class Component(BaseEstimator):
@@ -21,6 +21,51 @@ class Component(BaseEstimator):
     Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,
     ``set_params(space__…=…)`` and grid searches reach inside.
     """
+
+
+class ShortCuts:
+    """Mixin of what has components among its parameters: `set_params` reaches into short-cuts too.
+
+    Needs `_resolvers()`: for each such parameter, the function that turns its value into the
+    component.
+    """
+
+    def set_params(self, **params):
+        """Set parameters, also those of a component: ``set_params(optimizer__eta=0.1)``.
+
+        A short-cut that such a name reaches into is replaced by its component, with defaults for
+        the other parameters; until then `get_params` shows the string.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter that does not exist, or an unknown short-cut; no short-cut is then
+            replaced.
+        """
+        nested = {path: value for path, value in params.items() if "__" in path}
+        super().set_params(**{name: params[name] for name in params if name not in nested})
+        made = self._behind_short_cuts({path.partition("__")[0] for path in nested})
+        for name, component in made.items():
+            inner = [path for path in nested if path.partition("__")[0] == name]
+            component.set_params(**{path.partition("__")[2]: nested.pop(path) for path in inner})
+        super().set_params(**nested)
+        for name, component in made.items():
+            setattr(self, name, component)
+        return self
+
+    def _behind_short_cuts(self, names):
+        """New components for those of the parameters `names` that are short-cuts."""
+        made = {}
+        for name in names & self._resolvers().keys():
+            given = getattr(self, name)
+            component = self._resolvers()[name](given)
+            if component is not given:
+                made[name] = component
+        return made
 
 
 class Geometry(NamedTuple):
@@ -57,6 +102,8 @@ class OutputSpace(Component, ABC):
 
     #: How scikit-learn sees a learner over this space: "multiclass", "multilabel" or None.
     task = None
+    #: Whether θ has one score for each of `classes_`, as scikit-learn wants it of a classifier.
+    scores_classes = False
     #: Short-cut of the regularizer that a loss over this space uses where none is given.
     default_regularizer = "squared"
     #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
@@ -75,11 +122,22 @@ class OutputSpace(Component, ABC):
 
     def fit_stream(self, y, classes=None):
         """Fit on the first chunk of a stream, of which `y` may not show every output."""
+        self.fit(y)
         if classes is not None:
-            raise ValueError(
-                f"classes={classes!r} was given, but {type(self).__name__} has no class labels."
-            )
-        return self.fit(y)
+            self.check_classes(classes)
+        return self
+
+    def check_classes(self, classes):
+        """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
+
+        Outputs that are no labels need none. For label sets scikit-learn hands on the values of y,
+        0 and 1; the label indices of a learner's `classes_` are accepted too.
+        """
+        given = set(np.ravel(classes).tolist())
+        known = getattr(self, "classes_", np.arange(self.dim_ if self.task else 0)).tolist()
+        if given != set(known) and not (self.task == "multilabel" and given <= {0, 1}):
+            name = type(self).__name__
+            raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 
     def pack(self, y):
         """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
@@ -98,9 +156,12 @@ class OutputSpace(Component, ABC):
         outside = (best != V).any(axis=1)
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
-            name = type(self).__name__
-            raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, is not a vertex of {name}.")
+            raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, {self.refusal(V[row])}.")
         return V
+
+    def refusal(self, v):
+        """What is wrong with `v` (dim,), which is no vertex: the end of an error's sentence."""
+        return f"is not a vertex of {type(self).__name__}"
 
     def decode(self, V):
         """User-side outputs of vertices (n, dim): the inverse of `encode`."""

@@ -12,6 +12,7 @@ from skstructured._driver import new_state
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
 from skstructured._validation import check_positive
+from skstructured.base import ShortCuts
 from skstructured.certificates import Certificate
 from skstructured.decoders import MAP, resolve_decoder
 from skstructured.exceptions import GuaranteeError
@@ -68,7 +69,7 @@ def _is_logistic(estimator):
     return True
 
 
-class GaptronClassifier(DecodedPredictions, OnlineLinearModel):
+class GaptronClassifier(ShortCuts, DecodedPredictions, OnlineLinearModel):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
 
     In round t it plays a class from ``p' = (1 − a_t) e_{y*} + a_t/K``, y* the class of the largest
@@ -151,12 +152,19 @@ n_features_in_, feature_names_in_
     def _decoder(self):
         return self.decoder_
 
+    def _resolvers(self):
+        return {"decoder": self._resolve}
+
+    def _resolve(self, decoder):
+        is_gap = isinstance(decoder, str) and decoder == "gap"
+        return GapMap(self.loss) if is_gap else resolve_decoder(decoder)
+
     def _parts(self, space):
-        surrogate, named = GapSurrogate(space, self.loss), isinstance(self.decoder, str)
+        surrogate = GapSurrogate(space, self.loss)
         _ = surrogate.code  # names an unknown loss
-        is_gap = named and self.decoder == "gap"
-        chosen = GapMap(self.loss) if is_gap else resolve_decoder(self.decoder)
-        self.decoder_ = clone(chosen)  # it chooses the surrogate and the step, which stay with it
+        self.decoder_ = clone(
+            self._resolve(self.decoder)
+        )  # it chooses the surrogate and the step, which stay with it
         if not self.decoder_.exploits_gap:
             return surrogate, GapDescent(self.feature_norm, self.radius)
         if self.loss != "logistic":

@@ -7,7 +7,8 @@ import numpy as np
 
 from skstructured._driver import run_mean_rows
 from skstructured._pairs import find_pair, warn_of_residual
-from skstructured.base import Component
+from skstructured._validation import check_real
+from skstructured.base import Component, ShortCuts
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
 
@@ -46,7 +47,7 @@ class LossConstants(NamedTuple):
     norm: str
 
 
-class FenchelYoung(Component):
+class FenchelYoung(ShortCuts, Component):
     r"""The loss ``S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>)`` of an output space and a regularizer.
 
     Parameters
@@ -95,6 +96,12 @@ class FenchelYoung(Component):
         self.scale = scale
         self.constants = constants
 
+    def _resolvers(self):
+        return {
+            "space": resolve_space,
+            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
+        }
+
     def _terms(self):
         space = resolve_space(self.space)
         regularizer = resolve_regularizer(self.regularizer, space)
@@ -130,11 +137,8 @@ class FenchelYoung(Component):
     def _check_scale(self, theory):
         if isinstance(self.scale, str) and self.scale == "theory":
             return theory
-        if isinstance(self.scale, str) or not 0.0 < self.scale < math.inf:
-            raise ValueError(
-                f'scale (loss_scale) must be "theory" or a positive number, got {self.scale!r}.'
-            )
-        return float(self.scale)
+        allowed = 'be "theory" or a positive number'
+        return check_real("scale (loss_scale)", self.scale, lambda v: 0.0 < v < math.inf, allowed)
 
     @property
     def scale_(self):

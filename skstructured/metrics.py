@@ -1,7 +1,10 @@
 """Agreement of rankings; also the names of `certificates` and `comparators`."""
 
 import numpy as np
+from sklearn.metrics import make_scorer
+from sklearn.pipeline import Pipeline
 
+from skstructured._validation import weighted_mean
 from skstructured.certificates import Certificate
 from skstructured.comparators import best_comparator, comparator_for, comparator_losses
 
@@ -10,13 +13,16 @@ __all__ = [
     "best_comparator",
     "comparator_for",
     "comparator_losses",
+    "expected_target_loss_scorer",
     "kendall_tau",
+    "kendall_tau_scorer",
     "ndcg",
     "spearman_rho",
+    "spearman_rho_scorer",
 ]
 
 
-def kendall_tau(y_pred, y_true):
+def kendall_tau(y_pred, y_true, average=False):
     """Kendall's τ of each pair of rankings without ties.
 
     The share of pairs of items in the same order less the share in the other.
@@ -25,17 +31,21 @@ def kendall_tau(y_pred, y_true):
     ----------
     y_pred, y_true : array-like of shape (n, m)
         Positions or ranks, both in the same sense.
+    average : bool, default=False
+        Whether to return the mean over the pairs, a number, as scorers of scikit-learn need it:
+        ``make_scorer(kendall_tau, average=True)`` is `kendall_tau_scorer`.
 
     Returns
     -------
-    ndarray of shape (n,), in [−1, 1]
+    ndarray of shape (n,) or float, in [−1, 1]
     """
     a, b = _two_rankings(y_pred, y_true)
     i, j = np.triu_indices(a.shape[1], 1)
-    return (np.sign(a[:, i] - a[:, j]) * np.sign(b[:, i] - b[:, j])).mean(axis=1)
+    tau = (np.sign(a[:, i] - a[:, j]) * np.sign(b[:, i] - b[:, j])).mean(axis=1)
+    return float(tau.mean()) if average else tau
 
 
-def spearman_rho(y_pred, y_true):
+def spearman_rho(y_pred, y_true, average=False):
     """Spearman's ρ = 1 − 6 Σ (a − b)²/(m(m²−1)) of each pair of rankings without ties.
 
     It equals 1 − 2L for the target loss L of `Permutahedron`.
@@ -44,14 +54,18 @@ def spearman_rho(y_pred, y_true):
     ----------
     y_pred, y_true : array-like of shape (n, m)
         Positions or ranks, both in the same sense.
+    average : bool, default=False
+        Whether to return the mean over the pairs, a number, as scorers of scikit-learn need it:
+        ``make_scorer(spearman_rho, average=True)`` is `spearman_rho_scorer`.
 
     Returns
     -------
-    ndarray of shape (n,), in [−1, 1]
+    ndarray of shape (n,) or float, in [−1, 1]
     """
     a, b = _two_rankings(y_pred, y_true)
     m = a.shape[1]
-    return 1.0 - 6.0 * ((a - b) ** 2).sum(axis=1) / (m * (m**2 - 1))
+    rho = 1.0 - 6.0 * ((a - b) ** 2).sum(axis=1) / (m * (m**2 - 1))
+    return float(rho.mean()) if average else rho
 
 
 def _two_rankings(a, b):
@@ -90,6 +104,12 @@ def ndcg(y_pred, relevance, gain="exponential"):
     -------
     ndarray of shape (n,), in [0, 1]
 
+    Notes
+    -----
+    Its second argument is no ranking, so that ``make_scorer(ndcg)`` would mix its arguments up.
+    Where y holds positions and the relevance of an item is the number of items behind it:
+    ``make_scorer(lambda y, y_pred: ndcg(y_pred, y.shape[1] - 1 - y).mean())``.
+
     References
     ----------
     Järvelin, Kekäläinen (2002); Blondel (2019), "Structured prediction with projection oracles",
@@ -99,3 +119,65 @@ def ndcg(y_pred, relevance, gain="exponential"):
     reached = (worth * discount[np.asarray(y_pred, dtype=np.intp)]).sum(axis=1)
     best = (-np.sort(-worth, axis=1) * discount).sum(axis=1)
     return np.divide(reached, best, out=np.ones_like(best), where=best > 0)
+
+
+#: Mean Kendall's τ and Spearman's ρ of predicted rankings.
+kendall_tau_scorer = make_scorer(kendall_tau, average=True)
+spearman_rho_scorer = make_scorer(spearman_rho, average=True)
+
+
+def expected_target_loss_scorer(estimator, X, y, sample_weight=None):
+    """Minus the mean exact expected target loss of `sample`: ``scoring=`` of a search.
+
+    `score` is about `predict`, which is the same for every decoder where the vertex nearest to
+    ŷ_Ω(θ) is the linear oracle's too, as on the simplex; a search over ``decoder`` needs this one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted learner with `expected_target_loss`, or a pipeline or search that ends in one.
+    X : {array-like, sparse matrix} of shape (n, p)
+        Features.
+    y : array-like
+        Outputs in the form of the learner's space.
+    sample_weight : array-like of shape (n,) or None, default=None
+        Non-negative weights of the rows.
+
+    Returns
+    -------
+    float in [−1, 0]
+
+    Raises
+    ------
+    TypeError
+        If the estimator has no `expected_target_loss`.
+    ValueError
+        For weights that are negative or all zero, and as ``estimator.expected_target_loss``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skstructured import OnlineStructuredPredictor
+    >>> from skstructured.metrics import expected_target_loss_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OnlineStructuredPredictor(shuffle=True, random_state=0)
+    >>> grid = {"decoder": ["randomized", "sampled"]}
+    >>> search = GridSearchCV(model, grid, scoring=expected_target_loss_scorer).fit(X, y)
+    >>> search.best_params_
+    {'decoder': 'randomized'}
+    """
+    learner, X = _learner_behind(estimator, X)
+    if not hasattr(learner, "expected_target_loss"):
+        raise TypeError(f"{type(learner).__name__} has no expected_target_loss.")
+    return -weighted_mean(learner.expected_target_loss(X, y), sample_weight)
+
+
+def _learner_behind(estimator, X):
+    """The learner at the end of searches and pipelines, and X as it is handed to it."""
+    if hasattr(estimator, "best_estimator_"):
+        return _learner_behind(estimator.best_estimator_, X)
+    if isinstance(estimator, Pipeline):
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        return _learner_behind(estimator[-1], X)
+    return estimator, X

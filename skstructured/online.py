@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
+from skstructured.base import ShortCuts
 from skstructured.decoders import resolve_decoder
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.losses import FenchelYoung
@@ -17,7 +18,7 @@ from skstructured.spaces import SPACES, resolve_space
 __all__ = ["OnlineStructuredPredictor"]
 
 
-class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
+class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel):
     r"""Online structured prediction with a Fenchel–Young loss and a linear model.
 
     In round t the learner plays ``ψ(θ_t)``, ``θ_t = W_t x_t``, sees y_t and moves by its optimiser
@@ -40,7 +41,10 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
         c; "theory" makes the surrogate gap a = 1 − ln 2.
     decoder : str or Decoder, default="randomized"
         How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled". It
-        does not enter learning and may be changed after it.
+        does not enter learning and may be changed after it. `predict` and `score` are the same for
+        all of them on "simplex": to choose one by a search, give it
+        ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
+        plays.
     optimizer : str or OnlineOptimizer, default="ogd"
         How the weights move: "ogd", "adaptive", "parameter_free", "pistol".
     average : bool or "linear", default=False
@@ -67,8 +71,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
         The last and the averaged weights, the intercept last; the latter only with `average`.
     classes_ : ndarray
-        Class labels (simplex, ordinal), or the label indices 0 … d−1 (hypercube); not set for
-        spaces without labels.
+        Class labels (simplex, ordinal), the label indices 0 … d−1 (hypercube), or the positions
+        0 … m−1 (birkhoff); not set for spaces without labels.
     space_, loss_, optimizer_ : components
         Fitted copies of the parameters.
     t_ : int
@@ -92,6 +96,10 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
     "permutahedron". A sample weight w multiplies the loss of its round; a weight of zero
     equals leaving the row out, but a weight of two is not the same as seeing a row twice, as for
     every online learner.
+
+    `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
+    score a class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
+    ``set_params(optimizer__eta=0.1)`` reaches into the component behind a short-cut.
 
     References
     ----------
@@ -136,6 +144,14 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
 
+    def _resolvers(self):
+        return {
+            "space": resolve_space,
+            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
+            "decoder": resolve_decoder,
+            "optimizer": resolve_optimizer,
+        }
+
     def _parts(self, space):
         regularizer = clone(resolve_regularizer(self.regularizer, space))
         resolve_decoder(self.decoder)
@@ -157,8 +173,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
         return resolve_decoder(self.decoder)
 
     def _task(self):
-        space = SPACES[self.space]() if self.space in tuple(SPACES) else self.space
-        return getattr(space, "task", None)
+        named = isinstance(self.space, str)
+        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
     def certificate(self, delta=None):
         """The theorem that bounds the cumulative target loss of the rounds seen so far.

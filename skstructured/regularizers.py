@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._validation import check_real
 from skstructured.base import Regularizer, resolve
 
 __all__ = ["Shannon", "SquaredNorm", "Tsallis"]
@@ -59,9 +60,8 @@ class Tsallis(Regularizer):
 
     def kernel_params(self):
         """The vector [α]."""
-        if not 1.0 < self.alpha <= 2.0:
-            raise ValueError(f"alpha of Tsallis must lie in (1, 2], got {self.alpha!r}.")
-        return np.array([float(self.alpha)])
+        name, allowed = "alpha of Tsallis", "lie in (1, 2]"
+        return np.array([check_real(name, self.alpha, lambda v: 1.0 < v <= 2.0, allowed)])
 
 
 REGULARIZERS = {"shannon": Shannon, "squared": SquaredNorm, "tsallis": Tsallis}

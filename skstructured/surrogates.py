@@ -6,6 +6,7 @@ import numpy as np
 
 from skstructured._compiled import kernel
 from skstructured._driver import run_mean_rows
+from skstructured._validation import check_share
 from skstructured.base import Component, Decoder
 from skstructured.spaces import Simplex
 
@@ -236,10 +237,9 @@ class GapMap(Decoder):
         if not isinstance(loss.space, Simplex):
             name = type(loss.space).__name__
             raise ValueError(f"decoder=GapMap() is for Simplex, got the space {name}.")
-        if not 0.0 <= self.exploration <= 1.0:
-            raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
+        least = check_share("exploration", self.exploration)
         gaps = GapSurrogate(kind=self.loss).gaps(theta)
-        return loss.space.argmax(theta), np.maximum(gaps, self.exploration)
+        return loss.space.argmax(theta), np.maximum(gaps, least)
 
     def spread(self, theta, mu):
         """Uniform: 1/K everywhere."""

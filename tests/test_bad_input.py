@@ -132,7 +132,7 @@ def test_classes_of_a_stream():
     with pytest.raises(ValueError, match="differ from those of the first call"):
         model.partial_fit(X, Y["simplex"], classes=[0, 1])
     with pytest.raises(ValueError, match="Hypercube has no class labels"):
-        OnlineStructuredPredictor(space="hypercube").partial_fit(X, Y["hypercube"], classes=[0, 1])
+        OnlineStructuredPredictor(space="hypercube").partial_fit(X, Y["hypercube"], classes=[0, 3])
     ordered = OnlineStructuredPredictor(space=OrdinalChain(categories=[2, 1, 0]))
     assert ordered.partial_fit(X[:1], [1]).classes_.tolist() == [2, 1, 0]
 

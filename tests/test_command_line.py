@@ -1,11 +1,20 @@
 """``python -m skstructured``."""
 
+import csv
+import os
+import signal
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from sklearn.datasets import load_iris
 
 from skstructured.__main__ import main
+from skstructured._report import load_csv
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
 
@@ -77,6 +86,8 @@ def test_text_columns_and_several_targets(tmp_path, capsys):
         (["--data", "{only}", "--target", "y"], "no column besides the target"),
         (["--data", "{nan}", "--target", "y"], "NaN"),
         (["--data", "{csv}", "--target", "kind", "--space", "hypercube"], "must hold 0 and 1"),
+        (["--data", "{dir}", "--target", "y"], "Is a directory"),
+        (["--data", "{latin}", "--target", "y"], "{latin} is not a UTF-8 text"),
         (["--regularizer", "l2"], "regularizer='l2' is not known"),
         (["--decoder", "l2"], "decoder='l2' is not known"),
         (["--space", "hypercube", "--regularizer", "tsallis"], "no oracle for Hypercube with"),
@@ -92,11 +103,90 @@ def test_errors_are_one_line_and_status_two(arguments, message, iris_csv, tmp_pa
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    paths = {name: str(tmp_path / name) for name in files} | {"csv": str(iris_csv)}
+    (tmp_path / "latin").write_bytes("x,y\n1,é\n".encode("latin-1"))
+    paths = {name: str(tmp_path / name) for name in [*files, "latin"]}
+    paths |= {"csv": str(iris_csv), "dir": str(tmp_path)}
     assert main([argument.format(**paths) for argument in arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1
-    assert captured.err.startswith("error: ") and message in captured.err
+    assert captured.err.startswith("error: ") and message.format(**paths) in captured.err
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_bytes("y,x\n0,1\n1,2\n0,3\n1,4\n".encode("utf-8-sig"))
+    assert main(["--data", str(path), "--target", "y"]) == 0
+    assert "(4 rows, 1 features)" in capsys.readouterr().out
+
+
+def test_cells_may_be_long(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{i},{'ab'[i % 2] * 200_000},{i % 2}\n" for i in range(20))
+    path.write_text("x,text,y\n" + rows, encoding="utf-8")
+    limit = csv.field_size_limit()
+    assert main(["--data", str(path), "--target", "y", "--decoder", "nearest"]) == 0
+    assert "(20 rows, 3 features)" in capsys.readouterr().out
+    assert csv.field_size_limit() == limit
+
+
+def test_one_long_cell_costs_its_own_length_only(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{i},{'b' * 200_000 if i == 7 else 'a'},{i % 2}\n" for i in range(500))
+    path.write_text("x,text,y\n" + rows, encoding="utf-8")
+    tracemalloc.start()
+    try:
+        X, *_ = load_csv(str(path), "y", "simplex")
+        assert X.shape == (500, 3) and tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("space", ["simplex", "ordinal"])
+@pytest.mark.parametrize("where", ["label", "text"])
+def test_too_many_labels_or_texts_are_refused_in_a_line(where, space, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{i % 7},{i},{f'w{i}' if where == 'text' else i % 3}\n" for i in range(40_000))
+    path.write_text("x,label,text\n" + rows, encoding="utf-8")
+    target = "x" if where == "text" else "label"
+    assert main(["--data", str(path), "--target", target, "--space", space]) == 2
+    error = capsys.readouterr().err
+    assert f"error: column {where!r} has 40000 distinct" in error and error.count("\n") == 1
+
+
+def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys):
+    def fails(*_):
+        raise MemoryError("Unable to allocate 12 GiB")
+
+    monkeypatch.setattr("skstructured.__main__.load_digits_stream", fails)
+    assert main([]) == 2
+    assert capsys.readouterr().err == "error: not enough memory: Unable to allocate 12 GiB\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pipe closed by its reader")
+def test_a_reader_that_has_enough_ends_it_quietly(iris_csv):
+    command = [sys.executable, "-m", "skstructured", "--data", str(iris_csv), "--target", "kind"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=Path(__file__).parents[1], text=True, **pipes) as process:
+        assert process.stdout.readline().startswith("Progressive validation on")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told_in_a_line(iris_csv):
+    command = [sys.executable, "-m", "skstructured", "--data", str(iris_csv), "--target", "kind"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command,
+            cwd=Path(__file__).parents[1],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == "error: No space left on device"
 
 
 def test_help_explains_the_columns(capsys):

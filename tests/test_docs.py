@@ -20,6 +20,19 @@ def test_code_on_the_page_runs(page, capsys):
         exec(compile(block, page, "exec"), names)
 
 
+def test_the_guide_to_new_spaces_names_every_member():
+    from skstructured import _predictions
+    from skstructured.base import OutputSpace
+
+    guide = (ROOT / "docs" / "add_a_space.md").read_text(encoding="utf-8").split("## Worked")[0]
+    source = Path(_predictions.__file__).read_text(encoding="utf-8")
+    optional = re.findall(r'_space_has\("(\w+)"\)', source)
+    assert "mean_proba" in optional
+    named = re.findall(r"`(\w+)", guide)
+    members = [name for name in vars(OutputSpace) if not name.startswith("_")]
+    assert set(members + optional) <= set(named)
+
+
 @pytest.mark.parametrize("page", sorted(p.name for p in ROOT.glob("*.md")))
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")

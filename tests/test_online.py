@@ -199,13 +199,17 @@ def test_outputs_have_their_documented_shapes_and_meanings(name, dim, rng):
         1 - model.space_.target_loss(model.predict(X), y).mean()
     )
     decision = model.decision_function(X)
+    np.testing.assert_allclose(model.embedding_scores(X), theta, atol=1e-12)
     if y.ndim == 1 and len(model.classes_) == 2:
         assert decision.shape == (60,)
+    elif y.ndim == 1:
+        assert decision.shape == (60, len(model.classes_))
     else:
         np.testing.assert_allclose(decision, theta, atol=1e-12)
     expected = model.expected_target_loss(X, y)
     if model.space_.task is None:
-        assert not hasattr(model, "classes_")
+        positions = getattr(model, "classes_", None)
+        assert positions is None or positions.tolist() == list(range(y.shape[1]))
         if hasattr(model, "predict_proba"):
             proba = model.predict_proba(X)
             assert proba.shape == (60, y.shape[1], y.shape[1])
@@ -239,7 +243,7 @@ def test_two_classes_have_one_decision_value(rng):
 def test_the_decoder_may_change_after_learning(rng):
     X, y, _ = stream("ordinal-shannon", 6, rng)
     model = learner("ordinal-shannon").fit(X, y)
-    theta = model.decision_function(X)
+    theta = model.embedding_scores(X)
     model.set_params(decoder="map")
     np.testing.assert_array_equal(model.predict(X), model.space_.decode(model.space_.argmax(theta)))
 

@@ -149,7 +149,7 @@ def test_doubly_stochastic_input_is_required():
         (Permutahedron(), [[1]], "at least two items"),
         (Permutahedron(), [[1, np.nan]], "NaN"),
         (KSubsets(2), [[1, 1, 0], [1, 1, 1]], "row 1 of y.*is not a vertex of KSubsets"),
-        (KSubsets(3), [[1, 1, 1]], r"k must lie in 1..2 for 3 labels, got 3"),
+        (KSubsets(3), [[1, 1, 1]], r"k must be an integer in 1..2 for 3 labels, got 3"),
         (SpanningTrees([(0, 1)], 3), [[1]], "is not connected"),
         (SpanningTrees([(0, 1), (1, 2)], 3), [[1]], "2 columns"),
     ],

@@ -8,7 +8,7 @@ from pairs import CASES, LARGEST, is_slow, loss_of, space_of
 from scipy import sparse
 
 from skstructured.decoders import MAP, Nearest, Randomized, Sampled
-from skstructured.spaces import Hypercube, OrdinalChain, Simplex
+from skstructured.spaces import Hypercube, KSubsets, OrdinalChain, Simplex
 
 DECODERS = (MAP(), Nearest(), Randomized(), Sampled())
 
@@ -160,6 +160,15 @@ def test_ordinal_categories_set_the_order():
         OrdinalChain(categories=order).fit(["huge", "low"])
     with pytest.raises(ValueError, match="at least two distinct labels"):
         OrdinalChain(categories=["a", "a"]).fit(["a"])
+
+
+def test_a_wrong_size_of_subsets_is_named():
+    space = KSubsets(k=3)
+    message = r"row 1 of y, \[1.0, 1.0, 0.0, 0.0\], does not hold k=3 ones and zeros elsewhere"
+    with pytest.raises(ValueError, match=message):
+        space.fit([[1, 1, 1, 0], [1, 1, 0, 0]])
+    with pytest.raises(ValueError, match="does not hold k=3 ones"):
+        space.fit([[1, 1, 1, 0]]).encode([[2, 1, 0, 0]])
 
 
 def test_hypercube_reads_sparse_indicators():

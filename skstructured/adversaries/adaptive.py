@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured.adversaries._base import ObliviousAdversary, check_integer, unit_rows
+from skstructured._validation import check_integer
+from skstructured.adversaries._base import ObliviousAdversary, unit_rows
 from skstructured.base import Component
 from skstructured.evaluation import ProgressiveResult, progressive_validate
 from skstructured.spaces import resolve_space

@@ -5,7 +5,8 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured.adversaries._base import ObliviousAdversary, check_integer, check_real
+from skstructured._validation import check_integer, check_real
+from skstructured.adversaries._base import ObliviousAdversary
 from skstructured.spaces import Simplex
 
 

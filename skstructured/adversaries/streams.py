@@ -1,16 +1,10 @@
 """Oblivious streams of linear models: with label noise, with drift, with a margin."""
 
-import math
-
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured.adversaries._base import (
-    ObliviousAdversary,
-    check_integer,
-    check_real,
-    unit_rows,
-)
+from skstructured._validation import check_integer, check_positive, check_share
+from skstructured.adversaries._base import ObliviousAdversary, unit_rows
 
 #: Rows drawn at a time by rejection, and how many draws in vain end the search.
 BLOCK, IN_VAIN = 1024, 20 * 1024
@@ -58,7 +52,7 @@ class LabelNoise(ObliviousAdversary):
 
     def draw(self, space):
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
-        check_real("noise", self.noise, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
+        check_share("noise", self.noise)
         rng = check_random_state(self.random_state)
         X = _rows(self, rng)
         self.model_ = rng.standard_normal((space._dimension(), self.n_features))
@@ -143,7 +137,7 @@ class Separable(ObliviousAdversary):
 
     def draw(self, space):
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
-        check_real("margin", self.margin, lambda v: 0.0 < v < math.inf, "be a positive number")
+        check_positive("margin", self.margin)
         check_integer("n_rounds", self.n_rounds)
         check_integer("n_features", self.n_features)
         rng, vertices = check_random_state(self.random_state), space.vertices()

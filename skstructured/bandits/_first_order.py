@@ -8,6 +8,7 @@ from skstructured._compiled import kernel
 from skstructured._driver import OWN, epoch_for, new_state
 from skstructured._learning import uninterrupted
 from skstructured._linear import LinearWeights
+from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
@@ -67,9 +68,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         """ρ as given, or −1 for the schedule of theory."""
         if self.exploration is None:
             return -1.0
-        if not 0.0 <= self.exploration <= 1.0:
-            raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
-        return float(self.exploration)
+        return check_share("exploration", self.exploration)
 
     def _matrix(self):
         return self._Theta.T if self._by_feature else self._Theta

@@ -4,6 +4,7 @@ import numpy as np
 
 from skstructured._compiled import FASTMATH, kernel
 from skstructured._linear import LinearWeights
+from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
 
 
@@ -68,8 +69,8 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     def _check_parameters(self):
         super()._check_parameters()
         given = getattr(self, "exploration", None)
-        if given is not None and not 0.0 <= given <= 1.0:
-            raise ValueError(f"exploration must lie in [0, 1], got {given!r}.")
+        if given is not None:
+            check_share("exploration", given)
 
     def _weights(self):
         if not hasattr(self, "classes_"):

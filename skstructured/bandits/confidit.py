@@ -3,7 +3,7 @@
 import numpy as np
 
 from skstructured._learning import uninterrupted
-from skstructured._validation import check_positive, unchanged_on_error
+from skstructured._validation import check_positive, check_real, unchanged_on_error
 from skstructured.bandits._rounds import spread
 from skstructured.bandits._second_order import SecondOrderBandit
 
@@ -49,8 +49,7 @@ class ConfiditClassifier(SecondOrderBandit):
     def _check_parameters(self):
         super()._check_parameters()
         check_positive("eta", self.eta)
-        if not -1.0 < self.alpha <= 1.0:
-            raise ValueError(f"alpha must lie in (-1, 1], got {self.alpha!r}.")
+        check_real("alpha", self.alpha, lambda v: -1.0 < v <= 1.0, "lie in (-1, 1]")
 
     def _setup(self, dim, width):
         super()._setup(dim, width)

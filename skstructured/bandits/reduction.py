@@ -1,11 +1,11 @@
 """Bandit feedback for any online learner with class probabilities."""
 
 import math
-from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
 
+from skstructured._validation import check_real, check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.exceptions import GuaranteeError
 
@@ -83,12 +83,14 @@ class BanditReduction(BanditClassifier):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.exploration is not None and not 0.0 <= self.exploration <= 1.0:
-            raise ValueError(f"exploration must lie in [0, 1], got {self.exploration!r}.")
-        norm = self.comparator_norm
-        real = isinstance(norm, Real) and not isinstance(norm, (bool, np.bool_))
-        if not (real and 0.0 <= norm < math.inf):
-            raise ValueError(f"comparator_norm must be a non-negative number, got {norm!r}.")
+        if self.exploration is not None:
+            check_share("exploration", self.exploration)
+        check_real(
+            "comparator_norm",
+            self.comparator_norm,
+            lambda v: 0.0 <= v < math.inf,
+            "be a non-negative number",
+        )
 
     def _setup(self, dim, width):
         from skstructured.online import OnlineStructuredPredictor

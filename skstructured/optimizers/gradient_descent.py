@@ -4,7 +4,7 @@ import math
 
 from skstructured._compiled import kernel
 from skstructured._driver import OWN, SETTLE, new_state
-from skstructured._validation import check_positive
+from skstructured._validation import check_positive, check_real
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
@@ -154,8 +154,7 @@ class GradientDescent(OnlineOptimizer):
                 "A bound with high probability (Theorem 4.3) needs the step η = a/b: "
                 'GradientDescent(eta="high_probability").'
             )
-        if not 0.0 < delta < 1.0:
-            raise ValueError(f"delta must lie in (0, 1), got {delta!r}.")
+        check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
         numbers |= {"weight": float(state[HEAVIEST])}
         quadratic = (1.0 - a) * b / (a if a <= 0.5 else a * (1.0 - a / 2.0))
         offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * math.log(1.0 / delta) / a

@@ -26,25 +26,36 @@ def class_codes(y, classes):
 def _search(y, classes):
     """Where each label would stand in `classes`, whether it is there or not."""
     last = len(classes) - 1
-    if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and classes[-1] - classes[0] == last:
-        return np.clip(y, classes[0], classes[-1]).astype(np.intp) - int(classes[0])
+    if y.dtype.kind in "iu" and classes.dtype.kind in "iu":
+        if int(classes[-1]) - int(classes[0]) == last:
+            return np.minimum(_offsets(y, classes[0]), np.uint64(last)).astype(np.intp)
+        y = y.astype(classes.dtype)  # what does not fit is found elsewhere, and unequal there
     try:
         return np.minimum(np.searchsorted(classes, y), last)
     except TypeError:  # labels of another type: none is found
         return np.zeros(len(y), dtype=np.intp)
 
 
+def _offsets(y, low):
+    """y − low as uint64: exact for integers of every width, which it takes modulo 2⁶⁴."""
+    return y.astype(np.uint64) - np.uint64(int(low) % 2**64)
+
+
 def _distinct(y):
     """Sorted distinct values; by counting, where they are integers in a short range."""
     if y.dtype.kind in "iu" and len(y) > 0:
-        low, high = int(y.min()), int(y.max())
-        if high - low < len(y):
-            return np.flatnonzero(np.bincount((y - low).astype(np.intp))).astype(y.dtype) + low
+        low, high = y.min(), y.max()
+        if int(high) - int(low) < len(y):
+            found = np.flatnonzero(np.bincount(_offsets(y, low).astype(np.intp)))
+            return (found.astype(np.uint64) + np.uint64(int(low) % 2**64)).astype(y.dtype)
     return np.unique(y)
 
 
-def distinct_labels(y):
-    """Sorted distinct labels of a 1-d y: at least two, and no fractions, NaN or mixed types."""
+def distinct_labels(y, fractions=False):
+    """Sorted distinct labels of a 1-d y: at least two, no NaN or mixed types.
+
+    Fractions are refused unless `fractions`.
+    """
     y = column_or_1d(y, warn=True)
     try:
         classes = _distinct(y)
@@ -52,7 +63,7 @@ def distinct_labels(y):
         raise ValueError(f"y holds labels that cannot be sorted: {error}.") from error
     if classes.dtype.kind == "f":
         assert_all_finite(classes, input_name="y")
-        if np.any(classes != np.rint(classes)):
+        if not fractions and np.any(classes != np.rint(classes)):
             raise ValueError(
                 "Unknown label type: continuous. Labels must be classes, "
                 f"got fractions such as {classes[classes != np.rint(classes)][0]:g}."
@@ -62,6 +73,13 @@ def distinct_labels(y):
             f"y must hold at least two classes, got {len(classes)} class: {classes.tolist()}."
         )
     return classes
+
+
+def declared_order(y):
+    """The categories of an ordered pandas categorical, in their order; None for any other y."""
+    dtype = y.dtypes.iloc[0] if np.ndim(y) == 2 and hasattr(y, "iloc") else y
+    dtype = getattr(dtype, "dtype", dtype)
+    return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None
 
 
 class LabelSpace(OutputSpace):
@@ -74,16 +92,21 @@ class LabelSpace(OutputSpace):
     """
 
     task = "multiclass"
+    _fractions = False  # whether numbers that are no integers may be labels
 
     def fit(self, y):
         """Learn the classes from labels `y` of shape (n,); returns self."""
-        self.classes_ = self._find_classes(y)
+        return self._adopt(self._find_classes(y))
+
+    def _adopt(self, classes):
+        self.classes_ = classes
         self._sorter = np.argsort(self.classes_)
         self.dim_ = self._dim_of(len(self.classes_))
         return self
 
     def _find_classes(self, y):
-        return distinct_labels(y)
+        """The classes, in their order, that labels `y` show."""
+        return distinct_labels(y, self._fractions)
 
     def fit_stream(self, y, classes=None):
         """Fit on the labels `classes`, which the first chunk of a stream must bring along."""
@@ -92,7 +115,12 @@ class LabelSpace(OutputSpace):
                 "classes must be given on the first call to partial_fit: "
                 "the first chunk may not show every label."
             )
-        return self.fit(classes)
+        return self._adopt(distinct_labels(classes, self._fractions))
+
+    def check_classes(self, classes):
+        """A ValueError unless `classes` are those of the first call, in any order."""
+        if set(np.ravel(classes).tolist()) != set(self.classes_.tolist()):
+            raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
 
     def pack(self, y):
         """Positions (n,) of labels `y` in `classes_`; a ValueError lists unknown labels."""

@@ -152,6 +152,8 @@ class Birkhoff(OutputSpace):
         m².
     n_items_ : int
         m ≥ 2.
+    classes_ : ndarray of shape (m,)
+        The positions 0 … m−1, for scikit-learn: what an entry of y may be.
 
     References
     ----------
@@ -165,7 +167,7 @@ class Birkhoff(OutputSpace):
     def fit(self, y):
         """Learn the number of items from positions (n, m); returns self."""
         self.n_items_ = check_permutations(y, 0, CONVENTION, OTHER).shape[1]
-        self.dim_ = self.n_items_**2
+        self.dim_, self.classes_ = self.n_items_**2, np.arange(self.n_items_)
         return self
 
     def _side(self, dim=None):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from numbers import Integral
 
 import numpy as np
 from numba import njit
@@ -44,8 +45,9 @@ class KSubsets(OutputSpace):
     def fit(self, y):
         """Learn d from indicator vectors (n, d); a ValueError if k is not in 1 … d−1."""
         d = np.shape(y)[1] if np.ndim(y) == 2 else 0
-        if not 1 <= self.k < max(d, 1):
-            raise ValueError(f"k must lie in 1..{d - 1} for {d} labels, got {self.k!r}.")
+        is_size = isinstance(self.k, Integral) and not isinstance(self.k, bool)
+        if d > 0 and not (is_size and 1 <= self.k < d):
+            raise ValueError(f"k must be an integer in 1..{d - 1} for {d} labels, got {self.k!r}.")
         return super().fit(y)
 
     def argmax(self, theta):
@@ -54,6 +56,10 @@ class KSubsets(OutputSpace):
         V = np.zeros(order.shape)
         np.put_along_axis(V, order[:, : self.k], 1.0, axis=1)
         return V
+
+    def refusal(self, v):
+        """What `encode` says of a vector that is no vertex."""
+        return f"does not hold k={self.k} ones and zeros elsewhere"
 
     def vertices(self):
         """All subsets (C(d, k), d); at most 10⁵ of them."""

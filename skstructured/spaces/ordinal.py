@@ -3,10 +3,13 @@
 import math
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, column_or_1d
 
 from skstructured._compiled import kernel
-from skstructured.spaces._labels import LabelSpace
+from skstructured.spaces._labels import LabelSpace, declared_order
+
+#: In so few rows all labels may differ and be fractions; in more, half must repeat others.
+FEW = 20
 
 
 @kernel
@@ -67,7 +70,9 @@ class OrdinalChain(LabelSpace):
     Parameters
     ----------
     categories : array-like of shape (d+1,) or None, default=None
-        Labels in their order. None sorts the labels found by `fit`.
+        Labels in their order. None takes the categories of an ordered pandas categorical in their
+        order, those that no row shows too, and sorts the labels of any other y. scikit-learn's
+        ``cross_val_predict`` sorts labels itself for every method but "predict".
 
     Attributes
     ----------
@@ -76,11 +81,18 @@ class OrdinalChain(LabelSpace):
     dim_ : int
         d.
 
+    Notes
+    -----
+    Numbers of any kind may be grades, such as 2.5. Without `categories` y is refused as continuous
+    where it has fractions and, in more than 20 rows, more than half as many distinct numbers.
+
     References
     ----------
     Sakaue, Bao, Tsuchiya, Oki (2024), section 2.3; Blondel (2019), "Structured prediction with
     projection oracles".
     """
+
+    _fractions = True
 
     def __init__(self, categories=None):
         self.categories = categories
@@ -89,24 +101,48 @@ class OrdinalChain(LabelSpace):
         return n_classes - 1
 
     def _find_classes(self, y):
-        found = super()._find_classes(y) if self.categories is None else np.unique(y)
-        if self.categories is None:
-            return found
-        categories = np.asarray(self.categories)
-        if categories.ndim != 1 or not 2 <= len(categories) == len(np.unique(categories)):
+        order = self._declared_order(y)
+        if order is not None:
+            _check_known("y", y, order)
+            return order
+        classes = super()._find_classes(y)
+        fractions = classes[classes != np.rint(classes)] if classes.dtype.kind == "f" else ()
+        if len(fractions) > 0 and FEW < len(y) < 2 * len(classes):
             raise ValueError(
-                f"categories must list at least two distinct labels, got {self.categories!r}."
+                "Unknown label type: continuous. Labels must be classes, "
+                f"got {len(classes)} distinct numbers in {len(y)} rows, such as {fractions[0]:g}. "
+                "If they are grades, list them: OrdinalChain(categories=[…])."
             )
-        missing = [label for label in found.tolist() if label not in categories.tolist()]
-        if missing:
-            raise ValueError(f"y contains labels that are not in categories: {missing[:5]!r}.")
-        return categories
+        return classes
+
+    def _declared_order(self, *labels):
+        """`categories`, else those of the first ordered categorical among `labels`, else None."""
+        declared = [self.categories, *map(declared_order, labels)]
+        order = next((np.asarray(given) for given in declared if given is not None), None)
+        if order is not None and (order.ndim != 1 or not 2 <= len(order) == len(set(order))):
+            raise ValueError(
+                f"categories must list at least two distinct labels, got {order.tolist()!r}."
+            )
+        return order
 
     def fit_stream(self, y, classes=None):
-        """Fit on the first chunk of a stream; explicit `categories` make `classes` needless."""
-        if classes is None and self.categories is not None:
-            return self.fit(y)
-        return super().fit_stream(y, classes)
+        """Fit on the first chunk of a stream.
+
+        The classes in their order are `categories`; else those of `classes` or else of `y` where
+        that is an ordered categorical; else the labels `classes`, sorted, which then are needed.
+        """
+        order = self._declared_order(classes, y)
+        if order is None:
+            return super().fit_stream(y, classes)
+        _check_known("y", y, order)
+        self._adopt(order)
+        if classes is not None:
+            self.check_classes(classes)
+        return self
+
+    def check_classes(self, classes):
+        """A ValueError unless `classes` are some of `classes_`: their order is known already."""
+        _check_known("classes", classes, self.classes_)
 
     def unpack(self, packed):
         """Staircases (n, d) of class positions (n,)."""
@@ -145,6 +181,16 @@ class OrdinalChain(LabelSpace):
     def mean_proba(self, mu):
         """Class probabilities (n, d+1) that a mean stands for: `vertex_proba`."""
         return self.vertex_proba(mu)
+
+
+def _check_known(name, labels, categories):
+    """A ValueError that names labels outside `categories`."""
+    missing = set(column_or_1d(labels, warn=True).tolist()) - set(categories.tolist())
+    if missing:
+        raise ValueError(
+            f"{name} contains labels that are not in categories: {sorted(missing, key=repr)[:5]}; "
+            f"the categories are {categories.tolist()[:10]}."
+        )
 
 
 def _staircases(codes, dim):

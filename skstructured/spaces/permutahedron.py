@@ -11,7 +11,10 @@ from skstructured.base import Geometry, OutputSpace
 from skstructured.spaces._rankings import check_permutations
 
 CONVENTION = "y[i, j] = rank of item j, a permutation of 1..d per row with d = best"
-OTHER = "0-based, as positions do; positions p become ranks d − p"
+OTHER = (
+    "0-based, as positions do; positions p become ranks d − p (scikit-learn's cross_val_predict, "
+    "for methods other than predict, renumbers from 0)"
+)
 
 
 @kernel

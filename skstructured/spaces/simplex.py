@@ -122,6 +122,7 @@ class Simplex(LabelSpace):
     improved surrogate regret for online multiclass classification with logistic loss", section 2.3.
     """
 
+    scores_classes = True
     default_regularizer = "shannon"
 
     def _dim_of(self, n_classes):

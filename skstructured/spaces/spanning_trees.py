@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._validation import check_integer
 from skstructured.base import OutputSpace
 
 
@@ -30,12 +31,22 @@ class SpanningTrees(OutputSpace):
 
     def fit(self, y):
         """Check the graph and the trees y (n, d); returns self."""
+        check_integer("n_nodes", self.n_nodes, lowest=2)
+        self._check_edges()
         everything = self.argmax(np.zeros((1, len(self.edges))))
         if everything.sum() != self.n_nodes - 1:
             raise ValueError(f"the graph of {self.n_nodes} nodes given by edges is not connected.")
         if np.ndim(y) == 2 and np.shape(y)[1] != len(self.edges):
             raise ValueError(f"y must have {len(self.edges)} columns, one an edge.")
         return super().fit(y)
+
+    def _check_edges(self):
+        nodes = np.asarray(self.edges)
+        pairs = nodes.ndim == 2 and nodes.shape[1] == 2 and nodes.dtype.kind in "iu"
+        if not pairs or nodes.min() < 0 or nodes.max() >= self.n_nodes:
+            raise ValueError(
+                f"edges must be pairs of nodes from 0 to {self.n_nodes - 1}, got {self.edges!r}."
+            )
 
     def argmax(self, theta):
         """Maximum spanning tree of each row of edge scores (n, d), ties to the first edge."""

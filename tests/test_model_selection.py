@@ -1,0 +1,212 @@
+"""Searches, curves and cross-validated predictions of scikit-learn, and scorers for them."""
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skstructured import FenchelYoung, GaptronClassifier, OnlineStructuredPredictor, metrics
+from skstructured.optimizers import GradientDescent
+from skstructured.spaces import KSubsets, OrdinalChain
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def rankings(n=60, m=3):
+    rng = np.random.RandomState(0)
+    X = rng.randn(n, m)
+    return X, X.argsort(axis=1).argsort(axis=1)
+
+
+# --- parameters of short-cuts ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameter", "value"),
+    [
+        (OnlineStructuredPredictor(), "optimizer__eta", 0.5),
+        (OnlineStructuredPredictor(optimizer="pistol"), "optimizer__a", 3.0),
+        (OnlineStructuredPredictor(space="ordinal"), "space__categories", [2, 1, 0]),
+        (OnlineStructuredPredictor(regularizer="tsallis"), "regularizer__alpha", 1.2),
+        (FenchelYoung(regularizer="tsallis"), "regularizer__alpha", 1.2),
+        (FenchelYoung("ordinal"), "space__categories", [2, 1, 0]),
+        (GaptronClassifier(), "decoder__exploration", 0.1),
+    ],
+)
+def test_set_params_reaches_into_short_cuts(estimator, parameter, value):
+    name, inner = parameter.split("__")
+    before, kept = estimator.get_params(), clone(estimator)
+    assert isinstance(before[name], str) and parameter not in before
+    assert estimator.set_params(**{parameter: value}) is estimator
+    assert estimator.get_params()[parameter] == value
+    assert getattr(getattr(estimator, name), inner) == value
+    others = {k: v for k, v in estimator.get_params().items() if not k.startswith(name)}
+    assert others == {k: v for k, v in before.items() if k != name}
+    assert kept.get_params() == before
+
+
+def test_a_short_cut_and_its_parameters_may_come_together():
+    model = OnlineStructuredPredictor(optimizer="pistol")
+    model.set_params(optimizer__eta=0.5, optimizer="ogd", loss_scale=4.0)
+    assert (model.optimizer.eta, model.loss_scale) == (0.5, 4.0)
+    ranking = OnlineStructuredPredictor().set_params(space="ordinal", space__categories=[1, 0])
+    assert isinstance(ranking.space, OrdinalChain)
+    given = GradientDescent(radius=2.0)
+    model = OnlineStructuredPredictor(optimizer=given).set_params(optimizer__eta=0.5)
+    assert model.optimizer is given and (given.radius, given.eta) == (2.0, 0.5)
+    model = GaptronClassifier(loss="hinge").set_params(decoder__exploration=0.2)
+    assert model.decoder.loss == "hinge"
+
+
+def test_a_wrong_parameter_of_a_short_cut_changes_nothing():
+    model = OnlineStructuredPredictor()
+    for wrong, message in (
+        ({"optimizer__step": 1}, "Invalid parameter 'step' for estimator GradientDescent"),
+        ({"regularizer__alpha": 1.2}, "Invalid parameter 'alpha' for estimator Shannon"),
+        ({"optimiser__eta": 1}, "Invalid parameter 'optimiser' for estimator"),
+        ({"optimizer__eta": 1, "decoder__p": 1}, "Invalid parameter 'p' for estimator Randomized"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.set_params(**wrong)
+        assert model.get_params() == OnlineStructuredPredictor().get_params()
+    with pytest.raises(ValueError, match="optimizer='sgd' is not known"):
+        OnlineStructuredPredictor(optimizer="sgd").set_params(optimizer__eta=1)
+    with pytest.raises(TypeError, match="optimizer must be a string or an instance of"):
+        OnlineStructuredPredictor(optimizer=3).set_params(optimizer__eta=1)
+
+
+def test_a_search_over_the_default_optimizers_step(iris):
+    pipeline = make_pipeline(StandardScaler(), OnlineStructuredPredictor())
+    grid = {"onlinestructuredpredictor__optimizer__eta": ["theory", 0.1, 1e-9]}
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(*iris)
+    scores = search.cv_results_["mean_test_score"]
+    assert len(set(scores)) == 3 and search.best_score_ > 0.8
+    assert pipeline[-1].optimizer == "ogd"
+
+
+# --- curves and cross-validated predictions -------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", ["hypercube", KSubsets(k=2)], ids=str)
+def test_learning_curves_of_label_sets(space):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:120], y[:120]
+    Y = np.column_stack([y % 2 == 0, y % 2 == 1, y > 4, y <= 4]).astype(int)
+    sizes, train, test = learning_curve(
+        OnlineStructuredPredictor(space=space),
+        X,
+        Y,
+        cv=3,
+        exploit_incremental_learning=True,
+        error_score="raise",
+    )
+    assert train.shape == test.shape == (len(sizes), 3) and test[-1].mean() > 0.6
+    model = OnlineStructuredPredictor(space=space).partial_fit(X, Y, classes=[0, 1])
+    model.partial_fit(X, Y, classes=model.classes_).partial_fit(X, Y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"classes=\[0, 2\] was given, but .* no class labels"):
+        model.partial_fit(X, Y, classes=[0, 2])
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+def test_cross_validated_predictions_of_permutations(method):
+    X, y = rankings()
+    model = OnlineStructuredPredictor(space="birkhoff")
+    found = cross_val_predict(model, X, y, cv=KFold(3), method=method)
+    for train, test in KFold(3).split(X):
+        wanted = getattr(clone(model).fit(X[train], y[train]), method)(X[test])
+        np.testing.assert_array_equal(found[test], wanted)
+    assert model.fit(X, y).classes_.tolist() == [0, 1, 2]
+
+
+def test_cross_validated_scores_of_ranks_say_why_not():
+    X, y = rankings()
+    model = OnlineStructuredPredictor(space="permutahedron")
+    assert cross_val_predict(model, X, y + 1, cv=3).shape == (60, 3)
+    with pytest.raises(ValueError, match="cross_val_predict.* renumbers from 0"):
+        cross_val_predict(model, X, y + 1, cv=3, method="decision_function")
+
+
+# --- scores and scorers ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", [OnlineStructuredPredictor(), GaptronClassifier()], ids=str)
+def test_weights_of_a_score(learner, iris):
+    X, y = iris
+    model = learner.fit(X, y)
+    weight = np.arange(150.0)
+    right = model.predict(X) == y
+    assert model.score(X, y, weight) == pytest.approx(weight @ right / weight.sum())
+    assert model.score(X, y, 1e306 * weight) == pytest.approx(weight @ right / weight.sum())
+    for wrong, message in (
+        (np.zeros(150), "sample_weight must have a positive sum"),
+        (-np.ones(150), "Negative values in data passed to `sample_weight`"),
+        (np.repeat([-1.0, 2.0], 75), "Negative values in data passed to `sample_weight`"),
+        (np.ones(15), "sample_weight.shape"),
+        (np.full(150, np.nan), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.score(X, y, wrong)
+
+
+@pytest.mark.parametrize("name", ["kendall_tau", "spearman_rho"])
+def test_rank_correlations_score(name):
+    X, y = rankings()
+    metric, scorer = getattr(metrics, name), getattr(metrics, f"{name}_scorer")
+    model = OnlineStructuredPredictor(space="birkhoff").fit(X, y)
+    each = metric(model.predict(X), y)
+    assert each.shape == (60,)
+    mean = metric(model.predict(X), y, average=True)
+    assert isinstance(mean, float) and mean == pytest.approx(each.mean())
+    for scoring in (scorer, make_scorer(metric, average=True)):
+        assert scoring(model, X, y) == mean
+        scores = cross_val_score(model, X, y, cv=3, scoring=scoring, error_score="raise")
+        assert scores.min() > 0.3
+
+
+def test_the_expected_target_loss_tells_decoders_apart(iris):
+    X, y = iris
+    grid = {"decoder": ["randomized", "map", "sampled"]}
+    model = OnlineStructuredPredictor(max_iter=2, shuffle=True, random_state=0)
+    plain = GridSearchCV(model, grid, cv=3).fit(X, y).cv_results_["mean_test_score"]
+    assert len(set(plain)) == 1  # `predict` is the class of the largest score with each
+    scorer = metrics.expected_target_loss_scorer
+    for learner, prefix in (
+        (model, ""),
+        (make_pipeline(StandardScaler(), model), "onlinestructuredpredictor__"),
+    ):
+        named = {prefix + name: values for name, values in grid.items()}
+        search = GridSearchCV(learner, named, scoring=scorer, cv=3, error_score="raise").fit(X, y)
+        assert len(set(search.cv_results_["mean_test_score"])) == 3
+        best = search.best_estimator_
+        inner = best if prefix == "" else best[-1]
+        Z = X if prefix == "" else best[:-1].transform(X)
+        losses = inner.expected_target_loss(Z, y)
+        assert scorer(best, X, y) == scorer(search, X, y) == pytest.approx(-losses.mean())
+        weight = np.arange(150.0)
+        wanted = -weight @ losses / weight.sum()
+        assert scorer(best, X, y, sample_weight=weight) == pytest.approx(wanted)
+    with pytest.raises(TypeError, match="StandardScaler has no expected_target_loss"):
+        scorer(StandardScaler().fit(X), X, y)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="draws many times")
+def test_the_scorer_is_the_expectation_of_draws(iris):
+    X, y = iris
+    model = OnlineStructuredPredictor(decoder="sampled").fit(X, y)
+    rng = np.random.RandomState(0)
+    drawn = np.mean([np.mean(model.sample(X, rng) != y) for _ in range(400)])
+    assert -metrics.expected_target_loss_scorer(model, X, y) == pytest.approx(drawn, abs=0.01)
