@@ -225,7 +225,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         self.loss_.check_residual(self._work)
         trouble = self.optimizer_.check(self._state)
         if trouble is not None:
-            warnings.warn(trouble, GuaranteeWarning, stacklevel=4)
+            warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
     def _width(self):
         return self.n_features_in_ + self._intercept

@@ -166,7 +166,7 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
                 f"loss_scale={self.loss_scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
                 f"the learner works without a regret bound; c > {threshold:.4g} would give one.",
                 GuaranteeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _decoder(self):
