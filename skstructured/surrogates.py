@@ -178,8 +178,9 @@ class GapSurrogate(Component):
 
     def value_and_gradient(self, theta, V):
         """Values (n,) and gradients (n, K), without the learner's zeros in the hinge."""
-        theta = np.ascontiguousarray(theta, dtype=np.float64)
-        V = np.ascontiguousarray(V, dtype=np.float64)
+        theta, V = _scores(theta), np.ascontiguousarray(V, dtype=np.float64)
+        if V.shape != theta.shape:
+            raise ValueError(f"V must have the shape of theta, {theta.shape}, got {V.shape}.")
         if self.code == HINGE:
             return _plain_hinge(theta, V)
         mu, values = run_mean_rows(self.kernel, theta, V, *self.kernel_arguments(V.shape[1]))
@@ -187,7 +188,7 @@ class GapSurrogate(Component):
 
     def gaps(self, theta):
         """a(θ) of every row, of shape (n,)."""
-        return _gaps(np.ascontiguousarray(theta, dtype=np.float64), self.code)
+        return _gaps(_scores(theta), self.code)
 
     def vertex_values(self, V):
         """Zeros: scores of classes are compared as they are."""
@@ -195,6 +196,13 @@ class GapSurrogate(Component):
 
     def check_residual(self, work):
         """Nothing iterates here."""
+
+
+def _scores(theta):
+    theta = np.ascontiguousarray(theta, dtype=np.float64)
+    if theta.ndim != 2:
+        raise ValueError(f"theta must have shape (n, K), got {theta.shape}.")
+    return theta
 
 
 def _plain_hinge(theta, V):

@@ -4,35 +4,43 @@
 
 Cases are numbered by their seeds, from `--seed` on; a case is one learner and a few calls. Every
 finding is one line with the command that plays its case again. The exit code says whether there
-was one. A call that takes longer than `--patience` seconds counts as one that never ends. A crash
-is played again alone; where it does not come back, what went before in its process is to blame, and
-the line says how to play that.
+was one. A call that takes more than `--patience` seconds of processor time counts as one that never
+ends. A crash is played again alone; where it does not come back, what went before in its process is
+to blame, and the line says how to play that.
 """
 
 import argparse
+import contextlib
 import functools
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import threading
 
-from fuzz_inputs import AREAS
+from fuzz_inputs import AREAS, Finding
 
 #: Cases, with successive seeds, that a process plays at most.
 LIFE = 150
 
+#: A process that says nothing for so many times its patience is ended as well, busy or not.
+IDLE = 30.0
 
-def worker(areas):
-    """Play the seeds that come in, a line each; tell every call before it is made."""
-    from fuzz_play import Finding, play
+
+def worker(patience, play):
+    """Play the seeds that come in, a line each; tell every call before it is made.
+
+    The signal of the timer ends a process also where a kernel never comes back to Python.
+    """
 
     def tell(text):
         print("call", " ".join(text.split()), flush=True)
+        signal.setitimer(signal.ITIMER_PROF, patience)
 
     for line in sys.stdin:
         try:
-            calls = play(int(line), areas, tell)
+            calls = play(int(line), tell)
         except Finding as finding:
             print("found", " ".join(str(finding).split()), flush=True)
         else:
@@ -44,6 +52,7 @@ class Worker:
 
     def __init__(self, areas, patience, program=__file__):
         command = [sys.executable, program, "--worker", "--areas", ",".join(areas)]
+        command += ["--patience", str(patience)]
         path = os.pathsep.join(filter(None, [os.getcwd(), *sys.path]))
         # Freed memory is filled, so that reading it does not go unnoticed.
         environment = os.environ | {"PYTHONPATH": path, "MALLOC_PERTURB_": "165"}
@@ -60,8 +69,9 @@ class Worker:
 
     def play(self, seed):
         """Play one case: (number of calls, what was found or None)."""
-        self.process.stdin.write(f"{seed}\n".encode())
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(f"{seed}\n".encode())
+            self.process.stdin.flush()
         last, calls = "its first call", 0
         while True:
             kind, _, text = self.line().partition(" ")
@@ -75,15 +85,20 @@ class Worker:
     def line(self):
         """The next line the process says, or how it ended."""
         while b"\n" not in self.buffer:
-            if not self.selector.select(self.patience):
-                self.stop()
-                return f"no-end-within-{self.patience}-s"
+            if not self.selector.select(IDLE * self.patience):
+                self.process.kill()
             piece = os.read(self.process.stdout.fileno(), 65536)
             if not piece:
-                return f"crash-with-exit-code-{self.process.wait()}"
+                return self.end()
             self.buffer += piece
         line, _, self.buffer = self.buffer.partition(b"\n")
         return line.decode()
+
+    def end(self):
+        """What a process that said no more has died of."""
+        code = self.process.wait()
+        endless = code in (-signal.SIGPROF, -signal.SIGKILL)
+        return f"no-end-within-{self.patience:g}-s" if endless else f"crash-with-exit-code-{code}"
 
     @property
     def is_alive(self):
@@ -93,7 +108,8 @@ class Worker:
         self.process.kill()
         self.process.wait()
         self.selector.close()
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.stdout.close()
 
 
@@ -119,13 +135,14 @@ class Fuzzer:
     def play(self, seeds):
         """Take and play seeds in one process until it ends."""
         player, first, calls = self.start(), seeds[0], 0
-        while seeds and self.left > 0 and player.is_alive:
+        while seeds and self.left > 0:
             seed = seeds.pop(0)
             made, found = player.play(seed)
             calls += made
-            if not player.is_alive:
-                found = self.blame(seed, found, first, calls)
-            self.count(seed, made, found)
+            died = found is not None and not player.is_alive
+            self.count(seed, made, self.blame(seed, found, first, calls) if died else found)
+            if died:
+                break
         player.stop()
 
     def blame(self, seed, found, first, calls):
@@ -159,7 +176,7 @@ def main(arguments=None):
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--patience", type=float, default=120.0)
+    parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--areas", default=",".join(AREAS), help="any of %(default)s, or nothing")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -167,7 +184,9 @@ def main(arguments=None):
     if set(areas) - set(AREAS):
         parser.error(f"--areas must be among {', '.join(AREAS)}, got {given.areas}")
     if given.worker:
-        return worker(areas)
+        from fuzz_play import play
+
+        return worker(given.patience, functools.partial(play, areas))
 
     def report(seed, found):
         again = f"python tests/fuzz.py --calls 1 --seed {seed} --areas {given.areas or repr('')}"

@@ -14,6 +14,10 @@ AREAS = ("extremes", "foreign", "mapped", "parameters")
 ODD = (None, 0, -1, 2.5, 10**400, True, np.nan, np.inf, 1e308, 5e-324, 1 + 2j, "x", [], b"", object)
 
 
+class Finding(Exception):
+    """Something that must not happen."""
+
+
 def pick(rng, choices):
     """One of a sequence, whatever its entries are."""
     return choices[rng.randint(len(choices))]

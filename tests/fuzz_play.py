@@ -8,7 +8,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 from conftest import INTERPRETED
-from fuzz_inputs import ODD, chance, features, outputs, pick, weights
+from fuzz_inputs import ODD, Finding, chance, features, outputs, pick, weights
 from fuzz_learners import classes, online
 from sklearn.base import BaseEstimator, clone
 
@@ -18,10 +18,6 @@ from skstructured.evaluation import progressive_validate
 
 #: Scratch memory of kernels, which says nothing.
 SCRATCH = ("_work", "_v")
-
-
-class Finding(Exception):
-    """Something that must not happen."""
 
 
 class Case:
@@ -195,7 +191,7 @@ def reload(learner, rng):
         return joblib.load(Path(folder) / "model", mmap_mode=pick(rng, (None, "r", "c", "r+")))
 
 
-def play(seed, areas, tell):
+def play(areas, seed, tell):
     """Play the case of a seed; returns the number of calls, or raises the `Finding`."""
     np.random.seed(seed % 2**32)  # noqa: NPY002 (learners without a random_state draw from it)
     case, calls = Case(np.random.RandomState(seed % 2**32), areas), 0

@@ -8,8 +8,8 @@ import fuzz
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from fuzz_inputs import MISFITS, misfit
-from fuzz_play import Finding, call
+from fuzz_inputs import MISFITS, Finding, misfit
+from fuzz_play import call
 from sklearn.base import BaseEstimator
 
 
@@ -70,40 +70,39 @@ def test_what_must_not_happen_is_found(how, method, wrong, message, monkeypatch)
 
 
 PROGRAM = """
-import os, sys, time
-played = 0
-for line in sys.stdin:
-    seed = int(line)
-    print("call", f"a learner of {seed}.fit", flush=True)
-    if seed == 12:
+import os, time
+import fuzz
+
+played = []
+
+def play(seed, tell):
+    tell(f"a learner of {seed}.fit")
+    if seed == 12 or (seed == 13 and played):
         os.abort()
-    if seed == 13 and played > 0:
-        os.abort()
-    if seed == 14:
-        time.sleep(100)
-    played += 1
-    print("found something" if seed == 15 else "done 1", flush=True)
+    while seed == 14:
+        pass
+    if seed == 15:
+        raise fuzz.Finding("something")
+    played.append(seed)
+    return 1
+
+fuzz.worker(0.5, play)
 """
 
 
 def test_crashes_and_endless_calls_are_told_with_the_seeds_to_blame(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    start = functools.partial(fuzz.Worker, (), 3.0, program=tmp_path / "program.py")
-    found = {}
+    start = functools.partial(fuzz.Worker, (), 0.5, program=tmp_path / "program.py")
+    found, died = {}, f"crash-with-exit-code-{-signal.SIGABRT}"
     fuzzer = fuzz.Fuzzer(8, 10, start, found.__setitem__)
-    assert fuzzer.run(workers=1) == 3 == len(found)
-    died = f"crash-with-exit-code-{-signal.SIGABRT}"
+    fuzzer.next_seeds = lambda: [10, 11, 12, 14, 15, 16, 13, 17]
+    assert fuzzer.run(workers=1) == 4 == len(found)
     assert found[12] == f"{died} in a learner of 12.fit"
-    assert found[14] == "no-end-within-3.0-s in a learner of 14.fit"
-    assert found[15] == "something in a learner of 15.fit"
-    found.clear()
-    fuzzer = fuzz.Fuzzer(3, 13, start, found.__setitem__)
-    fuzzer.next_seeds = lambda: [11, 13, 16]
-    assert fuzzer.run(workers=1) == 1
-    assert (
-        found[13]
-        == f"{died} in a learner of 13.fit, not alone, but in --workers 1 --seed 11 --calls 2"
+    assert found[13] == (
+        f"{died} in a learner of 13.fit, not alone, but in --workers 1 --seed 15 --calls 3"
     )
+    assert found[14] == "no-end-within-0.5-s in a learner of 14.fit"
+    assert found[15] == "something in a learner of 15.fit"
 
 
 @pytest.mark.parametrize("name", list(MISFITS))

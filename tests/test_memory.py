@@ -14,13 +14,14 @@ from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor, Sec
 from skstructured._driver import run_mean_rows
 from skstructured._validation import LARGEST_WEIGHT, LEAST_WEIGHT
 from skstructured.optimizers import GradientDescent, PiSTOL
-from skstructured.spaces import Birkhoff
+from skstructured.spaces import Birkhoff, Simplex
 from skstructured.spaces._assignment import assign_rows
 from skstructured.spaces._matching_kernels import (
     entropic_matching,
     matching_projection,
     matching_work,
 )
+from skstructured.surrogates import GapSurrogate
 
 LEARNERS = {
     "online": OnlineStructuredPredictor(),
@@ -152,3 +153,14 @@ def test_weights_at_the_ends_of_the_range_leave_finite_numbers(optimizer, weight
         assert np.isfinite(model.coef_).all() and np.isfinite(model.last_weights_).all()
         assert not np.isnan(model._state).any()
         assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["logistic", "hinge", "smooth_hinge"])
+def test_surrogates_refuse_outputs_of_another_shape(kind):
+    loss, theta = GapSurrogate(Simplex().fit([0, 1, 2]), kind), np.zeros((40, 3))
+    for V in (np.eye(3)[:1], np.zeros((40, 2)), np.zeros((40, 4)), np.zeros(3)):
+        for call in (loss.value, loss.value_and_gradient):
+            with pytest.raises(ValueError, match=r"V must have the shape of theta, \(40, 3\), got"):
+                call(theta, V)
+    with pytest.raises(ValueError, match=r"theta must have shape \(n, K\), got \(3,\)"):
+        loss.gaps(np.zeros(3))
