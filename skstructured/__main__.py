@@ -60,7 +60,10 @@ def _close_quietly():
 
 
 def main(arguments=None):
-    """Run the command; returns the exit status: 2 for bad input, 141 for a closed pipe."""
+    """Run the command; returns the exit status.
+
+    2 for a bad file, column or option, 141 where the reader of the output closed it.
+    """
     options = _parser().parse_args(arguments)
     try:
         if options.data is None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from skstructured._foreign import check_vertices
 
-__all__ = ["Component", "Decoder", "Geometry", "OutputSpace", "Regularizer", "ShortCuts"]
+__all__ = ["Component", "Decoder", "Geometry", "OutputSpace", "Regularizer"]
 
 
 class Component(BaseEstimator):
@@ -21,51 +21,6 @@ class Component(BaseEstimator):
     Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,
     ``set_params(space__…=…)`` and grid searches reach inside.
     """
-
-
-class ShortCuts:
-    """Mixin of what has components among its parameters: `set_params` reaches into short-cuts too.
-
-    Needs `_resolvers()`: for each such parameter, the function that turns its value into the
-    component.
-    """
-
-    def set_params(self, **params):
-        """Set parameters, also those of a component: ``set_params(optimizer__eta=0.1)``.
-
-        A short-cut that such a name reaches into is replaced by its component, with defaults for
-        the other parameters; until then `get_params` shows the string.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a parameter that does not exist, or an unknown short-cut; no short-cut is then
-            replaced.
-        """
-        nested = {path: value for path, value in params.items() if "__" in path}
-        super().set_params(**{name: params[name] for name in params if name not in nested})
-        made = self._behind_short_cuts({path.partition("__")[0] for path in nested})
-        for name, component in made.items():
-            inner = [path for path in nested if path.partition("__")[0] == name]
-            component.set_params(**{path.partition("__")[2]: nested.pop(path) for path in inner})
-        super().set_params(**nested)
-        for name, component in made.items():
-            setattr(self, name, component)
-        return self
-
-    def _behind_short_cuts(self, names):
-        """New components for those of the parameters `names` that are short-cuts."""
-        made = {}
-        for name in names & self._resolvers().keys():
-            given = getattr(self, name)
-            component = self._resolvers()[name](given)
-            if component is not given:
-                made[name] = component
-        return made
 
 
 class Geometry(NamedTuple):
@@ -89,10 +44,9 @@ class Geometry(NamedTuple):
 class OutputSpace(Component, ABC):
     """A finite set of outputs embedded as vertices Y ⊂ R^dim, with its target loss.
 
-    A space of one's own needs only `argmax`. The other methods have defaults that are right for
-    every set of 0/1 vectors: outputs are the vectors themselves, the target loss is the Hamming
-    loss, the constants are those of the hypercube around it, and projections, draws and
-    decompositions come from an active-set method over the linear oracle.
+    A space of one's own needs only `argmax`. The rest has defaults right for every set of 0/1
+    vectors: outputs are the vectors themselves, the target loss is the Hamming loss, the constants
+    are those of the hypercube, and an active-set method over the oracle projects and draws.
 
     Attributes
     ----------
@@ -130,12 +84,13 @@ class OutputSpace(Component, ABC):
     def check_classes(self, classes):
         """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
 
-        Outputs that are no labels need none. For label sets scikit-learn hands on the values of y,
-        0 and 1; the label indices of a learner's `classes_` are accepted too.
+        That is, for label sets, the values 0 and 1; the learner's own `classes_` are accepted too.
         """
         given = set(np.ravel(classes).tolist())
-        known = getattr(self, "classes_", np.arange(self.dim_ if self.task else 0)).tolist()
-        if given != set(known) and not (self.task == "multilabel" and given <= {0, 1}):
+        known = getattr(self, "classes_", np.arange(self.dim_ if self.task else 0))
+        if given != set(np.ravel(known).tolist()) and not (
+            self.task == "multilabel" and given <= {0, 1}
+        ):
             name = type(self).__name__
             raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 

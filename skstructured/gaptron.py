@@ -11,8 +11,8 @@ from skstructured._compiled import kernel
 from skstructured._driver import new_state
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
+from skstructured._short_cuts import ShortCuts
 from skstructured._validation import check_positive
-from skstructured.base import ShortCuts
 from skstructured.certificates import Certificate
 from skstructured.decoders import MAP, resolve_decoder
 from skstructured.exceptions import GuaranteeError

@@ -7,8 +7,9 @@ import numpy as np
 
 from skstructured._driver import run_mean_rows
 from skstructured._pairs import find_pair, warn_of_residual
+from skstructured._short_cuts import ShortCuts
 from skstructured._validation import check_real
-from skstructured.base import Component, ShortCuts
+from skstructured.base import Component
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
 

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
-from skstructured.base import ShortCuts
+from skstructured._short_cuts import ShortCuts
 from skstructured.decoders import resolve_decoder
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.losses import FenchelYoung
