@@ -197,11 +197,15 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
             given = (rows, block, self.space_.unpack(packed[block]), weight[block])
             learned = (self._Theta, in_driver, self._state, self._params, self._work)
             stopped = run_epoch(*given, *learned, scores[start : start + BLOCK], kernels)
+            self._count(weight[block[: stopped if stopped >= 0 else None]])
             if stopped >= 0:
                 refuse_row(self, X, block[stopped])
-            self.t_ += len(block)
-            self._counted += int(np.count_nonzero(weight[block]))
         return scores
+
+    def _count(self, weight):
+        """Count rounds learned with these weights."""
+        self.t_ += len(weight)
+        self._counted += int(np.count_nonzero(weight))
 
     def _by_round(self, weight, order):
         """Weights times the number of the round among those of positive weight."""

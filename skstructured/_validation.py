@@ -9,9 +9,12 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from skstructured._driver import Rows, index_range
+from skstructured._driver import LONGEST, SHORTEST, Rows, index_range
 
 INT32_MAX = np.iinfo(np.int32).max
+
+#: Sample weights are 0 or lie between these (docs/numbers.md).
+LIGHTEST, HEAVIEST = 1e-20, 1e20
 
 
 def check_features(estimator, X, reset):
@@ -75,20 +78,37 @@ def read_rows(estimator, X, reset=False):
 
 
 def check_finite(estimator, X, rows):
-    """NaN, inf and rows whose squared norm overflows raise a ValueError."""
-    bad = rows.first_bad()
+    """NaN, inf and rows whose norm is out of range raise a ValueError."""
+    intercept = getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False))
+    bad = rows.first_bad(intercept)
     if bad >= 0:
         refuse_row(estimator, X, bad)
 
 
 def refuse_row(estimator, X, row):
-    """Raise the ValueError for a row whose squared norm is not finite."""
+    """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    raise ValueError(f"Row {row} of X is too large: its squared norm is not a finite float64.")
+    norm = _norm_of_row(X, row)
+    if SHORTEST <= norm <= LONGEST:
+        raise ValueError(
+            f"Row {row} of X has scores that are not finite float64 numbers: a parameter (a step, "
+            "a scale, a norm) does not fit features of this size, or the space returns such means."
+        )
+    raise ValueError(
+        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
+        f"rows must be 0 or have norms between {SHORTEST:g} and {LONGEST:g}; rescale the features."
+    )
+
+
+def _norm_of_row(X, row):
+    """‖x‖ without overflow."""
+    x = X[row].data if issparse(X) else X[row]
+    largest = np.abs(x).max(initial=0.0)
+    return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
 
 
 def check_weights(sample_weight, X, n, stream=False):
-    """Sample weights as a non-negative float64 vector; ones where None.
+    """Sample weights as a float64 vector, each 0 or in range; ones where None.
 
     scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
     """
@@ -96,7 +116,15 @@ def check_weights(sample_weight, X, n, stream=False):
         return np.ones(n)
     if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
         return np.zeros(n)
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"sample_weight must be 0 or lie between {LIGHTEST:g} and {HEAVIEST:g}; "
+            f"row {row} has {weight[row]:g}."
+        )
+    return weight
 
 
 def check_lengths(n_rows, n_outputs):
@@ -114,6 +142,14 @@ def check_positive(name, value, default=None):
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < math.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}.")
     return float(value)
+
+
+def check_size(name, value, default=None):
+    """`check_positive`, for a bound on norms, weighted or inverted: what they may be."""
+    value, most = check_positive(name, value, default), LONGEST * HEAVIEST
+    if value != default and not 1.0 / most <= value <= most:
+        raise ValueError(f"{name} must lie between {1.0 / most:g} and {most:g}, got {value!r}.")
+    return value
 
 
 @contextlib.contextmanager

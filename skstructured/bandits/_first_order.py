@@ -7,6 +7,7 @@ from skstructured._advance import advance_kernel
 from skstructured._average import aligned, aligned_zeros
 from skstructured._driver import OWN, new_state, run_epoch
 from skstructured._linear import LinearWeights
+from skstructured._validation import refuse_row
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
@@ -118,7 +119,9 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
             work[1], work[2 : 2 + m] = m, self.random_state_.random_sample(m)
             truth, ones = self.space_.unpack(codes[block]), np.ones(m)
             arrays = (rows, block, truth, ones, self._Theta, False, self._state, self._state)
-            run_epoch(*arrays, work, nothing, kernels)
+            stopped = run_epoch(*arrays, work, nothing, kernels)
+            if stopped >= 0:
+                refuse_row(self, X, block[stopped])
             actions[block], propensities[block] = work[2 + m : 2 + 2 * m], work[2 + 2 * m :]
         self.t_ += n
         return self._finish(codes, actions, propensities)
