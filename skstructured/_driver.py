@@ -155,7 +155,7 @@ def mean_rows(theta, truth, mu, values, params, work, mean):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
-def first_bad_row(data, indptr, width, n_rows, constant):
+def first_bad_row(data, indptr, width, n_rows, constant, longest_sq):
     """First row whose norm is out of range, or -1; `constant` is the square of its intercept."""
     sparse = indptr.shape[0] > 0
     for i in range(n_rows):
@@ -164,7 +164,7 @@ def first_bad_row(data, indptr, width, n_rows, constant):
         values, x_sq = data[start:stop], constant
         for t in range(values.shape[0]):
             x_sq += values[t] * values[t]
-        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
+        usual = SHORTEST_SQ <= x_sq <= longest_sq
         if not usual and not is_zero_row(data, indptr, width, i):
             return i
     return -1
@@ -250,11 +250,11 @@ class Rows(NamedTuple):
         """Whether the rows are CSR."""
         return self.indptr.shape[0] > 0
 
-    def first_bad(self, intercept=False):
+    def first_bad(self, intercept=False, longest=LONGEST):
         """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
         shape = (self.indptr, self.width, self.n_rows)
         with np.errstate(over="ignore", invalid="ignore"):
-            return first_bad_row(self.data, *shape, float(intercept))
+            return first_bad_row(self.data, *shape, float(intercept), longest * longest)
 
 
 def run_epoch(rows, order, truth, weight, Theta, average, state, params, work, scores, kernels):

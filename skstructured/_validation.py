@@ -80,23 +80,25 @@ def read_rows(estimator, X, reset=False):
 def check_finite(estimator, X, rows):
     """NaN, inf and rows whose norm is out of range raise a ValueError."""
     intercept = getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False))
-    bad = rows.first_bad(intercept)
+    longest = getattr(estimator, "longest_row", LONGEST)
+    bad = rows.first_bad(intercept, longest)
     if bad >= 0:
-        refuse_row(estimator, X, bad)
+        refuse_row(estimator, X, bad, longest)
 
 
-def refuse_row(estimator, X, row):
+def refuse_row(estimator, X, row, longest=LONGEST):
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     norm = _norm_of_row(X, row)
-    if SHORTEST <= norm <= LONGEST:
+    if SHORTEST <= norm <= longest:
         raise ValueError(
             f"Row {row} of X has scores that are not finite float64 numbers: a parameter (a step, "
             "a scale, a norm) does not fit features of this size, or the space returns such means."
         )
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
-        f"rows must be 0 or have norms between {SHORTEST:g} and {LONGEST:g}; rescale the features."
+        f"rows must be 0 or have norms between {SHORTEST:g} and {longest:.4g}; rescale the "
+        f"features{' or regularize more' if longest < LONGEST else ''}."
     )
 
 

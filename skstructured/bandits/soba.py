@@ -1,5 +1,7 @@
 """SOBA, and the second-order Perceptron that it becomes with full information."""
 
+import math
+
 import numpy as np
 from numba import njit
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -8,33 +10,41 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._linear import LinearWeights
 from skstructured._validation import check_finite, check_positive, read_rows, unchanged_on_error
 from skstructured.bandits._rounds import spread
-from skstructured.bandits._second_order import SecondOrderBandit, along, rank_one, times
+from skstructured.bandits._second_order import (
+    SecondOrderBandit,
+    along,
+    expand,
+    reduce_term,
+    rotate_in,
+    solve_transposed,
+    solve_upper,
+)
 from skstructured.spaces import Simplex
 from skstructured.surrogates import best_other
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def soba_update(inverse, W, sums, theta, x, right, p, v, g):
+def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
     """One correct round: g = z/√p', z = (e_ȳ − e_right) ⊗ x/√p', ȳ the best other class.
 
     ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``; where m + Σ m_s over earlier updates is not negative,
-    ``A ← A + zzᵀ`` and ``W ← A⁻¹(A_old W − g)``, in place by rank-one updates.
+    ``A ← A + zzᵀ`` and ``b ← b − g = b − z/√p'``, and ``W ← A⁻¹b``; see `reduce_term`, `rotate_in`.
     """
     root = np.sqrt(p)
     for k in range(g.shape[0]):
         g[k] = 0.0
     g[best_other(theta, right)], g[right] = 1.0 / root, -1.0 / root
-    times(inverse, g, x, v)
-    q, inner = along(v, g, x), along(W, g, x)
+    inner = along(W, g, x)
+    reduce_term(basis, g, x, z)
+    q = solve_transposed(R, z, u)
     m = (inner * inner + 2.0 * inner / root) / (1.0 + q)
     if m + sums[0] < 0.0:
         return
     sums[0] += m
     sums[1] += q / (p * (1.0 + q))
-    step = (inner + 1.0 / root) / (1.0 + q)
-    for i in range(W.shape[0]):
-        W[i] -= step * v[i]
-    rank_one(inverse, -1.0 / (1.0 + q), v)
+    rotate_in(R, r, z, -1.0 / root)
+    solve_upper(R, r, u)
+    expand(basis, u, W)
 
 
 class SOBAClassifier(SecondOrderBandit):
@@ -90,12 +100,16 @@ class SOBAClassifier(SecondOrderBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_positive("a", self.a)
+        self._regularization_root()
+
+    def _regularization_root(self):
+        return math.sqrt(check_positive("a", self.a))
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
-        self._inverse = np.eye(dim * width) / float(self.a)
-        self._sums, self._work = np.zeros(2), (np.empty(dim * width), np.empty(dim))
+        size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
+        self._R, self._r, self._sums = math.sqrt(self.a) * np.eye(size), np.zeros(size), np.zeros(2)
+        self._work = (np.empty(size), np.empty(size), np.empty(dim))
 
     def _distribution(self, theta, X):
         return spread(theta, self._rho())
@@ -104,7 +118,7 @@ class SOBAClassifier(SecondOrderBandit):
         X = np.ascontiguousarray(self._dense(X))
         theta, W = X @ self._W.T, self._W.reshape(-1)
         for i in np.flatnonzero(rewards):
-            arrays = (self._inverse, W, self._sums, theta[i], X[i])
+            arrays = (self._R, self._r, self._basis, W, self._sums, theta[i], X[i])
             soba_update(*arrays, codes[i], propensities[i], *self._work)
 
 
@@ -144,6 +158,11 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
         self.a = a
         self.fit_intercept = fit_intercept
 
+    @property
+    def longest_row(self):
+        """As for `SOBAClassifier`."""
+        return SOBAClassifier(self.a).longest_row
+
     def fit(self, X, y):
         """Learn one pass from scratch; returns self."""
         with unchanged_on_error(self):
@@ -177,7 +196,8 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
         for x, code in zip(X, codes, strict=True):
             theta = core._W @ x
             self.n_mistakes_ += int(np.argmax(theta) != code)
-            soba_update(core._inverse, W, core._sums, theta, x, code, 1.0, *core._work)
+            arrays = (core._R, core._r, core._basis, W, core._sums, theta, x)
+            soba_update(*arrays, code, 1.0, *core._work)
         self.t_ += len(codes)
         return self
 
