@@ -123,6 +123,7 @@ class Simplex(LabelSpace):
     """
 
     default_regularizer = "shannon"
+    constant_sum = True
 
     def _dim_of(self, n_classes):
         return n_classes
