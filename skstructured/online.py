@@ -91,7 +91,8 @@ class OnlineStructuredPredictor(DecodedPredictions, OnlineLinearModel):
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
     "permutahedron". A sample weight w multiplies the loss of its round; a weight of zero
     equals leaving the row out, but a weight of two is not the same as seeing a row twice, as for
-    every online learner.
+    every online learner. Rows are zero or have norms between 1e-100 and 1e100, weights are zero or
+    lie between 1e-20 and 1e20: ``docs/numbers.md``.
 
     References
     ----------
