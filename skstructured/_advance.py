@@ -8,16 +8,16 @@ sums of the weights played; see `_average`.
 import functools
 
 import numpy as np
-from numba import int64, njit
+from numba import int64
 
-from skstructured._compiled import FASTMATH
+from skstructured._compiled import FASTMATH, kernel
 from skstructured._instructions import add_row, prefetch
 
 #: CSR kernels are compiled for each dimension up to this one.
 LARGEST_KNOWN_DIM = 32
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def dense_advance(data, indices, indptr, width, row, ahead, Theta, state, move, u, raw):
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
@@ -48,13 +48,13 @@ def dense_advance(data, indices, indptr, width, row, ahead, Theta, state, move, 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _lines(length, stride):
     """The most cache lines that the first `length` entries of an aligned Θ's rows lie in."""
     return (15 - min(stride & -stride, 8) + length) // 8
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _prefetch_row(Theta, start, first_line, length, stride):
     """Ask for the cache lines of a row's first `length` entries, from `first_line` on."""
     for line in range(first_line, _lines(length, stride) - 1):
@@ -62,7 +62,7 @@ def _prefetch_row(Theta, start, first_line, length, stride):
     prefetch(Theta, start + length - 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
     """Raw ← raw + Θz and ‖z‖², four entries of z at a time; asks for the sums behind Θ."""
     z_sq, blocked = 0.0, first + (last - first) // FOUR * FOUR
@@ -90,7 +90,7 @@ def csr_advance_for(known_dim, known_stride):
     prefetched while `row` is moved, and what will move with it while it is scored.
     """
 
-    @njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+    @kernel(fastmath=FASTMATH)
     def csr_advance(data, indices, indptr, width, row, ahead, Theta, state, move, u, raw):
         dim = known_dim if known_dim > 0 else raw.shape[0]
         stride = known_stride if known_stride > 0 else Theta.shape[1]

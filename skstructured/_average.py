@@ -8,7 +8,8 @@ same bits.
 """
 
 import numpy as np
-from numba import njit
+
+from skstructured._compiled import kernel
 
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
 WAITING = 48
@@ -17,7 +18,7 @@ WAITING = 48
 LINE = 64
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def add_dense(data, width, rows, terms, A):
     """A ← A + Σ_r terms_r x_rᵀ, three rows to a sweep over A."""
     dim, n, r = terms.shape[1], rows.shape[0], 0
@@ -43,7 +44,7 @@ def add_dense(data, width, rows, terms, A):
                 A[k, width] += terms[r, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def fold(Theta, dim, dense, average, factor, played):
     """A ← A + played Θ where there is an A, then Θ ← factor Θ: the one sweep over weights."""
     features = Theta.shape[1] if dense else Theta.shape[0]

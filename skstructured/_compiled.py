@@ -7,11 +7,15 @@ address costs nothing, and unlike a closure it leaves the driver cacheable on di
 With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same loops run interpreted.
 """
 
+import functools
+
 import numpy as np
 from numba import float64, int32, int64, njit, types
 from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
+
+from skstructured._kernel_cache import keep_on_disk
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
@@ -83,9 +87,37 @@ def _function_from_address(function_type):
 as_advance, as_mean, as_scale, as_step = map(_function_from_address, (ADVANCE, MEAN, SCALE, STEP))
 
 
-def compiled(signature, function):
-    """Compile `function` for one signature, cached on disk, without the GIL."""
-    return njit(signature, cache=True, nogil=True, error_model="numpy")(function)
+def kernel(function=None, *, fastmath=False, signature=None, cached=True):
+    """Compile a kernel: without the GIL, with numpy's division, kept on disk.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel; left out where `kernel` decorates with options.
+    fastmath : bool or set of str, default=False
+        Floating-point rules, such as `FASTMATH`.
+    signature : numba signature or None, default=None
+        Compile for this signature now, and no other; None compiles when called.
+    cached : bool, default=True
+        Whether the code is kept on disk, under a name that changes with the package's source; not
+        so for what other kernels take in whole.
+
+    Returns
+    -------
+    numba dispatcher
+        The function itself with ``NUMBA_DISABLE_JIT=1``.
+    """
+    if function is None:
+        return functools.partial(kernel, fastmath=fastmath, signature=signature, cached=cached)
+    dispatcher = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    if not is_compiled(dispatcher):
+        return dispatcher
+    if cached:
+        keep_on_disk(dispatcher, sorted(fastmath) if isinstance(fastmath, set) else fastmath)
+    if signature is not None:
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+    return dispatcher
 
 
 EMPTY_INT32 = np.empty(0, dtype=np.int32)

@@ -8,7 +8,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, njit, types, void
+from numba import int64, types, void
 
 from skstructured._average import WAITING, add_dense, fold
 from skstructured._compiled import (
@@ -29,8 +29,8 @@ from skstructured._compiled import (
     as_mean,
     as_scale,
     as_step,
-    compiled,
     is_compiled,
+    kernel,
 )
 
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
@@ -57,7 +57,7 @@ def new_state(entries):
     return state
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def is_zero_row(data, indptr, width, row):
     """Whether a row has no entry but 0. Dense rows have an empty `indptr`."""
     sparse = indptr.shape[0] > 0
@@ -154,7 +154,7 @@ def mean_rows(theta, truth, mu, values, params, work, mean):
         values[i] = mean(theta[i], truth[i], mu[i], params, work)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def first_bad_row(data, indptr, width, n_rows, constant, longest_sq):
     """First row whose norm is out of range, or -1; `constant` is the square of its intercept."""
     sparse = indptr.shape[0] > 0
@@ -170,7 +170,7 @@ def first_bad_row(data, indptr, width, n_rows, constant, longest_sq):
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def index_range(indices):
     """Smallest and largest entry, in one pass; (0, -1) where there is none."""
     low, high = np.int64(0), np.int64(-1)
@@ -182,8 +182,8 @@ def index_range(indices):
     return low, high
 
 
-_epoch_jit = njit(nogil=True, error_model="numpy")(epoch)
-_mean_rows_jit = njit(nogil=True, error_model="numpy")(mean_rows)
+_epoch_jit = kernel(cached=False)(epoch)
+_mean_rows_jit = kernel(cached=False)(mean_rows)
 
 
 @functools.cache
@@ -211,7 +211,7 @@ def _compiled_epoch():
 
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     rest = (MATRIX, types.boolean, VECTOR, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 4))
-    return compiled(int64(*arrays, *rest), epoch_at)
+    return kernel(epoch_at, signature=int64(*arrays, *rest))
 
 
 @functools.cache
@@ -220,7 +220,7 @@ def _compiled_mean_rows():
         _mean_rows_jit(theta, truth, mu, values, params, work, as_mean(at))
 
     arrays = (MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, VECTOR)
-    return compiled(void(*arrays, int64), mean_rows_at)
+    return kernel(mean_rows_at, signature=void(*arrays, int64))
 
 
 class Rows(NamedTuple):

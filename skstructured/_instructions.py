@@ -1,12 +1,10 @@
-"""Machine instructions that compiled kernels ask for by name: prefetches, and whole vectors.
-
-numba's cache on disk looks at the file of a kernel alone, not at those of its callees: after a
-change here, run with an empty ``NUMBA_CACHE_DIR``.
-"""
+"""Machine instructions that compiled kernels ask for by name: prefetches, and whole vectors."""
 
 from llvmlite import ir
-from numba import config, njit, types
+from numba import config, types
 from numba.extending import intrinsic
+
+from skstructured._compiled import kernel
 
 _INT32 = ir.IntType(32)
 
@@ -71,7 +69,7 @@ def _no_prefetch(array, offset):
 prefetch = _no_prefetch if config.DISABLE_JIT else _prefetch_line
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_row(target, at, factors, source, starts, length):
     quads, pairs = length // 4 * 4, length // 2 * 2
     for k in range(0, quads, 4):

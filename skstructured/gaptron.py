@@ -3,11 +3,11 @@
 import math
 
 import numpy as np
-from numba import njit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._compiled import kernel
 from skstructured._driver import new_state
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
@@ -186,19 +186,19 @@ n_features_in_, feature_names_in_
         return self.optimizer_.certificate(self.loss_, self._state, delta)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def unit_scale(state, x_sq, weight):
     """s = 1."""
     return 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def unit_step(state, raw, g, x_sq, weight):
     """u = −w."""
     return -weight
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def perceptron_gradient(theta, truth, mu, params, work):
     """μ = e_{y*}, so that the driver's gradient is e_{y*} − e_y; returns 1[y* ≠ y]."""
     top = best_class(theta)

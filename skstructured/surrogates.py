@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from skstructured._compiled import kernel
 from skstructured._driver import run_mean_rows
 from skstructured.base import Component, Decoder
 from skstructured.spaces import Simplex
@@ -16,7 +16,7 @@ LOGISTIC, HINGE, SMOOTH_HINGE = 0.0, 1.0, 2.0
 KINDS = {"logistic": LOGISTIC, "hinge": HINGE, "smooth_hinge": SMOOTH_HINGE}
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def best_other(theta, y):
     """The class of the largest score among those other than y, the first of equals."""
     best = 1 if y == 0 else 0
@@ -26,7 +26,7 @@ def best_other(theta, y):
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def best_class(theta):
     """y*, the class of the largest score, the first of equals."""
     best = 0
@@ -36,7 +36,7 @@ def best_class(theta):
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gap(theta, kind):
     """The gap a(θ): the mass that p' spreads over all classes.
 
@@ -55,7 +55,7 @@ def gap(theta, kind):
     return (1.0 - min(1.0, margin)) ** 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gaps(theta, kind):
     a = np.empty(theta.shape[0])
     for i in range(theta.shape[0]):
@@ -63,7 +63,7 @@ def _gaps(theta, kind):
     return a
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def add_gradient(theta, y, kind, share, g):
     """g ← g + share · ∇ℓ(θ; y); returns ℓ(θ; y). The logistic gradient leaves out its 1/ln 2.
 
@@ -93,7 +93,7 @@ def add_gradient(theta, y, kind, share, g):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def softmax_into(theta, y, mu):
     """μ = softmax(θ); returns −log₂ μ_y."""
     top, total = theta[best_class(theta)], 0.0
@@ -105,7 +105,7 @@ def softmax_into(theta, y, mu):
     return (math.log(total) - (theta[y] - top)) / math.log(2.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gap_gradient(theta, truth, mu, params, work):
     """μ = truth + ∇ℓ(θ; y), which the driver turns back into the gradient; returns ℓ.
 

@@ -1,10 +1,10 @@
 """Bandit learners with W = s Θ, simulated by the compiled epoch."""
 
 import numpy as np
-from numba import njit
 
 from skstructured._advance import advance_kernel
 from skstructured._average import aligned, aligned_zeros
+from skstructured._compiled import kernel
 from skstructured._driver import OWN, new_state, run_epoch
 from skstructured._linear import LinearWeights
 from skstructured._validation import refuse_row
@@ -19,7 +19,7 @@ KIND, K, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
 RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sum_step(state, raw, g, x_sq, weight):
     """u = −1; keeps ‖Θ‖² ← ‖Θ‖² − 2<g, raw> + ‖g‖²‖x‖²."""
     inner, g_sq = 0.0, 0.0
@@ -30,7 +30,7 @@ def sum_step(state, raw, g, x_sq, weight):
     return -1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def draw(theta, share, work):
     """Draw from (1 − share) e_{y*} + share/K by the next uniform number; notes what was drawn.
 

@@ -9,9 +9,8 @@ the weights in coordinates in which classes are told apart by the directions see
 import math
 
 import numpy as np
-from numba import njit
 
-from skstructured._compiled import FASTMATH
+from skstructured._compiled import FASTMATH, kernel
 from skstructured._driver import LONGEST
 from skstructured._linear import LinearWeights
 from skstructured.bandits._base import BanditClassifier
@@ -24,7 +23,7 @@ LONGEST_OF_UNIT = 1e8
 SEEN = 1e-16
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def reduce_term(basis, g, x, z):
     """z = h ⊗ x, of shape ((K−1) p,), with g = Σ_m h_m basis_m; g, which sums to 0, is used up.
 
@@ -46,7 +45,7 @@ def reduce_term(basis, g, x, z):
             z[m * p + j] = h * x[j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def expand(basis, V, W):
     """W (K p,) of the reduced weights V ((K−1) p,): W_k = Σ_m basis_mk V_m."""
     p = W.shape[0] // basis.shape[1]
@@ -57,7 +56,7 @@ def expand(basis, V, W):
                 W[k * p + j] += basis[m, k] * V[m * p + j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def rank_one(M, factor, v):
     """M ← M + factor v vᵀ."""
     for i in range(M.shape[0]):
@@ -66,7 +65,7 @@ def rank_one(M, factor, v):
             row[j] += c * v[j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def rotate_in(R, r, z, target):
     """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up."""
     n = R.shape[0]
@@ -83,7 +82,7 @@ def rotate_in(R, r, z, target):
         r[i], target = c * r[i] + s * target, c * target - s * r[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def solve_transposed(R, z, u):
     """u = R⁻ᵀz, so that ‖u‖² = zᵀA⁻¹z; returns it."""
     n, total = R.shape[0], 0.0
@@ -98,7 +97,7 @@ def solve_transposed(R, z, u):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def solve_upper(R, u, w):
     """w = R⁻¹u, for u = r the weights."""
     n = R.shape[0]
@@ -109,7 +108,7 @@ def solve_upper(R, u, w):
         w[i] = (u[i] - total) / row[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FASTMATH)
+@kernel(fastmath=FASTMATH)
 def along(V, g, x):
     """<V, g ⊗ x> for V of shape (K p,)."""
     p, total = x.shape[0], 0.0

@@ -1,8 +1,8 @@
 """The Banditron."""
 
 import numpy as np
-from numba import njit
 
+from skstructured._compiled import kernel
 from skstructured.bandits._first_order import (
     EXPLORATION,
     HORIZON,
@@ -16,7 +16,7 @@ from skstructured.bandits._rounds import spread
 from skstructured.surrogates import best_class
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def banditron_scale(state, x_sq, weight):
     """s = 1; ρ = min(½, (K/T)^{1/3}) unless it was given."""
     state[ROUND] += 1.0
@@ -26,7 +26,7 @@ def banditron_scale(state, x_sq, weight):
     return 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def banditron(theta, truth, mu, params, work):
     """Play (1−ρ) e_{y*} + ρ/K, and write truth + e_{y*} − 1[y' = y]/p'(y') e_{y'} into μ."""
     action = draw(theta, params[RHO], work)

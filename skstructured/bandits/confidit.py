@@ -1,8 +1,8 @@
 """Confidit: upper confidence bounds for every class."""
 
 import numpy as np
-from numba import njit
 
+from skstructured._compiled import kernel
 from skstructured._validation import check_positive, unchanged_on_error
 from skstructured.bandits._rounds import spread
 from skstructured.bandits._second_order import (
@@ -13,7 +13,7 @@ from skstructured.bandits._second_order import (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def solve_each(R, x, V, widths, u):
     """V_i = A_i⁻¹x and its width xᵀA_i⁻¹x for every class, A_i = R_iᵀR_i."""
     for i in range(R.shape[0]):
@@ -21,7 +21,7 @@ def solve_each(R, x, V, widths, u):
         solve_upper(R[i], u, V[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def widths_of(R, X, widths, u):
     """xᵀA_i⁻¹x of every row and class, into widths (n, K)."""
     for n in range(X.shape[0]):

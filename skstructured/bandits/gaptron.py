@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._compiled import kernel
 from skstructured._validation import check_size
 from skstructured.bandits._first_order import (
     EXPLORATION,
@@ -27,7 +27,7 @@ from skstructured.exceptions import GuaranteeError
 from skstructured.surrogates import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gap_bandit_scale(state, x_sq, weight):
     """The round's ρ, and s = η(X_t), projected on the ball of radius D (spec of Theorems 4 to 6).
 
@@ -62,7 +62,7 @@ def gap_bandit_scale(state, x_sq, weight):
     return state[RADIUS] / norm if s * norm > state[RADIUS] else s
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gap_bandit(theta, truth, mu, params, work):
     """Play p', and write truth + 1[y' = y]/p'(y') ∇ℓ(θ; y') into μ; returns the reward."""
     action = draw(theta, max(gap(theta, params[KIND]), params[RHO]), work)
@@ -74,7 +74,7 @@ def gap_bandit(theta, truth, mu, params, work):
     return truth[action]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gap_gradients(theta, codes, shares, kind, G):
     for i in range(theta.shape[0]):
         if shares[i] != 0.0:

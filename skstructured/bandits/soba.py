@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from numba import njit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._compiled import kernel
 from skstructured._linear import LinearWeights
 from skstructured._validation import check_finite, check_positive, read_rows, unchanged_on_error
 from skstructured.bandits._rounds import spread
@@ -23,7 +23,7 @@ from skstructured.spaces import Simplex
 from skstructured.surrogates import best_other
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
     """One correct round: g = z/√p', z = (e_ȳ − e_right) ⊗ x/√p', ȳ the best other class.
 

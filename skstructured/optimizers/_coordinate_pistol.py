@@ -7,8 +7,7 @@ brought up to date where a weight is about to move, so that a sparse round costs
 
 import math
 
-from numba import njit
-
+from skstructured._compiled import kernel
 from skstructured._driver import OWN, TOTAL, WEIGHT
 
 # The state vector, after the driver's own entries.
@@ -21,19 +20,19 @@ LARGEST_EXPONENT = 300.0
 SMALLEST_ALPHA = 1e-280
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def coordinate_scale(state, x_sq, weight):
     """s = 1: the weights are stored as they are."""
     return 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def coordinate_step(state, raw, g, x_sq, weight):
     """u = −w."""
     return -weight
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weigh(Theta, by_feature, dim, k, j, state, b):
     """W = Θ b/α exp(Θ²/(2α)), α = a L M (L M + P), of one coordinate; exponents end at 300."""
     f = 4 * dim
@@ -52,7 +51,7 @@ def _weigh(Theta, by_feature, dim, k, j, state, b):
     return theta * b / alpha * math.exp(exponent)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _settle(Theta, by_feature, dim, j, clock):
     """ΣW ← ΣW + (clock − last visit) W for one feature."""
     f = 4 * dim + 1
@@ -69,7 +68,7 @@ def _settle(Theta, by_feature, dim, j, clock):
             Theta[3 * dim + k, j] += passed * Theta[2 * dim + k, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _move(Theta, by_feature, dim, j, x, g, u, state, b):
     """One feature of the row just seen: Θ ← Θ + u g x, P ← P + |u g x|, and W."""
     _settle(Theta, by_feature, dim, j, state[TOTAL])
@@ -87,7 +86,7 @@ def _move(Theta, by_feature, dim, j, x, g, u, state, b):
             Theta[2 * dim + k, j] = _weigh(Theta, False, dim, k, j, state, b)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _score(Theta, by_feature, dim, j, z, raw, state, b):
     """One feature of the row to be played: M ← max(M, w|z|), W where M grew, raw ← raw + W z."""
     f = 4 * dim
@@ -110,7 +109,7 @@ def _score(Theta, by_feature, dim, j, z, raw, state, b):
             raw[k] += Theta[2 * dim + k, j] * z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
     """Move every weight by dense `row`, then score dense `ahead`; returns its ‖·‖²."""
     dim, features = raw.shape[0], Theta.shape[1]
@@ -128,7 +127,7 @@ def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, 
     return z_sq
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
     """Move every weight by CSR `row`, then score CSR `ahead`; returns its ‖·‖²."""
     dim, features = raw.shape[0], Theta.shape[0]

@@ -2,8 +2,7 @@
 
 import math
 
-from numba import njit
-
+from skstructured._compiled import kernel
 from skstructured._driver import FACTOR, OWN, new_state
 from skstructured._validation import check_size
 from skstructured.certificates import Certificate, gap_constants
@@ -16,14 +15,14 @@ RADIUS, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 5)
 SMALL = 2.0**-10
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def ball_scale(state, x_sq, weight):
     """s, as the last projection left it; keeps the largest w‖x‖²."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
     return state[SHRINK]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def ball_step(state, raw, g, x_sq, weight):
     """u = −η_t w/s with η_t = √2 R/√(Σ w²‖g‖²‖x‖²); then s ← s min(1, R/‖sΘ‖).
 

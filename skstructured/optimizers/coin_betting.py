@@ -2,8 +2,7 @@
 
 import math
 
-from numba import njit
-
+from skstructured._compiled import kernel
 from skstructured._driver import FACTOR, OWN, new_state
 from skstructured._validation import check_positive, check_size
 from skstructured.certificates import CoinBettingCertificate, gap_constants
@@ -24,7 +23,7 @@ SMALL = 2.0**-10
 LARGEST_LOG = 400.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def bet_scale(state, x_sq, weight):
     """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
     norm = weight * math.sqrt(x_sq)
@@ -41,7 +40,7 @@ def bet_scale(state, x_sq, weight):
     return state[BET] * math.exp(min(state[LOG_WEALTH], LARGEST_LOG)) * state[SHRINK]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def bet_step(state, raw, g, x_sq, weight):
     """Settle the bet on −<G, direction>, take the Newton step, and move the direction.
 

@@ -2,8 +2,7 @@
 
 import math
 
-from numba import njit
-
+from skstructured._compiled import kernel
 from skstructured._driver import OWN, SETTLE, new_state
 from skstructured._validation import check_positive, check_size
 from skstructured.certificates import Certificate, gap_constants
@@ -14,7 +13,7 @@ from skstructured.optimizers._base import OnlineOptimizer
 GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, SETTLED_SQ, HEAVIEST = range(OWN, OWN + 7)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def settle_growth(state, norm_sq, settled):
     """Ask the driver for the sum of the weights where norms grew by 16 since it was asked last.
 
@@ -26,7 +25,7 @@ def settle_growth(state, norm_sq, settled):
         state[settled] = norm_sq
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def descent_scale(state, x_sq, weight):
     """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest w‖x‖² so far."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
@@ -38,7 +37,7 @@ def descent_scale(state, x_sq, weight):
     return state[RADIUS] / norm if s * norm > state[RADIUS] else s
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def descent_step(state, raw, g, x_sq, weight):
     """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖² where there is a ball."""
     state[HEAVIEST] = max(state[HEAVIEST], weight)

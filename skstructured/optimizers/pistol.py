@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from skstructured._compiled import kernel
 from skstructured._driver import OWN, TOTAL, new_state
 from skstructured._validation import check_positive, check_size
 from skstructured.certificates import PiSTOLCertificate, gap_constants
@@ -26,7 +26,7 @@ from skstructured.optimizers.gradient_descent import settle_growth
 NORM, THETA_SQ, PATH, LARGEST_SQ, ROUNDS, SETTLED_SQ = range(OWN + 4, OWN + 10)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exponential_scale(state, x_sq, weight):
     """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖g‖‖x‖); first N ← max(N, w‖x‖)."""
     state[NORM] = max(state[NORM], weight * math.sqrt(x_sq))
@@ -43,7 +43,7 @@ def exponential_scale(state, x_sq, weight):
     return state[B] / alpha * math.exp(exponent)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exponential_step(state, raw, g, x_sq, weight):
     """u = −w; ‖Θ‖² ← ‖Θ‖² − 2w<g, raw> + w²‖g‖²‖x‖², and Σ w‖g‖‖x‖ grows."""
     inner, g_sq = 0.0, 0.0

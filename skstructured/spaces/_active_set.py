@@ -8,9 +8,8 @@ what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>
 import functools
 
 import numpy as np
-from numba import njit
 
-from skstructured._compiled import is_compiled
+from skstructured._compiled import is_compiled, kernel
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
 
@@ -89,9 +88,9 @@ def _centre(theta):
     return theta - nearest
 
 
-_centre_jit = njit(nogil=True, error_model="numpy")(_centre)
-_affine_jit = njit(nogil=True, error_model="numpy")(_affine_weights)
-_wolfe_jit = njit(nogil=True, error_model="numpy")(_wolfe)
+_centre_jit = kernel(cached=False)(_centre)
+_affine_jit = kernel(cached=False)(_affine_weights)
+_wolfe_jit = kernel(cached=False)(_wolfe)
 
 
 def _interpreted_oracle(space):
@@ -127,7 +126,7 @@ def projection_kernel(space):
 @functools.cache
 def _compiled_kernel(oracle, constant_sum):
     kernel = _make_kernel(oracle, _wolfe_jit, _affine_jit, _centre_jit if constant_sum else np.copy)
-    return njit(nogil=True, error_model="numpy")(kernel)
+    return kernel(cached=False)(kernel)
 
 
 def _make_kernel(oracle, wolfe, affine, centre):

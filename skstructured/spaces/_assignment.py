@@ -1,10 +1,11 @@
 """Maximal assignment: the linear oracle of the Birkhoff polytope."""
 
 import numpy as np
-from numba import njit
+
+from skstructured._compiled import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def assign(theta, m, u, v, match, scratch):
     """Maximal assignment by shortest augmenting paths (Jonker, Volgenant 1987).
 
@@ -41,7 +42,7 @@ def assign(theta, m, u, v, match, scratch):
             j0 = j1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def assign_rows(theta, V, m):
     """Maximal assignment of every row of theta (n, m²) into the 0/1 rows of V."""
     u, v, match, scratch = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(3 * m + 3)

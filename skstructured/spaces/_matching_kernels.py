@@ -10,8 +10,7 @@ taken off instead, and C ≤ 0 too.
 
 import math
 
-from numba import njit
-
+from skstructured._compiled import kernel
 from skstructured.spaces._assignment import assign
 
 #: Column sums this close to 1 end the iterations.
@@ -21,7 +20,7 @@ MAX_NEWTON, MAX_SINKHORN = 200, 2000
 RIDGE = 0.1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _row(z, sparse, p, kept):
     """p = sparsemax(z) or softmax(z); returns the conjugate Ω*(z)."""
     m, top = z.shape[0], z[0]
@@ -57,7 +56,7 @@ def _row(z, sparse, p, kept):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _dual(C, v, m, sparse, P, columns, z, kept):
     """D(v); writes the rows P and their column sums."""
     value = 0.0
@@ -73,7 +72,7 @@ def _dual(C, v, m, sparse, P, columns, z, kept):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _newton_direction(P, columns, m, sparse, ridge, H, d):
     """d = (−∇²D + ridge + 11ᵀ/m)⁻¹ ∇D by Cholesky; 11ᵀ is the direction in which D is constant."""
     H[:] = 1.0 / m
@@ -116,7 +115,7 @@ def _newton_direction(P, columns, m, sparse, ridge, H, d):
         d[j] /= H[j * m + j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _residual(columns):
     worst = 0.0
     for j in range(columns.shape[0]):
@@ -124,7 +123,7 @@ def _residual(columns):
     return worst
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
     """Maximise D from v by damped Newton steps; returns the residual of the column sums."""
     value = _dual(C, v, m, sparse, P, columns, z, kept)
@@ -159,7 +158,7 @@ def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
     return residual
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
     """Scale b until the row-normalised a_i K_ij b_j has column sums 1; returns the residual.
 
@@ -188,7 +187,7 @@ def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
     return residual
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _repair(P, m, rows, columns):
     """Make P doubly stochastic to machine precision (Altschuler, Weed, Rigollet 2017, Alg. 2)."""
     for i in range(m):
@@ -217,7 +216,7 @@ def _repair(P, m, rows, columns):
                 P[i * m + j] += rows[i] * columns[j] / missing
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _reduce(theta, m, assigned, high, C, scratch):
     """C = θ less the potentials of the assignment problem, or less the largest score; their sum."""
     rows, columns, match = scratch[: m + 1], scratch[m + 1 : 2 * m + 2], scratch[2 * m + 2 :]
@@ -236,7 +235,7 @@ def _reduce(theta, m, assigned, high, C, scratch):
     return shift
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _entropic_start(C, m, K, scaling, columns, v):
     """Column potentials v by Sinkhorn's scaling of K = exp(C)."""
     for k in range(m * m):
@@ -247,7 +246,7 @@ def _entropic_start(C, m, K, scaling, columns, v):
         v[j] = math.log(scaling[j])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _matching(theta, mu, work, sparse):
     """Regularised matching of θ into mu; returns Ω*(θ). work[0] keeps the largest residual."""
     m = int(math.sqrt(theta.shape[0]) + 0.5)
@@ -270,13 +269,13 @@ def _matching(theta, mu, work, sparse):
     return shift - _dual(C, v, m, sparse, H, columns, z, kept)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def entropic_matching(theta, truth, mu, params, work):
     """μ = argmax <θ,P> − Σ P ln P over doubly stochastic P; returns its value."""
     return _matching(theta, mu, work, False)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def matching_projection(theta, truth, mu, params, work):
     """μ = Euclidean projection of θ on the Birkhoff polytope; returns <θ,μ> − ½‖μ‖²."""
     return _matching(theta, mu, work, True)

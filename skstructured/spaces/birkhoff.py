@@ -4,10 +4,10 @@ import itertools
 import math
 
 import numpy as np
-from numba import njit
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_random_state
 
+from skstructured._compiled import kernel
 from skstructured.base import Geometry, OutputSpace
 from skstructured.spaces._assignment import assign_rows
 from skstructured.spaces._rankings import check_permutations
@@ -19,7 +19,7 @@ OTHER = "1-based, as ranks do; subtract 1 from positions"
 SNAP = 1e-9
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _fractional(P, m, line, skip, by_row, places):
     """First entry strictly between 0 and 1 in a row (or column) other than `skip`, or -1.
 
@@ -41,7 +41,7 @@ def _fractional(P, m, line, skip, by_row, places):
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _round_cycle(P, m, rows, columns, start, stop, uniform):
     """Shift a random amount around a cycle of fractional entries, keeping their expectations.
 
@@ -60,7 +60,7 @@ def _round_cycle(P, m, rows, columns, start, stop, uniform):
         P[int(rows[start + (k + 1) % size]) * m + c] -= move
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _forget(rows, columns, row_place, column_place, length, keep):
     """Cut the walk back to `keep` rows; returns its new length."""
     for k in range(keep, length):
@@ -72,7 +72,7 @@ def _forget(rows, columns, row_place, column_place, length, keep):
     return keep
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, seen):
     """Round P (m²,) in place to a permutation matrix with expectation P, by dependent rounding.
 
@@ -115,7 +115,7 @@ def draw_matching(P, m, uniforms, rows, columns, row_place, column_place, seen):
             length = _forget(rows, columns, row_place, column_place, length, cycle)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def draw_matching_rows(P, m, uniforms):
     """`draw_matching` over the rows of P (n, m²), in place."""
     rows, columns = np.empty(m + 1), np.full(m + 1, -1.0)

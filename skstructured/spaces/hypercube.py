@@ -3,14 +3,14 @@
 import math
 
 import numpy as np
-from numba import njit
 from scipy.sparse import issparse
 from sklearn.utils import check_array, check_random_state
 
+from skstructured._compiled import kernel
 from skstructured.base import OutputSpace
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def clip(theta, truth, mu, params, work):
     """μ = clip(θ, 0, 1); returns <θ,μ> − ½‖μ‖²."""
     value = 0.0
@@ -21,7 +21,7 @@ def clip(theta, truth, mu, params, work):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sigmoid(theta, truth, mu, params, work):
     """μ_k = 1/(1 + exp −θ_k); returns Σ log(1 + exp θ_k)."""
     value = 0.0

@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
-from numba import njit
 from sklearn.utils import check_random_state
 
+from skstructured._compiled import kernel
 from skstructured.spaces._labels import LabelSpace
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def staircase_projection(theta, truth, mu, params, work):
     """μ = projection of θ on 1 ≥ μ_1 ≥ … ≥ μ_d ≥ 0; returns <θ,μ> − ½‖μ‖².
 
@@ -38,7 +38,7 @@ def staircase_projection(theta, truth, mu, params, work):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def staircase_marginals(theta, truth, mu, params, work):
     """μ_j = P(class ≥ j) with P ∝ exp of (0, cumsum θ); returns the log-partition."""
     dim = theta.shape[0]

@@ -4,9 +4,9 @@ import itertools
 import math
 
 import numpy as np
-from numba import njit
 from sklearn.utils import check_random_state
 
+from skstructured._compiled import kernel
 from skstructured.base import Geometry, OutputSpace
 from skstructured.spaces._rankings import check_permutations
 
@@ -14,7 +14,7 @@ CONVENTION = "y[i, j] = rank of item j, a permutation of 1..d per row with d = b
 OTHER = "0-based, as positions do; positions p become ranks d − p"
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _sort_descending(theta, order, spare):
     """Indices of theta, largest first, into `order`; stable bottom-up merge sort."""
     dim = theta.shape[0]
@@ -38,7 +38,7 @@ def _sort_descending(theta, order, spare):
         run *= 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pool_ranks(s, out, base, total, size):
     """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
 
@@ -80,7 +80,7 @@ def pool_ranks(s, out, base, total, size):
         position = stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def rank_projection(theta, truth, mu, params, work):
     """μ = projection of θ on the permutahedron; returns <θ,μ> − ½‖μ‖²."""
     dim = theta.shape[0]
@@ -97,7 +97,7 @@ def rank_projection(theta, truth, mu, params, work):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def draw_ranks(mu, uniforms, drawn, work):
     """Draw a permutation with mean μ: at most d−1 random swaps (Hardy, Littlewood, Pólya).
 
@@ -131,7 +131,7 @@ def draw_ranks(mu, uniforms, drawn, work):
         drawn[int(order[k])] = value[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def draw_rank_rows(mu, uniforms, drawn):
     """`draw_ranks` over the rows of mu."""
     work = np.empty(4 * mu.shape[1])

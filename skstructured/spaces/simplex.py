@@ -3,14 +3,14 @@
 import math
 
 import numpy as np
-from numba import njit
 from sklearn.utils import check_random_state
 
+from skstructured._compiled import kernel
 from skstructured.base import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def softmax(theta, truth, mu, params, work):
     """μ = softmax(θ); returns Ω*(θ) = log Σ exp θ_k."""
     top = theta[0]
@@ -26,7 +26,7 @@ def softmax(theta, truth, mu, params, work):
     return top + math.log(total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sparsemax(theta, truth, mu, params, work):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
 
@@ -63,7 +63,7 @@ def sparsemax(theta, truth, mu, params, work):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def entmax(theta, truth, mu, params, work):
     """μ_k = [(α−1)(θ_k − τ)]₊^{1/(α−1)} with Σμ = 1; returns <θ,μ> − Σ μ^α/(α(α−1)).
 
