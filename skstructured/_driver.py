@@ -36,8 +36,10 @@ from skstructured._compiled import (
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
 LARGEST = np.finfo(np.float64).max
 
-#: Rows of a smaller ‖x‖² count as zero: steps divide by it.
-SMALLEST = 1e-280
+#: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
+#: norms and of their sums then stay far from both ends of float64.
+SHORTEST, LONGEST = 1e-100, 1e100
+SHORTEST_SQ, LONGEST_SQ = SHORTEST**2, LONGEST**2
 
 #: Entries of every optimiser's state that belong to the driver: a factor to be multiplied into Θ
 #: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, whether the
@@ -53,6 +55,18 @@ def new_state(entries):
     state = np.zeros(OWN + entries)
     state[FACTOR] = 1.0
     return state
+
+
+@kernel
+def is_zero_row(data, indptr, width, row):
+    """Whether a row has no entry but 0. Dense rows have an empty `indptr`."""
+    sparse = indptr.shape[0] > 0
+    start = indptr[row] if sparse else row * width
+    stop = indptr[row + 1] if sparse else start + width
+    for t in range(start, stop):
+        if data[t] != 0.0:
+            return False
+    return True
 
 
 def epoch(
@@ -71,7 +85,7 @@ def epoch(
     scores,
     kernels,
 ):
-    """Learn `rows` in their order; stop before a row whose ‖x‖² is not finite.
+    """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
 
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, μ = mean(θ), g = μ − y,
     u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ w s) g xᵀ
@@ -89,17 +103,21 @@ def epoch(
     start, stopped, state[WEIGHT] = 0, -1, weight[0]
     x_sq = advance(data, indices, indptr, width, rows[0], rows[0], Theta, state, move, 0.0, raw)
     for r in range(n):
-        if not x_sq <= LARGEST:
+        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
+        if not usual and not is_zero_row(data, indptr, width, rows[r]):
             stopped = r
             break
-        if x_sq < SMALLEST:
-            x_sq = 0.0
         s = scale(state, x_sq, weight[r])
+        size = abs(state[PLAYED] + weight[r] * s)
         for k in range(dim):
             y[k] = truth[r, k]
             theta[k] = s * raw[k]
+            size += abs(theta[k])
             if record:
                 scores[r, k] = theta[k]
+        if not size <= LARGEST:
+            stopped = r
+            break
         mean(theta, y, g, params, work)
         for k in range(dim):
             g[k] -= y[k]
@@ -137,16 +155,17 @@ def mean_rows(theta, truth, mu, values, params, work, mean):
 
 
 @kernel(fastmath=FASTMATH)
-def first_bad_row(data, indptr, width, n_rows):
-    """First row whose squared norm is not finite, or -1. Dense rows have an empty `indptr`."""
+def first_bad_row(data, indptr, width, n_rows, constant, longest_sq):
+    """First row whose norm is out of range, or -1; `constant` is the square of its intercept."""
     sparse = indptr.shape[0] > 0
     for i in range(n_rows):
         start = indptr[i] if sparse else i * width
         stop = indptr[i + 1] if sparse else start + width
-        values, x_sq = data[start:stop], 0.0
+        values, x_sq = data[start:stop], constant
         for t in range(values.shape[0]):
             x_sq += values[t] * values[t]
-        if not x_sq <= LARGEST:
+        usual = SHORTEST_SQ <= x_sq <= longest_sq
+        if not usual and not is_zero_row(data, indptr, width, i):
             return i
     return -1
 
@@ -208,10 +227,11 @@ class Rows(NamedTuple):
         """Whether the rows are CSR."""
         return self.indptr.shape[0] > 0
 
-    def first_bad(self):
-        """Index of the first row that is not finite (or whose squared norm is not), or -1."""
+    def first_bad(self, intercept=False, longest=LONGEST):
+        """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
+        shape = (self.indptr, self.width, self.n_rows)
         with np.errstate(over="ignore", invalid="ignore"):
-            return first_bad_row(self.data, self.indptr, self.width, self.n_rows)
+            return first_bad_row(self.data, *shape, float(intercept), longest * longest)
 
 
 def epoch_for(kernels):

@@ -201,19 +201,22 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         for start in range(0, len(order), size):
             block = order[start : start + size]
             given = (rows, block, self._vertices(packed[block]), weight[block])
-            positive = int(np.count_nonzero(weight[block]))
             with uninterrupted():
                 stopped = learn(*given, *learned, scores[start : start + size])
-                if stopped >= 0:
-                    refuse_row(self, X, block[stopped])
-                self.t_ += len(block)
-                self._counted += positive
+                self._count(weight[block[: stopped if stopped >= 0 else None]])
+            if stopped >= 0:
+                refuse_row(self, X, block[stopped])
         return scores
 
     def _vertices(self, packed):
         """Vertices (n, dim) of packed outputs, as the kernels read them."""
         V = self.space_.unpack(packed)
         return check_vertices(self.space_, "unpack", V, (len(packed), self.space_.dim_))
+
+    def _count(self, weight):
+        """Count rounds learned with these weights."""
+        self.t_ += len(weight)
+        self._counted += int(np.count_nonzero(weight))
 
     def _by_round(self, weight, order):
         """Weights times the number of the round among those of positive weight."""

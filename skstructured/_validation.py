@@ -9,13 +9,12 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from skstructured._driver import Rows, index_range
+from skstructured._driver import LONGEST, SHORTEST, Rows, index_range
 
 INT32_MAX = np.iinfo(np.int32).max
 
-#: Positive sample weights lie between these, so that the squares of weighted rows, and what is
-#: divided by them, stay finite in the states of the optimisers.
-LEAST_WEIGHT, LARGEST_WEIGHT = 1e-200, 1e60
+#: Sample weights are 0 or lie between these (docs/numbers.md).
+LIGHTEST, HEAVIEST = 1e-20, 1e20
 
 
 def check_features(estimator, X, reset):
@@ -113,20 +112,39 @@ def read_rows(estimator, X, reset=False):
 
 
 def check_finite(estimator, X, rows):
-    """NaN, inf and rows whose squared norm overflows raise a ValueError."""
-    bad = rows.first_bad()
+    """NaN, inf and rows whose norm is out of range raise a ValueError."""
+    intercept = getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False))
+    longest = getattr(estimator, "longest_row", LONGEST)
+    bad = rows.first_bad(intercept, longest)
     if bad >= 0:
-        refuse_row(estimator, X, bad)
+        refuse_row(estimator, X, bad, longest)
 
 
-def refuse_row(estimator, X, row):
-    """Raise the ValueError for a row whose squared norm is not finite."""
+def refuse_row(estimator, X, row, longest=LONGEST):
+    """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    raise ValueError(f"Row {row} of X is too large: its squared norm is not a finite float64.")
+    norm = _norm_of_row(X, row)
+    if SHORTEST <= norm <= longest:
+        raise ValueError(
+            f"Row {row} of X has scores that are not finite float64 numbers: a parameter (a step, "
+            "a scale, a norm) does not fit features of this size, or the space returns such means."
+        )
+    raise ValueError(
+        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
+        f"rows must be 0 or have norms between {SHORTEST:g} and {longest:.4g}; rescale the "
+        f"features{' or regularize more' if longest < LONGEST else ''}."
+    )
+
+
+def _norm_of_row(X, row):
+    """‖x‖ without overflow."""
+    x = X[row].data if issparse(X) else X[row]
+    largest = np.abs(x).max(initial=0.0)
+    return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
 
 
 def check_weights(sample_weight, X, n, stream=False):
-    """Sample weights as a non-negative float64 vector; ones where None.
+    """Sample weights as a float64 vector, each 0 or in range; ones where None.
 
     scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
     """
@@ -135,11 +153,11 @@ def check_weights(sample_weight, X, n, stream=False):
     if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
         return np.zeros(n)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    wrong = (weight > LARGEST_WEIGHT) | (weight < LEAST_WEIGHT) & (weight != 0.0)
+    wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
     if wrong.any():
-        row = int(np.argmax(wrong))
+        row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
-            f"sample_weight must be 0 or lie between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}, "
+            f"sample_weight must be 0 or lie between {LIGHTEST:g} and {HEAVIEST:g}, "
             f"got {weight[row]:g} for row {row}: divide all weights by their mean."
         )
     return weight
@@ -209,6 +227,14 @@ def owned(value):
     if not isinstance(value, np.ndarray):
         return value
     return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)
+
+
+def check_size(name, value, default=None):
+    """`check_positive`, for a bound on norms, weighted or inverted: what they may be."""
+    value, most = check_positive(name, value, default), LONGEST * HEAVIEST
+    if value != default and not 1.0 / most <= value <= most:
+        raise ValueError(f"{name} must lie between {1.0 / most:g} and {most:g}, got {value!r}.")
+    return value
 
 
 @contextlib.contextmanager

@@ -60,6 +60,9 @@ class OutputSpace(Component, ABC):
     scores_classes = False
     #: Short-cut of the regularizer that a loss over this space uses where none is given.
     default_regularizer = "squared"
+    #: Whether all vertices have the same sum, so that a number added to all scores changes nothing:
+    #: losses and projections then take it off first, which keeps the digits behind it.
+    constant_sum = False
     #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
     #: one row: projections then run compiled. None calls `argmax` from Python.
     oracle_kernel = None

@@ -12,7 +12,7 @@ from skstructured._driver import new_state
 from skstructured._linear import OnlineLinearModel
 from skstructured._predictions import DecodedPredictions
 from skstructured._short_cuts import ShortCuts
-from skstructured._validation import check_positive
+from skstructured._validation import check_size
 from skstructured.certificates import Certificate
 from skstructured.decoders import MAP, resolve_decoder
 from skstructured.exceptions import GuaranteeError
@@ -35,12 +35,12 @@ class GapDescent(GradientDescent):
     def init(self, loss):
         """Check the parameters and return the initial state vector for a surrogate."""
         K = loss.space.dim_
-        norm = check_positive("feature_norm", self.feature_norm, 1.0)
+        norm = check_size("feature_norm", self.feature_norm, 1.0)
         state = new_state(self.entries)
         gains = {"logistic": 0.5 / K, "hinge": (1.0 - 1.0 / K) / K, "smooth_hinge": 0.25 / K}
         state[GAIN] = gains[loss.kind] / norm**2
         state[LEARN_NORM] = float(self.feature_norm is None)
-        state[RADIUS] = check_positive("radius", self.radius, math.inf)
+        state[RADIUS] = check_size("radius", self.radius, math.inf)
         return state
 
     def certificate(self, loss, state, delta=None):

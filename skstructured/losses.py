@@ -203,8 +203,10 @@ class FenchelYoung(ShortCuts, Component):
         return self._value_at(theta, mu, V), c * (mu - V)
 
     def _value_at(self, theta, mu, V):
-        _, regularizer, pair = self._terms()
+        space, regularizer, pair = self._terms()
         difference = mu - V
+        if space.constant_sum:
+            theta = _centre(theta, difference != 0.0)
         linear = np.zeros_like(theta)
         np.multiply(theta, difference, out=linear, where=difference != 0.0)
         gap = linear.sum(axis=1) - pair.omega(mu, regularizer) + pair.omega(V, regularizer)
@@ -231,3 +233,15 @@ class FenchelYoung(ShortCuts, Component):
         if self._terms()[2].kernel is None and not np.isfinite(theta).all():
             raise ValueError("a space known only by its oracle needs finite scores theta.")
         return theta
+
+
+def _centre(theta, where):
+    """Rows of theta less their entry nearest to 0 among the finite ones in `where`.
+
+    No score loses more than its last digit by it, and those that differ by little keep all.
+    """
+    size = np.where(where, np.abs(theta), np.inf)
+    nearest = np.argmin(size, axis=1)[:, None]
+    offset = np.take_along_axis(theta, nearest, axis=1)
+    found = np.isfinite(np.take_along_axis(size, nearest, axis=1))
+    return theta - np.where(found, offset, 0.0)

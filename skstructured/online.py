@@ -95,7 +95,8 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
     "permutahedron". A sample weight w multiplies the loss of its round; a weight of zero
     equals leaving the row out, but a weight of two is not the same as seeing a row twice, as for
-    every online learner.
+    every online learner. Rows are zero or have norms between 1e-100 and 1e100, weights are zero or
+    lie between 1e-20 and 1e20: ``docs/numbers.md``.
 
     `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
     score a class where outputs are classes ("ordinal" has a class more than thresholds), else θ.

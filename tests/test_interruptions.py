@@ -37,9 +37,9 @@ LEARNERS = {
         ["coef_", "n_mistakes_"],
     ),
     "banditron": (BanditronClassifier(random_state=0), 100_000, ["coef_", "n_mistakes_"]),
-    "soba": (SOBAClassifier(random_state=0), 1000, ["coef_", "n_mistakes_", "_inverse"]),
-    "newtron": (NewtronClassifier(random_state=0), 500, ["coef_", "n_mistakes_", "_inverse"]),
-    "confidit": (ConfiditClassifier(random_state=0), 1000, ["coef_", "n_mistakes_", "_inverse"]),
+    "soba": (SOBAClassifier(random_state=0), 1000, ["coef_", "n_mistakes_"]),
+    "newtron": (NewtronClassifier(random_state=0), 500, ["coef_", "n_mistakes_"]),
+    "confidit": (ConfiditClassifier(random_state=0), 1000, ["coef_", "n_mistakes_"]),
     "reduction": (
         BanditReduction(exploration=0.5, random_state=0),
         200,

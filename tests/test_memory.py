@@ -12,7 +12,7 @@ from scipy import sparse
 
 from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor, SecondOrderPerceptron
 from skstructured._driver import run_mean_rows
-from skstructured._validation import LARGEST_WEIGHT, LEAST_WEIGHT
+from skstructured._validation import HEAVIEST, LIGHTEST
 from skstructured.optimizers import GradientDescent, PiSTOL
 from skstructured.spaces import Birkhoff, Simplex
 from skstructured.spaces._assignment import assign_rows
@@ -125,7 +125,7 @@ def orders(rng, n=20):
     return rng.randn(n, 3), np.array([rng.permutation(3) for _ in range(n)])
 
 
-@pytest.mark.parametrize("weight", [np.inf, 1e308, 1e160, 2 * LARGEST_WEIGHT, 1e-310])
+@pytest.mark.parametrize("weight", [np.inf, 1e308, 1e160, 2 * HEAVIEST, 1e-310])
 @pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
 def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight, rng):
     X, y = orders(rng)
@@ -141,7 +141,7 @@ def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight,
 
 
 @pytest.mark.parametrize("average", [False, True, "linear"])
-@pytest.mark.parametrize("weight", [LEAST_WEIGHT, LARGEST_WEIGHT])
+@pytest.mark.parametrize("weight", [LIGHTEST, HEAVIEST])
 @pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
 def test_weights_at_the_ends_of_the_range_leave_finite_numbers(optimizer, weight, average, rng):
     X, y = orders(rng)

@@ -243,15 +243,6 @@ def test_a_bandit_mapped_from_disk_goes_on_with_feedback(learner, rng, tmp_path)
     np.testing.assert_array_equal(*scores)
 
 
-@pytest.mark.parametrize("which", list(LEARNERS))
-def test_features_too_small_for_their_squares_leave_finite_weights(which, rng):
-    X, y = problem(rng)
-    model = OnlineStructuredPredictor(fit_intercept=False, **LEARNERS[which])
-    model.fit(X * 1e-160, y)
-    assert np.isfinite(model.coef_).all()
-    assert np.isfinite(model.partial_fit(X, y).coef_).all()
-
-
 def test_degenerate_certificates(rng):
     fixed = OnlineStructuredPredictor(optimizer=GradientDescent(eta=0.1), fit_intercept=False)
     result = progressive_validate(fixed, np.zeros((9, 2)), np.arange(9) % 2)

@@ -8,7 +8,7 @@ from skstructured._compiled import kernel
 from skstructured._driver import OWN, epoch_for, new_state
 from skstructured._learning import uninterrupted
 from skstructured._linear import LinearWeights
-from skstructured._validation import check_share
+from skstructured._validation import check_share, refuse_row
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
@@ -113,18 +113,22 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         for start in range(0, n, BLOCK):
             block = np.arange(start, min(start + BLOCK, n))
             with uninterrupted():
-                played = self._simulate_block(learn, rows, block, codes[block])
+                played, stopped = self._simulate_block(learn, rows, block, codes[block])
+                learned = block[: stopped if stopped >= 0 else None]
                 actions[block], propensities[block] = played
-                self._count(actions[block], codes[block])
+                self._count(actions[learned], codes[learned])
+            if stopped >= 0:
+                refuse_row(self, X, block[stopped])
         return actions, propensities
 
     def _simulate_block(self, learn, rows, block, codes):
+        """Play and learn rows; what was played, and the place of a row that stopped it, or -1."""
         m = len(block)
         work = np.zeros(2 + 3 * m)
         work[1], work[2 : 2 + m] = m, self.random_state_.random_sample(m)
         arrays = (rows, block, self.space_.unpack(codes), np.ones(m), self._Theta, False)
-        learn(*arrays, self._state, self._state, work, np.empty((0, 0)))
-        return work[2 + m : 2 + 2 * m], work[2 + 2 * m :]
+        stopped = learn(*arrays, self._state, self._state, work, np.empty((0, 0)))
+        return (work[2 + m : 2 + 2 * m], work[2 + 2 * m :]), stopped
 
     def _weights(self):
         if not hasattr(self, "classes_"):

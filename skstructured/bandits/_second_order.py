@@ -1,35 +1,112 @@
-"""Bandit learners that keep the inverse of a (Kp, Kp) matrix by rank-one updates."""
+"""Bandit learners with a matrix A over their weights, kept as a triangular factor.
+
+``A = RᵀR`` with R upper triangular, and right sides ``A V = Rᵀr``: a term zzᵀ is rotated into R,
+and its target into r. That is the orthogonal way to solve least squares, whose error grows with
+the condition of R, where that of an inverse kept by rank-one updates grows with its square. V are
+the weights in coordinates in which classes are told apart by the directions seen; `reduce_term`.
+"""
+
+import math
 
 import numpy as np
 
 from skstructured._compiled import FASTMATH, kernel
+from skstructured._driver import LONGEST
 from skstructured._linear import LinearWeights
 from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
 
+#: Rows are at most so much longer than those that weigh as much as the regularization: what a
+#: term leaves by rounding in directions that no row had so far is then less than it.
+LONGEST_OF_UNIT = 1e8
 
-@kernel(fastmath=FASTMATH)
-def times(M, g, x, v):
-    """v = M (g ⊗ x) for a symmetric M; classes with g_k = 0 are passed over."""
-    p = x.shape[0]
-    for i in range(M.shape[0]):
-        total = 0.0
-        for k in range(g.shape[0]):
-            if g[k] != 0.0:
-                part, row = 0.0, M[i, k * p : (k + 1) * p]
-                for j in range(p):
-                    part += row[j] * x[j]
-                total += g[k] * part
-        v[i] = total
+#: A class direction that leaves less than this of its squared length is one of those seen.
+SEEN = 1e-16
 
 
-@kernel(fastmath=FASTMATH)
+@kernel
+def reduce_term(basis, g, x, z):
+    """z = h ⊗ x, of shape ((K−1) p,), with g = Σ_m h_m basis_m; g, which sums to 0, is used up.
+
+    The rows of `basis` are orthonormal and join it as they are seen: directions that no term had so
+    far then have the coordinate 0, and not rounding errors of others, which large features would
+    blow up. A multiple of I stays what it is.
+    """
+    p, K, size = x.shape[0], g.shape[0], np.dot(g, g)
+    for m in range(K - 1):
+        row, h, left = basis[m], np.dot(basis[m], g), 0.0
+        for k in range(K):
+            g[k] -= h * row[k]
+            left += g[k] * g[k]
+        if h == 0.0 and left > SEEN * size and np.dot(row, row) == 0.0:
+            h = math.sqrt(left)
+            for k in range(K):
+                row[k], g[k] = g[k] / h, 0.0
+        for j in range(p):
+            z[m * p + j] = h * x[j]
+
+
+@kernel
+def expand(basis, V, W):
+    """W (K p,) of the reduced weights V ((K−1) p,): W_k = Σ_m basis_mk V_m."""
+    p = W.shape[0] // basis.shape[1]
+    W[:] = 0.0
+    for m in range(basis.shape[0]):
+        for k in range(basis.shape[1]):
+            for j in range(p):
+                W[k * p + j] += basis[m, k] * V[m * p + j]
+
+
+@kernel
 def rank_one(M, factor, v):
     """M ← M + factor v vᵀ."""
     for i in range(M.shape[0]):
         c, row = factor * v[i], M[i]
         for j in range(M.shape[1]):
             row[j] += c * v[j]
+
+
+@kernel
+def rotate_in(R, r, z, target):
+    """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up."""
+    n = R.shape[0]
+    for i in range(n):
+        if z[i] == 0.0:
+            continue
+        row = R[i]
+        length = math.sqrt(row[i] * row[i] + z[i] * z[i])
+        c, s = row[i] / length, z[i] / length
+        row[i] = length
+        for j in range(i + 1, n):
+            above, below = row[j], z[j]
+            row[j], z[j] = c * above + s * below, c * below - s * above
+        r[i], target = c * r[i] + s * target, c * target - s * r[i]
+
+
+@kernel
+def solve_transposed(R, z, u):
+    """u = R⁻ᵀz, so that ‖u‖² = zᵀA⁻¹z; returns it."""
+    n, total = R.shape[0], 0.0
+    u[:] = z
+    for i in range(n):
+        u[i] /= R[i, i]
+        if u[i] != 0.0:
+            row, c = R[i], u[i]
+            for j in range(i + 1, n):
+                u[j] -= c * row[j]
+            total += c * c
+    return total
+
+
+@kernel(fastmath=FASTMATH)
+def solve_upper(R, u, w):
+    """w = R⁻¹u, for u = r the weights."""
+    n = R.shape[0]
+    for i in range(n - 1, -1, -1):
+        row, total = R[i], 0.0
+        for j in range(i + 1, n):
+            total += row[j] * w[j]
+        w[i] = (u[i] - total) / row[i]
 
 
 @kernel(fastmath=FASTMATH)
@@ -47,6 +124,15 @@ def along(V, g, x):
 
 class SecondOrderBandit(LinearWeights, BanditClassifier):
     """Bandit learners with dense weights W (K, p [+ 1]) and matrices over them."""
+
+    @property
+    def longest_row(self):
+        """The longest row whose square leaves digits of the regularization; `check_finite`."""
+        return min(LONGEST, self._regularization_root() * LONGEST_OF_UNIT)
+
+    def _regularization_root(self):
+        """The norm of rows that weigh as much as the regularization."""
+        return math.inf
 
     def _setup(self, dim, width):
         self._W = np.zeros((dim, width))

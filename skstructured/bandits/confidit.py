@@ -2,10 +2,32 @@
 
 import numpy as np
 
+from skstructured._compiled import kernel
 from skstructured._learning import uninterrupted
 from skstructured._validation import check_positive, check_real, unchanged_on_error
 from skstructured.bandits._rounds import spread
-from skstructured.bandits._second_order import SecondOrderBandit
+from skstructured.bandits._second_order import (
+    SecondOrderBandit,
+    rotate_in,
+    solve_transposed,
+    solve_upper,
+)
+
+
+@kernel
+def solve_each(R, x, V, widths, u):
+    """V_i = A_i⁻¹x and its width xᵀA_i⁻¹x for every class, A_i = R_iᵀR_i."""
+    for i in range(R.shape[0]):
+        widths[i] = solve_transposed(R[i], x, u)
+        solve_upper(R[i], u, V[i])
+
+
+@kernel
+def widths_of(R, X, widths, u):
+    """xᵀA_i⁻¹x of every row and class, into widths (n, K)."""
+    for n in range(X.shape[0]):
+        for i in range(R.shape[0]):
+            widths[n, i] = solve_transposed(R[i], X[n], u)
 
 
 class ConfiditClassifier(SecondOrderBandit):
@@ -53,7 +75,7 @@ class ConfiditClassifier(SecondOrderBandit):
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
-        self._inverse = np.tile(np.eye(width) / (1.0 + self.alpha) ** 2, (dim, 1, 1))
+        self._R = np.tile((1.0 + self.alpha) * np.eye(width), (dim, 1, 1))
 
     def _unit(self, X):
         X = self._dense(X)
@@ -62,15 +84,16 @@ class ConfiditClassifier(SecondOrderBandit):
 
     def _clipped(self, x):
         """w'·x of every class, xᵀA⁻¹x and A⁻¹x, for one unit row."""
-        v = self._inverse @ x
-        width, inner = v @ x, self._W @ x
+        v, width, inner = np.empty(self._W.shape), np.empty(len(self._W)), self._W @ x
+        solve_each(self._R, x, v, width, np.empty(len(x)))
         return np.clip(inner, -self.alpha, 1.0), inner, width, v
 
     def _thetas(self, X):
         return np.clip(self._unit(X) @ self._W.T, -self.alpha, 1.0)
 
     def _bounds(self, X):
-        widths = np.einsum("nj,kji,ni->nk", X, self._inverse, X, optimize=True)
+        widths = np.empty((len(X), len(self._W)))
+        widths_of(self._R, X, widths, np.empty(X.shape[1]))
         return np.clip(X @ self._W.T, -self.alpha, 1.0) + np.sqrt(self.eta * widths)
 
     def _distribution(self, theta, X):
@@ -118,4 +141,4 @@ class ConfiditClassifier(SecondOrderBandit):
         self._W += shift[:, None] * v
         # A_new⁻¹(A w' + s x) = w' + (s − w'·x) A_new⁻¹ x, and A_new⁻¹ x = A⁻¹x/(1 + xᵀA⁻¹x).
         self._W[code] += (s - clipped[code]) / (1.0 + width[code]) * v[code]
-        self._inverse[code] -= np.outer(v[code], v[code]) / (1.0 + width[code])
+        rotate_in(self._R[code], np.zeros(len(x)), x.copy(), 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._compiled import kernel
-from skstructured._validation import check_positive
+from skstructured._validation import check_size
 from skstructured.bandits._first_order import (
     EXPLORATION,
     HORIZON,
@@ -58,9 +58,8 @@ def gap_bandit_scale(state, x_sq, weight):
     # The kernel's logistic gradient leaves out its 1/ln 2.
     factor = 0.5 if state[KIND] == LOGISTIC else (1.0 - 1.0 / k if state[KIND] == HINGE else 0.25)
     s = share * factor / (k * k * state[X_SQ])
-    if s * s * state[THETA_SQ] > state[RADIUS] * state[RADIUS]:
-        s = state[RADIUS] / math.sqrt(state[THETA_SQ])
-    return s
+    norm = math.sqrt(state[THETA_SQ])
+    return state[RADIUS] / norm if s * norm > state[RADIUS] else s
 
 
 @kernel
@@ -171,7 +170,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
                 "radius must be given: the size of the comparator cannot be learned from bandit "
                 "feedback; for features of norm X, radius=5/X is a start."
             )
-        check_positive("radius", self.radius)
+        check_size("radius", self.radius)
         if self._exploration() == 0.0 and self.loss != "logistic":
             raise ValueError(f"exploration=0 needs loss='logistic', got loss={self.loss!r}.")
 
@@ -179,7 +178,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         super()._setup(dim, width)
         self._state[KIND], self._state[RADIUS] = KINDS[self.loss], float(self.radius)
         if self.feature_norm is not None:
-            self._state[X_SQ] = check_positive("feature_norm", self.feature_norm) ** 2
+            self._state[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
             self._state[LEARN_NORM] = 0.0
 
     def _distribution(self, theta, X):

@@ -2,8 +2,17 @@
 
 import numpy as np
 
-from skstructured._validation import check_positive
-from skstructured.bandits._second_order import SecondOrderBandit, along, rank_one, times
+from skstructured._validation import check_positive, check_size
+from skstructured.bandits._second_order import (
+    SecondOrderBandit,
+    along,
+    expand,
+    rank_one,
+    reduce_term,
+    rotate_in,
+    solve_transposed,
+    solve_upper,
+)
 
 
 class NewtronClassifier(SecondOrderBandit):
@@ -62,14 +71,17 @@ class NewtronClassifier(SecondOrderBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        for name in ("alpha", "beta", "D"):
-            check_positive(name, getattr(self, name))
+        check_positive("alpha", self.alpha)
+        self._regularization_root()
+
+    def _regularization_root(self):
+        return 1.0 / np.sqrt(check_positive("beta", self.beta) * check_size("D", self.D))
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
-        size = dim * width
-        self._A, self._inverse = np.eye(size) / self.D, np.eye(size) * float(self.D)
-        self._b, self._v, self._mu = np.zeros(size), np.empty(size), 0.0
+        size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
+        self._A, self._R = np.eye(size) / self.D, np.eye(size) / np.sqrt(self.D)
+        self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0
 
     def _softmax(self, theta):
         p = np.exp(self.alpha * (theta - theta.max(axis=1, keepdims=True)))
@@ -87,52 +99,63 @@ class NewtronClassifier(SecondOrderBandit):
         X = np.ascontiguousarray(self._dense(X))
         P, W = self._softmax(X @ self._W.T), self._W.reshape(-1).copy()
         for x, p, code, reward, propensity in zip(X, P, codes, rewards, propensities, strict=True):
-            size = (1.0 - p[code] if reward else -p[code]) / propensity
+            # The other probabilities and not 1 − P, which has no digits left where P is nearly 1.
+            others = np.delete(p, code).sum()
+            size = (others if reward else -p[code]) / propensity
             g = np.full(len(p), size / len(p))
             g[code] -= size
             kappa = propensity if reward else 1.0
             self._newton_step(g, x, kappa * self.beta, along(W, g, x))
-        self._W[:] = self._solve().reshape(self._W.shape)
+        self._V = self._solve()
+        expand(self._basis, self._V, self._W.reshape(-1))
 
     def _newton_step(self, g, x, weight, inner):
-        """A ← A + weight ggᵀ, its inverse, and b ← b + (weight <g, W> − 1) g."""
-        v, full = self._v, np.outer(g, x).ravel()
-        times(self._inverse, g, x, v)
-        rank_one(self._inverse, -weight / (1.0 + weight * along(v, g, x)), v)
+        """A ← A + weight ggᵀ and b ← b + (weight <g, W> − 1) g, in A and b and in R and r."""
+        full, root = np.empty(len(self._b)), np.sqrt(weight)
+        reduce_term(self._basis, g, x, full)
         rank_one(self._A, weight, full)
         self._b += (weight * inner - 1.0) * full
+        rotate_in(self._R, self._r, root * full, root * inner - 1.0 / root)
 
     def _solve(self):
         """argmin ½<W, AW> − <b, W> over the ball: (A + μI)⁻¹ b, μ ≥ 0 by Newton's method.
 
         The secular equation 1/‖W(μ)‖ = 1/D is nearly linear in μ, and the last round's μ is close.
         """
-        mu, slope = self._mu, self._inverse @ self._b
-        W = self._shifted(mu, self._b, self._W.reshape(-1)) if mu > 0.0 else slope
+        mu, free = self._mu, np.empty(len(self._b))
+        solve_upper(self._R, self._r, free)
+        W = slope = self._shifted(mu, self._b, self._V) if mu > 0.0 else free
         for _ in range(50):
             norm = np.linalg.norm(W)
             if abs(norm / self.D - 1.0) <= 1e-13 or (mu == 0.0 and norm <= self.D):
                 break
-            slope = self._shifted(mu, W, slope)
+            slope = self._shifted(mu, W, slope) if mu > 0.0 else self._unshifted(W)
             mu = max(mu + (norm / self.D - 1.0) * norm * norm / (W @ slope), 0.0)
-            W = self._shifted(mu, self._b, W)
+            W = self._shifted(mu, self._b, W) if mu > 0.0 else free
         self._mu = mu
         return W * min(1.0, self.D / max(np.linalg.norm(W), 1e-300))
 
     def _shifted(self, mu, right, start):
-        """(A + μI)⁻¹ right by conjugate gradients, from `start`."""
-        if mu == 0.0:
-            return self._inverse @ right
-        W = start
-        residual = right - self._A @ W - mu * W
-        direction, size = residual.copy(), residual @ residual
+        """(A + μI)⁻¹ right by conjugate gradients, from `start`, in units of the diagonal."""
+        W, diagonal = start, np.diag(self._A) + mu
+        residual, enough = right - self._A @ W - mu * W, 1e-28 * (right @ (right / diagonal))
+        direction = residual / diagonal
+        size = residual @ direction
         for _ in range(10 * len(W)):
-            if size <= 1e-28 * max(right @ right, 1e-300):
+            if size <= enough:
                 break
             image = self._A @ direction + mu * direction
             step = size / (direction @ image)
             W = W + step * direction
             residual = residual - step * image
-            size, before = residual @ residual, size
-            direction = residual + (size / before) * direction
+            scaled = residual / diagonal
+            size, before = residual @ scaled, size
+            direction = scaled + (size / before) * direction
+        return W
+
+    def _unshifted(self, right):
+        """A⁻¹ right, by the two triangles."""
+        half, W = np.empty(len(right)), np.empty(len(right))
+        solve_transposed(self._R, right, half)
+        solve_upper(self._R, half, W)
         return W

@@ -1,5 +1,7 @@
 """SOBA, and the second-order Perceptron that it becomes with full information."""
 
+import math
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -15,33 +17,41 @@ from skstructured._validation import (
     unchanged_on_error,
 )
 from skstructured.bandits._rounds import spread
-from skstructured.bandits._second_order import SecondOrderBandit, along, rank_one, times
+from skstructured.bandits._second_order import (
+    SecondOrderBandit,
+    along,
+    expand,
+    reduce_term,
+    rotate_in,
+    solve_transposed,
+    solve_upper,
+)
 from skstructured.spaces import Simplex
 from skstructured.surrogates import best_other
 
 
 @kernel
-def soba_update(inverse, W, sums, theta, x, right, p, v, g):
+def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
     """One correct round: g = z/√p', z = (e_ȳ − e_right) ⊗ x/√p', ȳ the best other class.
 
     ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``; where m + Σ m_s over earlier updates is not negative,
-    ``A ← A + zzᵀ`` and ``W ← A⁻¹(A_old W − g)``, in place by rank-one updates.
+    ``A ← A + zzᵀ`` and ``b ← b − g = b − z/√p'``, and ``W ← A⁻¹b``; see `reduce_term`, `rotate_in`.
     """
     root = np.sqrt(p)
     for k in range(g.shape[0]):
         g[k] = 0.0
     g[best_other(theta, right)], g[right] = 1.0 / root, -1.0 / root
-    times(inverse, g, x, v)
-    q, inner = along(v, g, x), along(W, g, x)
+    inner = along(W, g, x)
+    reduce_term(basis, g, x, z)
+    q = solve_transposed(R, z, u)
     m = (inner * inner + 2.0 * inner / root) / (1.0 + q)
     if m + sums[0] < 0.0:
         return
     sums[0] += m
     sums[1] += q / (p * (1.0 + q))
-    step = (inner + 1.0 / root) / (1.0 + q)
-    for i in range(W.shape[0]):
-        W[i] -= step * v[i]
-    rank_one(inverse, -1.0 / (1.0 + q), v)
+    rotate_in(R, r, z, -1.0 / root)
+    solve_upper(R, r, u)
+    expand(basis, u, W)
 
 
 class SOBAClassifier(SecondOrderBandit):
@@ -97,12 +107,16 @@ class SOBAClassifier(SecondOrderBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_positive("a", self.a)
+        self._regularization_root()
+
+    def _regularization_root(self):
+        return math.sqrt(check_positive("a", self.a))
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
-        self._inverse = np.eye(dim * width) / float(self.a)
-        self._sums, self._work = np.zeros(2), (np.empty(dim * width), np.empty(dim))
+        size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
+        self._R, self._r, self._sums = math.sqrt(self.a) * np.eye(size), np.zeros(size), np.zeros(2)
+        self._work = (np.empty(size), np.empty(size), np.empty(dim))
 
     def _distribution(self, theta, X):
         return spread(theta, self._rho())
@@ -111,7 +125,7 @@ class SOBAClassifier(SecondOrderBandit):
         X = np.ascontiguousarray(self._dense(X))
         theta, W = X @ self._W.T, self._W.reshape(-1)
         for i in np.flatnonzero(rewards):
-            arrays = (self._inverse, W, self._sums, theta[i], X[i])
+            arrays = (self._R, self._r, self._basis, W, self._sums, theta[i], X[i])
             soba_update(*arrays, codes[i], propensities[i], *self._work)
 
 
@@ -151,6 +165,11 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
         self.a = a
         self.fit_intercept = fit_intercept
 
+    @property
+    def longest_row(self):
+        """As for `SOBAClassifier`."""
+        return SOBAClassifier(self.a).longest_row
+
     @exclusive
     def fit(self, X, y):
         """Learn one pass from scratch; returns self."""
@@ -185,9 +204,10 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
         W = core._W.reshape(-1)
         for x, code in zip(X, codes, strict=True):
             theta = core._W @ x
+            arrays = (core._R, core._r, core._basis, W, core._sums, theta, x)
             with uninterrupted():
-                soba_update(core._inverse, W, core._sums, theta, x, code, 1.0, *core._work)
                 self.n_mistakes_ += int(np.argmax(theta) != code)
+                soba_update(*arrays, code, 1.0, *core._work)
                 self.t_ += 1
         return self
 

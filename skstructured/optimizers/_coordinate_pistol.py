@@ -16,6 +16,9 @@ A, B, LIPSCHITZ, CAPPED = range(OWN, OWN + 4)
 #: Exponents are cut off here, so that scores stay finite.
 LARGEST_EXPONENT = 300.0
 
+#: Features whose α stays below this (w|x| below 1e-139 or so) count as zero: weights divide by it.
+SMALLEST_ALPHA = 1e-280
+
 
 @kernel
 def coordinate_scale(state, x_sq, weight):
@@ -39,7 +42,7 @@ def _weigh(Theta, by_feature, dim, k, j, state, b):
         theta, path, most = Theta[k, j], Theta[dim + k, j], Theta[f, j]
     reach = state[LIPSCHITZ] * most
     alpha = state[A] * reach * (reach + path)
-    if theta == 0.0 or alpha == 0.0:
+    if theta == 0.0 or alpha < SMALLEST_ALPHA:
         return 0.0
     exponent = 0.5 * theta * theta / alpha
     if exponent > LARGEST_EXPONENT:

@@ -4,12 +4,12 @@ import math
 
 from skstructured._compiled import kernel
 from skstructured._driver import FACTOR, OWN, new_state
-from skstructured._validation import check_positive
+from skstructured._validation import check_size
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 
 # The state vector, after the driver's own entries.
-RADIUS, UNIT, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 6)
+RADIUS, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 5)
 
 #: Below this s, the driver is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
@@ -24,22 +24,23 @@ def ball_scale(state, x_sq, weight):
 
 @kernel
 def ball_step(state, raw, g, x_sq, weight):
-    """u = −η_t c w/s with η_t = √2 R/√(Σ‖G‖²); then s ← s min(1, R/‖sΘ‖).
+    """u = −η_t w/s with η_t = √2 R/√(Σ w²‖g‖²‖x‖²); then s ← s min(1, R/‖sΘ‖).
 
-    ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖².
+    ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖². The loss scale c, a factor of η⁻¹ and of G, cancels.
     """
-    inner, g_sq, unit = 0.0, 0.0, weight * state[UNIT]
+    inner, g_sq = 0.0, 0.0
     for k in range(g.shape[0]):
         inner += g[k] * raw[k]
         g_sq += g[k] * g[k]
-    # With ‖x‖ first, tiny rows do not underflow.
-    length = unit * math.sqrt(g_sq) * math.sqrt(x_sq)
+    # Products of roots, and not of squares: these neither over- nor underflow.
+    length = weight * math.sqrt(g_sq) * math.sqrt(x_sq)
     state[SUM_SQ] += length * length
     if length == 0.0 or state[SUM_SQ] == 0.0:
         return 0.0
     s, radius = state[SHRINK], state[RADIUS]
-    u = -math.sqrt(2.0 / state[SUM_SQ]) * radius * unit / s
-    moved = max(state[THETA_SQ] + 2.0 * u * inner + u * u * g_sq * x_sq, 0.0)
+    step = math.sqrt(2.0 / state[SUM_SQ]) * radius / s
+    u, reach = -step * weight, step * length
+    moved = max(state[THETA_SQ] + 2.0 * u * inner + reach * reach, 0.0)
     norm = s * math.sqrt(moved)
     if norm > radius:
         s *= radius / norm
@@ -74,7 +75,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
 
     scale_kernel = staticmethod(ball_scale)
     step_kernel = staticmethod(ball_step)
-    entries = 6
+    entries = 5
 
     def __init__(self, diameter=40.0):
         self.diameter = diameter
@@ -83,8 +84,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries)
         state[SHRINK] = 1.0
-        state[RADIUS] = check_positive("diameter", self.diameter) / 2.0
-        state[UNIT] = loss.constants_of().c
+        state[RADIUS] = check_size("diameter", self.diameter) / 2.0
         return state
 
     def certificate(self, loss, state, delta=None):

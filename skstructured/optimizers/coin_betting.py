@@ -4,13 +4,14 @@ import math
 
 from skstructured._compiled import kernel
 from skstructured._driver import FACTOR, OWN, new_state
-from skstructured._validation import check_positive
+from skstructured._validation import check_positive, check_size
 from skstructured.certificates import CoinBettingCertificate, gap_constants
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
+from skstructured.optimizers.gradient_descent import settle_growth
 
 # The state vector, after the driver's own entries.
 NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
-SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER = range(OWN + 5, OWN + 10)
+SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER, SETTLED_SQ = range(OWN + 5, OWN + 11)
 
 #: Step of the online Newton method on −ln(1 − g v) (Cutkosky & Orabona 2018, Algorithm 1).
 NEWTON = 2.0 / (2.0 - math.log(3.0))
@@ -18,8 +19,8 @@ NEWTON = 2.0 / (2.0 - math.log(3.0))
 #: Below this s, the driver is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
 
-#: Wealth is kept as a logarithm; a bet is computed from at most this one.
-LARGEST_LOG = 600.0
+#: Wealth is kept as a logarithm; a bet, which is divided by N, is computed from at most this one.
+LARGEST_LOG = 400.0
 
 
 @kernel
@@ -31,6 +32,7 @@ def bet_scale(state, x_sq, weight):
         state[NORM] = norm
     if state[NORM] == 0.0:
         return 0.0
+    settle_growth(state, state[NORM] * state[NORM], SETTLED_SQ)
     if state[FIRST] == 0.0:
         state[FIRST] = state[NORM]
     most = 0.5 / state[NORM]
@@ -61,9 +63,10 @@ def bet_step(state, raw, g, x_sq, weight):
     state[Z_SQ] += z * z
     bet, most = state[BET] - NEWTON * z / (norm * norm + state[Z_SQ]), 0.5 / norm
     state[BET] = min(max(bet, -most), most)
-    u = -unit / (s * math.sqrt(2.0 * state[SUM_SQ]))
-    moved = max(state[THETA_SQ] + 2.0 * u * inner + u * u * g_sq * x_sq, 0.0)
-    if s * s * moved > 1.0:
+    step = 1.0 / (s * math.sqrt(2.0 * state[SUM_SQ]))
+    u, reach = -step * unit, step * length
+    moved = max(state[THETA_SQ] + 2.0 * u * inner + reach * reach, 0.0)
+    if s * math.sqrt(moved) > 1.0:
         s = 1.0 / math.sqrt(moved)
     if s < SMALL:
         state[FACTOR] = s
@@ -119,7 +122,7 @@ class ParameterFree(OnlineOptimizer):
 
     scale_kernel = staticmethod(bet_scale)
     step_kernel = staticmethod(bet_step)
-    entries = 10
+    entries = 11
 
     def __init__(self, wealth=100.0, feature_norm=None):
         self.wealth = wealth
@@ -131,7 +134,7 @@ class ParameterFree(OnlineOptimizer):
         state[SHRINK] = 1.0
         state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
         if self.feature_norm is not None:
-            state[NORM] = check_positive("feature_norm", self.feature_norm)
+            state[NORM] = check_size("feature_norm", self.feature_norm)
         state[DIAMETER] = loss.space.geometry("l2").diameter
         return state
 

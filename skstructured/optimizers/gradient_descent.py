@@ -4,7 +4,7 @@ import math
 
 from skstructured._compiled import kernel
 from skstructured._driver import OWN, SETTLE, new_state
-from skstructured._validation import check_positive, check_real
+from skstructured._validation import check_positive, check_real, check_size
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
@@ -33,9 +33,8 @@ def descent_scale(state, x_sq, weight):
     if state[LEARN_NORM] > 0.0:
         s = s / state[LARGEST_SQ] if state[LARGEST_SQ] > 0.0 else 0.0
         settle_growth(state, state[LARGEST_SQ], SETTLED_SQ)
-    if s * s * state[THETA_SQ] > state[RADIUS] * state[RADIUS]:
-        s = state[RADIUS] / math.sqrt(state[THETA_SQ])
-    return s
+    norm = math.sqrt(state[THETA_SQ])
+    return state[RADIUS] / norm if s * norm > state[RADIUS] else s
 
 
 @kernel
@@ -95,9 +94,9 @@ class GradientDescent(OnlineOptimizer):
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
         constants = loss.constants_of()
-        norm = check_positive("feature_norm", self.feature_norm, 1.0)
+        norm = check_size("feature_norm", self.feature_norm, 1.0)
         state = new_state(self.entries)
-        state[RADIUS] = check_positive("radius", self.radius, math.inf)
+        state[RADIUS] = check_size("radius", self.radius, math.inf)
         if isinstance(self.eta, str):
             # c η = 2 c m/b, and b = smoothness · C².
             state[GAIN] = 2.0 * constants.c * self._fraction(constants.a) / constants.smoothness

@@ -6,7 +6,7 @@ import numpy as np
 
 from skstructured._compiled import kernel
 from skstructured._driver import OWN, TOTAL, new_state
-from skstructured._validation import check_positive
+from skstructured._validation import check_positive, check_size
 from skstructured.certificates import PiSTOLCertificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
@@ -134,7 +134,7 @@ class PiSTOL(OnlineOptimizer):
         state[B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.space.geometry("l2").diameter
         if self.feature_norm is not None:
-            state[NORM] = check_positive("feature_norm", self.feature_norm)
+            state[NORM] = check_size("feature_norm", self.feature_norm)
         return state
 
     @property

@@ -45,8 +45,9 @@ def _wolfe(oracle, theta, S, w, affine):
         known = False
         for i in range(k):
             known = known or np.abs(S[i] - vertex).max() == 0.0
-        scale = 1.0 + np.abs(direction).max() + np.abs(x).max()
-        if known or k > dim or gap <= TOLERANCE * scale:
+        # Rounding errors of the gap come from where the vertex differs from x, and only there.
+        size = 1.0 + np.dot(np.abs(direction), np.abs(vertex - x))
+        if known or k > dim or gap <= TOLERANCE * size:
             break
         S[k] = vertex
         w[k] = 0.0
@@ -79,6 +80,16 @@ def _wolfe(oracle, theta, S, w, affine):
     return x, k, gap
 
 
+def _centre(theta):
+    """Take the score nearest to 0 off all scores; no score loses more than its last digit."""
+    nearest = theta[0]
+    for j in range(theta.shape[0]):
+        if abs(theta[j]) < abs(nearest):
+            nearest = theta[j]
+    return theta - nearest
+
+
+_centre_jit = kernel(cached=False)(_centre)
 _affine_jit = kernel(cached=False)(_affine_weights)
 _wolfe_jit = kernel(cached=False)(_wolfe)
 
@@ -94,6 +105,7 @@ def _interpreted_oracle(space):
 def project(space, theta):
     """Projection x of theta (dim,) on conv(Y), with its active vertices, weights and gap."""
     theta = np.array(theta, dtype=np.float64)
+    theta = _centre(theta) if space.constant_sum else theta
     S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
     if is_compiled(space.oracle_kernel):
         x, k, gap = _wolfe_jit(space.oracle_kernel, theta, S, w, _affine_jit)
@@ -108,21 +120,24 @@ def projection_kernel(space):
     Compiled, for this process, where the space's ``oracle_kernel`` is a numba function.
     """
     if is_compiled(space.oracle_kernel):
-        return _compiled_kernel(space.oracle_kernel)
-    return _make_kernel(_interpreted_oracle(space), _wolfe, _affine_weights)
+        return _compiled_kernel(space.oracle_kernel, space.constant_sum)
+    oracle, centre = _interpreted_oracle(space), _centre if space.constant_sum else np.copy
+    return _make_kernel(oracle, _wolfe, _affine_weights, centre)
 
 
 @functools.cache
-def _compiled_kernel(oracle):
-    return kernel(cached=False)(_make_kernel(oracle, _wolfe_jit, _affine_jit))
+def _compiled_kernel(oracle, constant_sum):
+    centre = _centre_jit if constant_sum else np.copy
+    return kernel(cached=False)(_make_kernel(oracle, _wolfe_jit, _affine_jit, centre))
 
 
-def _make_kernel(oracle, wolfe, affine):
+def _make_kernel(oracle, wolfe, affine, centre):
     def active_set_projection(theta, truth, mu, params, work):
         dim = theta.shape[0]
         S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
-        x, _active, gap = wolfe(oracle, theta, S, w, affine)
-        scale = 1.0 + np.abs(theta).max()
+        centred = centre(theta)
+        x, _active, gap = wolfe(oracle, centred, S, w, affine)
+        scale = 1.0 + np.abs(centred).max()
         work[0] = max(work[0], gap / scale)
         value = 0.0
         for j in range(dim):

@@ -4,7 +4,8 @@ For a regularizer that is a sum over rows, ``max_P <θ,P> − Σ_i Ψ(P_i)`` ove
 the dual ``D(v) = Σ_j v_j − Σ_i Ω*(C_i + v)`` to be maximised over the column potentials v: rows are
 softmaxes (entropy) or sparsemaxes (squared norm), the gradient is one minus the column sums. C is
 θ less the potentials of the assignment problem, so that scores of any size neither over- nor
-underflow: C ≤ 0, with a 0 in every row and column.
+underflow: C ≤ 0, with a 0 in every row and column. Where scores differ little, the largest is
+taken off instead, and C ≤ 0 too.
 """
 
 import math
@@ -217,10 +218,10 @@ def _repair(P, m, rows, columns):
 
 
 @kernel
-def _reduce(theta, m, assigned, C, scratch):
-    """C = θ less the potentials of the assignment problem (0 unless `assigned`); their sum."""
+def _reduce(theta, m, assigned, high, C, scratch):
+    """C = θ less the potentials of the assignment problem, or less the largest score; their sum."""
     rows, columns, match = scratch[: m + 1], scratch[m + 1 : 2 * m + 2], scratch[2 * m + 2 :]
-    rows[:], columns[:], shift = 0.0, 0.0, 0.0
+    rows[:], columns[:], shift = 0.0 if assigned else -high, 0.0, 0.0
     if assigned:
         assign(theta, m, rows, columns, match[: m + 1], match[m + 1 :])
     for i in range(m):
@@ -236,10 +237,10 @@ def _reduce(theta, m, assigned, C, scratch):
 
 
 @kernel
-def _entropic_start(C, shift, m, K, scaling, columns, v):
-    """Column potentials v by Sinkhorn's scaling of K = exp(C − shift)."""
+def _entropic_start(C, m, K, scaling, columns, v):
+    """Column potentials v by Sinkhorn's scaling of K = exp(C)."""
     for k in range(m * m):
-        K[k] = math.exp(C[k] - shift)
+        K[k] = math.exp(C[k])
     scaling[:] = 1.0
     sinkhorn(K, scaling, columns, m, TOLERANCE, MAX_SINKHORN, 20.0 + 2.0 * m)
     for j in range(m):
@@ -258,10 +259,10 @@ def _matching(theta, mu, work, sparse):
     for k in range(m * m):
         low, high = min(low, theta[k]), max(high, theta[k])
     assigned = sparse or not high - low <= 30.0
-    shift = _reduce(theta, m, assigned, C, rest[6 * m :])
+    shift = _reduce(theta, m, assigned, high, C, rest[6 * m :])
     v[:] = 0.0
     if not sparse:
-        _entropic_start(C, 0.0 if assigned else high, m, H, trial, columns, v)
+        _entropic_start(C, m, H, trial, columns, v)
     residual = _newton(C, v, m, sparse, mu, columns, trial, d, H, z, kept)
     work[0] = max(work[0], residual)
     if residual > TOLERANCE:

@@ -163,6 +163,7 @@ class Birkhoff(OutputSpace):
     """
 
     default_regularizer = "shannon"
+    constant_sum = True
 
     def fit(self, y):
         """Learn the number of items from positions (n, m); returns self."""

@@ -33,6 +33,7 @@ class KSubsets(OutputSpace):
     """
 
     task = "multilabel"
+    constant_sum = True
 
     def __init__(self, k=1):
         self.k = k

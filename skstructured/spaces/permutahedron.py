@@ -165,6 +165,8 @@ class Permutahedron(OutputSpace):
     differentiable sorting and ranking"; Hardy, Littlewood, Pólya (1929) for the sampler.
     """
 
+    constant_sum = True
+
     def fit(self, y):
         """Learn the number of items from rank vectors (n, d); returns self."""
         self.dim_ = check_permutations(y, 1, CONVENTION, OTHER).shape[1]

@@ -124,6 +124,7 @@ class Simplex(LabelSpace):
 
     scores_classes = True
     default_regularizer = "shannon"
+    constant_sum = True
 
     def _dim_of(self, n_classes):
         return n_classes

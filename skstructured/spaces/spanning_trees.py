@@ -25,6 +25,8 @@ class SpanningTrees(OutputSpace):
         d, the number of edges.
     """
 
+    constant_sum = True
+
     def __init__(self, edges, n_nodes):
         self.edges = edges
         self.n_nodes = n_nodes

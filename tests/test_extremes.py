@@ -1,0 +1,280 @@
+"""The ends of the range that docs/numbers.md promises, for every optimiser and learner."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+
+from skstructured import (
+    BanditGaptronClassifier,
+    BanditReduction,
+    BanditronClassifier,
+    ConfiditClassifier,
+    GaptronClassifier,
+    MulticlassPerceptron,
+    NewtronClassifier,
+    OnlineStructuredPredictor,
+    SecondOrderPerceptron,
+    SOBAClassifier,
+)
+from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import (
+    AdaptiveGradientDescent,
+    GradientDescent,
+    ParameterFree,
+    PiSTOL,
+)
+
+K = 3
+STORAGES = {"dense": np.asarray, "csr": sparse.csr_array}
+
+
+def online(**parameters):
+    return OnlineStructuredPredictor(average=True, fit_intercept=False, **parameters)
+
+
+#: name -> (optimiser for features ``unit`` and sample weights ``weight`` times as large: the same
+#: learner in other units)
+OPTIMIZERS = {
+    "ogd": lambda unit, weight: GradientDescent(),
+    "ogd, given C": lambda unit, weight: GradientDescent(feature_norm=1.5 * unit * weight**0.5),
+    "ogd, ball": lambda unit, weight: GradientDescent(radius=0.7 / unit),
+    "adaptive": lambda unit, weight: AdaptiveGradientDescent(3.0 / unit),
+    "parameter_free": lambda unit, weight: ParameterFree(100.0 * weight),
+    "pistol": lambda unit, weight: PiSTOL(b=weight),
+    "pistol per coordinate": lambda unit, weight: PiSTOL(b=weight, per_coordinate=True),
+}
+
+#: name -> (learner for features ``unit`` times as large, the power of it that its weights have)
+CLASSIFIERS = {
+    **{
+        name: (lambda unit, make=make: online(optimizer=make(unit, 1.0)), -1)
+        for name, make in OPTIMIZERS.items()
+    },
+    **{
+        f"gaptron {loss}": (
+            lambda unit, loss=loss: GaptronClassifier(
+                loss, radius=0.7 / unit, average=True, fit_intercept=False
+            ),
+            -1,
+        )
+        for loss in ("logistic", "hinge", "smooth_hinge")
+    },
+    "perceptron": (lambda unit: MulticlassPerceptron(average=True, fit_intercept=False), 1),
+    "second order": (lambda unit: SecondOrderPerceptron(a=unit**2, fit_intercept=False), -1),
+}
+BANDITS = {
+    **{
+        f"bandit gaptron {loss}": (
+            lambda unit, loss=loss: BanditGaptronClassifier(
+                loss, radius=0.7 / unit, fit_intercept=False, random_state=0
+            ),
+            -1,
+        )
+        for loss in ("logistic", "hinge", "smooth_hinge")
+    },
+    "banditron": (lambda unit: BanditronClassifier(fit_intercept=False, random_state=0), 1),
+    "soba": (lambda unit: SOBAClassifier(unit**2, fit_intercept=False, random_state=0), -1),
+    "confidit": (lambda unit: ConfiditClassifier(fit_intercept=False, random_state=0), 0),
+}
+LEARNERS = CLASSIFIERS | BANDITS
+
+#: Not the same learner in other units, whatever its parameters.
+OTHERS = {
+    "newtron": lambda: NewtronClassifier(fit_intercept=False, random_state=0),
+    "reduction": lambda: BanditReduction(online(), exploration=0.3, random_state=0),
+}
+EVERY = {name: lambda make=make: make(1.0) for name, (make, _) in LEARNERS.items()} | OTHERS
+
+#: Powers of two just within the range for rows of norm 1 to 1.09, and for weights of 1.
+UNITS = [2.0**-332, 2.0**332]
+WEIGHTS = [2.0**-66, 2.0**66]
+
+
+def problem(rng, n=30 if INTERPRETED else 200):
+    """Rows of norm 1 to 1.09, some entries 0, and labels that depend on them."""
+    X = rng.randn(n, 4) * (rng.rand(n, 4) < 0.7)
+    X[:, 0] += X[:, 0] == 0.0
+    X *= (1.0 + 0.09 * rng.rand(n, 1)) / np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.argmax(X @ rng.randn(4, K) + 0.2 * rng.randn(n, K), axis=1)
+    y[:K] = np.arange(K)
+    return X, y
+
+
+def learn(model, X, y):
+    return model.partial_fit(X, y, classes=np.arange(K))
+
+
+def all_weights(model):
+    names = ("coef_", "last_weights_", "average_weights_")
+    return [getattr(model, name) for name in names if hasattr(model, name)]
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learners_are_the_same_in_the_smallest_and_the_largest_unit(name, unit, storage, rng):
+    X, y = problem(rng)
+    (make, power), store = LEARNERS[name], STORAGES[storage]
+    plain, scaled = learn(make(1.0), store(X), y), learn(make(unit), store(unit * X), y)
+    assert np.abs(plain.coef_).max() > 1e-3
+    for W, V in zip(all_weights(plain), all_weights(scaled), strict=True):
+        np.testing.assert_allclose(V * (1.0 / unit) ** power, W, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(plain.predict(store(X)), scaled.predict(store(unit * X)))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("factor", WEIGHTS)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers_are_the_same_for_the_smallest_and_the_largest_weights(
+    name, factor, storage, rng
+):
+    X, y = problem(rng)
+    X, weight = STORAGES[storage](X), rng.choice([1.0, 1.25], size=len(y))
+    plain, scaled = (
+        online(optimizer=OPTIMIZERS[name](1.0, unit)).fit(X, y, sample_weight=unit * weight)
+        for unit in (1.0, factor)
+    )
+    for W, V in zip(all_weights(plain), all_weights(scaled), strict=True):
+        np.testing.assert_allclose(V, W, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_rows_and_weights_from_one_end_to_the_other(name, storage, rng):
+    X, y = problem(rng)
+    X *= 10.0 ** rng.choice([-100, 0, 99.9], size=(len(X), 1))
+    weight = 10.0 ** rng.choice([-19.9, 0, 19.9], size=len(X))
+    X = STORAGES[storage](X)
+    model = online(optimizer=OPTIMIZERS[name](1.0, 1.0))
+    for average in (True, "linear"):
+        model.set_params(average=average).fit(X, y, sample_weight=weight)
+        assert all(np.isfinite(W).all() for W in all_weights(model))
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("norm", [1e-141, 1e-101, 1.1e100, 1e153])
+@pytest.mark.parametrize("name", EVERY)
+def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage, rng):
+    X, y = problem(rng, n=12)
+    store, model = STORAGES[storage], EVERY[name]()
+    learn(model, store(X), y)
+    before, rounds = [W.copy() for W in all_weights(model)], model.t_
+    beyond = X.copy()
+    beyond[7] *= norm / np.linalg.norm(beyond[7])
+    message = rf"Row 7 of X is too {'large' if norm > 1 else 'small'}: its norm is {norm:.4g}"
+    for method in ("partial_fit", "fit"):
+        with pytest.raises(ValueError, match=message.replace("+", r"\+")):
+            getattr(model, method)(store(beyond), y)
+        for W, V in zip(before, all_weights(model), strict=True):
+            np.testing.assert_array_equal(W, V)
+        assert model.t_ == rounds
+    with pytest.raises(ValueError, match="Row 7 of X is too"):
+        model.predict(store(beyond))
+    beyond[7] = 0.0
+    assert learn(model, store(beyond), y).t_ == rounds + 12
+
+
+def test_a_constant_feature_makes_no_row_too_small(rng):
+    X, y = problem(rng)
+    model = OnlineStructuredPredictor().fit(1e-200 * X, y)
+    np.testing.assert_array_equal(model.coef_, 0.0 * model.coef_ + model.coef_)
+    assert model.predict_proba(1e-200 * X).sum() == pytest.approx(len(X))
+
+
+@pytest.mark.parametrize("given", [1e-21, 1e21, 1e152, 1e308, 5e-324])
+def test_weights_beyond_the_range_are_refused(given, rng):
+    X, y = problem(rng, n=12)
+    model, weight = online().fit(X, y), np.ones(12)
+    before, weight[5] = model.coef_.copy(), given
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="sample_weight must be 0 .* 1e-20 and 1e.20; row 5"):
+            method(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+@pytest.mark.parametrize("given", [1e-121, 1e121])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda v: online(optimizer=GradientDescent(feature_norm=v)), "feature_norm"),
+        (lambda v: online(optimizer=GradientDescent(radius=v)), "radius"),
+        (lambda v: online(optimizer=AdaptiveGradientDescent(v)), "diameter"),
+        (lambda v: online(optimizer=ParameterFree(feature_norm=v)), "feature_norm"),
+        (lambda v: online(optimizer=PiSTOL(feature_norm=v)), "feature_norm"),
+        (lambda v: GaptronClassifier(feature_norm=v), "feature_norm"),
+        (lambda v: BanditGaptronClassifier(radius=v), "radius"),
+        (lambda v: BanditGaptronClassifier(radius=1.0, feature_norm=v), "feature_norm"),
+    ],
+)
+def test_norms_given_as_parameters_lie_in_the_range_too(make, name, given, rng):
+    X, y = problem(rng, n=12)
+    with pytest.raises(ValueError, match=f"{name} must lie between 1e-120 and 1e.120, got"):
+        make(given).fit(X, y)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_scores_that_are_not_finite_end_in_an_error_and_count_what_was_learned(storage, rng):
+    """A step far too large for the rows that follow."""
+    X, y = problem(rng, n=12)
+    store, model = STORAGES[storage], online(optimizer=GradientDescent(eta=1e300))
+    learn(model, store(1e-80 * X), y)
+    assert np.isfinite(model.coef_).all()
+    far = np.r_[1e-80 * X[:5], 1e90 * X[5:]]
+    with pytest.raises(ValueError, match="Row 5 of X has scores that are not finite"):
+        model.partial_fit(store(far), y)
+    assert model.t_ == 17 and np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("size", [1e-78, 1e-40, 1.0, 1e40, 1e82])
+def test_the_ball_holds_whatever_the_features(size):
+    """The greedy adversary of a learner that is kept on the sphere, where it should not be."""
+    n = 50 if INTERPRETED else 200
+    X, y = np.full((n, 1), size), np.arange(n) % 2
+    optimizer = GradientDescent(radius=1e4 / size)
+    model = OnlineStructuredPredictor(
+        regularizer="squared", optimizer=optimizer, fit_intercept=False
+    )
+    result = progressive_validate(model, X, y)
+    assert result.expected_target_loss.sum() <= result.regret_bound()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("size", [1e-78, 1e82])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda radius: online(optimizer=GradientDescent(radius=radius)),
+        lambda radius: GaptronClassifier(radius=radius, fit_intercept=False),
+        lambda radius: BanditGaptronClassifier(radius=radius, exploration=1.0, fit_intercept=False),
+    ],
+)
+def test_weights_stay_in_the_ball(make, size, storage, rng):
+    X, y = problem(rng)
+    radius = 1e-3 / size
+    model = learn(make(radius), STORAGES[storage](size * X), y)
+    W = getattr(model, "last_weights_", model.coef_)
+    assert np.linalg.norm(W) / radius == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("growth", [1e12, 1e16, 1e60])
+@pytest.mark.parametrize("name", ["ogd", "adaptive", "parameter_free", "pistol"])
+def test_averages_keep_their_digits_where_another_feature_follows(name, growth, rng):
+    """A feature of scale 1, then one of scale `growth`, whose weights are as much smaller."""
+    X, y = problem(rng)
+    X[: len(X) // 2, 2:], X[len(X) // 2 :, :2] = 0.0, 0.0
+    X[: len(X) // 2, 0] += 1.0
+    X[len(X) // 2 :, 2:] = growth * (X[len(X) // 2 :, 2:] + 1.0)
+    model, total = online(optimizer=OPTIMIZERS[name](1.0, 1.0)), np.zeros((K, 4))
+    for x, label in zip(X, y, strict=True):
+        if hasattr(model, "space_"):
+            copy = pickle.loads(pickle.dumps(model))
+            copy.optimizer_.scale_kernel(copy._state, float(x @ x), 1.0)
+            total += copy.last_weights_
+        learn(model, x[None], [label])
+    total /= len(X)
+    error = np.abs(model.average_weights_ - total).max(axis=0)
+    assert np.all(error <= 1e-9 * np.abs(total).max(axis=0))

@@ -1,0 +1,225 @@
+"""Digits that are kept: of scores with a common offset, and of second-order learners."""
+
+import decimal
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from pairs import CASES, LARGEST, PAIRS, loss_of, space_of
+from sklearn.exceptions import ConvergenceWarning
+
+from skstructured import (
+    ConfiditClassifier,
+    NewtronClassifier,
+    SecondOrderPerceptron,
+    SOBAClassifier,
+)
+from skstructured.spaces import SpanningTrees
+from skstructured.spaces._active_set import project
+
+OFFSETS = [1e4, 1e8, -1e10, 1e12]
+K = 3
+
+
+def grains(rng, shape, offset):
+    """Scores of a few units that stay exact when `offset` is added."""
+    grain = np.spacing(abs(offset)) * 4.0
+    return np.round(2.0 * rng.randn(*shape) / grain) * grain
+
+
+def constant(name):
+    return not name.startswith(("hypercube", "ordinal"))
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize(("name", "dim"), [c for c in CASES if constant(c[0])])
+def test_a_common_offset_of_the_scores_changes_nothing(name, dim, offset, rng):
+    loss, theta = loss_of(name, dim), grains(rng, (30, dim), offset)
+    V = loss.space.argmax(rng.randn(30, dim))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        moved, mean = loss.mean(theta + offset), loss.mean(theta)
+        values, moved_values = loss.value(theta, V), loss.value(theta + offset, V)
+    np.testing.assert_allclose(moved, mean, atol=1e-11)
+    np.testing.assert_allclose(moved_values, values, atol=1e-11)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_projections_on_spanning_trees_do_not_see_an_offset(offset, rng):
+    edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
+    space = SpanningTrees(edges, 4).fit([[1, 1, 1, 0, 0, 0]])
+    for theta in grains(rng, (20, 6), offset):
+        np.testing.assert_allclose(
+            project(space, theta + offset)[0], project(space, theta)[0], atol=1e-11
+        )
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
+def test_projections_over_an_oracle_do_not_stop_early_far_from_zero(offset, rng):
+    space = space_of("k_subsets-squared", 12)
+    for theta in 0.1 * grains(rng, (60, 12), offset).round(4):
+        moved = theta + offset
+        exact = project(space, moved - offset)[0]
+        np.testing.assert_allclose(project(space, moved)[0], exact, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e12])
+def test_projections_keep_the_digits_of_scores_between_far_ones(size, rng):
+    """One score far above, one far below: the others share what is left as if alone."""
+    space, two = space_of("k_subsets-squared", 7), space_of("k_subsets-squared", 6)
+    for theta in rng.randn(20, 5):
+        x = project(space, np.r_[size, theta, -size])[0]
+        alone = project(two, np.r_[1e3, theta])[0]
+        np.testing.assert_allclose(x, np.r_[1.0, alone[1:], 0.0], atol=1e-11)
+
+
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_offsets_that_mean_something_still_do(name, dim, rng):
+    """Vertices of unequal sums: all scores far up give the largest vertex."""
+    loss = loss_of(name, dim)
+    moved = loss.mean(rng.randn(5, dim) + 100.0)
+    assert loss.space.constant_sum == constant(name)
+    same = np.abs(moved - loss.mean(moved * 0.0)).max() < 1e-9
+    assert constant(name) or not same
+
+
+def digits(array):
+    return np.vectorize(Decimal, otypes=[object])(np.asarray(array, dtype=np.float64))
+
+
+class ExactSOBA:
+    """`SOBAClassifier`'s updates in fifty digits, by the inverse."""
+
+    def __init__(self, size, a):
+        self.inverse, self.W, self.m = digits(np.eye(size)) / Decimal(a), digits(np.zeros(size)), 0
+
+    def scores(self, x):
+        return self.W.reshape(K, -1).dot(digits(x))
+
+    def learn(self, x, right, p):
+        theta, root = self.scores(x), Decimal(p).sqrt()
+        other = max((k for k in range(K) if k != right), key=lambda k: theta[k])
+        z = digits(np.zeros((K, len(x))))
+        z[other], z[right] = digits(x) / root, -digits(x) / root
+        z = z.ravel()
+        v = self.inverse.dot(z)
+        q, inner = v.dot(z), self.W.dot(z)
+        m = (inner**2 + 2 * inner / root) / (1 + q)
+        if m + self.m < 0:
+            return
+        self.m += m
+        self.W = self.W - (inner + 1 / root) / (1 + q) * v
+        self.inverse = self.inverse - np.multiply.outer(v, v) / (1 + q)
+
+    def weights(self):
+        return self.W.reshape(K, -1).astype(float)
+
+
+def rows(rng, scale, n=40 if INTERPRETED else 300):
+    """Features of one scale beside an intercept's 1, and noisy labels."""
+    X = rng.randn(n, 4)
+    y = np.argmax(X @ rng.randn(4, K) + rng.randn(n, K), axis=1)
+    y[:K] = np.arange(K)
+    return scale * X, y
+
+
+def assert_columns_close(W, exact, rtol):
+    error = np.abs(W - exact).max(axis=0)
+    assert np.all(error <= rtol * np.abs(exact).max(axis=0)), error / np.abs(exact).max(axis=0)
+
+
+SCALES = [1e-3, 1.0, 1e4, 1e5, 1e7]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_second_order_perceptron_does_not_drift(scale, rng):
+    X, y = rows(rng, scale)
+    with decimal.localcontext(prec=50):
+        exact, mistakes = ExactSOBA(5 * K, 1.0), 0
+        for x, label in zip(np.hstack([X, np.ones((len(X), 1))]), y, strict=True):
+            mistakes += int(np.argmax(exact.scores(x)) != label)
+            exact.learn(x, label, 1.0)
+    model = SecondOrderPerceptron().fit(X, y)
+    assert model.n_mistakes_ == mistakes
+    W = np.c_[model.coef_, model.intercept_]
+    assert_columns_close(W, exact.weights(), 1e-12)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_soba_does_not_drift(scale, rng):
+    X, y = rows(rng, scale)
+    model = SOBAClassifier(exploration=0.3, classes=range(K), random_state=0)
+    rounds = model.simulate(X, y)
+    with decimal.localcontext(prec=50):
+        exact = ExactSOBA(5 * K, 1.0)
+        for x, action, p, reward in zip(np.hstack([X, np.ones((len(X), 1))]), *rounds, strict=True):
+            if reward:
+                exact.learn(x, action, p)
+    assert_columns_close(np.c_[model.coef_, model.intercept_], exact.weights(), 1e-12)
+
+
+class ExactNewtron:
+    """`NewtronClassifier`'s updates in fifty digits, while the ball does not bind."""
+
+    def __init__(self, size, alpha, beta, D):
+        self.inverse, self.b = digits(np.eye(size)) * Decimal(D), digits(np.zeros(size))
+        self.W, self.alpha, self.beta, self.D = self.b, Decimal(alpha), Decimal(beta), Decimal(D)
+
+    def learn(self, x, action, p, reward):
+        x, p = digits(x), Decimal(p)
+        theta = self.W.reshape(K, -1).dot(x)
+        P = [(self.alpha * (t - max(theta))).exp() for t in theta]
+        P = [v / sum(P) for v in P]
+        size = (1 - P[action] if reward else -P[action]) / p
+        g = np.array([size / K] * K)
+        g[action] -= size
+        g, weight = np.multiply.outer(g, x).ravel(), self.beta * (p if reward else 1)
+        v, inner = self.inverse.dot(g), g.dot(self.W)
+        self.inverse = self.inverse - np.multiply.outer(v, v) * (weight / (1 + weight * v.dot(g)))
+        self.b = self.b + (weight * inner - 1) * g
+        self.W = self.inverse.dot(self.b)
+        assert self.W.dot(self.W).sqrt() <= self.D
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e5, 1e7])
+def test_newtron_does_not_drift(scale, rng):
+    X, y = rows(rng, scale)
+    model = NewtronClassifier(
+        exploration=0.3, classes=range(K), fit_intercept=False, random_state=0
+    )
+    rounds = model.simulate(X, y)
+    with decimal.localcontext(prec=50):
+        exact = ExactNewtron(4 * K, 10.0, 0.01, 1.0)
+        for x, action, p, reward in zip(X, *rounds, strict=True):
+            exact.learn(x, action, p, reward)
+    # Of directions that no row had yet, features this large leave the square of their size.
+    W, rtol = exact.W.reshape(K, -1).astype(float), 1e-11 + 1e-18 * scale**2
+    assert_columns_close(model.coef_, W, rtol)
+
+
+@pytest.mark.parametrize(
+    ("make", "largest"),
+    [
+        (lambda: SecondOrderPerceptron(a=4.0), 2e8),
+        (lambda: SOBAClassifier(a=4.0), 2e8),
+        (lambda: NewtronClassifier(beta=0.25, D=4.0), 1e8),
+        (lambda: ConfiditClassifier(), 1e100),
+    ],
+)
+def test_rows_too_long_for_the_regularization_are_refused(make, largest, rng):
+    X, y = rng.randn(6, 2), np.arange(6) % K
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model = make().fit(X * 0.999 * largest, y)
+    assert np.isfinite(model.coef_).all()
+    with pytest.raises(ValueError, match="Row 0 of X is too large.* rescale the features"):
+        model.partial_fit(X * 1.001 * largest, y)
+
+
+def test_scores_of_the_losses_reach_1e100(rng):
+    for name, dim in LARGEST:
+        theta = 1e100 * rng.randn(5, dim)
+        V = loss_of(name, dim).space.argmax(theta)
+        assert np.isfinite(loss_of(name, dim).value(-theta, V)).all()
+        assert name in PAIRS
