@@ -33,6 +33,7 @@ def _parser():
     add("--decoder", help="only this one: randomized, nearest, map or sampled")
     add("--shuffle", action="store_true", help="shuffle the rows first")
     add("--seed", type=int, default=0, help="seed of the shuffling and the draws (default: 0)")
+    add("--warm-up", action="store_true", help="only compile every loop, and keep it on disk")
     return parser
 
 
@@ -59,12 +60,29 @@ def _close_quietly():
     return 128 + 13
 
 
+def _warm_up():
+    """Compile everything; returns the exit status: 1 where it could not be kept."""
+    from skstructured._warm_up import warm_up
+
+    started = time.perf_counter()
+    print("compiling, which takes a minute or two …", flush=True)
+    folder, seconds = warm_up(), time.perf_counter() - started
+    if folder is None:
+        print("error: no folder to keep it in; set NUMBA_CACHE_DIR to one.", file=sys.stderr)
+        return 1
+    print(f"compiled in {seconds:.0f} s; kept in {folder}")
+    return 0
+
+
 def main(arguments=None):
     """Run the command; returns the exit status.
 
-    2 for a bad file, column or option, 141 where the reader of the output closed it.
+    2 for a bad file, column or option, 1 where compiled loops could not be kept, 141 where the
+    reader of the output closed it.
     """
     options = _parser().parse_args(arguments)
+    if options.warm_up:
+        return _warm_up()
     try:
         if options.data is None:
             X, y, name = load_digits_stream(options.space)

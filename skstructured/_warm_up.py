@@ -1,6 +1,5 @@
 """Compile what learners run, so that a container image or a new machine need not do it later."""
 
-import time
 import warnings
 
 import numpy as np
@@ -49,20 +48,23 @@ def _learners():
             yield model, _outputs("hypercube", n_outputs)
 
 
-def warm_up(progress=print):
+def warm_up(learners=None):
     """Compile the kernels of every learner, for dense and CSR rows, and keep them on disk.
 
     Parameters
     ----------
-    progress : callable, default=print
-        Called with a line of text now and then.
+    learners : iterable of (estimator, y) or None, default=None
+        What to run on twelve rows; None is a list of learners that use every kernel between them.
+
+    Returns
+    -------
+    folder : pathlib.Path or None
+        Where the kernels are; None if they could not be written anywhere.
     """
-    started, X = time.perf_counter(), np.eye(12)
-    for model, y in _learners():
+    X = np.eye(12)
+    for model, y in _learners() if learners is None else learners:
         for rows in (X, sparse.csr_matrix(X)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.fit(rows, y).predict(rows)
-    seconds = time.perf_counter() - started
-    kept = next((folder for folder in folders() if folder.is_dir()), None)
-    progress(f"compiled in {seconds:.0f} s; kept in {kept}")
+    return next((folder for folder in folders() if folder.is_dir()), None)

@@ -124,6 +124,46 @@ def test_learning_works_where_nothing_can_be_written(copied, tmp_path):
     check_learned_with_one_warning(out)
 
 
+WARM_UP = """
+from skstructured import MulticlassPerceptron
+from skstructured._warm_up import warm_up
+import skstructured._warm_up as module
+module._learners = lambda: [(MulticlassPerceptron(), [0, 1, 2] * 4)]
+from skstructured.__main__ import main
+raise SystemExit(main(["--warm-up"]))
+"""
+
+
+def test_the_warm_up_keeps_kernels_or_says_that_it_cannot(copied, tmp_path):
+    out, _ = run(WARM_UP, copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    (folder,) = (tmp_path / "cache").iterdir()
+    assert f"kept in {folder}" in out
+    assert {path.name.split("-")[0] for path in folder.iterdir()} >= {
+        "_driver.epoch",
+        "_advance.dense_advance",
+        "_advance.csr_advance",
+        "gaptron.perceptron_gradient",
+    }
+    (copied / "skstructured" / "__pycache__").write_text("a file in the folder's place")
+    nowhere = str(tmp_path / "nowhere")
+    Path(nowhere).write_text("a file too")
+    places = {"NUMBA_CACHE_DIR": f"{nowhere}/cache", "HOME": nowhere, "XDG_CACHE_HOME": ""}
+    process = start(WARM_UP, copied, PYTHONDONTWRITEBYTECODE="1", **places)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 1 and "NUMBA_CACHE_DIR" in err
+
+
+def test_the_warm_up_knows_every_optimizer_and_pair():
+    from skstructured._warm_up import _learners
+
+    learners = [model for model, _ in _learners()]
+    used = {(m.space, m.regularizer) for m in learners if hasattr(m, "regularizer")}
+    assert {("birkhoff", "squared"), ("ordinal", "shannon"), ("simplex", "tsallis")} <= used
+    assert {"ogd", "adaptive", "parameter_free", "pistol"} <= {
+        m.optimizer for m in learners if isinstance(getattr(m, "optimizer", None), str)
+    }
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on file sizes")
 def test_learning_works_on_a_full_disk(copied, tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
