@@ -89,11 +89,9 @@ class OutputSpace(Component, ABC):
 
         That is, for label sets, the values 0 and 1; the learner's own `classes_` are accepted too.
         """
-        given = set(np.ravel(classes).tolist())
-        known = getattr(self, "classes_", np.arange(self.dim_ if self.task else 0))
-        if given != set(np.ravel(known).tolist()) and not (
-            self.task == "multilabel" and given <= {0, 1}
-        ):
+        known = getattr(self, "classes_", range(self.dim_ if self.task else 0))
+        given, known = (set(np.ravel(labels).tolist()) for labels in (classes, known))
+        if given != known and not (self.task == "multilabel" and given <= {0, 1}):
             name = type(self).__name__
             raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 

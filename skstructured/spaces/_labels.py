@@ -77,8 +77,8 @@ def distinct_labels(y, fractions=False):
 
 def declared_order(y):
     """The categories of an ordered pandas categorical, in their order; None for any other y."""
-    dtype = y.dtypes.iloc[0] if np.ndim(y) == 2 and hasattr(y, "iloc") else y
-    dtype = getattr(dtype, "dtype", dtype)
+    is_frame = hasattr(y, "iloc") and y.shape[1:] == (1,)
+    dtype = y.dtypes.iloc[0] if is_frame else getattr(y, "dtype", None)
     return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None
 
 

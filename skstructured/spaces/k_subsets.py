@@ -60,7 +60,7 @@ class KSubsets(OutputSpace):
 
     def refusal(self, v):
         """What `encode` says of a vector that is no vertex."""
-        return f"does not hold k={self.k} ones and zeros elsewhere"
+        return f"is not a vertex of KSubsets(k={self.k}): it needs {self.k} ones and else zeros"
 
     def vertices(self):
         """All subsets (C(d, k), d); at most 10⁵ of them."""
