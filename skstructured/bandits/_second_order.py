@@ -73,13 +73,14 @@ def rotate_in(R, r, z, target):
     for i in range(n):
         if z[i] == 0.0:
             continue
-        row = R[i]
-        length = math.sqrt(row[i] * row[i] + z[i] * z[i])
-        c, s = row[i] / length, z[i] / length
-        row[i] = length
-        for j in range(i + 1, n):
-            above, below = row[j], z[j]
-            row[j], z[j] = c * above + s * below, c * below - s * above
+        length = math.sqrt(R[i, i] * R[i, i] + z[i] * z[i])
+        c, s = R[i, i] / length, z[i] / length
+        R[i, i] = length
+        row, rest = R[i, i + 1 :], z[i + 1 :]  # slices, over which the compiler makes vectors
+        for j in range(row.shape[0]):
+            above, below = row[j], rest[j]
+            row[j] = c * above + s * below
+            rest[j] = c * below - s * above
         r[i], target = c * r[i] + s * target, c * target - s * r[i]
 
 
@@ -91,9 +92,9 @@ def solve_transposed(R, z, u):
     for i in range(n):
         u[i] /= R[i, i]
         if u[i] != 0.0:
-            row, c = R[i], u[i]
-            for j in range(i + 1, n):
-                u[j] -= c * row[j]
+            row, rest, c = R[i, i + 1 :], u[i + 1 :], u[i]
+            for j in range(row.shape[0]):
+                rest[j] -= c * row[j]
             total += c * c
     return total
 
@@ -103,10 +104,10 @@ def solve_upper(R, u, w):
     """w = R⁻¹u, for u = r the weights."""
     n = R.shape[0]
     for i in range(n - 1, -1, -1):
-        row, total = R[i], 0.0
-        for j in range(i + 1, n):
-            total += row[j] * w[j]
-        w[i] = (u[i] - total) / row[i]
+        row, known, total = R[i, i + 1 :], w[i + 1 :], 0.0
+        for j in range(row.shape[0]):
+            total += row[j] * known[j]
+        w[i] = (u[i] - total) / R[i, i]
 
 
 @kernel(fastmath=FASTMATH)
