@@ -88,7 +88,8 @@ def rotate_in(R, r, z, target):
 def solve_transposed(R, z, u):
     """u = R⁻ᵀz, so that ‖u‖² = zᵀA⁻¹z; returns it."""
     n, total = R.shape[0], 0.0
-    u[:] = z
+    for i in range(n):  # u[:] = z would compile numba's error texts, for seconds
+        u[i] = z[i]
     for i in range(n):
         u[i] /= R[i, i]
         if u[i] != 0.0:
