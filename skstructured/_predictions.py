@@ -162,7 +162,8 @@ class DecodedPredictions:
         ValueError
             For sample weights that are negative or all zero, and as `predict`.
         """
-        loss = self.space_.target_loss(self.predict(X), y)
+        predicted = self.predict(X)
+        loss = self.space_.target_loss(predicted, y)
         return 1.0 - weighted_mean(loss, sample_weight)
 
     def __sklearn_tags__(self):

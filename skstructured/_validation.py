@@ -144,15 +144,8 @@ def _norm_of_row(X, row):
 
 
 def check_weights(sample_weight, X, n, stream=False):
-    """Sample weights as a float64 vector, each 0 or in range; ones where None.
-
-    scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
-    """
-    if sample_weight is None:
-        return np.ones(n)
-    if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
-        return np.zeros(n)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
+    weight = _nonnegative(sample_weight, X, n, stream)
     wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -163,12 +156,24 @@ def check_weights(sample_weight, X, n, stream=False):
     return weight
 
 
+def _nonnegative(sample_weight, X, n, stream):
+    """Sample weights as a non-negative float64 vector; ones where None.
+
+    scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
+    """
+    if sample_weight is None:
+        return np.ones(n)
+    if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
+        return np.zeros(n)
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
 def weighted_mean(values, sample_weight):
     """Mean of `values` (n,), weighted by `sample_weight` where given.
 
     A ValueError for negative weights, and for weights that are all zero.
     """
-    weight = check_weights(sample_weight, values, len(values), stream=True)
+    weight = _nonnegative(sample_weight, values, len(values), stream=True)
     if not weight.any():
         raise ValueError("sample_weight must have a positive sum, got zeros only.")
     return float(np.average(values, weights=weight / weight.max()))

@@ -191,7 +191,9 @@ def test_weights_beyond_the_range_are_refused(given, rng):
     model, weight = online().fit(X, y), np.ones(12)
     before, weight[5] = model.coef_.copy(), given
     for method in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="sample_weight must be 0 .* 1e-20 and 1e.20; row 5"):
+        with pytest.raises(
+            ValueError, match="sample_weight must be 0 .* 1e-20 and 1e.20, got .* row 5"
+        ):
             method(X, y, sample_weight=weight)
     np.testing.assert_array_equal(model.coef_, before)
 
