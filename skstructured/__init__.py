@@ -11,6 +11,7 @@ from skstructured.bandits import (
 )
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier, MulticlassPerceptron
+from skstructured.learner import OnlineLearner
 from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 
@@ -27,6 +28,7 @@ __all__ = [
     "GuaranteeWarning",
     "MulticlassPerceptron",
     "NewtronClassifier",
+    "OnlineLearner",
     "OnlineStructuredPredictor",
     "SOBAClassifier",
     "SecondOrderPerceptron",

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from copy import deepcopy
 from numbers import Integral
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._average import aligned, aligned_zeros
 from skstructured._compiled import is_compiled
-from skstructured._driver import epoch_for
+from skstructured._driver import Rows, epoch_for
 from skstructured._foreign import check_dimension, check_state, check_vertices
 from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
@@ -23,29 +24,16 @@ from skstructured._validation import (
     refuse_row,
     unchanged_on_error,
 )
+from skstructured._weights import LinearWeights
 from skstructured.exceptions import GuaranteeWarning
+from skstructured.learner import OnlineLearner, Rounds
 
 #: Rows learned at a time, whose outputs are expanded to vertices; fewer with kernels in Python, so
 #: that an interruption does not wait for long.
 BLOCK, SLOW_BLOCK = 4096, 64
 
 
-class LinearWeights:
-    """`coef_` and `intercept_` of the matrix that `_weights()` returns, the intercept last."""
-
-    @property
-    def coef_(self):
-        """Weights that predictions use, without the intercept, (dim, n_features_in_)."""
-        return self._weights()[:, : self.n_features_in_]
-
-    @property
-    def intercept_(self):
-        """Intercepts of shape (dim,); zeros where it was fitted without."""
-        W = self._weights()
-        return W[:, -1].copy() if W.shape[1] > self.n_features_in_ else np.zeros(len(W))
-
-
-class OnlineLinearModel(LinearWeights, BaseEstimator):
+class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
     """Rounds θ = Wx, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
 
     A subclass has the parameters `average`, `fit_intercept`, `max_iter`, `shuffle` and
@@ -97,7 +85,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
                 order = self._visiting_order(rows.n_rows)
                 self._learn(X, rows, packed, weight, order)
             self.n_iter_ = int(self.max_iter)
-        self._warn()
+        self.warn_of_trouble()
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn the rows in order, one round each; chunks of any size give the same weights.
@@ -145,18 +133,43 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         if not first:  # what interrupts it from here on leaves whole blocks learned, and counted
             scores = self._learn(X, rows, packed, weight, every, record)
         self.n_iter_ = 1
-        self._warn()
+        self.warn_of_trouble()
         return scores
 
-    def _begin(self, X, y, classes=None):
-        """Start a stream whose outputs are known to be `classes` or those of `y`."""
+    def begin(self, X, y, classes=None):
+        """Start a stream whose outputs are known to be `classes` or those of `y`; its `Rounds`."""
         with unchanged_on_error(self):
             X, rows = read_rows(self, X, reset=True)
             check_finite(self, X, rows)
             space = self._unfitted_space()
             self._start(space.fit(y) if classes is None else space.fit_stream(y, classes))
             packed, weight = self._check_outputs(rows, y, None)
-        return X, rows, packed, weight
+        return Rounds(X, rows, packed, weight)
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of rounds played with the last weights; nothing is learned."""
+        theta = self._linear(rounds.X[which], self.last_weights_)
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn(*rounds, np.asarray(which))
+
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
+        theta = self._learn(*rounds, np.asarray(which), record=True)
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    def expected_losses(self, x, V):
+        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
+
+        A copy learns the row, because optimisers see how long it is before they play.
+        """
+        learner = deepcopy(self)
+        one = Rounds(x, Rows.from_array(x), self.space_.pack(self.space_.decode(V[:1])), np.ones(1))
+        theta = learner._learn(*one, np.arange(1), record=True)
+        same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
+        return self._decoder().expected_loss(*same, V, self.loss_)
 
     def _start(self, space):
         """Set up the fitted components and zero weights."""
@@ -224,7 +237,7 @@ class OnlineLinearModel(LinearWeights, BaseEstimator):
         weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
         return weight
 
-    def _warn(self):
+    def warn_of_trouble(self):
         """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
         self.loss_.check_residual(self._work)
         trouble = self.optimizer_.check(self._state)

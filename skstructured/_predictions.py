@@ -1,11 +1,13 @@
 """What a linear model over an output space says about new rows."""
 
+from sklearn.utils import check_random_state
 from sklearn.utils._tags import ClassifierTags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._validation import check_finite, check_lengths, read_rows, weighted_mean
+from skstructured.learner import Losses
 
 
 def _space_has(method):
@@ -111,6 +113,15 @@ class DecodedPredictions:
         """Arguments (θ, μ) of the decoder, and the decoder."""
         theta = self._scores(X)
         return self._decoder(), theta, self.loss_.mean(theta)
+
+    def _losses(self, theta, V, random_state=None):
+        """The `Losses` of scores that were played where V was true."""
+        loss, decoder = self.loss_, self._decoder()
+        mu, rng = loss.mean(theta), check_random_state(random_state)
+        drawn = decoder.decode(theta, mu, loss, rng)
+        realised = loss.space.expected_loss(drawn, V)
+        expected = decoder.expected_loss(theta, mu, V, loss)
+        return Losses(realised, expected, loss.value(theta, V))
 
     def predict(self, X):
         """The decoder's most likely output of every row; deterministic.

@@ -3,17 +3,25 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured.comparators import comparator_for, comparator_losses
 from skstructured.display import RegretDisplay
 from skstructured.exceptions import GuaranteeError
+from skstructured.learner import OnlineLearner, Rounds
 
 __all__ = ["ProgressiveResult", "RegretDisplay", "progressive_validate"]
 
 #: Rounds decoded at a time where every round is learned by itself.
 BLOCK = 4096
+
+#: Rows that a step of a pipeline sees before it transforms them.
+CHUNK = 256
 
 
 @dataclass
@@ -32,6 +40,8 @@ class ProgressiveResult:
         The learner after the last round.
     batch_size : int
         Rounds played with the same weights.
+    rounds : Rounds
+        The rounds as the learner read them.
     """
 
     target_loss: np.ndarray
@@ -39,8 +49,7 @@ class ProgressiveResult:
     surrogate_loss: np.ndarray
     estimator: object
     batch_size: int
-    _X: object = field(repr=False, default=None)
-    _V: np.ndarray = field(repr=False, default=None)
+    rounds: Rounds = field(repr=False, default=None)
 
     @property
     def weight(self):
@@ -62,15 +71,30 @@ class ProgressiveResult:
         U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
             The comparator; the intercept is the last column.
         """
-        estimator = self.estimator
-        return comparator_losses(estimator.loss_, U, self._X, self._V, estimator._intercept)
+        loss, X, V, intercept = self._comparison()
+        return comparator_losses(loss, U, X, V, intercept)
 
     def best_comparator(self, delta=None):
         """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
-        estimator, weight = self.estimator, self.weight
-        rounds = (estimator.loss_, self._X, self._V, estimator._intercept)
+        weight = self.weight
         # The certificate counts the first round once.
-        return comparator_for(self._certificate(delta), *rounds, sample_weight=weight / weight[0])
+        certificate, share = self._certificate(delta), weight / weight[0]
+        return comparator_for(certificate, *self._comparison(), sample_weight=share)
+
+    def _comparison(self):
+        """Loss, X, V and whether there is an intercept: what a linear comparator is measured by."""
+        learner, rounds = self.estimator, self.rounds
+        loss = getattr(learner, "loss_", None)
+        if loss is None:
+            raise GuaranteeError(
+                f"{type(learner).__name__} has no surrogate loss to measure a comparator by."
+            )
+        return loss, rounds.X, self.encoded, learner._intercept
+
+    @property
+    def encoded(self):
+        """The true outputs as vertices (n, dim), for learners over an output space."""
+        return self.estimator.space_.unpack(self.rounds.packed)
 
     def surrogate_regret(self, U=None):
         """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
@@ -129,8 +153,10 @@ def progressive_validate(
 
     Parameters
     ----------
-    estimator : OnlineStructuredPredictor
-        The learner; it is not changed.
+    estimator : OnlineLearner, or Pipeline that ends in one
+        The learner; it is not changed. Steps before it that are fitted transform all rows as they
+        are; others see the rows in chunks by their ``partial_fit``, each chunk before it is
+        transformed. No step sees an output, so that the bounds hold for the rows as transformed.
     X : {array-like, sparse matrix} of shape (n, p)
         Features.
     y : array-like
@@ -151,7 +177,10 @@ def progressive_validate(
     Raises
     ------
     ValueError
-        As ``estimator.fit``; also for a batch size that is not a positive integer.
+        As ``estimator.fit``; also for a batch size that is not a positive integer, and for a step
+        of a pipeline that is neither fitted nor has ``partial_fit``.
+    TypeError
+        For an estimator that is no `OnlineLearner`.
 
     References
     ----------
@@ -159,35 +188,68 @@ def progressive_validate(
     """
     if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
-    learner = clone(estimator)
-    X, rows, packed, weight = learner._begin(X, y, classes)
-    n, rng = rows.n_rows, check_random_state(random_state)
-    block = BLOCK if batch_size == 1 else batch_size
+    learner, X = split_pipeline(estimator, X)
+    rounds, rng = learner.begin(X, y, classes), check_random_state(random_state)
+    n, block = len(rounds.weight), BLOCK if batch_size == 1 else batch_size
     losses = np.empty((3, n))
     for start in range(0, n, block):
         now = np.arange(start, min(start + block, n))
-        theta = None if batch_size == 1 else learner._linear(X[now], learner.last_weights_)
-        learned = learner._learn(X, rows, packed, weight, now, record=True)
-        V = learner._vertices(packed[now])
-        losses[:, now] = _round_losses(learner, learned if theta is None else theta, V, rng)
+        if batch_size == 1:
+            losses[:, now] = learner.play_and_learn(rounds, now, rng)
+        else:
+            losses[:, now] = learner.play(rounds, now, rng)
+            learner.learn(rounds, now)
         if progress is not None:
             progress(now[-1] + 1, n)
-    learner._warn()
-    return ProgressiveResult(*losses, learner, batch_size, X, learner._vertices(packed))
+    learner.warn_of_trouble()
+    return ProgressiveResult(*losses, learner, batch_size, rounds)
+
+
+def split_pipeline(estimator, X):
+    """A new learner, and X as the steps before it transform it; without steps X itself.
+
+    Steps that are fitted transform X as they are. Others are cloned and see X chunk by chunk, by
+    their ``partial_fit``, each chunk before it is transformed.
+
+    Raises
+    ------
+    TypeError
+        For an estimator that is no `OnlineLearner`.
+    ValueError
+        For a step that is neither fitted nor has ``partial_fit``.
+    """
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
+    learner = clone(steps[-1][1])
+    if not isinstance(learner, OnlineLearner):
+        raise TypeError(f"estimator must be (or end in) an OnlineLearner, got {learner!r}.")
+    for name, step in steps[:-1]:
+        if step not in (None, "passthrough"):
+            X = _transformed(name, step, X)
+    return learner, X
+
+
+def _transformed(name, step, X):
+    """X as one step of a pipeline transforms it."""
+    try:
+        check_is_fitted(step)
+    except NotFittedError:
+        if not hasattr(step, "partial_fit"):
+            raise ValueError(
+                f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on "
+                f"other rows before, or put a transformer with partial_fit in its place; it is "
+                f"{step!r}."
+            ) from None
+        return _transformed_in_chunks(clone(step), X)
+    return step.transform(X)
+
+
+def _transformed_in_chunks(step, X):
+    chunks = [X[start : start + CHUNK] for start in range(0, X.shape[0], CHUNK)]
+    parts = [step.partial_fit(chunk).transform(chunk) for chunk in chunks]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
 def warm_up(estimator, X, y):
     """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
     learner = clone(estimator)
-    X, rows, packed, weight = learner._begin(X, y)
-    theta = learner._learn(X, rows, packed, weight, np.arange(1), record=True)
-    _round_losses(learner, theta, learner._vertices(packed[:1]), check_random_state(0))
-
-
-def _round_losses(learner, theta, V, rng):
-    """Realised, expected and surrogate losses of a block of rounds."""
-    loss, decoder = learner.loss_, learner._decoder()
-    mu = loss.mean(theta)
-    drawn = decoder.decode(theta, mu, loss, rng)
-    realised = loss.space.expected_loss(drawn, V)
-    return realised, decoder.expected_loss(theta, mu, V, loss), loss.value(theta, V)
+    learner.play_and_learn(learner.begin(X, y), np.arange(1))

@@ -96,15 +96,15 @@ def test_bound_with_high_probability_holds_in_every_run(name, dim):
     optimizer = GradientDescent(eta="high_probability")
     model = OnlineStructuredPredictor(space=space, regularizer=PAIRS[name][1], optimizer=optimizer)
     result = play(model, LabelNoise(60, 4, noise=0.5, random_state=0), space)
-    V, loss = result._V, result.estimator.loss_
-    U = best_comparator(loss, result._X, V, result._certificate(0.05).quadratic, max_iter=40)
+    V, loss = result.encoded, result.estimator.loss_
+    U = best_comparator(loss, result.rounds.X, V, result._certificate(0.05).quadratic, max_iter=40)
     bound = result.regret_bound(U, delta=0.05)
     again = OnlineStructuredPredictor(
         space=result.estimator.space, regularizer=PAIRS[name][1], optimizer=optimizer
     )
     exceeded = 0
     for seed in range(seeds):
-        run = progressive_validate(again, result._X, space.decode(V), random_state=seed)
+        run = progressive_validate(again, result.rounds.X, space.decode(V), random_state=seed)
         exceeded += run.target_loss.sum() > bound
     assert exceeded <= 23
 
@@ -178,17 +178,21 @@ def test_an_adversary_is_greedy():
     result = play(
         OnlineStructuredPredictor(), GreedyAdversary(n_rounds=n, random_state=0), space, 0
     )
-    y = space.decode(result._V)
+    y = space.decode(result.encoded)
     assert set(y) == {0, 1, 2}
-    again = progressive_validate(OnlineStructuredPredictor(), result._X, y)
+    again = progressive_validate(OnlineStructuredPredictor(), result.rounds.X, y)
     np.testing.assert_allclose(result.expected_target_loss, again.expected_target_loss, atol=1e-9)
     np.testing.assert_allclose(result.surrogate_loss, again.surrogate_loss, atol=1e-9)
     np.testing.assert_allclose(result.estimator.coef_, again.estimator.coef_)
     assert result.expected_target_loss[0] == pytest.approx(2 / 3)  # zero weights: a uniform draw
     assert set(result.target_loss) <= {0.0, 1.0}
     for t in (1, n // 2, n - 1):
-        learner = OnlineStructuredPredictor().partial_fit(result._X[:t], y[:t], classes=[0, 1, 2])
-        losses = learner.expected_target_loss(np.repeat(result._X[t : t + 1], 3, axis=0), [0, 1, 2])
+        learner = OnlineStructuredPredictor().partial_fit(
+            result.rounds.X[:t], y[:t], classes=[0, 1, 2]
+        )
+        losses = learner.expected_target_loss(
+            np.repeat(result.rounds.X[t : t + 1], 3, axis=0), [0, 1, 2]
+        )
         assert result.expected_target_loss[t] == pytest.approx(losses.max())
 
 
@@ -238,8 +242,8 @@ def test_an_adaptive_adversary_sees_the_weights_played(optimizer, average):
         optimizer=(OPTIMIZERS | OTHERS)[optimizer], average=average, space=space
     )
     result = play(model, stream, space)
-    y = space.decode(result._V)
-    again = progressive_validate(model, result._X, y, classes=space.classes_)
+    y = space.decode(result.encoded)
+    again = progressive_validate(model, result.rounds.X, y, classes=space.classes_)
     np.testing.assert_allclose(result.expected_target_loss, again.expected_target_loss, atol=1e-9)
     np.testing.assert_allclose(result.surrogate_loss, again.surrogate_loss, rtol=1e-9)
     np.testing.assert_allclose(result.estimator.coef_, again.estimator.coef_)
@@ -279,12 +283,12 @@ def test_a_seed_fixes_stream_and_draws(kind):
 
     first, same, redrawn, other = run(0, 1), run(0, 1), run(0, 2), run(1, 1)
     np.testing.assert_array_equal(first.target_loss, same.target_loss)
-    np.testing.assert_array_equal(first._X, same._X)
-    np.testing.assert_array_equal(first._V, redrawn._V)
+    np.testing.assert_array_equal(first.rounds.X, same.rounds.X)
+    np.testing.assert_array_equal(first.encoded, redrawn.encoded)
     assert np.any(first.target_loss != redrawn.target_loss)
-    assert np.any(first._V != other._V)
+    assert np.any(first.encoded != other.encoded)
     state = np.random.RandomState(0)
-    assert np.any(run(state, 1)._V != run(state, 1)._V)
+    assert np.any(run(state, 1).encoded != run(state, 1).encoded)
 
 
 @pytest.mark.parametrize("T", [2, 40, 1000])

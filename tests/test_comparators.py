@@ -125,7 +125,7 @@ def test_the_bound_of_a_ball_is_the_attainable_one():
     model = OnlineStructuredPredictor(optimizer=GradientDescent(radius=1.0))
     result = play(model, LabelNoise(n, random_state=0), space)
     loss, certificate = result.estimator.loss_, result.estimator.certificate()
-    wanted = constrained(loss, result._X, result._V, certificate.quadratic, 1.0)
+    wanted = constrained(loss, result.rounds.X, result.encoded, certificate.quadratic, 1.0)
     assert result.regret_bound() <= wanted * (1 + 1e-3)
     assert result.expected_target_loss.sum() <= result.regret_bound()
 

@@ -77,4 +77,4 @@ def test_sparse_data_frames_and_progress(rng):
         OnlineStructuredPredictor(), X, y, 25, progress=lambda done, n: seen.append((done, n))
     )
     assert seen == [(25, 60), (50, 60), (60, 60)]
-    assert "_X" not in repr(runs[0])
+    assert "rounds" not in repr(runs[0])

@@ -52,7 +52,7 @@ def test_bound_holds_on_real_streams(which, load):
         U = best_comparator(
             result.estimator.loss_,
             X[:6000],
-            result._V,
+            result.encoded,
             result._certificate().quadratic,
             max_iter=60,
         )

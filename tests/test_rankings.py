@@ -187,7 +187,7 @@ def test_bounds_hold_on_label_ranking_streams(name, load):
         model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
         result = progressive_validate(model, X, y, random_state=0)
         quadratic = result._certificate().quadratic
-        U = best_comparator(result.estimator.loss_, X, result._V, quadratic, max_iter=30)
+        U = best_comparator(result.estimator.loss_, X, result.encoded, quadratic, max_iter=30)
         assert result.expected_target_loss.sum() <= result.regret_bound(U)
         assert np.all(result.expected_target_loss <= np.log(2) * result.surrogate_loss + 1e-9)
 

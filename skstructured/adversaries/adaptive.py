@@ -1,15 +1,15 @@
 """Adversaries that see the learner's weights, and the function that plays any adversary."""
 
-from copy import deepcopy
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from skstructured._driver import Rows
 from skstructured._validation import check_integer
 from skstructured.adversaries._base import ObliviousAdversary, unit_rows
 from skstructured.base import Component
 from skstructured.evaluation import ProgressiveResult, progressive_validate
+from skstructured.learner import Rounds
 from skstructured.spaces import resolve_space
 
 
@@ -100,26 +100,13 @@ def _play_adaptive(learner, adversary, space, rng):
     X, vertices = adversary.features(), space.vertices()
     outputs = space.decode(vertices)
     losses, answers = np.empty((3, len(X))), np.empty(len(X), dtype=np.intp)
-    learner._begin(np.repeat(X[:1], len(vertices), axis=0), outputs)  # all known, none learned
-    loss, decoder = learner.loss_, learner._decoder()
+    # All outputs are known, and none is learned.
+    known = learner.begin(np.repeat(X[:1], len(vertices), axis=0), outputs)
     for t in range(len(X)):
         x = X[t : t + 1]
-        theta = _scores_played(learner, x, outputs[:1])
-        mu = loss.mean(theta)
-        same = [np.repeat(row, len(vertices), axis=0) for row in (theta, mu)]
-        expected = decoder.expected_loss(*same, vertices, loss)
-        k = answers[t] = adversary.answer(expected)
-        truth = vertices[k : k + 1]
-        drawn = decoder.decode(theta, mu, loss, rng)
-        realised = space.expected_loss(drawn, truth)[0]
-        losses[:, t] = realised, expected[k], loss.value(theta, truth)[0]
-        learner.partial_fit(x, outputs[k : k + 1])
-    return ProgressiveResult(*losses, learner, 1, X, vertices[answers])
-
-
-def _scores_played(learner, x, output):
-    """θ_t (1, dim) of the row x; the output, any one, does not enter it.
-
-    A copy learns the row, because optimisers see how long it is before they play.
-    """
-    return deepcopy(learner)._partial_fit(x, output, record=True)
+        k = answers[t] = adversary.answer(learner.expected_losses(x, vertices))
+        one = Rounds(x, Rows.from_array(x), known.packed[k : k + 1], np.ones(1))
+        losses[:, t] = np.ravel(learner.play_and_learn(one, np.arange(1), rng))
+    learner.warn_of_trouble()
+    rounds = Rounds(X, None, known.packed[answers], np.ones(len(X)))
+    return ProgressiveResult(*losses, learner, 1, rounds)

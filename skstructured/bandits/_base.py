@@ -19,11 +19,12 @@ from skstructured._validation import (
 )
 from skstructured.bandits._own_choices import OwnChoices
 from skstructured.bandits._rounds import BanditRounds, check_feedback, invert
+from skstructured.bandits._stream import BanditStream
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.spaces import Simplex
 
 
-class BanditClassifier(OwnChoices, ClassifierMixin, BaseEstimator):
+class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator):
     """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
 
     A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution`, and

@@ -7,8 +7,8 @@ from skstructured._average import aligned, aligned_zeros
 from skstructured._compiled import kernel
 from skstructured._driver import OWN, epoch_for, new_state
 from skstructured._learning import uninterrupted
-from skstructured._linear import LinearWeights
 from skstructured._validation import check_share, refuse_row
+from skstructured._weights import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 

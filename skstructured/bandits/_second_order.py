@@ -12,8 +12,8 @@ import numpy as np
 
 from skstructured._compiled import FASTMATH, kernel
 from skstructured._driver import LONGEST
-from skstructured._linear import LinearWeights
 from skstructured._validation import check_share
+from skstructured._weights import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 
 #: Rows are at most so much longer than those that weigh as much as the regularization: what a

@@ -23,7 +23,9 @@ from skstructured.bandits._first_order import (
     draw,
 )
 from skstructured.bandits._rounds import spread
+from skstructured.certificates import Certificate
 from skstructured.exceptions import GuaranteeError
+from skstructured.optimizers._base import no_high_probability
 from skstructured.surrogates import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
 
 
@@ -117,6 +119,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         Labels.
     coef_, intercept_ : ndarray
         Weights of the next round.
+    loss_ : GapSurrogate
+        The surrogate, which `certificate` is against.
     t_ : int
         Rounds learned.
     n_mistakes_ : int
@@ -176,6 +180,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
+        self.loss_ = GapSurrogate(self.space_, self.loss)
         self._state[KIND], self._state[RADIUS] = KINDS[self.loss], float(self.radius)
         if self.feature_norm is not None:
             self._state[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
@@ -222,6 +227,23 @@ class BanditGaptronClassifier(FirstOrderBandit):
         if self.loss == "hinge":
             return max(dim * reach**2 / (dim - 1.0), 2.0 * reach * math.sqrt(T / 2.0))
         return max(4.0 * reach**2, 2.0 * reach * math.sqrt(2.0 * T))
+
+    def certificate(self, delta=None):
+        """The theorem behind `regret_bound`, for comparators with ‖U‖_F ≤ radius.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        GuaranteeError
+            As `regret_bound`; also for `delta`, since the theorems are about the expectation.
+        """
+        no_high_probability(self, delta)
+        numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._state[X_SQ])}
+        name = f"Gaptron with bandit feedback, {self.loss}"
+        return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)
 
     def _why_no_bound(self):
         """What voids the theorems, or None."""

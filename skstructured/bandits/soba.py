@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._compiled import kernel
 from skstructured._learning import exclusive, uninterrupted
-from skstructured._linear import LinearWeights
 from skstructured._validation import (
     check_finite,
     check_positive,
@@ -16,6 +15,7 @@ from skstructured._validation import (
     read_rows,
     unchanged_on_error,
 )
+from skstructured._weights import LinearWeights
 from skstructured.bandits._rounds import spread
 from skstructured.bandits._second_order import (
     SecondOrderBandit,
@@ -26,6 +26,7 @@ from skstructured.bandits._second_order import (
     solve_transposed,
     solve_upper,
 )
+from skstructured.learner import Losses, OnlineLearner, Rounds
 from skstructured.spaces import Simplex
 from skstructured.surrogates import best_other
 
@@ -129,7 +130,7 @@ class SOBAClassifier(SecondOrderBandit):
             soba_update(*arrays, codes[i], propensities[i], *self._work)
 
 
-class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
+class SecondOrderPerceptron(LinearWeights, OnlineLearner, ClassifierMixin, BaseEstimator):
     r"""The multiclass second-order Perceptron, with full information.
 
     `SOBAClassifier` with p' = 1 and the true label always revealed: ``g = z = (e_ȳ − e_y) ⊗ x``, ȳ
@@ -191,6 +192,29 @@ class SecondOrderPerceptron(LinearWeights, ClassifierMixin, BaseEstimator):
             codes = self._core._check_labels(rows, y)
         own_arrays(self._core)
         return self._learn(X, codes)
+
+    def begin(self, X, y, classes=None):
+        """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
+        with unchanged_on_error(self):
+            X, rows = read_rows(self, X, reset=True)
+            check_finite(self, X, rows)
+            self._start(Simplex().fit(y if classes is None else classes))
+            codes = self._core._check_labels(rows, y)
+        return Rounds(X, rows, codes, np.ones(len(codes)))
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of the classes of the largest scores: mistakes, which it also corrects."""
+        best = np.argmax(self._core._thetas(rounds.X[which]), axis=1)
+        mistakes = (best != rounds.packed[which]).astype(np.float64)
+        return Losses(mistakes, mistakes, np.full(len(mistakes), np.nan))
+
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds.X[which], rounds.packed[which])
+
+    def expected_losses(self, x, V):
+        """Mistakes (m,) of the next prediction at x (1, p) against each vertex (m, K)."""
+        return 1.0 - V[:, np.argmax(self._core._thetas(x)[0])]
 
     def _start(self, space):
         """Weights and matrix are those of a `SOBAClassifier` that never plays."""

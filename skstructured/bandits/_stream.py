@@ -1,0 +1,75 @@
+"""Bandit learners as online learners: rounds played, and learned from their own choices."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skstructured._driver import Rows
+from skstructured._validation import unchanged_on_error
+from skstructured.bandits._rounds import invert
+from skstructured.learner import Losses, OnlineLearner, Rounds
+from skstructured.spaces import Simplex
+
+
+class BanditStream(OnlineLearner):
+    """The protocol for learners that see the reward of their own choice and nothing else.
+
+    Needs what `BanditClassifier` has.
+    """
+
+    def begin(self, X, y, classes=None):
+        """Start a stream; the classes are those of the constructor, else `classes` or those of y.
+
+        Returns
+        -------
+        Rounds
+        """
+        with unchanged_on_error(self):
+            X, rows = self._rows(X, reset=True)
+            self._start(Simplex().fit(y if classes is None else classes))
+            codes = self._check_labels(rows, y)
+        return Rounds(X, rows, codes, np.ones(len(codes)))
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
+        X, codes = rounds.X[which], rounds.packed[which]
+        theta = self._thetas(X)
+        P = self._distribution(theta, X)
+        actions = invert(P, check_random_state(random_state).random_sample(len(P)))
+        return self._losses(theta, P, actions, codes)
+
+    def learn(self, rounds, which):
+        """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""
+        X = rounds.X[which]
+        self._simulate(X, Rows.from_array(X), rounds.packed[which])
+
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Simulate rounds; the `Losses` of the choices, which the learner's own generator draws."""
+        kept = []
+        for i in np.asarray(which):
+            x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
+            theta = self._thetas(x)
+            P = self._distribution(theta, x)
+            actions, _ = self._simulate(x, Rows.from_array(x), code)
+            kept.append(self._losses(theta, P, actions, code))
+        return Losses(*map(np.concatenate, zip(*kept, strict=True)))
+
+    def expected_losses(self, x, V):
+        """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
+        return 1.0 - V @ self._distribution(self._thetas(x), x)[0]
+
+    def _losses(self, theta, P, actions, codes):
+        """`Losses` of actions drawn from the rows of P, given the scores."""
+        target = (actions != codes).astype(np.float64)
+        expected = 1.0 - P[np.arange(len(P)), codes]
+        return Losses(target, np.clip(expected, 0.0, 1.0), self._surrogate(theta, codes))
+
+    def _surrogate(self, theta, codes):
+        """Surrogate losses of scores; NaN for learners that state no bound against one."""
+        loss = getattr(self, "loss_", None)
+        if loss is None:
+            return np.full(len(theta), np.nan)
+        return loss.value(theta, self.space_.unpack(codes))
+
+    def warn_of_trouble(self):
+        """Warn where the rounds exceed the horizon."""
+        self._check_horizon()

@@ -1,0 +1,155 @@
+"""The protocol of online learners: all that progressive validation asks of an estimator."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skstructured.exceptions import GuaranteeError
+
+__all__ = ["Losses", "OnlineLearner", "Rounds"]
+
+
+class Rounds(NamedTuple):
+    """Checked rounds of a stream, as a learner's `begin` returns them and its `learn` takes them.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features, one row a round.
+    rows : object
+        The same rows in the form that the learner reads; any.
+    packed : sequence of length n
+        Outputs in the form that the learner reads; for learners over an output space what its
+        ``pack`` gives.
+    weight : ndarray of shape (n,)
+        Weights of the rounds.
+    """
+
+    X: object
+    rows: object
+    packed: object
+    weight: np.ndarray
+
+
+class Losses(NamedTuple):
+    """Losses of m rounds.
+
+    Attributes
+    ----------
+    target : ndarray of shape (m,)
+        Target loss, in [0, 1], of the output that was played.
+    expected : ndarray of shape (m,)
+        Its exact expectation over the learner's draw; the same, where it does not draw.
+    surrogate : ndarray of shape (m,)
+        The learner's surrogate loss; NaN where it has none.
+    """
+
+    target: np.ndarray
+    expected: np.ndarray
+    surrogate: np.ndarray
+
+
+class OnlineLearner(ABC):
+    """An estimator that plays an output in every round, and learns the true one after it.
+
+    A learner supplies `begin`, `play` and `learn`; it overrides `play_and_learn` where it can do
+    better than row by row, and `certificate` where a theorem bounds its losses. Then
+    `skstructured.evaluation.progressive_validate` works on it, alone or at the end of a pipeline.
+
+    Examples
+    --------
+    A learner in thirty lines: see ``docs/architecture.md``.
+    """
+
+    @abstractmethod
+    def begin(self, X, y, classes=None):
+        """Start a stream: check X and y, forget what was learned, learn nothing yet.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features of all rounds.
+        y : array-like
+            Their outputs; none may enter what is played before its round.
+        classes : array-like or None, default=None
+            All labels, where y may not show every one.
+
+        Returns
+        -------
+        Rounds
+        """
+
+    @abstractmethod
+    def play(self, rounds, which, random_state=None):
+        """Play some rounds with what has been learned so far, and learn nothing; their `Losses`.
+
+        Parameters
+        ----------
+        rounds : Rounds
+            What `begin` returned.
+        which : ndarray of int
+            Positions of the rounds.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+        """
+
+    @abstractmethod
+    def learn(self, rounds, which):
+        """Learn some rounds, one by one in the order of `which`, and count them in ``t_``."""
+
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round and learn it before the next; the `Losses` of what was played."""
+        rng, played = check_random_state(random_state), []
+        for i in np.asarray(which):
+            played.append(self.play(rounds, np.array([i]), rng))
+            self.learn(rounds, np.array([i]))
+        return Losses(*map(np.concatenate, zip(*played, strict=True)))
+
+    def expected_losses(self, x, V):
+        """Exact expected target losses of the next round's play, were its row x; learns nothing.
+
+        What an adaptive adversary chooses its answer by.
+
+        Parameters
+        ----------
+        x : ndarray of shape (1, p)
+            The row.
+        V : ndarray of shape (m, dim)
+            Possible outputs, as vertices of the learner's space.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+
+        Raises
+        ------
+        NotImplementedError
+            If the learner does not supply it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no expected_losses.")
+
+    def warn_of_trouble(self):
+        """Warn of what went wrong in the rounds learned, if anything did; called after learning."""
+        return None
+
+    def certificate(self, delta=None):
+        """The theorem that bounds the target loss of the rounds seen so far.
+
+        Parameters
+        ----------
+        delta : float or None, default=None
+            None bounds the expectation; a number in (0, 1) bounds the loss with probability
+            1 − delta.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the rounds; the message says why.
+        """
+        raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
