@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._driver import Rows
+from skstructured._learning import uninterrupted
 from skstructured._validation import unchanged_on_error
 from skstructured.bandits._rounds import invert
 from skstructured.learner import Losses, OnlineLearner, Rounds
@@ -73,3 +74,26 @@ class BanditStream(OnlineLearner):
     def warn_of_trouble(self):
         """Warn where the rounds exceed the horizon."""
         self._check_horizon()
+
+    def _simulate(self, X, rows, codes):
+        """Play and learn row by row; returns positions of the actions, and propensities."""
+        n = len(codes)
+        actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
+        for i in range(n):
+            x = X[i : i + 1]
+            with uninterrupted():
+                uniforms = self.random_state_.random_sample(self.draws)
+                p = self._distribution(self._thetas(x), x)
+                code = invert(p, uniforms[:1])
+                actions[i], propensities[i] = code[0], p[0, code[0]]
+                self._learn_simulated(x, code, code == codes[i], propensities[i : i + 1], uniforms)
+                self._count(actions[i : i + 1], codes[i : i + 1])
+        return actions, propensities
+
+    def _count(self, actions, codes):
+        """Count rounds that were simulated."""
+        self.t_ += len(codes)
+        self.n_mistakes_ += int(np.count_nonzero(actions != codes))
+
+    def _learn_simulated(self, x, code, right, propensity, uniforms):
+        self._learn_rows(x, code, right.astype(np.float64), propensity)

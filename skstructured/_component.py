@@ -1,0 +1,34 @@
+"""Components: parameters as scikit-learn has them, and strings that stand for them."""
+
+from sklearn.base import BaseEstimator
+
+
+class Component(BaseEstimator):
+    """A constructor parameter with parameters of its own: a space, a regularizer, a decoder …
+
+    Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,
+    ``set_params(space__…=…)`` and grid searches reach inside.
+    """
+
+
+def resolve(kind, value, shortcuts, base):
+    """Turn a string short-cut into its component with default parameters.
+
+    Raises
+    ------
+    ValueError
+        For an unknown string; the message lists the valid ones.
+    TypeError
+        For anything that is neither a string nor an instance of `base`.
+    """
+    if isinstance(value, str):
+        if value not in shortcuts:
+            valid = ", ".join(repr(name) for name in sorted(shortcuts))
+            raise ValueError(f"{kind}={value!r} is not known; valid short-cuts are {valid}.")
+        return shortcuts[value]()
+    if not isinstance(value, base):
+        raise TypeError(
+            f"{kind} must be a string or an instance of {base.__name__}, got {value!r}"
+            + (" (a class: call it)." if isinstance(value, type) else ".")
+        )
+    return value
