@@ -31,6 +31,7 @@ def _parser():
     add("--space", choices=spaces, default="simplex", help="what an output is (default: simplex)")
     add("--regularizer", help="only this one: shannon, squared or tsallis")
     add("--decoder", help="only this one: randomized, nearest, map or sampled")
+    add("--learner", metavar="MODULE:CLASS", help="play this OnlineLearner, with its defaults")
     add("--shuffle", action="store_true", help="shuffle the rows first")
     add("--seed", type=int, default=0, help="seed of the shuffling and the draws (default: 0)")
     add("--warm-up", action="store_true", help="only compile every loop, and keep it on disk")
@@ -88,7 +89,10 @@ def main(arguments=None):
             X, y, name = load_digits_stream(options.space)
         else:
             X, y, name = load_csv(options.data, options.target, options.space)
-        choices = Choice.grid(options.space, options.regularizer, options.decoder)
+        if options.learner is None:
+            choices = Choice.grid(options.space, options.regularizer, options.decoder)
+        else:
+            choices = Choice.named(options.learner)
         for line in table(X, y, name, choices, options.shuffle, options.seed, _progress):
             print(line, flush=True)
         sys.stdout.flush()

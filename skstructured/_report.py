@@ -1,6 +1,7 @@
 """What the command line reads and prints."""
 
 import csv
+import importlib
 import time
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from skstructured._pairs import PAIRS, find_pair
 from skstructured.decoders import resolve_decoder
 from skstructured.evaluation import progressive_validate, warm_up
 from skstructured.exceptions import GuaranteeError
+from skstructured.learner import OnlineLearner
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.regularizers import REGULARIZERS, resolve_regularizer
 from skstructured.spaces import SPACES
@@ -22,11 +24,29 @@ WIDTHS = (11, 10, 10, 6, 11, 10, 10, 9)
 
 
 class Choice(NamedTuple):
-    """One line of the table."""
+    """One line of the table: its first two cells, and the learner."""
 
-    space: str
-    regularizer: str
-    decoder: str
+    first: str
+    second: str
+    learner: OnlineLearner
+
+    @classmethod
+    def named(cls, path):
+        """A learner of one's own with its defaults, by ``module:Class``; a list of one line.
+
+        Raises
+        ------
+        ValueError
+            If there is no such module or class, or it is no `OnlineLearner`.
+        """
+        module, _, name = path.partition(":")
+        try:
+            kind = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(f"--learner wants MODULE:CLASS, got {path!r} ({error}).") from error
+        if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+            raise ValueError(f"--learner {path}: {name} is no OnlineLearner.")
+        return [cls(name, "own", kind())]
 
     @classmethod
     def grid(cls, space, regularizer=None, decoder=None):
@@ -39,7 +59,11 @@ class Choice(NamedTuple):
         decoders = ("randomized", "nearest") if decoder is None else (decoder,)
         for name in decoders:
             resolve_decoder(name)
-        return [cls(space, name, ending) for ending in decoders for name in chosen]
+        return [
+            cls(name, ending, OnlineStructuredPredictor(space, name, decoder=ending))
+            for ending in decoders
+            for name in chosen
+        ]
 
 
 def load_digits_stream(space):
@@ -164,16 +188,13 @@ def table(X, y, name, choices, shuffle, seed, progress):
 
 def _run(X, y, choice, seed, progress):
     """Cells of one line of the table."""
-    model = OnlineStructuredPredictor(
-        space=choice.space, regularizer=choice.regularizer, decoder=choice.decoder
-    )
-    warm_up(model, X, y)
+    warm_up(choice.learner, X, y)
     started = time.perf_counter()
-    report = progress(f"{choice.regularizer}, {choice.decoder}", started)
-    result = progressive_validate(model, X, y, random_state=seed, progress=report)
+    report = progress(f"{choice.first}, {choice.second}", started)
+    result = progressive_validate(choice.learner, X, y, random_state=seed, progress=report)
     seconds = time.perf_counter() - started
     mistakes = result.expected_target_loss.sum()
-    cells = (choice.regularizer, choice.decoder, f"{mistakes:.1f}", f"{mistakes / len(X):.3f}")
+    cells = (choice.first, choice.second, f"{mistakes:.1f}", f"{mistakes / len(X):.3f}")
     return *cells, *_guarantee(result, mistakes), f"{len(X) / seconds:,.0f}"
 
 

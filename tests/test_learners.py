@@ -28,6 +28,7 @@ from skstructured import (
     SecondOrderPerceptron,
     SOBAClassifier,
 )
+from skstructured.__main__ import main
 from skstructured.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.display import RegretDisplay
 from skstructured.evaluation import progressive_validate
@@ -218,6 +219,28 @@ class TestPipelines:
         for no_learner in (SGDClassifier(), make_pipeline(StandardScaler(), SGDClassifier())):
             with pytest.raises(TypeError, match="OnlineLearner, got SGDClassifier"):
                 progressive_validate(no_learner, *stream)
+
+
+@pytest.mark.parametrize(
+    "learner", ["toy_learner:NearestMean", "skstructured:SecondOrderPerceptron"]
+)
+def test_the_command_line_plays_a_learner_of_ones_own(learner, tmp_path, capsys):
+    rng = np.random.RandomState(0)
+    rows = [f"{a:.3f},{b:.3f},{'xy'[int(a > b)]}" for a, b in rng.randn(40, 2)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["a,b,label", *rows]))
+    assert main(["--data", str(path), "--target", "label", "--learner", learner]) == 0
+    name, own, mistakes, share, *rest = capsys.readouterr().out.splitlines()[-1].split()
+    assert (name, own, rest[:3]) == (learner.partition(":")[2], "own", ["none"] * 3)
+    assert 0.0 < float(mistakes) < 20.0 and float(share) == pytest.approx(float(mistakes) / 40)
+
+
+@pytest.mark.parametrize("learner", ["nowhere:A", "skstructured:Nobody", "skstructured", ":"])
+def test_the_command_line_names_a_learner_that_is_not_there(learner, capsys):
+    assert main(["--learner", learner]) == 2
+    assert "--learner wants MODULE:CLASS" in capsys.readouterr().err
+    assert main(["--learner", "sklearn.linear_model:SGDClassifier"]) == 2
+    assert "SGDClassifier is no OnlineLearner" in capsys.readouterr().err
 
 
 @parametrize_with_checks([NearestMean()])
