@@ -10,7 +10,9 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.parametrize("page", ["README.md", "docs/no_step_size.md", "docs/bandit_feedback.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/no_step_size.md", "docs/bandit_feedback.md", "docs/architecture.md"]
+)
 def test_code_on_the_page_runs(page, capsys):
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
