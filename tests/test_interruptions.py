@@ -22,6 +22,9 @@ from skstructured._learning import uninterrupted
 from skstructured.bandits import BanditronClassifier
 from skstructured.spaces import Simplex
 
+#: A signal that interrupts coverage while it holds its own lock would lock it for ever.
+pytestmark = pytest.mark.no_cover
+
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
 SIGNALS = 5 if INTERPRETED else 50
 
