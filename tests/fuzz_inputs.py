@@ -153,10 +153,10 @@ WRONG_OUTPUTS = {
 }
 
 
-def outputs(rng, n, kind, size):
+def outputs(rng, n, kind, size, may_be_wrong=True):
     """n outputs of a kind, as an array or a list, sometimes wrong."""
     y = OUTPUTS[kind](n, rng, size)
-    if chance(rng, 0.1):
+    if may_be_wrong and chance(rng, 0.1):
         name = pick(rng, tuple(WRONG_OUTPUTS))
         return WRONG_OUTPUTS[name](y), name
     return pick(rng, (np.asarray, np.asarray, np.ndarray.tolist, locked, unaligned))(y), None

@@ -39,7 +39,9 @@ class Case:
         rng, starts = self.rng, method in STARTS or self.fitted is None
         n = pick(self.rng, (1, 7, 7, 25) if starts else (1, 1, 2, 7, 25))
         n = BLOCK + 4 if self.kind == "labels" and not INTERPRETED and chance(rng, 0.005) else n
-        width = self.width + (0 if starts or not chance(rng, 0.05) else pick(rng, (-1, 1, 40)))
+        width = self.width
+        if not starts and chance(rng, 0.05):
+            width = pick(rng, (width + 1, width + 40, max(width - 1, 1)))
         X, wrong = features(rng, n, width, self.areas)
         wrong = wrong or (None if width == self.width else "another width")
         if wrong == "a row of X less" and method not in NEEDS_OUTPUTS:
@@ -49,7 +51,7 @@ class Case:
             return (X, *arguments), {}, wrong or bad
         if method not in NEEDS_OUTPUTS:
             return (X,), {}, wrong
-        y, bad = outputs(rng, n, self.kind, self.size)
+        y, bad = outputs(rng, n, self.kind, self.size, wrong != "a row of X less")
         keywords, worse = self._keywords(method, n)
         return (X, y), keywords, wrong or bad or worse or (self.wrong if starts else None)
 
