@@ -40,15 +40,15 @@ LEARNERS = {
         ["coef_", "n_mistakes_"],
     ),
     "banditron": (BanditronClassifier(random_state=0), 100_000, ["coef_", "n_mistakes_"]),
-    "soba": (SOBAClassifier(random_state=0), 1000, ["coef_", "n_mistakes_"]),
-    "newtron": (NewtronClassifier(random_state=0), 500, ["coef_", "n_mistakes_"]),
-    "confidit": (ConfiditClassifier(random_state=0), 1000, ["coef_", "n_mistakes_"]),
+    "soba": (SOBAClassifier(random_state=0), 300, ["coef_", "n_mistakes_"]),
+    "newtron": (NewtronClassifier(random_state=0), 60, ["coef_", "n_mistakes_"]),
+    "confidit": (ConfiditClassifier(random_state=0), 300, ["coef_", "n_mistakes_"]),
     "reduction": (
         BanditReduction(exploration=0.5, random_state=0),
-        200,
+        40,
         ["n_mistakes_", "n_taught_"],
     ),
-    "second order": (SecondOrderPerceptron(), 2000, ["coef_", "n_mistakes_"]),
+    "second order": (SecondOrderPerceptron(), 500, ["coef_", "n_mistakes_"]),
 }
 
 
