@@ -196,3 +196,20 @@ def test_help_explains_the_columns(capsys):
     out = capsys.readouterr().out
     for word in ("mistakes", "comparator", "bound", "margin", "--target", "--space"):
         assert word in out
+
+
+def test_the_warm_up_runs_learners_of_every_kind(monkeypatch, capsys):
+    from skstructured import _warm_up
+
+    learners = list(_warm_up._learners())
+    names = {type(model).__name__ for model, _ in learners}
+    assert {"OnlineStructuredPredictor", "GaptronClassifier", "SOBAClassifier"} <= names
+    assert {np.shape(y)[0] for _, y in learners} == {12}
+    few = [learners[0], learners[-1]]
+    monkeypatch.setattr(_warm_up, "_learners", lambda: few)
+    monkeypatch.setattr(_warm_up, "folders", lambda: [Path(__file__).parent])
+    assert main(["--warm-up"]) == 0
+    assert f"kept in {Path(__file__).parent}" in capsys.readouterr().out
+    monkeypatch.setattr(_warm_up, "folders", lambda: [])
+    assert main(["--warm-up"]) == 1
+    assert "NUMBA_CACHE_DIR" in capsys.readouterr().err
