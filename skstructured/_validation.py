@@ -138,7 +138,7 @@ def refuse_row(estimator, X, row, longest=LONGEST):
 
 def _norm_of_row(X, row):
     """‖x‖ without overflow."""
-    x = X[row].data if issparse(X) else X[row]
+    x = X[row : row + 1].data if issparse(X) else X[row]
     largest = np.abs(x).max(initial=0.0)
     return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
 
@@ -163,7 +163,8 @@ def _nonnegative(sample_weight, X, n, stream):
     """
     if sample_weight is None:
         return np.ones(n)
-    if stream and np.shape(sample_weight) == (n,) and not np.any(sample_weight):
+    given = np.asarray(sample_weight)
+    if stream and given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
         return np.zeros(n)
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 

@@ -32,7 +32,7 @@ LEARNERS = {
 
 def replaced(kind, **changed):
     """A sparse matrix of three rows and four columns, some of its arrays replaced unchecked."""
-    X = sparse.eye_array(3, 4, format=kind)
+    X = sparse.csr_array(np.eye(3, 4)).asformat(kind)
     for name, array in changed.items():
         setattr(X, name, np.asarray(array))
     return X
