@@ -137,6 +137,7 @@ def features(rng, n, width, areas):
 #: Kinds of outputs: (number, rng, size) -> valid y of that kind.
 OUTPUTS = {
     "labels": lambda n, rng, size: np.r_[np.arange(size), rng.randint(size, size=n)][:n],
+    "grades": lambda n, rng, size: OUTPUTS["labels"](n, rng, size),
     "sets": lambda n, rng, size: rng.randint(2, size=(n, size)),
     "positions": lambda n, rng, size: np.array([rng.permutation(size) for _ in range(n)]),
     "ranks": lambda n, rng, size: np.array([1 + rng.permutation(size) for _ in range(n)]),
@@ -158,7 +159,8 @@ def outputs(rng, n, kind, size, may_be_wrong=True):
     y = OUTPUTS[kind](n, rng, size)
     if may_be_wrong and chance(rng, 0.1):
         name = pick(rng, tuple(WRONG_OUTPUTS))
-        return WRONG_OUTPUTS[name](y), name
+        may_be_right = name == "fractions in y" and kind == "grades"
+        return WRONG_OUTPUTS[name](y), None if may_be_right else name
     return pick(rng, (np.asarray, np.asarray, np.ndarray.tolist, locked, unaligned))(y), None
 
 

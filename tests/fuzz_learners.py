@@ -56,7 +56,7 @@ def _space(rng, areas):
         return ForeignSpace(method, how), "sets", size, None if how == "right" else how
     known = {
         "simplex": "labels",
-        "ordinal": "labels",
+        "ordinal": "grades",
         "hypercube": "sets",
         "birkhoff": "positions",
         "permutahedron": "ranks",

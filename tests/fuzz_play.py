@@ -57,7 +57,7 @@ class Case:
 
     def _keywords(self, method, n):
         keywords, wrong = {}, None
-        if method in ("partial_fit", "simulate") and self.kind == "labels":
+        if method in ("partial_fit", "simulate") and self.kind in ("labels", "grades"):
             keywords = {"classes": list(range(self.size))}
         if method in ("fit", "partial_fit") and hasattr(self.learner, "expected_target_loss"):
             keywords["sample_weight"], wrong = weights(self.rng, n, self.areas)
@@ -148,6 +148,8 @@ def is_deliberate(error):
     if not isinstance(error, (ValueError, TypeError, AttributeError)):
         return False
     last = traceback.extract_tb(error.__traceback__)[-1]
+    if "Seed must be between" in str(error):  # NumPy's own word on random_state
+        return True
     ours = f"{Path(sk.__file__).parent}" in last.filename
     return last.line.startswith("raise") if ours else "sklearn" in last.filename
 
