@@ -194,8 +194,8 @@ def test_newtron_does_not_drift(scale, rng):
         exact = ExactNewtron(4 * K, 10.0, 0.01, 1.0)
         for x, action, p, reward in zip(X, *rounds, strict=True):
             exact.learn(x, action, p, reward)
-    # Of directions that no row had yet, features this large leave the square of their size.
-    W, rtol = exact.W.reshape(K, -1).astype(float), 1e-11 + 1e-18 * scale**2
+    # The softmax passes errors on, and directions that hardly any row had feel squares of features.
+    W, rtol = exact.W.reshape(K, -1).astype(float), 1e-9 + 1e-18 * scale**2
     assert_columns_close(model.coef_, W, rtol)
 
 
