@@ -181,7 +181,7 @@ def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage
 def test_a_constant_feature_makes_no_row_too_small(rng):
     X, y = problem(rng)
     model = OnlineStructuredPredictor().fit(1e-200 * X, y)
-    np.testing.assert_array_equal(model.coef_, 0.0 * model.coef_ + model.coef_)
+    assert np.isfinite(model.coef_).all() and np.abs(model.intercept_).max() > 0.0
     assert model.predict_proba(1e-200 * X).sum() == pytest.approx(len(X))
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from pairs import CASES, LARGEST, PAIRS, loss_of, space_of
+from pairs import CASES, LARGEST, loss_of, space_of
 from sklearn.exceptions import ConvergenceWarning
 
 from skstructured import (
@@ -77,12 +77,12 @@ def test_projections_keep_the_digits_of_scores_between_far_ones(size, rng):
 
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_offsets_that_mean_something_still_do(name, dim, rng):
-    """Vertices of unequal sums: all scores far up give the largest vertex."""
-    loss = loss_of(name, dim)
-    moved = loss.mean(rng.randn(5, dim) + 100.0)
-    assert loss.space.constant_sum == constant(name)
-    same = np.abs(moved - loss.mean(moved * 0.0)).max() < 1e-9
-    assert constant(name) or not same
+    """`constant_sum` is said of the spaces whose vertices have it; others see every offset."""
+    loss, theta = loss_of(name, dim), rng.randn(5, dim)
+    sums = loss.space.vertices().sum(axis=1)
+    assert loss.space.constant_sum == bool(np.all(sums == sums[0]))
+    seen = np.abs(loss.mean(theta + 3.0) - loss.mean(theta)).max() > 1e-3
+    assert seen != loss.space.constant_sum
 
 
 def digits(array):
@@ -183,7 +183,7 @@ class ExactNewtron:
         assert self.W.dot(self.W).sqrt() <= self.D
 
 
-@pytest.mark.parametrize("scale", [1e3, 1e5, 1e7])
+@pytest.mark.parametrize("scale", [1e4, 1e5, 1e7])
 def test_newtron_does_not_drift(scale, rng):
     X, y = rows(rng, scale, n=300)  # the first rows of fewer would reach the ball
     model = NewtronClassifier(
@@ -194,7 +194,7 @@ def test_newtron_does_not_drift(scale, rng):
         exact = ExactNewtron(4 * K, 10.0, 0.01, 1.0)
         for x, action, p, reward in zip(X, *rounds, strict=True):
             exact.learn(x, action, p, reward)
-    # Of directions that no row had yet, features this large leave the square of their size.
+    # The softmax passes errors on, and directions that hardly any row had feel squares of features.
     W, rtol = exact.W.reshape(K, -1).astype(float), 1e-11 + 1e-18 * scale**2
     assert_columns_close(model.coef_, W, rtol)
 
@@ -222,4 +222,3 @@ def test_scores_of_the_losses_reach_1e100(rng):
         theta = 1e100 * rng.randn(5, dim)
         V = loss_of(name, dim).space.argmax(theta)
         assert np.isfinite(loss_of(name, dim).value(-theta, V)).all()
-        assert name in PAIRS
