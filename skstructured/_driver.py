@@ -46,6 +46,9 @@ SHORTEST_SQ, LONGEST_SQ = SHORTEST**2, LONGEST**2
 #: sum of the weights must be brought up to date before Θ moves, and the weight of the row scored.
 FACTOR, PLAYED, TOTAL, SETTLE, WEIGHT = range(5)
 
+#: Rows learned at a time, by compiled and by interpreted loops.
+BLOCK, SLOW_BLOCK = 4096, 64
+
 #: Where an optimiser's own entries begin.
 OWN = 5
 
@@ -229,20 +232,24 @@ class Rows(NamedTuple):
 
     def first_bad(self, intercept=False, longest=LONGEST):
         """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
-        shape = (self.indptr, self.width, self.n_rows)
+        rows = (self.data, self.indptr, self.width, self.n_rows)
+        rest = (float(intercept), longest * longest)
+        if is_compiled(first_bad_row):
+            return first_bad_row(*rows, *rest)
         with np.errstate(over="ignore", invalid="ignore"):
-            return first_bad_row(self.data, *shape, float(intercept), longest * longest)
+            return first_bad_row(*rows, *rest)
 
 
 def epoch_for(kernels):
-    """The epoch with kernels (advance, mean, scale, step), to be called without `kernels`.
+    """The epoch with kernels (advance, mean, scale, step), and how many rows it learns at a time.
 
-    Compiled, here and now, when every kernel is a numba function, and interpreted otherwise.
+    It is called without `kernels`; compiled, here and now, when every kernel is a numba function,
+    and interpreted otherwise, with fewer rows, so that an interruption does not wait for long.
     """
     if all(map(is_compiled, kernels)):
         run, at = _compiled_epoch(), tuple(map(address, kernels, (ADVANCE, MEAN, SCALE, STEP)))
-        return lambda rows, *rest: run(*rows.arrays, *rest, at)
-    return functools.partial(_interpreted_epoch, kernels)
+        return lambda rows, *rest: run(*rows.arrays, *rest, at), BLOCK
+    return functools.partial(_interpreted_epoch, kernels), SLOW_BLOCK
 
 
 def _interpreted_epoch(kernels, rows, order, truth, weight, Theta, average, state, *rest):

@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from skstructured._average import aligned, aligned_zeros
-from skstructured._compiled import is_compiled
 from skstructured._driver import Rows, epoch_for
-from skstructured._foreign import check_dimension, check_state, check_vertices
+from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
 from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
     check_finite,
@@ -27,10 +26,6 @@ from skstructured._validation import (
 from skstructured._weights import LinearWeights
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.learner import OnlineLearner, Rounds
-
-#: Rows learned at a time, whose outputs are expanded to vertices; fewer with kernels in Python, so
-#: that an interruption does not wait for long.
-BLOCK, SLOW_BLOCK = 4096, 64
 
 
 class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
@@ -210,13 +205,14 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
             weight = self._by_round(weight, order)
         scores = np.empty((len(order) if record else 0, dim))
         learned = (self._Theta, in_driver, self._state, self._params, self._work)
-        learn, size = epoch_for(kernels), BLOCK if all(map(is_compiled, kernels)) else SLOW_BLOCK
+        learn, size = epoch_for(kernels)
         for start in range(0, len(order), size):
             block = order[start : start + size]
-            given = (rows, block, self._vertices(packed[block]), weight[block])
+            now = weight[block]
+            given = (rows, block, self._vertices(packed[block]), now)
             with uninterrupted():
                 stopped = learn(*given, *learned, scores[start : start + size])
-                self._count(weight[block[: stopped if stopped >= 0 else None]])
+                self._count(now if stopped < 0 else now[:stopped])
             if stopped >= 0:
                 refuse_row(self, X, block[stopped])
         return scores
@@ -224,6 +220,8 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
     def _vertices(self, packed):
         """Vertices (n, dim) of packed outputs, as the kernels read them."""
         V = self.space_.unpack(packed)
+        if is_ours(self.space_):
+            return V
         return check_vertices(self.space_, "unpack", V, (len(packed), self.space_.dim_))
 
     def _count(self, weight):

@@ -145,6 +145,8 @@ def _norm_of_row(X, row):
 
 def check_weights(sample_weight, X, n, stream=False):
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
+    if sample_weight is None:
+        return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
     wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
     if wrong.any():

@@ -12,9 +12,6 @@ from skstructured._weights import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
-#: Rounds simulated at a time.
-BLOCK = 4096
-
 # The state vector, after the driver's own entries; the gradient kernels read it too.
 KIND, K, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
 RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
@@ -108,10 +105,10 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         # Nothing is called between the two, where a signal could come in.
         self._Theta, self._by_feature = Theta, by_feature
         advance = advance_kernel(len(self.classes_), by_feature)
-        learn = epoch_for((advance, self.gradient_kernel, self.scale_kernel, sum_step))
+        learn, size = epoch_for((advance, self.gradient_kernel, self.scale_kernel, sum_step))
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for start in range(0, n, BLOCK):
-            block = np.arange(start, min(start + BLOCK, n))
+        for start in range(0, n, size):
+            block = np.arange(start, min(start + size, n))
             with uninterrupted():
                 played, stopped = self._simulate_block(learn, rows, block, codes[block])
                 learned = block[: stopped if stopped >= 0 else None]
