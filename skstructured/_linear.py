@@ -28,6 +28,10 @@ from skstructured.exceptions import GuaranteeWarning
 from skstructured.learner import OnlineLearner, Rounds
 
 
+#: More passes than this are a slip, and would never end.
+MOST_PASSES = 10**9
+
+
 class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
     """Rounds θ = Wx, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
 
@@ -70,8 +74,11 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
 
     @exclusive
     def _fit(self, X, y, sample_weight):
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
+        if not isinstance(self.max_iter, Integral) or not 1 <= self.max_iter <= MOST_PASSES:
+            raise ValueError(
+                f"max_iter must be a positive integer, got {self.max_iter!r} "
+                f"(at most {MOST_PASSES} passes are allowed)."
+            )
         with unchanged_on_error(self):
             X, rows = read_rows(self, X, reset=True)
             self._start(self._unfitted_space().fit(y))

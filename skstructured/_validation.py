@@ -113,7 +113,7 @@ def read_rows(estimator, X, reset=False):
 
 def check_finite(estimator, X, rows):
     """NaN, inf and rows whose norm is out of range raise a ValueError."""
-    intercept = getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False))
+    intercept = bool(getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False)))
     longest = getattr(estimator, "longest_row", LONGEST)
     bad = rows.first_bad(intercept, longest)
     if bad >= 0:
@@ -192,9 +192,10 @@ def check_lengths(n_rows, n_outputs):
 
 def check_real(name, value, allowed, wanted):
     """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not allowed(value):
-        raise ValueError(f"{name} must {wanted}, got {value!r}.")
-    return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool) and allowed(value):
+        with contextlib.suppress(OverflowError):  # an integer beyond float64
+            return float(value)
+    raise ValueError(f"{name} must {wanted}, got {value!r}.")
 
 
 def check_positive(name, value, default=None):
