@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from copy import deepcopy
-from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,6 +14,7 @@ from skstructured._foreign import check_dimension, check_state, check_vertices, 
 from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
     check_finite,
+    check_integer,
     check_lengths,
     check_weights,
     own_arrays,
@@ -26,7 +26,6 @@ from skstructured._validation import (
 from skstructured._weights import LinearWeights
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.learner import OnlineLearner, Rounds
-
 
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9
@@ -74,11 +73,7 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
 
     @exclusive
     def _fit(self, X, y, sample_weight):
-        if not isinstance(self.max_iter, Integral) or not 1 <= self.max_iter <= MOST_PASSES:
-            raise ValueError(
-                f"max_iter must be a positive integer, got {self.max_iter!r} "
-                f"(at most {MOST_PASSES} passes are allowed)."
-            )
+        check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
         with unchanged_on_error(self):
             X, rows = read_rows(self, X, reset=True)
             self._start(self._unfitted_space().fit(y))

@@ -2,7 +2,6 @@
 
 import warnings
 from abc import abstractmethod
-from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._learning import exclusive, uninterrupted
 from skstructured._validation import (
     check_finite,
+    check_integer,
     check_lengths,
     own_arrays,
     read_rows,
@@ -22,6 +22,9 @@ from skstructured.bandits._rounds import BanditRounds, check_feedback, invert
 from skstructured.bandits._stream import BanditStream
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.spaces import Simplex
+
+#: A horizon is a number of rounds, which float64 counts up to here.
+LONGEST_HORIZON = 2**53
 
 
 class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator):
@@ -257,8 +260,8 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
 
     def _check_parameters(self):
         horizon = getattr(self, "horizon", None)
-        if horizon is not None and (not isinstance(horizon, Integral) or horizon < 1):
-            raise ValueError(f"horizon must be a positive integer or None, got {horizon!r}.")
+        if horizon is not None:
+            check_integer("horizon", horizon, highest=LONGEST_HORIZON)
 
     def _check_labels(self, rows, y):
         codes = self.space_.pack(y)
