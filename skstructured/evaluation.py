@@ -190,7 +190,7 @@ def progressive_validate(
         raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
     learner, X = split_pipeline(estimator, X)
     rounds, rng = learner.begin(X, y, classes), check_random_state(random_state)
-    n, block = len(rounds.weight), BLOCK if batch_size == 1 else batch_size
+    n, block = rounds.X.shape[0], BLOCK if batch_size == 1 else batch_size
     losses = np.empty((3, n))
     for start in range(0, n, block):
         now = np.arange(start, min(start + block, n))

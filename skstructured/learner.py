@@ -18,19 +18,19 @@ class Rounds(NamedTuple):
     ----------
     X : {ndarray, sparse matrix} of shape (n, p)
         Features, one row a round.
-    rows : object
-        The same rows in the form that the learner reads; any.
-    packed : sequence of length n
+    packed : ndarray of length n
         Outputs in the form that the learner reads; for learners over an output space what its
         ``pack`` gives.
-    weight : ndarray of shape (n,)
-        Weights of the rounds.
+    weight : ndarray of shape (n,) or None, default=None
+        Weights of the rounds, for learners that have them.
+    rows : object, default=None
+        The same rows in another form that the learner reads; any.
     """
 
     X: object
-    rows: object
     packed: object
-    weight: np.ndarray
+    weight: object = None
+    rows: object = None
 
 
 class Losses(NamedTuple):

@@ -71,7 +71,7 @@ LEARNERS = {
     "soba, 0.1": (SOBAClassifier(exploration=0.1), lambda: naive_bandits.SOBA(K, P, 1.0, 0.1)),
     "newtron": (NewtronClassifier(), lambda: naive_bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
     "newtron, wide": (
-        NewtronClassifier(alpha=1.0, beta=0.5, D=100.0, exploration=0.2),
+        NewtronClassifier(alpha=1.0, beta=0.5, radius=100.0, exploration=0.2),
         lambda: naive_bandits.Newtron(K, P, 1.0, 0.5, 100.0, 0.2),
     ),
     "confidit": (ConfiditClassifier(), lambda: naive_bandits.Confidit(K, P, 1.0, 1.0)),

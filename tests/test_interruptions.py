@@ -19,7 +19,7 @@ from skstructured import (
     SecondOrderPerceptron,
     SOBAClassifier,
 )
-from skstructured._learning import uninterrupted
+from skstructured._learners.guards import uninterrupted
 from skstructured.bandits import BanditronClassifier
 from skstructured.spaces import Simplex
 

@@ -16,7 +16,7 @@ class NearestMean(OnlineLearner, ClassifierMixin, BaseEstimator):
         space = Simplex().fit(y if classes is None else classes)
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._sums, self._counts = np.zeros((space.dim_, X.shape[1])), np.zeros(space.dim_)
-        return Rounds(X, X, space.pack(y), np.ones(len(X)))
+        return Rounds(X, space.pack(y))
 
     def learn(self, rounds, which):
         np.add.at(self._sums, rounds.packed[which], rounds.X[which])

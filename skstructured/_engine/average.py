@@ -9,7 +9,7 @@ same bits.
 
 import numpy as np
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
 
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
 WAITING = 48

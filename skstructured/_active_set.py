@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from skstructured._compiled import is_compiled, kernel
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._foreign import check_vertices
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
@@ -27,6 +27,33 @@ def _affine_weights(S, k, theta):
         for j in range(k):
             A[i, j] = np.dot(S[i] - S[0], S[j] - S[0])
     return np.linalg.solve(A, b)[:k]
+
+
+@kernel(cached=False)
+def _step_towards(target, S, w, k):
+    """Move the weights w[:k] to `target`, or as far as none is negative; then drop the zero ones.
+
+    Returns how many vertices are left, and whether the target was reached.
+    """
+    step, worst = 1.0, -1
+    for i in range(k):
+        if target[i] <= 1e-14 and w[i] - target[i] > 0.0:
+            limit = w[i] / (w[i] - target[i])
+            if limit < step or worst < 0:
+                step, worst = min(limit, step), i
+    for i in range(k):
+        w[i] += step * (target[i] - w[i])
+    if worst < 0:
+        return k, True
+    w[worst] = 0.0
+    kept = 0
+    for i in range(k):
+        if w[i] > 1e-15:
+            for j in range(S.shape[1]):
+                S[kept, j] = S[i, j]
+            w[kept] = w[i]
+            kept += 1
+    return kept, False
 
 
 def _wolfe(oracle, theta, S, w, affine):
@@ -51,27 +78,9 @@ def _wolfe(oracle, theta, S, w, affine):
             break
         S[k] = vertex
         w[k] = 0.0
-        k += 1
-        while True:
-            target = affine(S, k, theta)
-            step, worst = 1.0, -1
-            for i in range(k):
-                if target[i] <= 1e-14 and w[i] - target[i] > 0.0:
-                    limit = w[i] / (w[i] - target[i])
-                    if limit < step or worst < 0:
-                        step, worst = min(limit, step), i
-            for i in range(k):
-                w[i] += step * (target[i] - w[i])
-            if worst < 0:
-                break
-            w[worst] = 0.0
-            kept = 0
-            for i in range(k):
-                if w[i] > 1e-15:
-                    S[kept] = S[i]
-                    w[kept] = w[i]
-                    kept += 1
-            k = kept
+        k, reached = k + 1, False
+        while not reached:
+            k, reached = _step_towards(affine(S, k, theta), S, w, k)
         total = w[:k].sum()
         x[:] = 0.0
         for i in range(k):
@@ -115,7 +124,7 @@ def project(space, theta):
 
 
 def projection_kernel(space):
-    """The kernel (see `skstructured._pairs.Pair`) of the projection on a user's polytope.
+    """The kernel (see `skstructured._oracles.Oracle`) of the projection on a user's polytope.
 
     Compiled, for this process, where the space's ``oracle_kernel`` is a numba function.
     """
@@ -141,7 +150,7 @@ def _make_kernel(oracle, wolfe, affine, centre):
         work[0] = max(work[0], gap / scale)
         value = 0.0
         for j in range(dim):
-            mu[j] = x[j]
+            mu[j] = x[j] - truth[j]
             value += x[j] * (theta[j] - 0.5 * x[j])
         return value
 

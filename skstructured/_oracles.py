@@ -1,4 +1,4 @@
-"""The table of (space, regularizer) pairs: one kernel, one value and the constants of each."""
+"""The table of oracles: for every (space, regularizer) pair a kernel, Ω and the constants."""
 
 import math
 import warnings
@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
+from skstructured._active_set import projection_kernel
 from skstructured.base import OutputSpace
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
 from skstructured.spaces import (
@@ -23,21 +24,21 @@ from skstructured.spaces import (
     simplex,
 )
 from skstructured.spaces import _matching_kernels as matching
-from skstructured.spaces._active_set import projection_kernel
 
 #: κ₀ = min over q in (0,1) of −2 ln(1−q)/q², attained where −ln(1−q) = q/(2(1−q)).
-SHARP = 4.910814964568255
+KAPPA_0 = 4.910814964568255
 
 
 @dataclass(frozen=True)
-class Pair:
+class Oracle:
     """Everything a Fenchel–Young loss needs to know of a (space, regularizer) pair.
 
     Attributes
     ----------
     kernel : numba function or None
-        ``kernel(theta, truth, mu, params, work) -> Ω*(θ)``, writing ŷ_Ω(θ) into `mu`.
-        None projects by the active-set method over the space's oracle.
+        ``kernel(theta, truth, gradient, params, work) -> Ω*(θ)``, writing ŷ_Ω(θ) − truth, which
+        is ŷ_Ω(θ) where `truth` is 0. None projects by the active-set method over the space's
+        linear oracle.
     omega : callable
         ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,).
     norm : {"l1", "l2"}
@@ -92,37 +93,37 @@ def _one(dim):
     return 1.0
 
 
-PAIRS = {
-    (Simplex, Shannon): Pair(
-        simplex.softmax, _entropy, "l1", _one, lambda dim: (SHARP / 4, SHARP / 2)
+ORACLES = {
+    (Simplex, Shannon): Oracle(
+        simplex.softmax, _entropy, "l1", _one, lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2)
     ),
-    (Simplex, SquaredNorm): Pair(simplex.sparsemax, _half_square, "l2", _one),
-    (Simplex, Tsallis): Pair(simplex.entmax, _tsallis, "l2", _one),
-    (Hypercube, Shannon): Pair(
-        hypercube.sigmoid, _binary_entropies, "l2", lambda dim: 4.0, lambda dim: (SHARP, SHARP)
+    (Simplex, SquaredNorm): Oracle(simplex.sparsemax, _half_square, "l2", _one),
+    (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one),
+    (Hypercube, Shannon): Oracle(
+        hypercube.sigmoid, _binary_entropies, "l2", lambda dim: 4.0, lambda dim: (KAPPA_0, KAPPA_0)
     ),
-    (Hypercube, SquaredNorm): Pair(hypercube.clip, _half_square, "l2", _one),
-    (OrdinalChain, Shannon): Pair(
+    (Hypercube, SquaredNorm): Oracle(hypercube.clip, _half_square, "l2", _one),
+    (OrdinalChain, Shannon): Oracle(
         ordinal.staircase_marginals,
         _staircase_entropy,
         "l1",
         lambda dim: 1.0 / dim**2,
-        lambda dim: (SHARP / dim**2, SHARP / dim),
+        lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
     ),
-    (OrdinalChain, SquaredNorm): Pair(ordinal.staircase_projection, _half_square, "l2", _one),
-    (Permutahedron, SquaredNorm): Pair(
+    (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection, _half_square, "l2", _one),
+    (Permutahedron, SquaredNorm): Oracle(
         permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 6 * dim
     ),
-    (Birkhoff, Shannon): Pair(
+    (Birkhoff, Shannon): Oracle(
         matching.entropic_matching,
         _entropy,
         "l1",
         lambda dim: 1.0 / math.isqrt(dim),
-        lambda dim: (SHARP / (4 * math.isqrt(dim)), SHARP / 2),
+        lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
         matching.matching_work,
         True,
     ),
-    (Birkhoff, SquaredNorm): Pair(
+    (Birkhoff, SquaredNorm): Oracle(
         matching.matching_projection,
         _half_square,
         "l2",
@@ -130,18 +131,18 @@ PAIRS = {
         work=matching.matching_work,
         iterative=True,
     ),
-    (OutputSpace, SquaredNorm): Pair(
+    (OutputSpace, SquaredNorm): Oracle(
         None, _half_square, "l2", _one, work=lambda dim: 1, iterative=True
     ),
 }
 
-#: Residuals above this are told.
-ENOUGH = 1e-9
+#: Residuals of iterative kernels above this are worth a warning.
+RESIDUAL_TOL = 1e-9
 
 
-def warn_of_residual(pair, work):
+def warn_of_residual(oracle, work):
     """Warn where an iterative kernel did not converge, and forget the residual."""
-    if pair.iterative and work[0] > ENOUGH:
+    if oracle.iterative and work[0] > RESIDUAL_TOL:
         residual, work[0] = work[0], 0.0
         warnings.warn(
             f"An iterative oracle stopped before convergence, with residual {residual:.2g}.",
@@ -150,7 +151,7 @@ def warn_of_residual(pair, work):
         )
 
 
-def find_pair(space, regularizer):
+def find_oracle(space, regularizer):
     """Row of the table for a space and a regularizer, subclasses included.
 
     Raises
@@ -160,9 +161,9 @@ def find_pair(space, regularizer):
     """
     for space_type in type(space).__mro__:
         for regularizer_type in type(regularizer).__mro__:
-            pair = PAIRS.get((space_type, regularizer_type))
-            if pair is not None:
-                return pair
+            oracle = ORACLES.get((space_type, regularizer_type))
+            if oracle is not None:
+                return oracle
     given = f"{type(space).__name__} with {type(regularizer).__name__}"
-    supported = ", ".join(f"{s.__name__} with {r.__name__}" for s, r in PAIRS)
+    supported = ", ".join(f"{s.__name__} with {r.__name__}" for s, r in ORACLES)
     raise ValueError(f"There is no oracle for {given}; supported are {supported}.")

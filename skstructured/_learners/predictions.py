@@ -1,8 +1,6 @@
-"""What a linear model over an output space says about new rows."""
+"""What a learner over an output space says about new rows, given their scores."""
 
-from sklearn.utils import check_random_state
-from sklearn.utils._tags import ClassifierTags
-from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,29 +20,32 @@ def _space_has(method):
     return check
 
 
-class DecodedPredictions:
-    """Predictions, draws and exact expectations of a decoder over linear scores.
+def _has_probabilities(estimator):
+    """Whether means are probabilities, by the space and by the loss; for `available_if`."""
+    loss = getattr(estimator, "loss_", None) or estimator._unfitted_loss()
+    if not loss.has_probabilities:
+        raise AttributeError(f"{type(estimator).__name__} has no class probabilities with {loss}.")
+    return _space_has("mean_proba")(estimator)
 
-    Needs `space_`, `loss_`, `_weights()` and `_decoder()`.
+
+class DecodedPredictions:
+    """Predictions, draws and exact expectations of a decoder over any scores.
+
+    Needs `space_`, `loss_`, `_thetas(X)`, the scores (n, dim) of checked rows, and `_decoder()`;
+    before it is fitted, `_unfitted_space()` and `_unfitted_loss()`.
     """
 
     def _scores(self, X):
-        """θ = Wx of every row, (n, dim)."""
+        """θ of every row of a new X, (n, dim)."""
         check_is_fitted(self)
-        X, rows = read_rows(self, X)
-        check_finite(self, X, rows)
-        return self._linear(X)
-
-    def _linear(self, X, W=None):
-        """Scores of a checked X, of the weights that predictions use or of `W`."""
-        W = self._weights() if W is None else W
-        theta = safe_sparse_dot(X, W[:, : self.n_features_in_].T, dense_output=True)
-        return theta + W[:, -1] if W.shape[1] > self.n_features_in_ else theta
+        rows = read_rows(self, X)
+        check_finite(self, rows)
+        return self._thetas(rows.X)
 
     def embedding_scores(self, X):
-        """Scores θ = Wx + intercept in the embedding of the outputs.
+        """Scores θ in the embedding of the outputs: what the decoder reads.
 
-        What `predict_mean` regularizes and the decoder reads: ``X coef_ᵀ + intercept_``.
+        For a linear model ``X coef_ᵀ + intercept_``.
 
         Returns
         -------
@@ -82,13 +83,13 @@ class DecodedPredictions:
     def _difference(self, theta):
         """(S(θ; y_0) − S(θ; y_1))/c of every row."""
         vertices = self.space_.vertices()
-        omega = self.loss_.vertex_values(vertices)
+        omega = self.loss_.omega(vertices)
         return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
 
     def _minus_losses(self, theta):
         """−S(θ; y_k)/c of every row and vertex."""
         vertices = self.space_.vertices()
-        scores = theta @ vertices.T - self.loss_.vertex_values(vertices)
+        scores = theta @ vertices.T - self.loss_.omega(vertices)
         return scores - self.loss_.conjugate(theta)[:, None]
 
     def predict_mean(self, X):
@@ -96,7 +97,7 @@ class DecodedPredictions:
         theta = self._scores(X)
         return self.loss_.mean(theta)
 
-    @available_if(_space_has("mean_proba"))
+    @available_if(_has_probabilities)
     def predict_proba(self, X):
         """Probabilities that the mean prediction stands for.
 

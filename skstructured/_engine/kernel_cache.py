@@ -77,7 +77,7 @@ def folders():
     ``NUMBA_CACHE_DIR`` where it is set, the package's own ``__pycache__``, the user's cache.
     """
     given = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
-    own = [Path(__file__).parent / "__pycache__"]
+    own = [Path(__file__).parents[1] / "__pycache__"]
     try:
         users = [_user_folder()]
     except RuntimeError:  # no home

@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
-from skstructured._kernel_cache import keep_on_disk
+from skstructured._engine.kernel_cache import keep_on_disk
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
@@ -24,8 +24,9 @@ READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
-#: advance(data, indices, indptr, width, row, ahead, Theta, state, move, u, raw) -> ‖ahead‖²
-ADVANCE = types.FunctionType(
+#: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
+#: -> ‖ahead‖²; `weight` is that of the row ahead
+MOVE_AND_SCORE = types.FunctionType(
     float64(
         READ_VECTOR,
         READ_INT32,
@@ -37,11 +38,12 @@ ADVANCE = types.FunctionType(
         VECTOR,
         VECTOR,
         float64,
+        float64,
         VECTOR,
     )
 )
-#: mean(theta, truth, mu, params, work) -> Ω*(θ); writes ∇Ω*(θ) into mu
-MEAN = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
+#: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
+LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
 #: scale(state, x_sq, weight) -> s with W = s Θ in this round
 SCALE = types.FunctionType(float64(VECTOR, float64, float64))
 #: step(state, raw, g, x_sq, weight) -> u with Θ ← Θ + u g xᵀ
@@ -94,7 +96,8 @@ def _function_at(function_type):
     return function_at
 
 
-as_advance, as_mean, as_scale, as_step = map(_function_at, (ADVANCE, MEAN, SCALE, STEP))
+as_move_and_score, as_loss = _function_at(MOVE_AND_SCORE), _function_at(LOSS)
+as_scale, as_step = _function_at(SCALE), _function_at(STEP)
 
 
 def kernel(function=None, *, fastmath=False, signature=None, cached=True):

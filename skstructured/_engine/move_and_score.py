@@ -2,7 +2,7 @@
 
 Dense rows keep Θ as (dim, width), CSR rows as (width, dim): a score then reads contiguous memory
 in both. An intercept is one more column (row) of Θ. Columns (rows) of Θ behind the first dim are
-sums of the weights played; see `_average`.
+sums of the weights played; see `average`.
 """
 
 import functools
@@ -10,15 +10,17 @@ import functools
 import numpy as np
 from numba import int64
 
-from skstructured._compiled import FASTMATH, kernel
-from skstructured._instructions import add_row, prefetch
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.instructions import add_row, prefetch
 
 #: CSR kernels are compiled for each dimension up to this one.
 LARGEST_KNOWN_DIM = 32
 
 
 @kernel(fastmath=FASTMATH)
-def dense_advance(data, indices, indptr, width, row, ahead, Theta, state, move, u, raw):
+def dense_move_and_score(
+    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+):
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
     Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
@@ -82,8 +84,8 @@ def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
 
 
 @functools.cache
-def csr_advance_for(known_dim, known_stride):
-    """`dense_advance` for CSR rows: moves all `stride` columns of Θ and scores with the first dim.
+def csr_move_and_score_for(known_dim, known_stride):
+    """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
 
     Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
     or any if 0) are unrolled. Wide problems otherwise wait for memory, so what `ahead` will read is
@@ -91,7 +93,9 @@ def csr_advance_for(known_dim, known_stride):
     """
 
     @kernel(fastmath=FASTMATH)
-    def csr_advance(data, indices, indptr, width, row, ahead, Theta, state, move, u, raw):
+    def csr_move_and_score(
+        data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+    ):
         dim = known_dim if known_dim > 0 else raw.shape[0]
         stride = known_stride if known_stride > 0 else Theta.shape[1]
         start, stop = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
@@ -109,12 +113,12 @@ def csr_advance_for(known_dim, known_stride):
             add_row(raw, 0, (1.0,), Theta, (width * stride,), dim)
         return z_sq + _score_csr(data, indices, first, last, Theta, stride, raw, dim)
 
-    return csr_advance
+    return csr_move_and_score
 
 
-def advance_kernel(dim, sparse, average=False):
+def move_and_score_kernel(dim, sparse, average=False):
     """The primitive for rows of one storage and scores of length `dim`, with averages or not."""
     if not sparse:
-        return dense_advance
+        return dense_move_and_score
     known = dim if dim <= LARGEST_KNOWN_DIM else 0
-    return csr_advance_for(known, 2 * known if average else known)
+    return csr_move_and_score_for(known, 2 * known if average else known)

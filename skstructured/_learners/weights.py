@@ -1,6 +1,14 @@
-"""`coef_` and `intercept_` of learners with a matrix of weights."""
+"""Linear scores, and `coef_` and `intercept_` of learners with a matrix of weights."""
 
 import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+
+
+def linear_scores(W, X):
+    """Wx of every row of X (n, p), (n, dim); a column of W behind the p is an intercept."""
+    p = X.shape[1]
+    theta = safe_sparse_dot(X, W[:, :p].T, dense_output=True)
+    return theta + W[:, p] if W.shape[1] > p else theta
 
 
 class LinearWeights:

@@ -4,7 +4,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
 
 _INT32 = ir.IntType(32)
 

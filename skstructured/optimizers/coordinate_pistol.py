@@ -7,11 +7,14 @@ brought up to date where a weight is about to move, so that a sparse round costs
 
 import math
 
-from skstructured._compiled import kernel
-from skstructured._driver import OWN, TOTAL, WEIGHT
+from skstructured._engine.compiled import kernel
+from skstructured._engine.state import OWN, WEIGHT_SUM, new_state
+from skstructured._validation import check_positive
+from skstructured.exceptions import GuaranteeError
+from skstructured.optimizers._base import OnlineOptimizer
 
-# The state vector, after the driver's own entries.
-A, B, LIPSCHITZ, CAPPED = range(OWN, OWN + 4)
+# The state vector, after the epoch's own entries.
+PARAMETER_A, PARAMETER_B, LIPSCHITZ, CAPPED = range(OWN, OWN + 4)
 
 #: Exponents are cut off here, so that scores stay finite.
 LARGEST_EXPONENT = 300.0
@@ -41,7 +44,7 @@ def _weigh(Theta, by_feature, dim, k, j, state, b):
     else:
         theta, path, most = Theta[k, j], Theta[dim + k, j], Theta[f, j]
     reach = state[LIPSCHITZ] * most
-    alpha = state[A] * reach * (reach + path)
+    alpha = state[PARAMETER_A] * reach * (reach + path)
     if theta == 0.0 or alpha < SMALLEST_ALPHA:
         return 0.0
     exponent = 0.5 * theta * theta / alpha
@@ -52,7 +55,7 @@ def _weigh(Theta, by_feature, dim, k, j, state, b):
 
 
 @kernel
-def _settle(Theta, by_feature, dim, j, clock):
+def _catch_up(Theta, by_feature, dim, j, clock):
     """ΣW ← ΣW + (clock − last visit) W for one feature."""
     f = 4 * dim + 1
     if by_feature:
@@ -71,7 +74,7 @@ def _settle(Theta, by_feature, dim, j, clock):
 @kernel
 def _move(Theta, by_feature, dim, j, x, g, u, state, b):
     """One feature of the row just seen: Θ ← Θ + u g x, P ← P + |u g x|, and W."""
-    _settle(Theta, by_feature, dim, j, state[TOTAL])
+    _catch_up(Theta, by_feature, dim, j, state[WEIGHT_SUM])
     for k in range(dim):
         d = u * g[k] * x
         if d == 0.0:
@@ -87,13 +90,13 @@ def _move(Theta, by_feature, dim, j, x, g, u, state, b):
 
 
 @kernel
-def _score(Theta, by_feature, dim, j, z, raw, state, b):
+def _score(Theta, by_feature, dim, j, z, weight, raw, state, b):
     """One feature of the row to be played: M ← max(M, w|z|), W where M grew, raw ← raw + W z."""
     f = 4 * dim
-    most, reach = Theta[j, f] if by_feature else Theta[f, j], state[WEIGHT] * abs(z)
+    most, reach = Theta[j, f] if by_feature else Theta[f, j], weight * abs(z)
     grew = reach > most
     if grew:
-        _settle(Theta, by_feature, dim, j, state[TOTAL])
+        _catch_up(Theta, by_feature, dim, j, state[WEIGHT_SUM])
         if by_feature:
             Theta[j, f] = reach
         else:
@@ -110,10 +113,10 @@ def _score(Theta, by_feature, dim, j, z, raw, state, b):
 
 
 @kernel
-def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
+def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
     """Move every weight by dense `row`, then score dense `ahead`; returns its ‖·‖²."""
     dim, features = raw.shape[0], Theta.shape[1]
-    b, z_sq = state[B] / features, 1.0 if features > width else 0.0
+    b, z_sq = state[PARAMETER_B] / features, 1.0 if features > width else 0.0
     for k in range(dim):
         raw[k] = 0.0
     for j in range(features):
@@ -123,15 +126,15 @@ def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, 
         if u != 0.0 and x != 0.0:
             _move(Theta, False, dim, j, x, g, u, state, b)
         if z != 0.0 and abs(z) < math.inf:
-            _score(Theta, False, dim, j, z, raw, state, b)
+            _score(Theta, False, dim, j, z, weight, raw, state, b)
     return z_sq
 
 
 @kernel
-def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, raw):
+def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
     """Move every weight by CSR `row`, then score CSR `ahead`; returns its ‖·‖²."""
     dim, features = raw.shape[0], Theta.shape[0]
-    b, intercept = state[B] / features, features > width
+    b, intercept = state[PARAMETER_B] / features, features > width
     z_sq = 1.0 if intercept else 0.0
     for k in range(dim):
         raw[k] = 0.0
@@ -144,12 +147,76 @@ def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u,
         z = data[t]
         z_sq += z * z
         if abs(z) < math.inf:
-            _score(Theta, True, dim, indices[t], z, raw, state, b)
+            _score(Theta, True, dim, indices[t], z, weight, raw, state, b)
     if intercept:
-        _score(Theta, True, dim, width, 1.0, raw, state, b)
+        _score(Theta, True, dim, width, 1.0, weight, raw, state, b)
     return z_sq
 
 
-def coordinate_kernel(sparse):
-    """The row primitive for one storage of X."""
-    return coordinate_csr if sparse else coordinate_dense
+def told_of_caps(name, a, state):
+    """A sentence on exponents that were cut off, or None."""
+    if state[CAPPED] > 0.0:
+        return (
+            f"{name}'s exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
+            f"and was cut off there: a={a!r} is too small for these data."
+        )
+    return None
+
+
+class CoordinatePiSTOL(OnlineOptimizer):
+    r"""`PiSTOL` for every weight by itself: what ``PiSTOL(per_coordinate=True)`` stands for.
+
+    With ``θ = −Σ w g x`` of one weight, ``W = θ (b/p)/α exp(θ²/(2α))`` and
+    ``α = a L M (L M + Σ |w g x|)``, M the largest w|x| of its feature so far.
+
+    Parameters
+    ----------
+    a : float, default=0.08
+        Caution, in units of L·M.
+    b : float, default=1.0
+        Scale of the weights, shared by the p features.
+
+    References
+    ----------
+    Orabona (2014), appendix A.
+    """
+
+    scale_kernel = staticmethod(coordinate_scale)
+    step_kernel = staticmethod(coordinate_step)
+    entries = 4
+    blocks = (4, 2)
+    keeps_average = True
+
+    def __init__(self, a=0.08, b=1.0):
+        self.a = a
+        self.b = b
+
+    def init(self, loss):
+        """Check the parameters and return the initial state vector for a loss."""
+        state = new_state(self.entries)
+        state[PARAMETER_A] = check_positive("a", self.a)
+        state[PARAMETER_B] = check_positive("b", self.b)
+        state[LIPSCHITZ] = loss.space.geometry("l2").diameter
+        return state
+
+    def move_and_score_kernel(self, dim, sparse, average=False):
+        """The row primitive; see `OnlineOptimizer`."""
+        return coordinate_csr if sparse else coordinate_dense
+
+    def weights(self, Theta, state, dim):
+        """The last weights; see `OnlineOptimizer`."""
+        return Theta[2 * dim : 3 * dim].copy()
+
+    def average_weights(self, Theta, A, state, dim):
+        """The mean of the weights played; see `OnlineOptimizer`."""
+        W, summed, visit = Theta[2 * dim : 3 * dim], Theta[3 * dim : 4 * dim], Theta[4 * dim + 1]
+        rounds = state[WEIGHT_SUM]
+        return (summed + (rounds - visit) * W) / max(rounds, 1e-300)
+
+    def certificate(self, loss, state, delta=None):
+        """No theorem: a GuaranteeError."""
+        raise GuaranteeError("No bound is stated for per_coordinate=True.")
+
+    def check(self, state):
+        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        return told_of_caps("PiSTOL", self.a, state)
