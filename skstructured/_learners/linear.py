@@ -259,6 +259,12 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
         weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
         return weight
 
+    def round_weights(self, n):
+        """1, or with linear averages the number of the round over its mean, (n,)."""
+        if not self._weigh_linearly:
+            return super().round_weights(n)
+        return 2.0 * np.arange(1, n + 1) / (n + 1.0)
+
     def warn_of_trouble(self):
         """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
         self.loss_.check_residual(self._work[0])

@@ -161,10 +161,10 @@ class SecondOrderWeights(Learned):
         size = (K - 1) * width
         self.W = np.zeros((K, width))
         self._factor = (math.sqrt(a) * np.eye(size), np.zeros(size), np.zeros((K - 1, K)))
-        self._sums = np.zeros(2)
+        self.sums = np.zeros(2)
         self._scratch = (np.empty(size), np.empty(size), np.empty(K))
 
     def learn(self, theta, x, right, propensity=1.0):
         """Learn one row whose class is `right`, played with this propensity at the scores theta."""
-        learned = (*self._factor, self.W.reshape(-1), self._sums)
+        learned = (*self._factor, self.W.reshape(-1), self.sums)
         soba_update(*learned, theta, x, right, propensity, *self._scratch)

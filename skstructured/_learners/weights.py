@@ -1,7 +1,9 @@
-"""Linear scores, and `coef_` and `intercept_` of learners with a matrix of weights."""
+"""Linear scores, and what learners with a matrix of weights have in common."""
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
+
+from skstructured.learner import Comparison
 
 
 def linear_scores(W, X):
@@ -12,7 +14,14 @@ def linear_scores(W, X):
 
 
 class LinearWeights:
-    """`coef_` and `intercept_` of the matrix that `_weights()` returns, the intercept last."""
+    """Learners with the matrix that `_weights()` returns, the intercept last."""
+
+    def comparison(self, rounds):
+        """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
+        loss = getattr(self, "loss_", None)
+        if loss is None:
+            return super().comparison(rounds)
+        return Comparison(loss, rounds.X, self.space_.unpack(rounds.packed), self._intercept)
 
     @property
     def coef_(self):
