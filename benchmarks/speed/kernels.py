@@ -1,25 +1,21 @@
 """Oracles and samplers of the ranking spaces beside what is used today.
 
-    OMP_NUM_THREADS=1 python benchmarks/kernels.py > benchmarks/results/kernels.txt
-
-Peers: POT's Sinkhorn (pip install pot), an L-BFGS solver of the dual of the Birkhoff projection,
-scipy's isotonic regression and assignment. fast-soft-sort is not on PyPI: the figure beside ours is
-one measured earlier, and both are put in units of a row of SGDClassifier in the same run; a plain
-numba pool-adjacent-violators (what that kernel is) runs beside ours too. Medians, in turns.
+Peers: POT's Sinkhorn (pip install pot; left out where it is missing), an L-BFGS solver of the dual
+of the Birkhoff projection, scipy's isotonic regression and assignment. fast-soft-sort is not on
+PyPI: the figure beside ours is one measured earlier, and both are put in units of a row of
+SGDClassifier in the same run; a plain numba pool-adjacent-violators (what that kernel is) runs
+beside ours too. Medians, in turns.
 """
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import sys
-import time
+import importlib.util
 
 import numpy as np
 from numba import njit
 from scipy.optimize import isotonic_regression, linear_sum_assignment, minimize
 from sklearn.linear_model import SGDClassifier
 
+from benchmarks._common import Results, arguments
+from benchmarks._timing import median_seconds, side_by_side, timed
 from skstructured.spaces._assignment import assign_rows
 from skstructured.spaces._matching_kernels import (
     entropic_matching,
@@ -33,20 +29,26 @@ from skstructured.spaces.permutahedron import draw_rank_rows, pool_ranks, rank_p
 NOTHING = np.empty(0)
 
 
-def seconds(task, calls):
-    started = time.perf_counter()
-    for _ in range(calls):
-        task()
-    return (time.perf_counter() - started) / calls
+class Bench:
+    """Where lines go, how often to repeat, random numbers, and the seconds of an SGD row."""
+
+    def __init__(self, out, repeat):
+        self.out, self.repeat, self.rng = out, repeat, np.random.default_rng(0)
+        self.unit = sgd_row(self.rng, repeat)
+
+    def compare(self, name, ours, theirs, calls=20):
+        """Print both times, and return ours in seconds."""
+        a, b, ratio = side_by_side(ours, theirs, self.repeat, calls)
+        line = f"{name}: ours {a * 1e6:.2f} us, peer {b * 1e6:.2f} us, {ratio:.2f} times"
+        row = {"ours_us": a * 1e6, "peer_us": b * 1e6, "times_faster": ratio}
+        self.out.add(line, kernel=name, **row)
+        return a
 
 
-def compare(name, ours, theirs, calls=20, repeat=9):
-    ours(), theirs()
-    times = np.array([(seconds(ours, calls), seconds(theirs, calls)) for _ in range(repeat)])
-    a, b = np.median(times, axis=0)
-    ratio = np.median(times[:, 1] / times[:, 0])
-    print(f"{name}: ours {a * 1e6:.2f} us, peer {b * 1e6:.2f} us, {ratio:.2f} times", flush=True)
-    return a
+def sgd_row(rng, repeat):
+    X, y = rng.normal(size=(20_000, 100)), rng.integers(10, size=20_000)
+    model = SGDClassifier(loss="log_loss", max_iter=1, tol=None)
+    return median_seconds(lambda: model.fit(X, y), min(repeat, 5)) / len(y)
 
 
 @njit(nogil=True)
@@ -84,30 +86,22 @@ def plain_many(s, w, y, fit, sums, counts, many):
             fit[i] = s[i] - fit[i]
 
 
-def permutahedron(n, rng, unit):
-    s = -np.sort(-rng.normal(size=n) * n / 4)
-    out, base, offset, size = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    w, many = np.arange(n, 0, -1.0), 1000
-    pool_many(s, out, base, offset, size, 1)
-    assert np.allclose(out, s - isotonic_regression(s - w, increasing=False).x, atol=1e-9)
-    y, fit = np.empty(n), np.empty(n)
-
-    def plain():
-        plain_many(s, w, y, fit, base, size, many)
-
-    t = compare(
-        f"permutahedron pooling n={n}, 1000 times, plain numba pooling",
+def permutahedron(bench, n, many=1000):
+    s, w = -np.sort(-bench.rng.normal(size=n) * n / 4), np.arange(n, 0, -1.0)
+    out, base, offset, size, y, fit = np.empty((6, n))
+    t = bench.compare(
+        f"permutahedron pooling n={n}, {many} times, plain numba pooling",
         lambda: pool_many(s, out, base, offset, size, many),
-        plain,
+        lambda: plain_many(s, w, y, fit, base, size, many),
         calls=1,
-        repeat=15,
     )
+    assert np.allclose(out, s - isotonic_regression(s - w, increasing=False).x, atol=1e-9)
     assert np.allclose(out, fit)
-    print(
-        f"  {t / many * 1e6:.2f} us, {t / many / unit:.3f} SGD rows (fast-soft-sort's kernel: "
-        "1.1 us where an SGD row costs 10 us, 0.11 SGD rows)"
+    bench.out.say(
+        f"  {t / many * 1e6:.2f} us, {t / many / bench.unit:.3f} SGD rows (fast-soft-sort's "
+        "kernel: 1.1 us where an SGD row costs 10 us, 0.11 SGD rows)"
     )
-    compare(
+    bench.compare(
         f"permutahedron pooling n={n}, called from Python, scipy isotonic",
         lambda: pool_ranks(s, out, base, offset, size),
         lambda: isotonic_regression(s - w, increasing=False),
@@ -134,105 +128,109 @@ def gap(theta, P):
     return max(G[rows, columns].sum() - (G * P).sum(), sums)
 
 
-def birkhoff_projection(m, rng):
-    theta, work, mu = rng.normal(size=m * m), np.zeros(matching_work(m * m)), np.empty(m * m)
-    C = theta.reshape(m, m)
-    compare(
+def birkhoff_projection(bench, m):
+    theta, mu = bench.rng.normal(size=m * m), np.empty(m * m)
+    C, work = theta.reshape(m, m), np.zeros(matching_work(m * m))
+    bench.compare(
         f"Birkhoff l2 projection n={m}, L-BFGS dual",
         lambda: matching_projection(theta, theta, mu, NOTHING, work),
         lambda: lbfgs_dual(C, m),
         calls=3,
     )
     ours, theirs = gap(C, mu.reshape(m, m)), gap(C, lbfgs_dual(C, m))
-    print(f"  error: ours {ours:.1e}, L-BFGS {theirs:.1e}, {theirs / max(ours, 1e-16):.0f} times")
+    times = theirs / max(ours, 1e-16)
+    bench.out.say(f"  error: ours {ours:.1e}, L-BFGS {theirs:.1e}, {times:.0f} times")
 
 
-def entropic(m, rng, tolerance=1e-9):
+def marginal_error(P):
+    """How far the sums of rows and columns are from uniform."""
+    return sum(np.linalg.norm(P.sum(axis=axis) - 1.0 / len(P)) for axis in (0, 1))
+
+
+def our_sinkhorn(scores, m, tolerance):
+    K, b, columns = np.exp(scores), np.ones(m), np.empty(m)
+    sinkhorn(K, b, columns, m, tolerance, 10_000, 1e9)
+    P = K.reshape(m, m) * b
+    return P / (m * P.sum(axis=1, keepdims=True))
+
+
+def entropic(bench, m, reg=0.1):
+    """Sinkhorn at a tolerance that makes ours no less exact than POT's."""
     import ot
 
-    cost, uniform = rng.random((m, m)), np.full(m, 1.0 / m)
-    reg = 0.1
+    cost, uniform = bench.rng.random((m, m)), np.full(m, 1.0 / m)
+    scores, tolerance = (-cost / reg).ravel(), 1e-6
 
     def theirs():
-        return ot.sinkhorn(uniform, uniform, cost, reg, stopThr=tolerance, numItermax=10_000)
+        return ot.sinkhorn(uniform, uniform, cost, reg, stopThr=1e-9, numItermax=10_000)
 
-    def error(P):
-        return np.linalg.norm(P.sum(axis=0) - uniform) + np.linalg.norm(P.sum(axis=1) - uniform)
-
-    scores, b, columns = (-cost / reg).ravel(), np.ones(m), np.empty(m)
-
-    def ours():
-        K = np.exp(scores)
-        b[:] = 1.0
-        sinkhorn(K, b, columns, m, ours_tolerance, 10_000, 1e9)
-        P = K.reshape(m, m) * b
-        return P / (m * P.sum(axis=1, keepdims=True))
-
-    reached, ours_tolerance = error(theirs()), 1e-6
-    while error(ours()) > reached and ours_tolerance > 1e-15:
-        ours_tolerance /= 2
-    name = f"Sinkhorn n={m}, marginal error ours {error(ours()):.0e}, POT {reached:.0e}"
-    compare(name, ours, theirs, calls=5)
+    reached = marginal_error(theirs())
+    while marginal_error(our_sinkhorn(scores, m, tolerance)) > reached and tolerance > 1e-15:
+        tolerance /= 2
+    ours = marginal_error(our_sinkhorn(scores, m, tolerance))
+    name = f"Sinkhorn n={m}, marginal error ours {ours:.0e}, POT {reached:.0e}"
+    bench.compare(name, lambda: our_sinkhorn(scores, m, tolerance), theirs, calls=5)
 
 
-def sgd_row(rng):
-    X, y = rng.normal(size=(20_000, 100)), rng.integers(10, size=20_000)
-    model = SGDClassifier(loss="log_loss", max_iter=1, tol=None)
-    times = [seconds(lambda: model.fit(X, y), 1) for _ in range(5)]
-    return np.median(times) / 20_000
-
-
-def matching_draws(m, n, rng):
-    """Seconds a draw at the entropic matching of random scores."""
-    theta, mu, work = 1.5 * rng.normal(size=m * m), np.empty(m * m), np.zeros(matching_work(m * m))
-    entropic_matching(theta, theta, mu, NOTHING, work)
-    uniforms, times = rng.random((n, (m - 1) ** 2 + 1)), []
-    for _ in range(10):
-        P = np.tile(mu, (n, 1))
-        started = time.perf_counter()
-        draw_matching_rows(P, m, uniforms)
-        times.append(time.perf_counter() - started)
-    return np.median(times[1:]) / n
-
-
-def rank_draws(d, n, rng):
-    theta, mu, work = rng.normal(size=d) * d / 3, np.empty(d), np.empty(6 * d)
-    rank_projection(theta, theta, mu, NOTHING, work)
-    mu, drawn, uniforms = np.tile(mu, (n, 1)), np.empty((n, d)), rng.random((n, d - 1))
-    times = [seconds(lambda: draw_rank_rows(mu, uniforms, drawn), 1) for _ in range(10)]
-    return np.median(times[1:]) / n
-
-
-def samplers(rng, unit):
-    for name, t in (
-        ("Birkhoff m=10", matching_draws(10, 300, rng)),
-        ("Birkhoff m=30", matching_draws(30, 100, rng)),
-        ("permutahedron d=50", rank_draws(50, 1000, rng)),
-    ):
-        print(f"sampler {name}: {t * 1e6:.2f} us a draw, {t / unit:.2f} SGD rows")
-
-
-def assignment(m, rng):
-    theta, V = rng.normal(size=(20, m * m)), np.empty((20, m * m))
-    compare(
+def assignment(bench, m):
+    theta, V = bench.rng.normal(size=(20, m * m)), np.empty((20, m * m))
+    bench.compare(
         f"assignment n={m}, 20 problems, scipy",
         lambda: assign_rows(theta, V, m),
         lambda: [linear_sum_assignment(-t.reshape(m, m)) for t in theta],
     )
 
 
+def matching_draws(m, n, rng, repeat):
+    """Seconds a draw at the entropic matching of random scores; a draw uses its matrix up."""
+    theta, mu, work = 1.5 * rng.normal(size=m * m), np.empty(m * m), np.zeros(matching_work(m * m))
+    entropic_matching(theta, theta, mu, NOTHING, work)
+    uniforms, times = rng.random((n, (m - 1) ** 2 + 1)), []
+    for _ in range(repeat + 1):
+        P = np.tile(mu, (n, 1))
+        times.append(timed(lambda P=P: draw_matching_rows(P, m, uniforms))[1])
+    return np.median(times[1:]) / n
+
+
+def rank_draws(d, n, rng, repeat):
+    theta, mu, work = rng.normal(size=d) * d / 3, np.empty(d), np.empty(6 * d)
+    rank_projection(theta, theta, mu, NOTHING, work)
+    mu, drawn, uniforms = np.tile(mu, (n, 1)), np.empty((n, d)), rng.random((n, d - 1))
+    return median_seconds(lambda: draw_rank_rows(mu, uniforms, drawn), repeat) / n
+
+
+def samplers(bench):
+    rng, repeat = bench.rng, bench.repeat
+    for name, t in (
+        ("sampler Birkhoff m=10", matching_draws(10, 300, rng, repeat)),
+        ("sampler Birkhoff m=30", matching_draws(30, 100, rng, repeat)),
+        ("sampler permutahedron d=50", rank_draws(50, 1000, rng, repeat)),
+    ):
+        line = f"{name}: {t * 1e6:.2f} us a draw, {t / bench.unit:.2f} SGD rows"
+        bench.out.add(line, kernel=name, ours_us=t * 1e6)
+
+
+def run(bench):
+    bench.out.say(
+        f"medians of {bench.repeat}, in turns; a dense row of SGDClassifier (p=100, K=10): "
+        f"{bench.unit * 1e6:.1f} us; reference machine 10"
+    )
+    permutahedron(bench, 100)
+    birkhoff_projection(bench, 20)
+    birkhoff_projection(bench, 100)
+    if importlib.util.find_spec("ot"):
+        entropic(bench, 100)
+    else:
+        bench.out.say("Sinkhorn: left out, POT is not installed")
+    assignment(bench, 10)
+    assignment(bench, 100)
+    samplers(bench)
+
+
 def main():
-    rng = np.random.default_rng(0)
-    print(f"command: python {' '.join(sys.argv)}")
-    unit = sgd_row(rng)
-    print(f"a dense row of SGDClassifier (p=100, K=10): {unit * 1e6:.1f} us; reference machine 10")
-    permutahedron(100, rng, unit)
-    birkhoff_projection(20, rng)
-    birkhoff_projection(100, rng)
-    entropic(100, rng)
-    assignment(10, rng)
-    assignment(100, rng)
-    samplers(rng, unit)
+    args = arguments(__doc__, repeat=15)
+    with Results(__file__, args) as out:
+        run(Bench(out, args.repeat))
 
 
 if __name__ == "__main__":
