@@ -25,7 +25,7 @@ def arguments(doc, repeat=None, **options):
     Options are keywords of `add_argument`. A quick run repeats nothing.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a short trial that writes no files")
+    parser.add_argument("--quick", action="store_true", help="a short trial, not kept in results/")
     if repeat:
         parser.add_argument("--repeat", type=int, default=repeat, help="medians of so many")
     for name, given in options.items():
@@ -90,11 +90,14 @@ class Results:
     def __init__(self, script, args):
         self._script, self._started = Path(script), time.perf_counter()
         self._kept = not (args.quick or getattr(args, "only", None))
+        self._repeat = getattr(args, "repeat", None)
         self._lines, self._rows = [], []
 
     def __enter__(self):
         for line in header(self._script):
             self.say(line)
+        if self._repeat:
+            self.say(f"medians of {self._repeat}, of what is compared in turns")
         return self
 
     def say(self, line=""):

@@ -36,7 +36,7 @@ NAMES, SEEDS = ("letter", "satimage", "segment"), 5
 
 
 def learners():
-    sgd = SGDClassifier(loss="log_loss", max_iter=1, tol=None, average=True)
+    sgd = SGDClassifier(loss="log_loss", max_iter=1, tol=None, average=True, random_state=0)
     return {"sgd": sgd} | {
         name: OnlineStructuredPredictor(optimizer=optimizer, average=True)
         for name, optimizer in OPTIMIZERS.items()

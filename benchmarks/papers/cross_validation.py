@@ -233,7 +233,7 @@ def main():
     if args.quick:
         warnings.simplefilter("ignore")  # for labels that a few rows lack
     with Results(__file__, args) as out:
-        out.say(f"one pass: median of {args.repeat}; steps in units of 1/mean |x|^2")
+        out.say("steps in units of 1/mean |x|^2; searches are timed once")
         tables = []
         for task in map(fewer, problems()) if args.quick else problems():
             tables.append((task, run(task, args.repeat)))

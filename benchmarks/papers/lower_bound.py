@@ -54,15 +54,22 @@ def show(out, title, labels, table):
 
 
 def longer(out, d, powers, seeds):
-    """T grows, and B with it: as slowly as the theorem lets it, and so that M = T/2."""
-    T, names = [2**k for k in powers], [f"T=2^{k}" for k in powers]
+    """T grows, and B with it, as slowly as the theorem lets it."""
+    T = [2**k for k in powers]
     table = [measure(d, t, None, seeds) for t in T]
-    regret = show(out, f"d = {d}, B = √2 ln(dT), T growing", names, table)
+    title = f"d = {d}, B = √2 ln(dT), T growing"
+    regret = show(out, title, [f"T=2^{k}" for k in powers], table)
     growth = slope([math.log(d * t) for t in T], regret)
     out.say(f"log-log slope of the regret in ln(dT): {growth:.3f} (theory: 2)")
-    half = [math.hypot(math.log(d * t), math.sqrt(t / 2) * math.log(2 * d)) for t in T]
-    table = [measure(d, t, B, seeds) for t, B in zip(T, half, strict=True)]
-    regret = show(out, f"d = {d}, M = T/2, T growing", names, table)
+
+
+def longer_and_larger(out, d, powers, seeds):
+    """T grows, and B with it, so that M = T/2."""
+    T = [2**k for k in powers]
+    norms = [math.hypot(math.log(d * t), math.sqrt(t / 2) * math.log(2 * d)) for t in T]
+    table = [measure(d, t, B, seeds) for t, B in zip(T, norms, strict=True)]
+    title = f"d = {d}, M = T/2, T growing"
+    regret = show(out, title, [f"T=2^{k}" for k in powers], table)
     out.say(f"log-log slope of the regret in T: {slope(T, regret):.3f}")
 
 
@@ -97,6 +104,7 @@ def main():
         for d in (2, 10):
             longer(out, d, range(6, power + 1), seeds)
             larger(out, d, power, seeds)
+            longer_and_larger(out, d, range(6, power + 1), seeds)
         more_classes(out, power, seeds)
 
 

@@ -156,7 +156,7 @@ def main():
     args = arguments(__doc__, repeat=11)
     warnings.simplefilter("error")
     with Results(__file__, args) as out:
-        out.say(f"medians of {args.repeat}, in turns\n")
+        out.say()
         (_, dense), _ = found = list(problems(args.quick))
         for name, problem in found:
             one_pass(out, name, problem, args.repeat)

@@ -117,7 +117,6 @@ def start_up(out, times):
 def main():
     args = arguments(__doc__, repeat=9)
     with Results(__file__, args) as out:
-        out.say(f"medians of {args.repeat}, in turns")
         for name, problem in problems(args.quick):
             one_pass(out, name, problem, args.repeat)
         calls = 20 if args.quick else 300

@@ -140,7 +140,6 @@ def compare(out, p, classes, average, n, repeat):
 def main():
     args = arguments(__doc__, repeat=21)
     with Results(__file__, args) as out:
-        out.say(f"medians of {args.repeat}, in turns")
         for p, classes in SHAPES[:1] if args.quick else SHAPES:
             for average in (False, True):
                 compare(out, p, classes, average, FEW if args.quick else N, args.repeat)

@@ -212,7 +212,7 @@ def samplers(bench):
 
 def run(bench):
     bench.out.say(
-        f"medians of {bench.repeat}, in turns; a dense row of SGDClassifier (p=100, K=10): "
+        "a dense row of SGDClassifier (p=100, K=10): "
         f"{bench.unit * 1e6:.1f} us; reference machine 10"
     )
     permutahedron(bench, 100)

@@ -69,7 +69,6 @@ def averages(out, names, times):
 def main():
     args = arguments(__doc__, repeat=41)
     with Results(__file__, args) as out:
-        out.say(f"medians of {args.repeat}, in turns")
         for title, problem in problems(args.quick):
             table(out, title, problem, args.repeat)
         for title, problem, space in real_problems(args.quick):
