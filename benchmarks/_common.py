@@ -44,7 +44,7 @@ def command(script):
 
 def commit():
     """Short hash of the commit, with "+" where the code differs from it; results may differ."""
-    results = (":!benchmarks/*/results", ":!docs/*.png")
+    results = (":!benchmarks/*/results/*", ":!docs/*.png")
     try:
         name = git("rev-parse", "--short", "HEAD")
         return name + "+" * bool(git("status", "--porcelain", "--", ".", *results))
