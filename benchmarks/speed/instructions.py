@@ -84,6 +84,7 @@ def plain_advance(data, indices, indptr, width, row, ahead, Theta, state, move, 
 def rebuilt(kernel, **replaced):
     """A kernel compiled again from its source, where some names stand for other functions."""
     source = kernel.py_func
+    assert replaced.keys() <= source.__globals__.keys(), "the shipped kernel has other names"
     names = source.__globals__ | replaced
     again = types.FunctionType(source.__code__, names, source.__name__, None, source.__closure__)
     return njit(**OPTIONS)(again)
