@@ -1,25 +1,15 @@
 """A step found by cross-validation against learners that have none to find: error and time.
 
-    python benchmarks/cross_validation.py --picture docs/cross_validation.png \
-        > benchmarks/results/cross_validation.txt
-
 Everyone makes one averaged pass over the same rows in the same order. The searches try 10 steps by
 5 folds and learn once more with the best; the others learn once, as they are. "points" are
 percentage points of test error above the best searched learner, the better of two *on the test
 rows*, which favours the searches. Seconds: learning, the whole search included, kernels compiled.
 """
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import argparse
-import sys
+import warnings
 from typing import NamedTuple
 
 import numpy as np
-from compare_online import seconds
-from data import a9a, bibtex, covtype, load
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import SGDClassifier
@@ -27,6 +17,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._common import Results, arguments
+from benchmarks._pictures import pyplot
+from benchmarks._timing import median_seconds, timed
+from benchmarks.data import a9a, bibtex, covtype, load
 from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import GradientDescent
 
@@ -34,7 +28,9 @@ from skstructured.optimizers import GradientDescent
 STEPS = np.logspace(-2, 2.5, 10)
 SEARCHED = ("OGD, step searched", "SGDClassifier, step searched")
 ONE_PASS = ("parameter_free", "pistol", "adaptive", "ogd")
-REPEAT, CLOSE = 5, 1.0
+CLOSE = 1.0
+#: Rows of a quick run.
+FEW = 300
 
 
 class Problem(NamedTuple):
@@ -109,7 +105,7 @@ def search_sgd(task):
 
 
 def searched(search, task):
-    spent = seconds(lambda: search.fit(task.X, task.y))
+    spent = timed(lambda: search.fit(task.X, task.y))[1]
     scores, place = search.cv_results_["mean_test_score"], search.best_index_
     near = np.sum(scores >= scores[place] - 0.005) - 1
     where = "interior" if 0 < place < len(STEPS) - 1 else "AT THE END"
@@ -118,26 +114,24 @@ def searched(search, task):
     return Result(1.0 - search.score(task.X_test, task.y_test), spent, note)
 
 
-def one_pass(optimizer, task):
+def one_pass(optimizer, task, repeat):
     model = OnlineStructuredPredictor(task.space, optimizer=optimizer, average=True)
-    times = [seconds(lambda: model.fit(task.X, task.y)) for _ in range(REPEAT)]
-    return Result(1.0 - model.score(task.X_test, task.y_test), float(np.median(times)))
+    spent = median_seconds(lambda: model.fit(task.X, task.y), repeat)
+    return Result(1.0 - model.score(task.X_test, task.y_test), spent)
 
 
 def warm_up(task):
-    """Compile the kernels of every learner, for learning and predicting, on 100 rows."""
+    """Compile the kernels of the searches, for learning and predicting, on 100 rows."""
     X, y = task.X[:100], task.y[:100]
-    for optimizer in ONE_PASS:
-        model = OnlineStructuredPredictor(task.space, optimizer=optimizer, average=True)
-        model.fit(X, y).score(X, y)
+    OnlineStructuredPredictor(task.space, average=True).fit(X, y).score(X, y)
 
 
-def run(task):
+def run(task, repeat):
     warm_up(task)
     results = {SEARCHED[0]: searched(search_ours(task), task)}
     if task.space in ("simplex", "hypercube"):
         results[SEARCHED[1]] = searched(search_sgd(task), task)
-    return results | {name: one_pass(name, task) for name in ONE_PASS}
+    return results | {name: one_pass(name, task, repeat) for name in ONE_PASS}
 
 
 def best(results, names):
@@ -145,23 +139,29 @@ def best(results, names):
     return min((results[name] for name in names if name in results), key=lambda r: r.error)
 
 
-def report(task, results):
-    kind = "sparse" if sparse.issparse(task.X) else "dense"
-    (n, p), rival = task.X.shape, best(results, SEARCHED)
-    print(f"{task.name}, {task.space}: {n} rows, {len(task.y_test)} to test, {p} {kind} features")
+def report(out, task, results):
+    kind, (n, p) = "sparse" if sparse.issparse(task.X) else "dense", task.X.shape
+    out.say(f"{task.name}, {task.space}: {n} rows, {len(task.y_test)} to test, {p} {kind} features")
+    rival = best(results, SEARCHED)
     for name, (error, spent, note) in results.items():
         line = f"  {name:29} error {100 * error:6.2f} %  {spent:8.3f} s"
         if name in ONE_PASS:
-            line += f"  {100 * (error - rival.error):+6.2f} points ({error / rival.error:.2f} times"
-            line += f" the errors), {100 * spent / rival.seconds:.2g} % of the time"
-        print(line + (f"  {note}" if note else ""), flush=True)
+            line += beside(error, spent, rival)
+        row = {"learner": name, "error": error, "seconds": spent, "note": note}
+        out.add(line + (f"  {note}" if note else ""), data=task.name, space=task.space, **row)
     if task.space in ("simplex", "hypercube"):
         guess = DummyClassifier(strategy="most_frequent").fit(task.X, task.y)
         error = 1.0 - share_right(guess, task.X_test, task.y_test)
-        print(f"  {'(most frequent output, no x)':29} error {100 * error:6.2f} %")
+        out.say(f"  {'(most frequent output, no x)':29} error {100 * error:6.2f} %")
 
 
-def conclude(title, tables, names, rivals=SEARCHED):
+def beside(error, spent, rival):
+    """How far behind the searched rival, at what share of its time."""
+    gap, times, share = 100 * (error - rival.error), error / rival.error, spent / rival.seconds
+    return f"  {gap:+6.2f} points ({times:.2f} times the errors), {100 * share:.2g} % of the time"
+
+
+def conclude(out, title, tables, names, rivals=SEARCHED):
     """On how many data sets the best of `names` is close to the best of `rivals`."""
     gaps, shares = {}, []
     for task, results in tables:
@@ -170,21 +170,21 @@ def conclude(title, tables, names, rivals=SEARCHED):
             gaps[task.name] = 100 * (found.error - rival.error)
             shares.append(100 * sum(results[name].seconds for name in names) / rival.seconds)
     close, worst = [name for name in gaps if gaps[name] <= CLOSE], max(gaps, key=gaps.get)
-    print(
+    out.say(
         f"  {title}: {len(close)} of {len(gaps)} ({', '.join(close)}); largest gap "
         f"{gaps[worst]:+.2f} ({worst});\n      time {np.median(shares):.2g} % "
         f"(median; {min(shares):.2g} to {max(shares):.2g} %)"
     )
 
 
-def conclusions(tables):
-    print(f"within {CLOSE} point of the better search, and the share of its time:")
+def conclusions(out, tables):
+    out.say(f"within {CLOSE} point of the better search, and the share of its time:")
     for name in ONE_PASS:
-        conclude(name, tables, (name,))
-    conclude("better of parameter_free and pistol on test, both timed", tables, ONE_PASS[:2])
-    print(f"within {CLOSE} point of the searched SGDClassifier, where it applies:")
+        conclude(out, name, tables, (name,))
+    conclude(out, "better of parameter_free and pistol on test, both timed", tables, ONE_PASS[:2])
+    out.say(f"within {CLOSE} point of the searched SGDClassifier, where it applies:")
     for name in ONE_PASS:
-        conclude(name, tables, (name,), SEARCHED[1:])
+        conclude(out, name, tables, (name,), SEARCHED[1:])
 
 
 # Okabe and Ito's colours; every learner has a shape and size of its own besides, so that markers
@@ -201,12 +201,7 @@ UNITS = {"simplex": "wrong classes", "hypercube": "wrong labels", "birkhoff": "m
 
 
 def draw(tables, picture):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 3, figsize=(10.5, 6.8), layout="constrained")
+    figure, axes = pyplot().subplots(2, 3, figsize=(10.5, 6.8), layout="constrained")
     for ax, (task, results) in zip(axes.flat, tables, strict=True):
         panel(ax, task, results)
     figure.supxlabel("seconds of learning, the whole search included", fontsize="medium")
@@ -229,23 +224,23 @@ def panel(ax, task, results):
     ax.set_ylim(bottom, top)
 
 
+def fewer(task):
+    return task._replace(X=task.X[:FEW], y=task.y[:FEW])
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--picture", help="where to save the picture")
-    picture = parser.parse_args().picture
-    print(f"command: python {' '.join(sys.argv)}")
-    print(
-        f"one thread; load at start {os.getloadavg()[0]:.2f}; one pass: median of {REPEAT}; steps "
-        "in units of 1/mean |x|^2"
-    )
-    tables = []
-    for task in problems():
-        tables.append((task, run(task)))
-        report(*tables[-1])
-    six = tables[:-1]
-    conclusions(six)
-    if picture:
-        draw(six, picture)
+    args = arguments(__doc__, repeat=5, picture={"help": "where to save the picture"})
+    if args.quick:
+        warnings.simplefilter("ignore")  # for labels that a few rows lack
+    with Results(__file__, args) as out:
+        out.say("steps in units of 1/mean |x|^2; searches are timed once")
+        tables = []
+        for task in map(fewer, problems()) if args.quick else problems():
+            tables.append((task, run(task, args.repeat)))
+            report(out, *tables[-1])
+        conclusions(out, tables[:-1])
+    if args.picture:
+        draw(tables[:-1], args.picture)
 
 
 if __name__ == "__main__":
