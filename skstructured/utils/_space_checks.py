@@ -188,7 +188,7 @@ def check_copies(trial):
 
 def check_parameters(trial):
     """`fit` returns the space and changes no parameter; they can be set again."""
-    space = clone(trial.space)
+    space = clone(trial.subject)
     before = {name: joblib.hash(value) for name, value in space.get_params().items()}
     assert space.fit(trial.outputs) is space, "fit does not return the space"
     for name, value in space.get_params().items():
