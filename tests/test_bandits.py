@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from streams import noisy_classes
 from test_sklearn_checks import EXPECTED
 
 from skstructured import (
@@ -86,10 +87,7 @@ ALL = {name: found[0] for name, found in LEARNERS.items()} | {
 
 
 def stream(rng, n, noise=1.0):
-    X = rng.randn(n, P) * np.exp(0.3 * rng.randn(n, 1))
-    y = np.argmax(X @ rng.randn(P, K) + noise * rng.gumbel(size=(n, K)), axis=1)
-    y[:K] = np.arange(K)
-    return X, y
+    return noisy_classes(rng, n, P, K, 0.3, noise)
 
 
 def fresh(name, **parameters):

@@ -49,7 +49,7 @@ def check_learner(learner, X=None, y=None, classes=None):
     Warns
     -----
     SkipTestWarning
-        For a check that needs a package that is not installed.
+        For a check that needs a package that is not installed, or a space with listed vertices.
 
     See Also
     --------
