@@ -6,14 +6,14 @@ from skstructured.bandits import (
     BanditronClassifier,
     ConfiditClassifier,
     NewtronClassifier,
-    SecondOrderPerceptron,
     SOBAClassifier,
 )
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured.gaptron import GaptronClassifier, MulticlassPerceptron
+from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
 from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
+from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
 
 __version__ = "0.1.0"
 

@@ -6,6 +6,7 @@ import sys
 import time
 
 from skstructured._report import Choice, load_csv, load_digits_stream, table
+from skstructured._warm_up import warm_up
 
 DESCRIPTION = """\
 Play a data set row by row with an online learner: predict each row, then learn it.
@@ -63,8 +64,6 @@ def _close_quietly():
 
 def _warm_up():
     """Compile everything; returns the exit status: 1 where it could not be kept."""
-    from skstructured._warm_up import warm_up
-
     started = time.perf_counter()
     print("compiling, which takes a minute or two …", flush=True)
     folder, seconds = warm_up(), time.perf_counter() - started

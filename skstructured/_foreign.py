@@ -4,7 +4,7 @@ from numbers import Integral
 
 import numpy as np
 
-from skstructured._driver import OWN
+from skstructured._engine.state import OWN
 
 
 def is_ours(space):
@@ -54,7 +54,7 @@ def check_state(optimizer, state):
     ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1
     if not (ready and len(state) >= needed and state.flags.c_contiguous and state.flags.writeable):
         given = f"{state.dtype} of shape {state.shape}" if hasattr(state, "dtype") else repr(state)
-        made = "made by skstructured._driver.new_state, whose first entries are the driver's"
+        made = "made by skstructured._engine.state.new_state, whose first entries are the epoch's"
         wanted = f"a float64 vector of {needed} numbers or more, {made}; got {given}"
         refuse(optimizer, "init", wanted)
     return state

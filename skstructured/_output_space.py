@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from skstructured._active_set import project
 from skstructured._component import Component
 from skstructured._foreign import check_vertices
 
@@ -131,8 +132,6 @@ class OutputSpace(Component, ABC):
         weights : ndarray of shape (k,)
             Positive, with sum 1 and ``weights @ vertices = mu``.
         """
-        from skstructured.spaces._active_set import project
-
         _, vertices, weights, _ = project(self, mu)
         return vertices, weights
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skstructured._pairs import PAIRS, find_pair
+from skstructured._oracles import ORACLES, find_oracle
 from skstructured.decoders import resolve_decoder
 from skstructured.evaluation import progressive_validate, warm_up
 from skstructured.exceptions import GuaranteeError
@@ -52,9 +52,9 @@ class Choice(NamedTuple):
     def grid(cls, space, regularizer=None, decoder=None):
         """The lines of the table: every regularizer of the space, randomized; then nearest."""
         kind = SPACES[space]
-        chosen = [name for name, r in REGULARIZERS.items() if (kind, r) in PAIRS]
+        chosen = [name for name, r in REGULARIZERS.items() if (kind, r) in ORACLES]
         if regularizer is not None:
-            find_pair(kind(), resolve_regularizer(regularizer, kind()))
+            find_oracle(kind(), resolve_regularizer(regularizer, kind()))
             chosen = [regularizer]
         decoders = ("randomized", "nearest") if decoder is None else (decoder,)
         for name in decoders:

@@ -9,7 +9,8 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from skstructured._driver import LONGEST, SHORTEST, Rows, index_range
+from skstructured._engine.rows import LONGEST, SHORTEST, Rows, index_range
+from skstructured._engine.state import Learned
 
 INT32_MAX = np.iinfo(np.int32).max
 
@@ -105,19 +106,22 @@ def is_ready(estimator, X):
 
 
 def read_rows(estimator, X, reset=False):
-    """X as scikit-learn checks it, and its `Rows`; values are not yet checked to be finite."""
+    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite.
+
+    Every X comes in here: lists of sequences will be told apart from matrices in this place.
+    """
     if reset or not is_ready(estimator, X):
         X = check_features(estimator, X, reset)
-    return X, Rows.from_array(X)
+    return Rows.from_array(X)
 
 
-def check_finite(estimator, X, rows):
+def check_finite(estimator, rows):
     """NaN, inf and rows whose norm is out of range raise a ValueError."""
     intercept = bool(getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False)))
     longest = getattr(estimator, "longest_row", LONGEST)
     bad = rows.first_bad(intercept, longest)
     if bad >= 0:
-        refuse_row(estimator, X, bad, longest)
+        refuse_row(estimator, rows.X, bad, longest)
 
 
 def refuse_row(estimator, X, row, longest=LONGEST):
@@ -230,9 +234,11 @@ def own_arrays(learner):
 
 
 def owned(value):
-    """`value`, or a copy of it where it is an array that is not ours to write; tuples too."""
+    """`value`, or a copy of it where it is an array that is not ours to write; parts too."""
     if isinstance(value, tuple):
         return tuple(map(owned, value))
+    if isinstance(value, Learned):
+        vars(value).update({name: owned(part) for name, part in vars(value).items()})
     if not isinstance(value, np.ndarray):
         return value
     return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)

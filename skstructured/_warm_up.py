@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 from scipy import sparse
 
-from skstructured import bandits, gaptron
-from skstructured._kernel_cache import folders
-from skstructured._pairs import PAIRS
+from skstructured import bandits, gaptron, perceptron
+from skstructured._engine.kernel_cache import folders
+from skstructured._oracles import ORACLES
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
@@ -32,14 +32,14 @@ def _learners():
     """Pairs of a learner and outputs for it that between them use every kernel."""
     for space, kind in SPACES.items():
         for name, regularizer in REGULARIZERS.items():
-            if (kind, regularizer) in PAIRS:
+            if (kind, regularizer) in ORACLES:
                 yield OnlineStructuredPredictor(space, name), _outputs(space)
     for optimizer in [*OPTIMIZERS, PiSTOL(per_coordinate=True)]:
         yield OnlineStructuredPredictor(optimizer=optimizer, average=True), _outputs("simplex")
     for loss in ("logistic", "hinge", "smooth_hinge"):
         yield gaptron.GaptronClassifier(loss), _outputs("simplex")
         yield bandits.BanditGaptronClassifier(loss, radius=1.0), _outputs("simplex")
-    yield gaptron.MulticlassPerceptron(), _outputs("simplex")
+    yield perceptron.MulticlassPerceptron(), _outputs("simplex")
     for kind in (bandits.BanditronClassifier, bandits.SOBAClassifier, bandits.NewtronClassifier):
         yield kind(), _outputs("simplex")
     for n_outputs in OUTPUTS:

@@ -15,18 +15,6 @@ __all__ = ["Component", "Decoder", "Geometry", "OutputSpace", "Regularizer", "re
 class Regularizer(Component, ABC):
     """A convex function Ψ whose restriction to conv(Y) makes Ω = Ψ + I_conv(Y)."""
 
-    def value(self, mu, space):
-        """Ω(μ) of every row of mu (n, dim) on a space.
-
-        Raises
-        ------
-        ValueError
-            If there is no oracle for this regularizer on that space.
-        """
-        from skstructured._pairs import find_pair
-
-        return find_pair(space, self).omega(np.asarray(mu, dtype=np.float64), self)
-
     def kernel_params(self):
         """Parameters handed to the compiled kernel, a float64 vector."""
         return np.empty(0)
@@ -46,7 +34,7 @@ class Decoder(Component, ABC):
     def mixture(self, theta, mu, loss):
         """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
 
-    def spread(self, theta, mu):
+    def draw_mean(self, theta, mu):
         """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder says otherwise."""
         return mu
 
@@ -75,7 +63,7 @@ class Decoder(Component, ABC):
         leave = rng.random_sample(len(p)) < p
         drawn = anchor.copy()
         if leave.any():
-            means = self.spread(theta, mu)[leave]
+            means = self.draw_mean(theta, mu)[leave]
             sampled = loss.space.sample(means, rng)
             drawn[leave] = check_vertices(loss.space, "sample", sampled, means.shape)
         return drawn
@@ -83,10 +71,10 @@ class Decoder(Component, ABC):
     def expected_vertex(self, theta, mu, loss):
         """E[ψ(θ)] = (1 − p) y* + p μ, of shape (n, dim)."""
         anchor, p = self.mixture(theta, mu, loss)
-        return anchor + p[:, None] * (self.spread(theta, mu) - anchor)
+        return anchor + p[:, None] * (self.draw_mean(theta, mu) - anchor)
 
     def expected_loss(self, theta, mu, V, loss):
         """Exact E[L(ψ(θ); y)] = (1 − p) L(y*; y) + p L(μ; y), of shape (n,)."""
         anchor, p = self.mixture(theta, mu, loss)
-        stay, leave = loss.space.expected_loss(anchor, V), self.spread(theta, mu)
+        stay, leave = loss.space.expected_loss(anchor, V), self.draw_mean(theta, mu)
         return (1 - p) * stay + p * loss.space.expected_loss(leave, V)

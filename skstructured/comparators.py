@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skstructured._learners.weights import linear_scores
+
 __all__ = ["best_comparator", "comparator_for", "comparator_losses"]
 
 #: How near ‖U‖ must come to the radius of a ball, and the share of the largest penalty that could
@@ -41,13 +43,7 @@ def comparator_losses(loss, U, X, V, fit_intercept=True):
             f"U must have shape {expected} (outputs, features"
             f"{' and the intercept last' if fit_intercept else ''}), got {U.shape}."
         )
-    return loss.value(_scores(U, X), V)
-
-
-def _scores(U, X):
-    p = X.shape[1]
-    theta = safe_sparse_dot(X, U[:, :p].T, dense_output=True)
-    return theta + U[:, p] if U.shape[1] > p else theta
+    return loss.value(linear_scores(U, X), V)
 
 
 def best_comparator(
@@ -148,12 +144,12 @@ class _Rounds(NamedTuple):
 
     def total(self, U):
         """Σ w_t S_t(U)."""
-        return float(self.weight @ self.loss.value(_scores(U, self.X), self.V))
+        return float(self.weight @ self.loss.value(linear_scores(U, self.X), self.V))
 
     def objective(self, u, shape, penalty):
         """Σ w_t S_t(U) + penalty · ‖U‖² and its gradient, for a flat U."""
         U, p = u.reshape(shape), self.X.shape[1]
-        value, g = self.loss.value_and_gradient(_scores(U, self.X), self.V)
+        value, g = self.loss.value_and_gradient(linear_scores(U, self.X), self.V)
         g = self.weight[:, None] * g
         gradient = 2.0 * penalty * U
         gradient[:, :p] += safe_sparse_dot(self.X.T, g, dense_output=True).T

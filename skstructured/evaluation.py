@@ -58,10 +58,7 @@ class ProgressiveResult:
         All 1, or with ``average="linear"`` the number of the round over its mean: as in what the
         learner minimises, and so in its certificate.
         """
-        n = len(self.expected_target_loss)
-        if getattr(self.estimator, "_weigh_linearly", False):
-            return 2.0 * np.arange(1, n + 1) / (n + 1.0)
-        return np.ones(n)
+        return self.estimator.round_weights(len(self.expected_target_loss))
 
     def comparator_loss(self, U):
         """Surrogate losses S_t(U) of a fixed comparator, of shape (n,).
@@ -71,7 +68,7 @@ class ProgressiveResult:
         U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
             The comparator; the intercept is the last column.
         """
-        loss, X, V, intercept = self._comparison()
+        loss, X, V, intercept = self.estimator.comparison(self.rounds)
         return comparator_losses(loss, U, X, V, intercept)
 
     def best_comparator(self, delta=None):
@@ -79,17 +76,9 @@ class ProgressiveResult:
         weight = self.weight
         # The certificate counts the first round once.
         certificate, share = self._certificate(delta), weight / weight[0]
-        return comparator_for(certificate, *self._comparison(), sample_weight=share)
-
-    def _comparison(self):
-        """Loss, X, V and whether there is an intercept: what a linear comparator is measured by."""
-        learner, rounds = self.estimator, self.rounds
-        loss = getattr(learner, "loss_", None)
-        if loss is None:
-            raise GuaranteeError(
-                f"{type(learner).__name__} has no surrogate loss to measure a comparator by."
-            )
-        return loss, rounds.X, self.encoded, learner._intercept
+        return comparator_for(
+            certificate, *self.estimator.comparison(self.rounds), sample_weight=share
+        )
 
     @property
     def encoded(self):
@@ -190,7 +179,7 @@ def progressive_validate(
         raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
     learner, X = split_pipeline(estimator, X)
     rounds, rng = learner.begin(X, y, classes), check_random_state(random_state)
-    n, block = len(rounds.weight), BLOCK if batch_size == 1 else batch_size
+    n, block = rounds.X.shape[0], BLOCK if batch_size == 1 else batch_size
     losses = np.empty((3, n))
     for start in range(0, n, block):
         now = np.arange(start, min(start + block, n))

@@ -1,26 +1,24 @@
-"""Gaptron and the multiclass Perceptron: online classification with full information."""
+"""Gaptron: online classification that exploits the surrogate gap, with full information."""
 
 import math
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._compiled import kernel
-from skstructured._driver import new_state
-from skstructured._linear import OnlineLinearModel
-from skstructured._predictions import DecodedPredictions
+from skstructured._engine.state import new_state
+from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured._short_cuts import ShortCuts
 from skstructured._validation import check_size
 from skstructured.certificates import Certificate
-from skstructured.decoders import MAP, resolve_decoder
+from skstructured.decoders import resolve_decoder
 from skstructured.exceptions import GuaranteeError
 from skstructured.losses import FenchelYoung
-from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
+from skstructured.optimizers._base import no_high_probability
 from skstructured.optimizers.gradient_descent import GAIN, LEARN_NORM, RADIUS, GradientDescent
+from skstructured.perceptron import MulticlassPerceptron
 from skstructured.spaces import Simplex
-from skstructured.surrogates import GapMap, GapSurrogate, best_class
+from skstructured.surrogates import GapDecoder, GapSurrogate
 
 __all__ = ["GaptronClassifier", "MulticlassPerceptron"]
 
@@ -37,7 +35,11 @@ class GapDescent(GradientDescent):
         K = loss.space.dim_
         norm = check_size("feature_norm", self.feature_norm, 1.0)
         state = new_state(self.entries)
-        gains = {"logistic": 0.5 / K, "hinge": (1.0 - 1.0 / K) / K, "smooth_hinge": 0.25 / K}
+        gains = {
+            "logistic": 0.5 * math.log(2.0) / K,
+            "hinge": (1.0 - 1.0 / K) / K,
+            "smooth_hinge": 0.25 / K,
+        }
         state[GAIN] = gains[loss.kind] / norm**2
         state[LEARN_NORM] = float(self.feature_norm is None)
         state[RADIUS] = check_size("radius", self.radius, math.inf)
@@ -58,15 +60,6 @@ class GapDescent(GradientDescent):
         numbers = {"K": float(K), "C": math.sqrt(C_sq), "b": C_sq}
         radius = math.inf if self.radius is None else float(self.radius)
         return Certificate(f"Gaptron, {loss.kind}", factors[loss.kind] * C_sq, 0.0, radius, numbers)
-
-
-def _is_logistic(estimator):
-    """Whether the loss fitted, or to be fitted, has probabilities; Fenchel–Young's is logistic."""
-    fitted = getattr(estimator, "loss_", None)
-    loss = estimator.loss if fitted is None else getattr(fitted, "kind", "logistic")
-    if loss != "logistic":
-        raise AttributeError(f"loss={loss!r} has no class probabilities.")
-    return True
 
 
 class GaptronClassifier(ShortCuts, DecodedPredictions, OnlineLinearModel):
@@ -146,6 +139,9 @@ n_features_in_, feature_names_in_
     def _unfitted_space(self):
         return Simplex()
 
+    def _unfitted_loss(self):
+        return GapSurrogate(kind=self.loss)
+
     def _task(self):
         return "multiclass"
 
@@ -157,14 +153,16 @@ n_features_in_, feature_names_in_
 
     def _resolve(self, decoder):
         is_gap = isinstance(decoder, str) and decoder == "gap"
-        return GapMap(self.loss) if is_gap else resolve_decoder(decoder)
+        return GapDecoder(self.loss) if is_gap else resolve_decoder(decoder)
+
+    def _start(self, space):
+        # It chooses the surrogate and the step, which stay with it.
+        self.decoder_ = clone(self._resolve(self.decoder))
+        super()._start(space)
 
     def _parts(self, space):
         surrogate = GapSurrogate(space, self.loss)
         _ = surrogate.code  # names an unknown loss
-        self.decoder_ = clone(
-            self._resolve(self.decoder)
-        )  # it chooses the surrogate and the step, which stay with it
         if not self.decoder_.exploits_gap:
             return surrogate, GapDescent(self.feature_norm, self.radius)
         if self.loss != "logistic":
@@ -173,120 +171,14 @@ n_features_in_, feature_names_in_
             )
         return FenchelYoung(space, "shannon"), GradientDescent(self.feature_norm, self.radius)
 
-    @available_if(_is_logistic)
-    def predict_proba(self, X):
-        """softmax of the scores, (n, K); for the logistic loss."""
-        return self.predict_mean(X)
-
     def certificate(self, delta=None):
-        """The theorem that bounds the expected mistakes in the rounds seen so far.
-
-        Raises
-        ------
-        GuaranteeError
-            If no theorem covers the configuration; the message says why.
-        """
+        """The theorem that bounds the expected mistakes; see `OnlineLearner.certificate`."""
         check_is_fitted(self)
         decoder, kind = self.decoder_, getattr(self.loss_, "kind", "logistic")
-        is_gap = isinstance(decoder, GapMap) and (decoder.loss, decoder.exploration) == (kind, 0.0)
+        is_gap = isinstance(decoder, GapDecoder) and (decoder.loss, decoder.exploration) == (
+            kind,
+            0.0,
+        )
         if not (is_gap or decoder.exploits_gap):
             raise GuaranteeError(f"No bound is known for loss={kind!r} played with {decoder!r}.")
-        return self.optimizer_.certificate(self.loss_, self._state, delta)
-
-
-@kernel
-def unit_scale(state, x_sq, weight):
-    """s = 1."""
-    return 1.0
-
-
-@kernel
-def unit_step(state, raw, g, x_sq, weight):
-    """u = −w."""
-    return -weight
-
-
-@kernel
-def perceptron_gradient(theta, truth, mu, params, work):
-    """μ = e_{y*}, so that the driver's gradient is e_{y*} − e_y; returns 1[y* ≠ y]."""
-    top = best_class(theta)
-    for k in range(theta.shape[0]):
-        mu[k] = 1.0 if k == top else 0.0
-    return 1.0 - truth[top]
-
-
-class UnitStep(OnlineOptimizer):
-    """W ← W − G: the Perceptron's step."""
-
-    scale_kernel = staticmethod(unit_scale)
-    step_kernel = staticmethod(unit_step)
-
-    def init(self, loss):
-        """The initial state: the driver's own entries."""
-        return new_state(self.entries)
-
-
-class ZeroOneLoss(GapSurrogate):
-    """The mistakes of the Perceptron, which it corrects by e_{y*} − e_y."""
-
-    kernel = staticmethod(perceptron_gradient)
-
-    def value(self, theta, V):
-        """1[y* ≠ y], of shape (n,)."""
-        return 1.0 - (Simplex().argmax(np.asarray(theta)) * V).sum(axis=1)
-
-
-def _no_probabilities(estimator):
-    raise AttributeError(f"{type(estimator).__name__} has no class probabilities.")
-
-
-class MulticlassPerceptron(DecodedPredictions, OnlineLinearModel):
-    """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
-
-    Parameters
-    ----------
-    average, fit_intercept, max_iter, shuffle, random_state
-        As in `OnlineStructuredPredictor`.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (K,)
-        Class labels.
-    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
-n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
-
-    References
-    ----------
-    Fink, Shalev-Shwartz, Singer, Ullman (2006), "Online multiclass learning by interclass
-    hypothesis sharing"; Crammer, Singer (2003).
-    """
-
-    def __init__(
-        self, average=False, fit_intercept=True, max_iter=1, shuffle=False, random_state=None
-    ):
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-
-    def _unfitted_space(self):
-        return Simplex()
-
-    def _task(self):
-        return "multiclass"
-
-    def _decoder(self):
-        return MAP()
-
-    def _parts(self, space):
-        return ZeroOneLoss(space), UnitStep()
-
-    def certificate(self, delta=None):
-        """No theorem: a GuaranteeError."""
-        raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
-
-    @available_if(_no_probabilities)
-    def predict_proba(self, X):
-        """Not there: the Perceptron has no probabilities."""
+        return self.optimizer_.certificate(self.loss_, self._state.vector, delta)

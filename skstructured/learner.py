@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from skstructured.exceptions import GuaranteeError
 
-__all__ = ["Losses", "OnlineLearner", "Rounds"]
+__all__ = ["Comparison", "Losses", "OnlineLearner", "Rounds"]
 
 
 class Rounds(NamedTuple):
@@ -18,19 +18,19 @@ class Rounds(NamedTuple):
     ----------
     X : {ndarray, sparse matrix} of shape (n, p)
         Features, one row a round.
-    rows : object
-        The same rows in the form that the learner reads; any.
-    packed : sequence of length n
+    packed : ndarray of length n
         Outputs in the form that the learner reads; for learners over an output space what its
         ``pack`` gives.
-    weight : ndarray of shape (n,)
-        Weights of the rounds.
+    weight : ndarray of shape (n,) or None, default=None
+        Weights of the rounds, for learners that have them.
+    rows : object, default=None
+        The same rows in another form that the learner reads; any.
     """
 
     X: object
-    rows: object
     packed: object
-    weight: np.ndarray
+    weight: object = None
+    rows: object = None
 
 
 class Losses(NamedTuple):
@@ -51,11 +51,33 @@ class Losses(NamedTuple):
     surrogate: np.ndarray
 
 
+class Comparison(NamedTuple):
+    """What a fixed linear comparator is measured by over a run.
+
+    Attributes
+    ----------
+    loss : FenchelYoung or GapSurrogate
+        The surrogate loss, scale included.
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features.
+    V : ndarray of shape (n, dim)
+        True outputs, as vertices.
+    intercept : bool
+        Whether a comparator has an intercept, as its last column.
+    """
+
+    loss: object
+    X: object
+    V: np.ndarray
+    intercept: bool
+
+
 class OnlineLearner(ABC):
     """An estimator that plays an output in every round, and learns the true one after it.
 
     A learner supplies `begin`, `play` and `learn`; it overrides `play_and_learn` where it can do
-    better than row by row, and `certificate` where a theorem bounds its losses. Then
+    better than row by row, `certificate` where a theorem bounds its losses, and `comparison` where
+    the theorem is against the surrogate losses of a linear comparator. Then
     `skstructured.evaluation.progressive_validate` works on it, alone or at the end of a pipeline.
 
     Examples
@@ -133,6 +155,22 @@ class OnlineLearner(ABC):
     def warn_of_trouble(self):
         """Warn of what went wrong in the rounds learned, if anything did; called after learning."""
         return None
+
+    def comparison(self, rounds):
+        """What a comparator over these rounds is measured by, as a `Comparison`.
+
+        Raises
+        ------
+        GuaranteeError
+            If the learner has no surrogate loss.
+        """
+        raise GuaranteeError(
+            f"{type(self).__name__} has no surrogate loss to measure a comparator by."
+        )
+
+    def round_weights(self, n):
+        """What the losses of the first n rounds are multiplied by in sums, (n,), of mean 1."""
+        return np.ones(n)
 
     def certificate(self, delta=None):
         """The theorem that bounds the target loss of the rounds seen so far.

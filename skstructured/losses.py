@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skstructured._driver import run_mean_rows
-from skstructured._pairs import find_pair, warn_of_residual
+from skstructured._engine.gradients import run_gradient_rows
+from skstructured._oracles import find_oracle, warn_of_residual
 from skstructured._short_cuts import ShortCuts
 from skstructured._validation import check_real
 from skstructured.base import Component
@@ -34,7 +34,7 @@ class LossConstants(NamedTuple):
     smoothness : float
         b/C², with ``‖∇S(W)‖_F² ≤ b S(W)``: ``2cκ²/λ``.
     norm : {"l1", "l2"}
-        The norm of the pair.
+        The norm of the oracle.
     """
 
     a: float
@@ -91,6 +91,9 @@ class FenchelYoung(ShortCuts, Component):
     1.0
     """
 
+    #: Whether means are probabilities where the space says what of.
+    has_probabilities = True
+
     def __init__(self, space="simplex", regularizer=None, scale="theory", constants="paper"):
         self.space = space
         self.regularizer = regularizer
@@ -106,33 +109,33 @@ class FenchelYoung(ShortCuts, Component):
     def _terms(self):
         space = resolve_space(self.space)
         regularizer = resolve_regularizer(self.regularizer, space)
-        return space, regularizer, find_pair(space, regularizer)
+        return space, regularizer, find_oracle(space, regularizer)
 
     @property
     def kernel(self):
-        """The pair's kernel; see `skstructured._pairs.Pair`."""
-        space, _, pair = self._terms()
-        return pair.kernel_for(space)
+        """The kernel of the pair; see `skstructured._oracles.Oracle`."""
+        space, _, oracle = self._terms()
+        return oracle.kernel_for(space)
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the kernel for scores of length `dim`."""
-        _, regularizer, pair = self._terms()
-        return regularizer.kernel_params(), np.zeros(pair.work(dim))
+        _, regularizer, oracle = self._terms()
+        return regularizer.kernel_params(), np.zeros(oracle.work(dim))
 
     def constants_of(self, dim=None):
         """The `LossConstants` for scores of length `dim` (default: the fitted space's)."""
-        space, _, pair = self._terms()
+        space, _, oracle = self._terms()
         dim = space._dimension(dim)
-        nu, diameter, gamma = space.geometry(pair.norm, dim)
-        lam = lam2 = pair.convexity(dim)
+        nu, diameter, gamma = space.geometry(oracle.norm, dim)
+        lam = lam2 = oracle.convexity(dim)
         if self.constants not in ("paper", "sharp"):
             raise ValueError(f'constants must be "paper" or "sharp", got {self.constants!r}.')
-        if self.constants == "sharp" and pair.sharp is not None:
-            lam, lam2 = pair.sharp(dim)
+        if self.constants == "sharp" and oracle.sharp is not None:
+            lam, lam2 = oracle.sharp(dim)
         needed = 4.0 * gamma / (lam * nu)
         c = self._check_scale(needed / math.log(2))
         return LossConstants(
-            1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, 2.0 * c / lam2, pair.norm
+            1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, 2.0 * c / lam2, oracle.norm
         )
 
     def _check_scale(self, theory):
@@ -185,10 +188,10 @@ class FenchelYoung(ShortCuts, Component):
         theta, V = self._check_scores(theta), np.asarray(V, dtype=np.float64)
         return self._value_at(theta, self._solve(theta)[0], V)
 
-    def vertex_values(self, V):
-        """Ω(y) of vertices (n, dim), of shape (n,): what a constant score would offset."""
-        _, regularizer, pair = self._terms()
-        return pair.omega(np.asarray(V, dtype=np.float64), regularizer)
+    def omega(self, mu):
+        """Ω(μ) of points (n, dim) of conv(Y), of shape (n,), without the scale."""
+        _, regularizer, oracle = self._terms()
+        return oracle.omega(np.asarray(mu, dtype=np.float64), regularizer)
 
     def gradient(self, theta, V):
         """∇_θ S(θ; y) = c (ŷ_Ω(θ) − y), of shape (n, dim)."""
@@ -203,18 +206,18 @@ class FenchelYoung(ShortCuts, Component):
         return self._value_at(theta, mu, V), c * (mu - V)
 
     def _value_at(self, theta, mu, V):
-        space, regularizer, pair = self._terms()
+        space, regularizer, oracle = self._terms()
         difference = mu - V
         if space.constant_sum:
             theta = _centre(theta, difference != 0.0)
         linear = np.zeros_like(theta)
         np.multiply(theta, difference, out=linear, where=difference != 0.0)
-        gap = linear.sum(axis=1) - pair.omega(mu, regularizer) + pair.omega(V, regularizer)
+        gap = linear.sum(axis=1) - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
         return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
 
     def _solve(self, theta):
         params, work = self.kernel_arguments(theta.shape[1])
-        solved = run_mean_rows(self.kernel, theta, theta, params, work)
+        solved = run_gradient_rows(self.kernel, theta, np.zeros_like(theta), params, work)
         self.check_residual(work)
         return solved
 

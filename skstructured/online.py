@@ -5,8 +5,8 @@ import warnings
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._linear import OnlineLinearModel
-from skstructured._predictions import DecodedPredictions
+from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.predictions import DecodedPredictions
 from skstructured._short_cuts import ShortCuts
 from skstructured.decoders import resolve_decoder
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
@@ -145,6 +145,9 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
 
+    def _unfitted_loss(self):
+        return FenchelYoung()
+
     def _resolvers(self):
         return {
             "space": resolve_space,
@@ -178,25 +181,11 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
     def certificate(self, delta=None):
-        """The theorem that bounds the cumulative target loss of the rounds seen so far.
+        """The theorem that bounds the target loss of the rounds seen so far.
 
-        Parameters
-        ----------
-        delta : float or None, default=None
-            None bounds the expectation; a number in (0, 1) bounds the loss with probability
-            1 − delta.
-
-        Returns
-        -------
-        Certificate
-            See `skstructured.certificates.Certificate`; its ``bound(ΣS(U), ‖U‖_F)`` is the number.
-            With sample weights or ``average="linear"`` both sums, of target losses and of S(U),
-            are weighted as the rounds were learned.
-
-        Raises
-        ------
-        GuaranteeError
-            If no theorem covers this configuration; the message says why.
+        As `OnlineLearner.certificate`; ``bound(ΣS(U), ‖U‖_F)`` of the result is the number. With
+        sample weights or ``average="linear"`` both sums, of target losses and of S(U), are weighted
+        as the rounds were learned.
         """
         check_is_fitted(self)
         decoder = self._decoder()
@@ -204,4 +193,4 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
             raise GuaranteeError(
                 f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
             )
-        return self.optimizer_.certificate(self.loss_, self._state, delta)
+        return self.optimizer_.certificate(self.loss_, self._state.vector, delta)

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
-from skstructured._compiled import kernel
-from skstructured._driver import run_mean_rows
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import run_gradient_rows
 from skstructured._validation import check_share
 from skstructured.base import Component, Decoder
 from skstructured.spaces import Simplex
+from skstructured.spaces.simplex import softmax_into
 
-__all__ = ["GapMap", "GapSurrogate"]
+__all__ = ["GapDecoder", "GapMap", "GapSurrogate", "ZeroOneLoss"]
 
 #: Codes that kernels know the surrogates by.
 LOGISTIC, HINGE, SMOOTH_HINGE = 0.0, 1.0, 2.0
@@ -66,18 +67,18 @@ def _gaps(theta, kind):
 
 @kernel
 def add_gradient(theta, y, kind, share, g):
-    """g ← g + share · ∇ℓ(θ; y); returns ℓ(θ; y). The logistic gradient leaves out its 1/ln 2.
+    """g ← g + share · ∇ℓ(θ; y); returns ℓ(θ; y).
 
     The hinge is 0 where y* = y with a margin above 1/K.
     """
     dim = theta.shape[0]
     if kind == LOGISTIC:
-        top, total = best_class(theta), 0.0
+        top, total, unit = best_class(theta), 0.0, share / math.log(2.0)
         for k in range(dim):
             total += math.exp(theta[k] - theta[top])
         for k in range(dim):
-            g[k] += share * math.exp(theta[k] - theta[top]) / total
-        g[y] -= share
+            g[k] += unit * math.exp(theta[k] - theta[top]) / total
+        g[y] -= unit
         return (math.log(total) - (theta[y] - theta[top])) / math.log(2.0)
     other = best_other(theta, y)
     margin = theta[y] - theta[other]
@@ -95,32 +96,69 @@ def add_gradient(theta, y, kind, share, g):
 
 
 @kernel
-def softmax_into(theta, y, mu):
-    """μ = softmax(θ); returns −log₂ μ_y."""
-    top, total = theta[best_class(theta)], 0.0
+def gap_gradient(theta, truth, g, params, work):
+    """g = ∇ℓ(θ; y); returns ℓ(θ; y)."""
+    y = best_class(truth)
+    if params[0] == LOGISTIC:
+        top, rest = softmax_into(theta, g)
+        g[y] -= 1.0
+        for k in range(theta.shape[0]):
+            g[k] /= math.log(2.0)
+        return (rest - (theta[y] - top)) / math.log(2.0)
     for k in range(theta.shape[0]):
-        mu[k] = math.exp(theta[k] - top)
-        total += mu[k]
-    for k in range(theta.shape[0]):
-        mu[k] /= total
-    return (math.log(total) - (theta[y] - top)) / math.log(2.0)
+        g[k] = 0.0
+    return add_gradient(theta, y, params[0], 1.0, g)
 
 
 @kernel
-def gap_gradient(theta, truth, mu, params, work):
-    """μ = truth + ∇ℓ(θ; y), which the driver turns back into the gradient; returns ℓ.
-
-    For the logistic loss, without its 1/ln 2, that is softmax(θ).
-    """
-    y = best_class(truth)
-    if params[0] == LOGISTIC:
-        return softmax_into(theta, y, mu)
+def mistake_gradient(theta, truth, g, params, work):
+    """g = e_{y*} − e_y; returns 1[y* ≠ y]."""
+    top = best_class(theta)
     for k in range(theta.shape[0]):
-        mu[k] = truth[k]
-    return add_gradient(theta, y, params[0], 1.0, mu)
+        g[k] = (1.0 if k == top else 0.0) - truth[k]
+    return 1.0 - truth[top]
 
 
-class GapSurrogate(Component):
+class _ClassSurrogate(Component):
+    """What losses of class scores have in common."""
+
+    def kernel_arguments(self, dim):
+        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        return np.zeros(0), np.zeros(0)
+
+    def omega(self, mu):
+        """Zeros (n,): scores of classes are compared as they are."""
+        return np.zeros(len(mu))
+
+    def check_residual(self, work):
+        """Nothing iterates here."""
+
+
+class ZeroOneLoss(_ClassSurrogate):
+    """The mistakes of the Perceptron, which it corrects by e_{y*} − e_y.
+
+    Parameters
+    ----------
+    space : Simplex
+        A fitted space.
+    """
+
+    kernel = staticmethod(mistake_gradient)
+    has_probabilities = False
+
+    def __init__(self, space=None):
+        self.space = space
+
+    def mean(self, theta):
+        """e_{y*} of every row, (n, K)."""
+        return Simplex().argmax(np.asarray(theta))
+
+    def value(self, theta, V):
+        """1[y* ≠ y], of shape (n,)."""
+        return 1.0 - (self.mean(theta) * V).sum(axis=1)
+
+
+class GapSurrogate(_ClassSurrogate):
     r"""A surrogate ℓ(θ; y) of the zero-one loss on the simplex (van der Hoeven 2020, Table 1).
 
     With the margin ``m(y) = θ_y − max_{k≠y} θ_k`` and y* the class of the largest score:
@@ -156,9 +194,9 @@ class GapSurrogate(Component):
         return KINDS[self.kind]
 
     @property
-    def unit(self):
-        """What the kernel's gradient is to be multiplied by: 1/ln 2 for the logistic loss."""
-        return 1.0 / math.log(2.0) if self.code == LOGISTIC else 1.0
+    def has_probabilities(self):
+        """Whether means are probabilities: the logistic loss has them."""
+        return self.kind == "logistic"
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the kernel for scores of length `dim`."""
@@ -183,19 +221,12 @@ class GapSurrogate(Component):
             raise ValueError(f"V must have the shape of theta, {theta.shape}, got {V.shape}.")
         if self.code == HINGE:
             return _plain_hinge(theta, V)
-        mu, values = run_mean_rows(self.kernel, theta, V, *self.kernel_arguments(V.shape[1]))
-        return values, self.unit * (mu - V)
+        arguments = self.kernel_arguments(V.shape[1])
+        return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
 
     def gaps(self, theta):
         """a(θ) of every row, of shape (n,)."""
         return _gaps(_scores(theta), self.code)
-
-    def vertex_values(self, V):
-        """Zeros: scores of classes are compared as they are."""
-        return np.zeros(len(V))
-
-    def check_residual(self, work):
-        """Nothing iterates here."""
 
 
 def _scores(theta):
@@ -216,7 +247,7 @@ def _plain_hinge(theta, V):
     return np.maximum(values, 0.0), gradient
 
 
-class GapMap(Decoder):
+class GapDecoder(Decoder):
     """Gaptron's prediction: ``p' = (1 − max(a, ρ)) e_{y*} + max(a, ρ)/K`` with the gap a(θ).
 
     Parameters
@@ -244,11 +275,15 @@ class GapMap(Decoder):
         """y* and max(a, ρ)."""
         if not isinstance(loss.space, Simplex):
             name = type(loss.space).__name__
-            raise ValueError(f"decoder=GapMap() is for Simplex, got the space {name}.")
+            raise ValueError(f"decoder=GapDecoder() is for Simplex, got the space {name}.")
         least = check_share("exploration", self.exploration)
         gaps = GapSurrogate(kind=self.loss).gaps(theta)
         return loss.space.argmax(theta), np.maximum(gaps, least)
 
-    def spread(self, theta, mu):
+    def draw_mean(self, theta, mu):
         """Uniform: 1/K everywhere."""
         return np.full(np.shape(theta), 1.0 / np.shape(theta)[1])
+
+
+#: The former name of `GapDecoder`.
+GapMap = GapDecoder

@@ -13,7 +13,7 @@ from fuzz_learners import classes, online
 from sklearn.base import BaseEstimator, clone
 
 import skstructured as sk
-from skstructured._driver import BLOCK
+from skstructured._engine.epoch import BLOCK
 from skstructured.evaluation import progressive_validate
 
 #: Scratch memory of kernels, which says nothing.

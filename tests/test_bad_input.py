@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from skstructured import FenchelYoung, GuaranteeWarning, OnlineStructuredPredictor
-from skstructured._driver import Rows
+from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent
 from skstructured.regularizers import Tsallis
@@ -23,7 +23,7 @@ SPACES = list(Y)
 
 
 def snapshot(model):
-    arrays = (model.coef_, model.intercept_, model._state)
+    arrays = (model.coef_, model.intercept_, model._state.vector)
     return [a.copy() for a in arrays], model.t_, model.n_features_in_, str(sorted(vars(model)))
 
 

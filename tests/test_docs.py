@@ -23,11 +23,11 @@ def test_code_on_the_page_runs(page, capsys):
 
 
 def test_the_guide_to_new_spaces_names_every_member():
-    from skstructured import _predictions
+    from skstructured._learners import predictions
     from skstructured.base import OutputSpace
 
     guide = (ROOT / "docs" / "add_a_space.md").read_text(encoding="utf-8").split("## Worked")[0]
-    source = Path(_predictions.__file__).read_text(encoding="utf-8")
+    source = Path(predictions.__file__).read_text(encoding="utf-8")
     optional = re.findall(r'_space_has\("(\w+)"\)', source)
     assert "mean_proba" in optional
     named = re.findall(r"`(\w+)", guide)

@@ -266,7 +266,7 @@ def test_averages_keep_their_digits_where_another_feature_follows(name, growth, 
     for x, label in zip(X, y, strict=True):
         if hasattr(model, "space_"):
             copy = pickle.loads(pickle.dumps(model))
-            copy.optimizer_.scale_kernel(copy._state, float(x @ x), 1.0)
+            copy.optimizer_.scale_kernel(copy._state.vector, float(x @ x), 1.0)
             total += copy.last_weights_
         learn(model, x[None], [label])
     total /= len(X)

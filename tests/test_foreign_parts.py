@@ -71,7 +71,7 @@ def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method,
     model = OnlineStructuredPredictor(space=Foreign()).fit(X, Y)
     before, state, new = (
         model.coef_.copy(),
-        model._state.copy(),
+        model._state.vector.copy(),
         OnlineStructuredPredictor(Foreign()),
     )
     message = broken(method, how)
@@ -81,7 +81,7 @@ def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method,
     with pytest.raises(ValueError, match=message):
         progressive_validate(new, X, Y)
     np.testing.assert_array_equal(model.coef_, before)
-    np.testing.assert_array_equal(model._state, state)
+    np.testing.assert_array_equal(model._state.vector, state)
     assert model.t_ == 30 and not hasattr(new, "coef_")
 
 
@@ -145,5 +145,5 @@ def test_a_state_that_is_no_vector_of_floats_is_named(state):
         def init(self, loss):
             return state
 
-    with pytest.raises(ValueError, match="Strange.init must return a float64 vector of 12 numbers"):
+    with pytest.raises(ValueError, match="Strange.init must return a float64 vector of 11 numbers"):
         OnlineStructuredPredictor(optimizer=Strange()).fit([[1.0], [2.0]], [0, 1])

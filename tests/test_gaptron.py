@@ -21,12 +21,12 @@ from skstructured import (
     MulticlassPerceptron,
     OnlineStructuredPredictor,
 )
-from skstructured._driver import OWN
+from skstructured._engine.state import OWN
 from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces import Simplex
-from skstructured.surrogates import GapMap, GapSurrogate
+from skstructured.surrogates import GapDecoder, GapSurrogate
 
 KINDS = ("logistic", "hinge", "smooth_hinge")
 
@@ -132,13 +132,13 @@ def test_configurations_without_a_theorem_say_so(rng):
     X, y = noisy_classes(rng)
     for model in (
         GaptronClassifier(decoder="nearest"),
-        GaptronClassifier("hinge", decoder=GapMap("logistic")),
-        GaptronClassifier(decoder=GapMap(exploration=0.1)),
+        GaptronClassifier("hinge", decoder=GapDecoder("logistic")),
+        GaptronClassifier(decoder=GapDecoder(exploration=0.1)),
     ):
         with pytest.raises(GuaranteeError, match="No bound is known for loss="):
             model.fit(X, y).certificate()
-    foreign = OnlineStructuredPredictor(decoder=GapMap()).fit(X, y)
-    with pytest.raises(GuaranteeError, match="randomized decoder, not GapMap"):
+    foreign = OnlineStructuredPredictor(decoder=GapDecoder()).fit(X, y)
+    with pytest.raises(GuaranteeError, match="randomized decoder, not GapDecoder"):
         foreign.certificate()
     with pytest.raises(GuaranteeError, match="Perceptron"):
         MulticlassPerceptron().fit(X, y).certificate()
@@ -190,7 +190,7 @@ def test_a_failed_fit_leaves_the_decoder_fitted(rng):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y[:-1])
     assert model.certificate().theorem == "Gaptron, logistic"
-    decoder = GapMap()
+    decoder = GapDecoder()
     model = GaptronClassifier(decoder=decoder).fit(X, y)
     decoder.set_params(exploration=1.0)  # of the caller's, not of the copy that was fitted
     assert model.certificate().theorem == "Gaptron, logistic"
@@ -210,7 +210,7 @@ def test_perceptron_equals_the_literal_one(rng):
     np.testing.assert_array_equal(result.target_loss, mistakes)
     np.testing.assert_array_equal(result.surrogate_loss, mistakes)
     assert not hasattr(MulticlassPerceptron(), "predict_proba")
-    assert len(result.estimator._state) == OWN  # compiled, the driver writes there unchecked
+    assert len(result.estimator._state.vector) == OWN  # compiled, the epoch writes there unchecked
 
 
 def test_probabilities_are_those_of_the_logistic_loss(rng):
@@ -220,7 +220,7 @@ def test_probabilities_are_those_of_the_logistic_loss(rng):
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     assert not hasattr(GaptronClassifier("hinge"), "predict_proba")
     played = model.decoding_proba(X)
-    wanted = GapMap("logistic").expected_vertex(model.decision_function(X), p, model.loss_)
+    wanted = GapDecoder("logistic").expected_vertex(model.decision_function(X), p, model.loss_)
     np.testing.assert_allclose(played, wanted)
     other = clone(model).set_params(decoder=Randomized()).fit(X, y)
     assert other.decoding_proba(X).shape == p.shape
@@ -246,7 +246,10 @@ def test_learns_digits():
         (GaptronClassifier(radius=-1), r"radius must be a positive number, got -1"),
         (GaptronClassifier(feature_norm=0), r"feature_norm must be a positive number, got 0"),
         (GaptronClassifier(decoder="best"), r"decoder='best' is not known"),
-        (GaptronClassifier(decoder=GapMap(exploration=2.0)), r"exploration must lie in \[0, 1\]"),
+        (
+            GaptronClassifier(decoder=GapDecoder(exploration=2.0)),
+            r"exploration must lie in \[0, 1\]",
+        ),
     ],
 )
 def test_bad_parameters_are_named(model, message, rng):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from streams import largest_feature
 
 from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor
-from skstructured._learning import uninterrupted
+from skstructured._learners.guards import uninterrupted
 from skstructured.spaces import Simplex
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")

@@ -12,8 +12,8 @@ import pytest
 from conftest import INTERPRETED
 
 import skstructured
-from skstructured import _kernel_cache
-from skstructured._advance import csr_advance_for
+from skstructured._engine import kernel_cache
+from skstructured._engine.move_and_score import csr_move_and_score_for
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -55,7 +55,7 @@ def run(script, site=None, **environment):
 
 
 def kernels_below(folder):
-    return sorted(folder.rglob(f"{_kernel_cache.FOLDER}*/*"))
+    return sorted(folder.rglob(f"{kernel_cache.FOLDER}*/*"))
 
 
 def test_a_changed_callee_in_another_file_is_compiled_again(copied):
@@ -139,9 +139,9 @@ def test_the_warm_up_keeps_kernels_or_says_that_it_cannot(copied, tmp_path):
     (folder,) = (tmp_path / "cache").iterdir()
     assert f"kept in {folder}" in out
     assert {path.name.split("-")[0] for path in folder.iterdir()} >= {
-        "_driver.epoch",
-        "_advance.dense_advance",
-        "_advance.csr_advance",
+        "epoch.epoch",
+        "move_and_score.dense_move_and_score",
+        "move_and_score.csr_move_and_score",
         "gaptron.perceptron_gradient",
     }
     (copied / "skstructured" / "__pycache__").write_text("a file in the folder's place")
@@ -175,8 +175,8 @@ def test_learning_works_on_a_full_disk(copied, tmp_path):
 
 def test_variants_of_a_kernel_have_names_of_their_own():
     signature = "(float64)"
-    caches = [csr_advance_for(*sizes)._cache for sizes in [(2, 2), (2, 4), (3, 3)]]
-    codegen = csr_advance_for(2, 2).targetctx.codegen()
+    caches = [csr_move_and_score_for(*sizes)._cache for sizes in [(2, 2), (2, 4), (3, 3)]]
+    codegen = csr_move_and_score_for(2, 2).targetctx.codegen()
     names = {cache._name(signature, codegen) for cache in caches}
     assert len(names) == 3
     assert names == {cache._name(signature, codegen) for cache in caches}
@@ -185,34 +185,34 @@ def test_variants_of_a_kernel_have_names_of_their_own():
 def test_a_folder_that_can_only_be_read_is_read(tmp_path, monkeypatch):
     folders = [tmp_path / "file" / "below", tmp_path / "warm", tmp_path / "other"]
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr(_kernel_cache, "folders", lambda: folders)
-    _kernel_cache.write("name", {"a": 1})
+    monkeypatch.setattr(kernel_cache, "folders", lambda: folders)
+    kernel_cache.write("name", {"a": 1})
     assert (folders[1] / "name").is_file()
-    monkeypatch.setattr(_kernel_cache, "folders", lambda: [folders[2], *folders[:2]])
-    assert _kernel_cache.read("name") == {"a": 1}
-    assert _kernel_cache.read("another") is None
+    monkeypatch.setattr(kernel_cache, "folders", lambda: [folders[2], *folders[:2]])
+    assert kernel_cache.read("name") == {"a": 1}
+    assert kernel_cache.read("another") is None
 
 
 def test_kernels_of_old_versions_are_removed(tmp_path, monkeypatch):
     for i in range(7):
-        old = tmp_path / f"{_kernel_cache.FOLDER}{i}"
+        old = tmp_path / f"{kernel_cache.FOLDER}{i}"
         old.mkdir()
         (old / "kernel.nbc").write_bytes(b"old")
         os.utime(old, (i, i))
-    monkeypatch.setattr(_kernel_cache, "folders", lambda: [tmp_path / f"{_kernel_cache.FOLDER}new"])
-    _kernel_cache.write("name", 1)
-    kept = {path.name.removeprefix(_kernel_cache.FOLDER) for path in tmp_path.iterdir()}
+    monkeypatch.setattr(kernel_cache, "folders", lambda: [tmp_path / f"{kernel_cache.FOLDER}new"])
+    kernel_cache.write("name", 1)
+    kept = {path.name.removeprefix(kernel_cache.FOLDER) for path in tmp_path.iterdir()}
     assert kept == {"new", "6", "5", "4", "3"}
 
 
 def test_a_numba_with_other_insides_is_told(monkeypatch):
-    monkeypatch.setattr(_kernel_cache, "_told", set())
+    monkeypatch.setattr(kernel_cache, "_told", set())
     with pytest.warns(RuntimeWarning, match="numba .* is not one"):
-        _kernel_cache.keep_on_disk(object(), ())
-    monkeypatch.setattr(_kernel_cache, "read", lambda name: ("something", "else"))
-    cache = csr_advance_for(2, 2)._cache
+        kernel_cache.keep_on_disk(object(), ())
+    monkeypatch.setattr(kernel_cache, "read", lambda name: ("something", "else"))
+    cache = csr_move_and_score_for(2, 2)._cache
     with pytest.warns(RuntimeWarning, match="could not read its compiled kernels"):
-        assert cache.load_overload("(float64)", csr_advance_for(2, 2).targetctx) is None
+        assert cache.load_overload("(float64)", csr_move_and_score_for(2, 2).targetctx) is None
 
 
 #: Scores one row with CSR kernels of several widths; every rename waits a random moment, so that
@@ -226,7 +226,7 @@ def late(*paths):
     time.sleep(moments.random() / 20)
     rename(*paths)
 os.replace = late
-from skstructured._advance import csr_advance_for
+from skstructured._engine.move_and_score import csr_move_and_score_for
 widths = [2, 3, 4]
 moments.shuffle(widths)
 for dim in widths:
@@ -234,7 +234,7 @@ for dim in widths:
     indptr = np.array([0, 2], dtype=np.int32)
     Theta = np.arange(3.0 * dim).reshape(3, dim)
     raw, none = np.empty(dim), np.zeros(dim)
-    csr_advance_for(dim, dim)(data, indices, indptr, 3, 0, 0, Theta, none, none, 0.0, raw)
+    csr_move_and_score_for(dim, dim)(data, indices, indptr, 3, 0, 0, Theta, none, none, 0.0, raw)
     expected = Theta[0] + 2.0 * Theta[2]
     assert (raw == expected).all(), (dim, raw, expected)
 """

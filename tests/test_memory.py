@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor, SecondOrderPerceptron
-from skstructured._driver import run_mean_rows
+from skstructured._engine.gradients import run_gradient_rows
 from skstructured._validation import HEAVIEST, LIGHTEST
 from skstructured.optimizers import GradientDescent, PiSTOL
 from skstructured.spaces import Birkhoff, Simplex
@@ -90,7 +90,7 @@ def test_an_assignment_ends_and_is_a_permutation_whatever_the_numbers(theta):
 @given(theta=ANY_SCORES)
 def test_matchings_end_whatever_the_numbers(kernel, theta):
     work = np.zeros(matching_work(theta.shape[1]))
-    mu, _ = run_mean_rows(kernel, theta, theta, np.empty(0), work)
+    mu, _ = run_gradient_rows(kernel, theta, np.zeros_like(theta), np.empty(0), work)
     assert mu.shape == theta.shape
 
 
@@ -130,13 +130,13 @@ def orders(rng, n=20):
 def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight, rng):
     X, y = orders(rng)
     model = OnlineStructuredPredictor("birkhoff", optimizer=OPTIMIZERS[optimizer]).fit(X, y)
-    before, state, weights = model.coef_.copy(), model._state.copy(), np.ones(20)
+    before, state, weights = model.coef_.copy(), model._state.vector.copy(), np.ones(20)
     weights[7] = weight
     for learn in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=r"sample_weight must .*row 7|infinity"):
             learn(X, y, sample_weight=weights)
     np.testing.assert_array_equal(model.coef_, before)
-    np.testing.assert_array_equal(model._state, state)
+    np.testing.assert_array_equal(model._state.vector, state)
     assert model.t_ == 20
 
 
@@ -151,7 +151,7 @@ def test_weights_at_the_ends_of_the_range_leave_finite_numbers(optimizer, weight
         )
         model.fit(X, y, sample_weight=np.where(rows, weight, 1.0)).partial_fit(X, y)
         assert np.isfinite(model.coef_).all() and np.isfinite(model.last_weights_).all()
-        assert not np.isnan(model._state).any()
+        assert not np.isnan(model._state.vector).any()
         assert np.isfinite(model.decision_function(X)).all()
 
 

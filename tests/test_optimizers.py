@@ -13,10 +13,11 @@ from sklearn.base import clone
 from streams import weighted_vertices
 
 from skstructured import GuaranteeWarning, OnlineStructuredPredictor
-from skstructured._driver import WEIGHT, Rows
+from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
     AdaptiveGradientDescent,
+    CoordinatePiSTOL,
     GradientDescent,
     ParameterFree,
     PiSTOL,
@@ -148,16 +149,15 @@ def playing(model, x, weight):
     if not hasattr(model, "space_"):
         return np.zeros((7, 5))
     copy = pickle.loads(pickle.dumps(model)).set_params(average=False)
-    if isinstance(copy.optimizer_, PiSTOL) and copy.optimizer_.per_coordinate:
+    if isinstance(copy.optimizer_, CoordinatePiSTOL):
         # Scoring x, without having moved before, makes its largest w|x_j| known.
         rows = Rows.from_array(np.ascontiguousarray(x[None]))
-        copy._store_for(rows)
-        copy._state[WEIGHT] = weight
-        advance, dim = copy.optimizer_.advance_kernel(7, False), np.zeros(7)
-        arrays = (rows.data, rows.indices, rows.indptr, rows.width, 0, 0, copy._Theta, copy._state)
-        advance(*arrays, dim, 0.0, np.empty(7))
+        state = copy._state
+        state.store_for(rows)
+        score, none = copy.optimizer_.move_and_score_kernel(7, False), np.zeros(7)
+        score(*rows.arrays, 0, 0, state.Theta, state.vector, none, 0.0, weight, np.empty(7))
     else:
-        copy.optimizer_.scale_kernel(copy._state, float(x @ x) + 1.0, weight)
+        copy.optimizer_.scale_kernel(copy._state.vector, float(x @ x) + 1.0, weight)
     return copy.last_weights_
 
 

@@ -19,7 +19,7 @@ from skstructured.adversaries import LabelNoise, Separable
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.regularizers import Tsallis
 from skstructured.spaces import KSubsets, Simplex, SpanningTrees
-from skstructured.surrogates import GapMap
+from skstructured.surrogates import GapDecoder
 
 X = np.random.RandomState(0).randn(30, 3)
 y = np.arange(30) % 3
@@ -42,9 +42,9 @@ def optimizer(kind, name):
 CALLS = {
     "loss_scale": ("must be .theory. or a positive", lambda v: _learn(loss_scale=v)),
     "Tsallis": (r"alpha of Tsallis must lie in \(1, 2\]", lambda v: _learn(regularizer=Tsallis(v))),
-    "GapMap": (
+    "GapDecoder": (
         r"exploration must lie in \[0, 1\]",
-        lambda v: GaptronClassifier(decoder=GapMap(exploration=v)).fit(X, y).predict(X),
+        lambda v: GaptronClassifier(decoder=GapDecoder(exploration=v)).fit(X, y).predict(X),
     ),
     **{
         kind.__name__: (r"exploration must lie in \[0, 1\]", bandit(kind))
@@ -103,7 +103,7 @@ def test_what_is_no_number_is_refused_by_name(name, value):
 def test_numbers_of_every_type_are_taken(value):
     wanted = _learn(optimizer=GradientDescent(eta=1.0)).coef_
     np.testing.assert_array_equal(_learn(optimizer=GradientDescent(eta=value)).coef_, wanted)
-    GaptronClassifier(decoder=GapMap(exploration=value)).fit(X, y).predict(X)
+    GaptronClassifier(decoder=GapDecoder(exploration=value)).fit(X, y).predict(X)
     _learn(loss_scale=3 * value, optimizer=GradientDescent(eta=value))
 
 

@@ -16,8 +16,8 @@ from skstructured import (
     SecondOrderPerceptron,
     SOBAClassifier,
 )
+from skstructured._active_set import project
 from skstructured.spaces import SpanningTrees
-from skstructured.spaces._active_set import project
 
 OFFSETS = [1e4, 1e8, -1e10, 1e12]
 K = 3
@@ -204,7 +204,7 @@ def test_newtron_does_not_drift(scale, rng):
     [
         (lambda: SecondOrderPerceptron(a=4.0), 2e8),
         (lambda: SOBAClassifier(a=4.0), 2e8),
-        (lambda: NewtronClassifier(beta=0.25, D=4.0), 1e8),
+        (lambda: NewtronClassifier(beta=0.25, radius=4.0), 1e8),
         (lambda: ConfiditClassifier(), 1e100),
     ],
 )

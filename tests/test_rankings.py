@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 
 from skstructured import FenchelYoung, OnlineStructuredPredictor
+from skstructured._active_set import project
 from skstructured.decoders import DiscountedGain
 from skstructured.evaluation import progressive_validate
 from skstructured.metrics import best_comparator, kendall_tau, ndcg, spearman_rho
@@ -23,7 +24,6 @@ from skstructured.spaces import (
     Simplex,
     SpanningTrees,
 )
-from skstructured.spaces._active_set import project
 
 
 def permutations(n, m, rng):
@@ -309,7 +309,7 @@ def test_plain_and_compiled_oracles_agree(rng):
 
 
 def test_an_oracle_that_does_not_converge_is_told(monkeypatch, rng):
-    from skstructured.spaces import _active_set
+    from skstructured import _active_set
 
     monkeypatch.setattr(_active_set, "MAX_ITER", 1)
     loss = FenchelYoung(PlainHypercube().fit(np.eye(4)), SquaredNorm())

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from streams import Stream, stream_of_kind, two_outputs
 
 from skstructured import OnlineStructuredPredictor
-from skstructured._driver import FACTOR
+from skstructured._engine.state import RESCALE
 from skstructured.certificates import PiSTOLCertificate
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
@@ -227,7 +227,7 @@ def test_the_wealth_is_what_was_lost_less_than_started_with(kind):
         played = play(name, space, ParameterFree(wealth=2.0), rows)
         unit = played.model.loss_.scale_ * space.geometry("l2").diameter
         terms = (played.G * played.theta).sum(axis=1) / unit
-        wealth = math.exp(played.model._state[LOG_WEALTH])
+        wealth = math.exp(played.model._state.vector[LOG_WEALTH])
         assert wealth == pytest.approx(2.0 - terms.sum(), abs=1e-9 * (2.0 + np.abs(terms).sum()))
 
 
@@ -288,8 +288,8 @@ def test_the_direction_is_learned_at_the_rate_of_the_theorem(kind):
         sign = {"against": math.copysign(1.0, direction), "turning": 1.0 if t < 300 else -1.0}
         sign = sign.get(kind, 1.0)
         u = bet_step(state, Theta * g / math.sqrt(2.0), sign * g, 1.0, 1.0)
-        Theta = state[FACTOR] * Theta + u * sign * math.sqrt(2.0)
-        state[FACTOR] = 1.0
+        Theta = state[RESCALE] * Theta + u * sign * math.sqrt(2.0)
+        state[RESCALE] = 1.0
         lost, total = lost + sign * direction, total + sign
         shares.append((lost + abs(total)) / (2.5 * math.sqrt(2.0 * (t + 1))))
     assert max(shares) <= 1.0

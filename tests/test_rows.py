@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skstructured._advance import LARGEST_KNOWN_DIM, advance_kernel
-from skstructured._average import add_dense, aligned, aligned_zeros, fold
-from skstructured._driver import Rows
-from skstructured._instructions import add_row
+from skstructured._engine.average import add_dense, aligned, aligned_zeros, fold
+from skstructured._engine.instructions import add_row
+from skstructured._engine.move_and_score import LARGEST_KNOWN_DIM, move_and_score_kernel
+from skstructured._engine.rows import Rows
 
 #: Every remainder of whole vectors, and lengths on both sides of those compiled for.
 DIMS = [1, 2, 3, 4, 5, 7, 10, LARGEST_KNOWN_DIM, LARGEST_KNOWN_DIM + 1, 43]
@@ -37,13 +37,13 @@ def test_advance_moves_by_one_row_and_scores_the_next(dim, intercept, average, s
     together = average and rows.is_sparse
     W, move = rng.randn(dim + dim * average, width), rng.randn(dim + dim * together)
     Theta = aligned(W.T if rows.is_sparse else W)
-    advance, raw = advance_kernel(dim, rows.is_sparse, average), np.empty(dim)
+    kernel, raw = move_and_score_kernel(dim, rows.is_sparse, average), np.empty(dim)
     ones = np.ones((6, intercept))
     for row, ahead in [(0, 1), (1, 2), (2, 3), (3, 3), (5, 0)]:
         x, z = np.hstack([X, ones])[[row, ahead]]
         W[: len(move)] += 0.3 * np.outer(move, x)
         arrays = (rows.data, rows.indices, rows.indptr, p, row, ahead, Theta, np.empty(0))
-        norm = advance(*arrays, move, 0.3, raw)
+        norm = kernel(*arrays, move, 0.3, 1.0, raw)
         np.testing.assert_allclose(Theta.T if rows.is_sparse else Theta, W, atol=1e-13)
         np.testing.assert_allclose(raw, W[:dim] @ z, atol=1e-12)
         assert norm == pytest.approx(z @ z)

@@ -20,7 +20,7 @@ from skstructured import (
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL
-from skstructured.optimizers.pistol import CAPPED
+from skstructured.optimizers.coordinate_pistol import CAPPED
 from skstructured.spaces import KSubsets, Simplex
 
 LEARNERS = {
@@ -68,7 +68,7 @@ def test_a_capped_exponent_warns_and_has_no_certificate():
     model = OnlineStructuredPredictor(optimizer=optimizer, fit_intercept=False)
     model.partial_fit(X, y, classes=[0, 1])
     assert model.certificate().regret(1.0) > 0.0
-    model._state[CAPPED] = 1.0
+    model._state.vector[CAPPED] = 1.0
     with pytest.raises(GuaranteeError, match="cut off"):
         model.certificate()
 
@@ -107,7 +107,7 @@ class Raising(KSubsets):
 def test_an_oracle_that_raises_leaves_weights_and_state(rng):
     X, Y = rng.randn(12, 3), np.eye(4, dtype=int)[rng.randint(4, size=12)]
     model = OnlineStructuredPredictor(space=Raising(1)).partial_fit(X, Y)
-    before, state = model.last_weights_, model._state.copy()
+    before, state = model.last_weights_, model._state.vector.copy()
     Raising.calls = 10**6
     deepcopy(model).partial_fit(X, Y)
     Raising.calls = (10**6 - Raising.calls) // 2  # about half of the rounds are learned
@@ -117,7 +117,7 @@ def test_an_oracle_that_raises_leaves_weights_and_state(rng):
     finally:
         Raising.calls = np.inf
     np.testing.assert_array_equal(model.last_weights_, before)
-    np.testing.assert_array_equal(model._state, state)
+    np.testing.assert_array_equal(model._state.vector, state)
     assert model.t_ == 12
 
 

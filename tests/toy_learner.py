@@ -17,7 +17,7 @@ class NearestMean(OnlineLearner, ClassifierMixin, BaseEstimator):
         packed = space.pack(y)  # refuses labels before anything is forgotten
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._sums, self._counts = np.zeros((space.dim_, X.shape[1])), np.zeros(space.dim_)
-        return Rounds(X, X, packed, np.ones(len(X)))
+        return Rounds(X, packed)
 
     def learn(self, rounds, which):
         np.add.at(self._sums, rounds.packed[which], rounds.X[which])

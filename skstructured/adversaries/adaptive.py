@@ -4,7 +4,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._driver import Rows
 from skstructured._validation import check_integer
 from skstructured.adversaries._base import ObliviousAdversary, unit_rows
 from skstructured.base import Component
@@ -105,8 +104,8 @@ def _play_adaptive(learner, adversary, space, rng):
     for t in range(len(X)):
         x = X[t : t + 1]
         k = answers[t] = adversary.answer(learner.expected_losses(x, vertices))
-        one = Rounds(x, Rows.from_array(x), known.packed[k : k + 1], np.ones(1))
+        one = Rounds(x, known.packed[k : k + 1])
         losses[:, t] = np.ravel(learner.play_and_learn(one, np.arange(1), rng))
     learner.warn_of_trouble()
-    rounds = Rounds(X, None, known.packed[answers], np.ones(len(X)))
+    rounds = Rounds(X, known.packed[answers])
     return ProgressiveResult(*losses, learner, 1, rounds)

@@ -7,7 +7,8 @@ from skstructured.bandits.confidit import ConfiditClassifier
 from skstructured.bandits.gaptron import BanditGaptronClassifier
 from skstructured.bandits.newtron import NewtronClassifier
 from skstructured.bandits.reduction import BanditReduction
-from skstructured.bandits.soba import SecondOrderPerceptron, SOBAClassifier
+from skstructured.bandits.soba import SOBAClassifier
+from skstructured.perceptron import SecondOrderPerceptron
 
 __all__ = [
     "BanditClassifier",

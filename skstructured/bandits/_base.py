@@ -6,15 +6,12 @@ from abc import abstractmethod
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from skstructured._learning import exclusive, uninterrupted
+from skstructured._learners.classifier import ClassScores
+from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._validation import (
-    check_finite,
     check_integer,
-    check_lengths,
     own_arrays,
-    read_rows,
     unchanged_on_error,
 )
 from skstructured.bandits._own_choices import OwnChoices
@@ -27,7 +24,7 @@ from skstructured.spaces import Simplex
 LONGEST_HORIZON = 2**53
 
 
-class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator):
+class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, BaseEstimator):
     """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
 
     A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution`, and
@@ -42,10 +39,6 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
     @abstractmethod
     def _setup(self, K, width):
         """Zero weights for K classes and rows of `width` features, the intercept included."""
-
-    @abstractmethod
-    def _thetas(self, X):
-        """Scores (n, K) of checked rows, with the weights the next round is played with."""
 
     @abstractmethod
     def _distribution(self, theta, X):
@@ -79,7 +72,7 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
             Before the first round, if the classes are not known.
         """
         with unchanged_on_error(self):
-            X, _ = self._rows(X)
+            X = self._rows(X).X
             self._start_with(None)
             theta = self._thetas(X)
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
@@ -114,7 +107,7 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
             and rewards that are not allowed; the fitted state is then unchanged.
         """
         with unchanged_on_error(self):
-            X, _ = self._rows(X)
+            X = self._rows(X).X
             self._start_with(None)
             codes, rewards, propensities = self._check_feedback(
                 X.shape[0], actions, rewards, propensities
@@ -142,9 +135,9 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
         self
         """
         with unchanged_on_error(self):
-            X, rows = self._rows(X, reset=True)
+            rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y))
-            self._simulate(X, rows, self._check_labels(rows, y))
+            self._simulate(rows, self._check_labels(rows, y))
         self._check_horizon()
         return self
 
@@ -171,13 +164,13 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
     def simulate(self, X, y, classes=None):
         """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
         with unchanged_on_error(self):
-            X, rows = self._rows(X)
+            rows = self._rows(X)
             self._start_with(classes)
             if classes is not None and set(classes) != set(self.classes_):
                 raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
             codes = self._check_labels(rows, y)
         self._await(None)
-        actions, propensities = self._simulate(X, rows, codes)
+        actions, propensities = self._simulate(rows, codes)
         self._check_horizon()
         rewards = (actions == codes).astype(np.float64)
         return BanditRounds(self.classes_[actions], propensities, rewards)
@@ -199,7 +192,7 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
             if the logging policy could have chosen every class.
         """
         with unchanged_on_error(self):
-            X, _ = self._rows(X)
+            X = self._rows(X).X
             self._start_with(None)
             checked = self._check_feedback(X.shape[0], actions, rewards, propensities)
         estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
@@ -210,29 +203,10 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
             self.update(x, labels[i : i + 1], [reward], [propensity])
         return estimates
 
-    def decision_function(self, X):
-        """Scores of the classes, (n, K); with two classes their difference, (n,)."""
-        theta = self._thetas(self._fitted_rows(X))
-        return theta[:, 1] - theta[:, 0] if theta.shape[1] == 2 else theta
-
-    def predict(self, X):
-        """The class of the largest score of every row, without exploration."""
-        theta = self._thetas(self._fitted_rows(X))
-        return self.classes_[np.argmax(theta, axis=1)]
-
     def decoding_proba(self, X):
         """Exact probabilities (n, K) with which `choose` plays each class."""
         X = self._fitted_rows(X)
         return self._distribution(self._thetas(X), X)
-
-    def _rows(self, X, reset=False):
-        X, rows = read_rows(self, X, reset=reset or not hasattr(self, "classes_"))
-        check_finite(self, X, rows)
-        return X, rows
-
-    def _fitted_rows(self, X):
-        check_is_fitted(self, "classes_")
-        return self._rows(X)[0]
 
     def _start_with(self, classes):
         """Start the first round with the classes given here or to the constructor."""
@@ -253,7 +227,7 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
         self._check_parameters()
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
-        self.t_, self.n_mistakes_, self._told = 0, 0, False
+        self.t_, self.n_mistakes_, self._horizon_warned = 0, 0, False
         self._forget_choices()
         self._intercept = bool(self.fit_intercept)
         self._setup(space.dim_, self.n_features_in_ + self._intercept)
@@ -263,11 +237,6 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
         if horizon is not None:
             check_integer("horizon", horizon, highest=LONGEST_HORIZON)
 
-    def _check_labels(self, rows, y):
-        codes = self.space_.pack(y)
-        check_lengths(rows.n_rows, len(codes))
-        return codes
-
     def _check_feedback(self, n, actions, rewards, propensities):
         allowed = self.classes_, self.fractional_rewards
         actions, *numbers = check_feedback(n, actions, rewards, propensities, *allowed)
@@ -275,8 +244,8 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
 
     def _check_horizon(self):
         horizon = getattr(self, "horizon", None)
-        if horizon is not None and self.t_ > horizon and not self._told:
-            self._told = True
+        if horizon is not None and self.t_ > horizon and not self._horizon_warned:
+            self._horizon_warned = True
             warnings.warn(
                 f"{self.t_} rounds exceed horizon={horizon}: exploration and steps stay those for "
                 "the horizon, and the regret bound does not cover the rounds beyond it.",
@@ -286,7 +255,6 @@ class BanditClassifier(BanditStream, OwnChoices, ClassifierMixin, BaseEstimator)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
         tags.classifier_tags.poor_score = True  # a few rows of right or wrong teach little
         return tags

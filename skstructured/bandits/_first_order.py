@@ -2,48 +2,48 @@
 
 import numpy as np
 
-from skstructured._advance import advance_kernel
-from skstructured._average import aligned, aligned_zeros
-from skstructured._compiled import kernel
-from skstructured._driver import OWN, epoch_for, new_state
-from skstructured._learning import uninterrupted
+from skstructured._engine.compiled import kernel
+from skstructured._engine.epoch import epoch_for
+from skstructured._engine.gradients import products
+from skstructured._engine.move_and_score import move_and_score_kernel
+from skstructured._engine.rows import Rows
+from skstructured._engine.state import OWN, LinearState, new_state
+from skstructured._learners.guards import uninterrupted
+from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured._validation import check_share, refuse_row
-from skstructured._weights import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
-# The state vector, after the driver's own entries; the gradient kernels read it too.
-KIND, K, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
+# The state vector, after the epoch's own entries; the gradient kernels read it too.
+KIND, N_CLASSES, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)
 RHO, EXPLORATION, RADIUS, THETA_SQ, LARGEST_SQ = range(OWN + 6, OWN + 11)
+
+
+#: What a round's row of scratch holds: a uniform number, and what was drawn with it.
+UNIFORM, ACTION, PROPENSITY = range(3)
 
 
 @kernel
 def sum_step(state, raw, g, x_sq, weight):
     """u = −1; keeps ‖Θ‖² ← ‖Θ‖² − 2<g, raw> + ‖g‖²‖x‖²."""
-    inner, g_sq = 0.0, 0.0
-    for k in range(g.shape[0]):
-        inner += g[k] * raw[k]
-        g_sq += g[k] * g[k]
+    inner, g_sq = products(g, raw)
     state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * inner + g_sq * x_sq, 0.0)
     return -1.0
 
 
 @kernel
 def draw(theta, share, work):
-    """Draw from (1 − share) e_{y*} + share/K by the next uniform number; notes what was drawn.
-
-    `work` holds the round, the number of rounds, then their uniforms, actions and propensities.
-    """
-    t, n, dim = int(work[0]), int(work[1]), theta.shape[0]
-    top, total, action = best_class(theta), 0.0, dim - 1
+    """Draw from (1 − share) e_{y*} + share/K; the action and its propensity, noted in `work`."""
+    dim, top, total = theta.shape[0], best_class(theta), 0.0
+    action = dim - 1
     for k in range(dim):
         total += share / dim + (1.0 - share if k == top else 0.0)
-        if work[2 + t] < total:
+        if work[UNIFORM] < total:
             action = k
             break
     propensity = share / dim + (1.0 - share if action == top else 0.0)
-    work[2 + n + t], work[2 + 2 * n + t], work[0] = action, propensity, t + 1.0
-    return action
+    work[ACTION], work[PROPENSITY] = action, propensity
+    return action, propensity
 
 
 class FirstOrderBandit(LinearWeights, BanditClassifier):
@@ -54,12 +54,12 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     gradient_kernel = None
 
     def _setup(self, dim, width):
-        self._state = new_state(11)
-        self._state[K] = float(dim)
-        self._state[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
-        self._state[EXPLORATION] = self._exploration()
-        self._state[LEARN_NORM] = 1.0
-        self._Theta, self._by_feature = aligned_zeros((dim, width)), False
+        vector = new_state(11)
+        vector[N_CLASSES] = float(dim)
+        vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
+        vector[EXPLORATION] = self._exploration()
+        vector[LEARN_NORM] = 1.0
+        self._state = LinearState(dim, width, vector)
 
     def _exploration(self):
         """ρ as given, or −1 for the schedule of theory."""
@@ -67,67 +67,61 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
             return -1.0
         return check_share("exploration", self.exploration)
 
-    def _matrix(self):
-        return self._Theta.T if self._by_feature else self._Theta
-
-    def _raw(self, X):
-        Theta, p = self._matrix(), X.shape[1]
-        raw = np.asarray(X @ Theta[:, :p].T)
-        return raw + Theta[:, p] if Theta.shape[1] > p else raw
-
     def _largest_sq(self, X):
         squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (X * X).sum(axis=1)
         return float(np.max(squares)) + float(self._intercept)
 
+    def _next_round(self, X):
+        """s and the vector of the next round, whose features count in it; nothing is changed."""
+        vector = self._state.vector.copy()
+        return self.scale_kernel(vector, self._largest_sq(X), 1.0), vector
+
     def _thetas(self, X):
-        s = self.scale_kernel(self._state.copy(), self._largest_sq(X), 1.0)
-        return s * self._raw(X)
+        return self._next_round(X)[0] * linear_scores(self._state.matrix, X)
 
     def _rho(self, X):
-        """ρ of the next round, whose features count in it."""
-        state = self._state.copy()
-        self.scale_kernel(state, self._largest_sq(X), 1.0)
-        return state[RHO]
+        return self._next_round(X)[1][RHO]
 
     def _learn_rows(self, X, codes, rewards, propensities):
-        theta = self.scale_kernel(self._state, self._largest_sq(X), 1.0) * self._raw(X)
-        self._state[ROUND] += X.shape[0] - 1
+        self._state.store_for(Rows.from_array(X))
+        vector, Theta, p = self._state.vector, self._state.matrix, X.shape[1]
+        theta = self.scale_kernel(vector, self._largest_sq(X), 1.0) * linear_scores(Theta, X)
+        vector[ROUND] += X.shape[0] - 1
         G = self._gradients(np.ascontiguousarray(theta), codes, rewards / propensities)
-        Theta, p = self._matrix(), X.shape[1]
         Theta[:, :p] -= np.asarray((X.T @ G).T)
         if Theta.shape[1] > p:
             Theta[:, p] -= G.sum(axis=0)
-        self._state[THETA_SQ] = float(np.vdot(self._Theta, self._Theta))
+        vector[THETA_SQ] = float(np.vdot(Theta, Theta))
 
-    def _simulate(self, X, rows, codes):
-        by_feature, n = rows.is_sparse, len(codes)
-        Theta = aligned(self._Theta.T if by_feature != self._by_feature else self._Theta)
-        # Nothing is called between the two, where a signal could come in.
-        self._Theta, self._by_feature = Theta, by_feature
-        advance = advance_kernel(len(self.classes_), by_feature)
-        learn, size = epoch_for((advance, self.gradient_kernel, self.scale_kernel, sum_step))
+    def _simulate(self, rows, codes):
+        n = len(codes)
+        self._state.store_for(rows)
+        move_and_score = move_and_score_kernel(len(self.classes_), rows.is_sparse)
+        kernels = (move_and_score, self.gradient_kernel, self.scale_kernel, sum_step)
+        learn, size = epoch_for(kernels)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in range(0, n, size):
             block = np.arange(start, min(start + size, n))
             with uninterrupted():
-                played, stopped = self._simulate_block(learn, rows, block, codes[block])
+                drawn, stopped = self._simulate_block(learn, rows, block, codes[block])
                 learned = block[: stopped if stopped >= 0 else None]
-                actions[block], propensities[block] = played
+                actions[block], propensities[block] = drawn[:, ACTION], drawn[:, PROPENSITY]
                 self._count(actions[learned], codes[learned])
             if stopped >= 0:
-                refuse_row(self, X, block[stopped])
+                refuse_row(self, rows.X, block[stopped])
         return actions, propensities
 
     def _simulate_block(self, learn, rows, block, codes):
-        """Play and learn rows; what was played, and the place of a row that stopped it, or -1."""
-        m = len(block)
-        work = np.zeros(2 + 3 * m)
-        work[1], work[2 : 2 + m] = m, self.random_state_.random_sample(m)
-        arrays = (rows, block, self.space_.unpack(codes), np.ones(m), self._Theta, False)
-        stopped = learn(*arrays, self._state, self._state, work, np.empty((0, 0)))
-        return (work[2 + m : 2 + 2 * m], work[2 + 2 * m :]), stopped
+        """Play and learn rows; what was drawn, and the place of a row that stopped it, or -1."""
+        m, state = len(block), self._state
+        drawn = np.zeros((m, 3))
+        drawn[:, UNIFORM] = self.random_state_.random_sample(m)
+        given = (rows, block, self.space_.unpack(codes), np.ones(m))
+        # The state is what the gradient kernels read as parameters: ρ is another in every round.
+        return drawn, learn(*given, state, state.vector, drawn, np.empty((0, 0)))
 
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are there after the first round.")
-        return self.scale_kernel(self._state.copy(), 0.0, 1.0) * self._matrix()
+            raise AttributeError("weights are set by the first round.")
+        state = self._state
+        return self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix

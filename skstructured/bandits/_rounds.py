@@ -58,7 +58,7 @@ def invert(P, uniforms):
     return np.minimum((np.cumsum(P, axis=1) <= uniforms[:, None]).sum(axis=1), P.shape[1] - 1)
 
 
-def spread(theta, share):
+def mix_uniform(theta, share):
     """``(1 − share) e_{y*} + share/K`` for every row; share (n,) or a number."""
     P = np.empty(theta.shape)
     P[:] = (np.asarray(share) / theta.shape[1]).reshape(-1, 1)

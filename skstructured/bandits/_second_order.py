@@ -1,127 +1,15 @@
-"""Bandit learners with a matrix A over their weights, kept as a triangular factor.
-
-``A = RᵀR`` with R upper triangular, and right sides ``A V = Rᵀr``: a term zzᵀ is rotated into R,
-and its target into r. That is the orthogonal way to solve least squares, whose error grows with
-the condition of R, where that of an inverse kept by rank-one updates grows with its square. V are
-the weights in coordinates in which classes are told apart by the directions seen; `reduce_term`.
-"""
+"""What the second-order bandits share: dense weights, exploration, the longest row."""
 
 import math
 
 import numpy as np
 
-from skstructured._compiled import FASTMATH, kernel
-from skstructured._driver import LONGEST
+from skstructured._engine.rows import LONGEST
+from skstructured._learners.classifier import with_intercept
+from skstructured._learners.second_order import LONGEST_OF_UNIT
+from skstructured._learners.weights import LinearWeights
 from skstructured._validation import check_share
-from skstructured._weights import LinearWeights
 from skstructured.bandits._base import BanditClassifier
-
-#: Rows are at most so much longer than those that weigh as much as the regularization: what a
-#: term leaves by rounding in directions that no row had so far is then less than it.
-LONGEST_OF_UNIT = 1e8
-
-#: A class direction that leaves less than this of its squared length is one of those seen.
-SEEN = 1e-16
-
-
-@kernel
-def reduce_term(basis, g, x, z):
-    """z = h ⊗ x, of shape ((K−1) p,), with g = Σ_m h_m basis_m; g, which sums to 0, is used up.
-
-    The rows of `basis` are orthonormal and join it as they are seen: directions that no term had so
-    far then have the coordinate 0, and not rounding errors of others, which large features would
-    blow up. A multiple of I stays what it is.
-    """
-    p, K, size = x.shape[0], g.shape[0], np.dot(g, g)
-    for m in range(K - 1):
-        row, h, left = basis[m], np.dot(basis[m], g), 0.0
-        for k in range(K):
-            g[k] -= h * row[k]
-            left += g[k] * g[k]
-        if h == 0.0 and left > SEEN * size and np.dot(row, row) == 0.0:
-            h = math.sqrt(left)
-            for k in range(K):
-                row[k], g[k] = g[k] / h, 0.0
-        for j in range(p):
-            z[m * p + j] = h * x[j]
-
-
-@kernel
-def expand(basis, V, W):
-    """W (K p,) of the reduced weights V ((K−1) p,): W_k = Σ_m basis_mk V_m."""
-    p = W.shape[0] // basis.shape[1]
-    W[:] = 0.0
-    for m in range(basis.shape[0]):
-        for k in range(basis.shape[1]):
-            for j in range(p):
-                W[k * p + j] += basis[m, k] * V[m * p + j]
-
-
-@kernel
-def rank_one(M, factor, v):
-    """M ← M + factor v vᵀ."""
-    for i in range(M.shape[0]):
-        c, row = factor * v[i], M[i]
-        for j in range(M.shape[1]):
-            row[j] += c * v[j]
-
-
-@kernel
-def rotate_in(R, r, z, target):
-    """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up."""
-    n = R.shape[0]
-    for i in range(n):
-        if z[i] == 0.0:
-            continue
-        length = math.sqrt(R[i, i] * R[i, i] + z[i] * z[i])
-        c, s = R[i, i] / length, z[i] / length
-        R[i, i] = length
-        row, rest = R[i, i + 1 :], z[i + 1 :]  # slices, over which the compiler makes vectors
-        for j in range(row.shape[0]):
-            above, below = row[j], rest[j]
-            row[j] = c * above + s * below
-            rest[j] = c * below - s * above
-        r[i], target = c * r[i] + s * target, c * target - s * r[i]
-
-
-@kernel
-def solve_transposed(R, z, u):
-    """u = R⁻ᵀz, so that ‖u‖² = zᵀA⁻¹z; returns it."""
-    n, total = R.shape[0], 0.0
-    for i in range(n):  # u[:] = z would compile numba's error texts, for seconds
-        u[i] = z[i]
-    for i in range(n):
-        u[i] /= R[i, i]
-        if u[i] != 0.0:
-            row, rest, c = R[i, i + 1 :], u[i + 1 :], u[i]
-            for j in range(row.shape[0]):
-                rest[j] -= c * row[j]
-            total += c * c
-    return total
-
-
-@kernel(fastmath=FASTMATH)
-def solve_upper(R, u, w):
-    """w = R⁻¹u, for u = r the weights."""
-    n = R.shape[0]
-    for i in range(n - 1, -1, -1):
-        row, known, total = R[i, i + 1 :], w[i + 1 :], 0.0
-        for j in range(row.shape[0]):
-            total += row[j] * known[j]
-        w[i] = (u[i] - total) / R[i, i]
-
-
-@kernel(fastmath=FASTMATH)
-def along(V, g, x):
-    """<V, g ⊗ x> for V of shape (K p,)."""
-    p, total = x.shape[0], 0.0
-    for k in range(g.shape[0]):
-        if g[k] != 0.0:
-            part = 0.0
-            for j in range(p):
-                part += V[k * p + j] * x[j]
-            total += g[k] * part
-    return total
 
 
 class SecondOrderBandit(LinearWeights, BanditClassifier):
@@ -140,9 +28,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         self._W = np.zeros((dim, width))
 
     def _dense(self, X):
-        """Rows as a dense array, the intercept's 1 appended."""
-        X = np.asarray(X.todense()) if hasattr(X, "todense") else X
-        return np.hstack([X, np.ones((len(X), 1))]) if self._intercept else X
+        return with_intercept(X, self._intercept)
 
     def _thetas(self, X):
         return self._dense(X) @ self._W.T
@@ -162,5 +48,5 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
 
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are there after the first round.")
+            raise AttributeError("weights are set by the first round.")
         return self._W.copy()

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._driver import Rows
-from skstructured._learning import uninterrupted
+from skstructured._engine.rows import Rows
+from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._validation import unchanged_on_error
 from skstructured.bandits._rounds import invert
 from skstructured.learner import Losses, OnlineLearner, Rounds
@@ -25,10 +25,9 @@ class BanditStream(OnlineLearner):
         Rounds
         """
         with unchanged_on_error(self):
-            X, rows = self._rows(X, reset=True)
+            rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y if classes is None else classes))
-            codes = self._check_labels(rows, y)
-        return Rounds(X, rows, codes, np.ones(len(codes)))
+            return Rounds(rows.X, self._check_labels(rows, y))
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
@@ -38,11 +37,12 @@ class BanditStream(OnlineLearner):
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
 
+    @exclusive
     def learn(self, rounds, which):
         """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""
-        X = rounds.X[which]
-        self._simulate(X, Rows.from_array(X), rounds.packed[which])
+        self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
 
+    @exclusive
     def play_and_learn(self, rounds, which, random_state=None):
         """Simulate rounds; the `Losses` of the choices, which the learner's own generator draws."""
         kept = []
@@ -50,7 +50,7 @@ class BanditStream(OnlineLearner):
             x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
             theta = self._thetas(x)
             P = self._distribution(theta, x)
-            actions, _ = self._simulate(x, Rows.from_array(x), code)
+            actions, _ = self._simulate(Rows.from_array(x), code)
             kept.append(self._losses(theta, P, actions, code))
         return Losses(*map(np.concatenate, zip(*kept, strict=True)))
 
@@ -75,9 +75,9 @@ class BanditStream(OnlineLearner):
         """Warn where the rounds exceed the horizon."""
         self._check_horizon()
 
-    def _simulate(self, X, rows, codes):
+    def _simulate(self, rows, codes):
         """Play and learn row by row; returns positions of the actions, and propensities."""
-        n = len(codes)
+        X, n = rows.X, len(codes)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for i in range(n):
             x = X[i : i + 1]

@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
 from skstructured.bandits._first_order import (
     EXPLORATION,
     HORIZON,
+    N_CLASSES,
     RHO,
     ROUND,
     FirstOrderBandit,
-    K,
     draw,
 )
-from skstructured.bandits._rounds import spread
+from skstructured.bandits._rounds import mix_uniform
 from skstructured.surrogates import best_class
 
 
@@ -21,21 +21,21 @@ def banditron_scale(state, x_sq, weight):
     """s = 1; ρ = min(½, (K/T)^{1/3}) unless it was given."""
     state[ROUND] += 1.0
     rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
-    given = state[EXPLORATION] >= 0.0
-    state[RHO] = state[EXPLORATION] if given else min(0.5, (state[K] / rounds) ** (1.0 / 3.0))
+    state[RHO] = min(0.5, (state[N_CLASSES] / rounds) ** (1.0 / 3.0))
+    if state[EXPLORATION] >= 0.0:
+        state[RHO] = state[EXPLORATION]
     return 1.0
 
 
 @kernel
-def banditron(theta, truth, mu, params, work):
-    """Play (1−ρ) e_{y*} + ρ/K, and write truth + e_{y*} − 1[y' = y]/p'(y') e_{y'} into μ."""
-    action = draw(theta, params[RHO], work)
+def banditron(theta, truth, g, params, work):
+    """Play (1−ρ) e_{y*} + ρ/K; g = e_{y*} − 1[y' = y]/p'(y') e_{y'}; returns the reward."""
+    action, propensity = draw(theta, params[RHO], work)
     for k in range(theta.shape[0]):
-        mu[k] = truth[k]
-    mu[best_class(theta)] += 1.0
+        g[k] = 0.0
+    g[best_class(theta)] = 1.0
     if truth[action] == 1.0:
-        t, n = int(work[0]) - 1, int(work[1])
-        mu[action] -= 1.0 / work[2 + 2 * n + t]
+        g[action] -= 1.0 / propensity
     return truth[action]
 
 
@@ -81,7 +81,7 @@ class BanditronClassifier(FirstOrderBandit):
         self._exploration()
 
     def _distribution(self, theta, X):
-        return spread(theta, self._rho(X))
+        return mix_uniform(theta, self._rho(X))
 
     def _gradients(self, theta, codes, shares):
         rows = np.arange(len(codes))

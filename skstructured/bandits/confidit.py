@@ -2,16 +2,12 @@
 
 import numpy as np
 
-from skstructured._compiled import kernel
-from skstructured._learning import uninterrupted
+from skstructured._engine.compiled import kernel
+from skstructured._learners.guards import uninterrupted
+from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured._validation import check_positive, check_real, unchanged_on_error
-from skstructured.bandits._rounds import spread
-from skstructured.bandits._second_order import (
-    SecondOrderBandit,
-    rotate_in,
-    solve_transposed,
-    solve_upper,
-)
+from skstructured.bandits._rounds import mix_uniform
+from skstructured.bandits._second_order import SecondOrderBandit
 
 
 @kernel
@@ -97,12 +93,12 @@ class ConfiditClassifier(SecondOrderBandit):
         return np.clip(X @ self._W.T, -self.alpha, 1.0) + np.sqrt(self.eta * widths)
 
     def _distribution(self, theta, X):
-        return spread(self._bounds(self._unit(X)), 0.0)
+        return mix_uniform(self._bounds(self._unit(X)), 0.0)
 
     def choose(self, X, random_state=None):
         """Choose the class of the largest upper confidence bound; propensities are 1."""
         with unchanged_on_error(self):
-            X, _ = self._rows(X)
+            X = self._rows(X).X
             self._start_with(None)
             codes = np.argmax(self._bounds(self._unit(X)), axis=1)
         return self.classes_[codes], np.ones(len(codes))
@@ -113,8 +109,8 @@ class ConfiditClassifier(SecondOrderBandit):
             "ConfiditClassifier does not use propensities and has no estimate on logged rounds."
         )
 
-    def _simulate(self, X, rows, codes):
-        n, X = len(codes), self._unit(X)
+    def _simulate(self, rows, codes):
+        n, X = len(codes), self._unit(rows.X)
         actions = np.empty(n, dtype=np.intp)
         for i, x in enumerate(X):
             with uninterrupted():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
 from skstructured._validation import check_size
 from skstructured.bandits._first_order import (
     EXPLORATION,
@@ -13,16 +13,16 @@ from skstructured.bandits._first_order import (
     KIND,
     LARGEST_SQ,
     LEARN_NORM,
+    N_CLASSES,
     RADIUS,
     RHO,
     ROUND,
     THETA_SQ,
     X_SQ,
     FirstOrderBandit,
-    K,
     draw,
 )
-from skstructured.bandits._rounds import spread
+from skstructured.bandits._rounds import mix_uniform
 from skstructured.certificates import Certificate
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import no_high_probability
@@ -42,7 +42,7 @@ def gap_bandit_scale(state, x_sq, weight):
     state[LARGEST_SQ] = max(state[LARGEST_SQ], x_sq)
     if state[LEARN_NORM] > 0.0:
         state[X_SQ] = max(state[X_SQ], x_sq)
-    k, reach = state[K], math.sqrt(state[X_SQ]) * state[RADIUS]
+    k, reach = state[N_CLASSES], math.sqrt(state[X_SQ]) * state[RADIUS]
     rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
     if state[EXPLORATION] >= 0.0:
         rho = state[EXPLORATION]
@@ -57,22 +57,22 @@ def gap_bandit_scale(state, x_sq, weight):
     if state[X_SQ] == 0.0:
         return 0.0
     share = rho if rho > 0.0 else math.exp(-2.0 * reach)
-    # The kernel's logistic gradient leaves out its 1/ln 2.
-    factor = 0.5 if state[KIND] == LOGISTIC else (1.0 - 1.0 / k if state[KIND] == HINGE else 0.25)
+    factor = 0.5 * math.log(2.0) if state[KIND] == LOGISTIC else 0.25
+    if state[KIND] == HINGE:
+        factor = 1.0 - 1.0 / k
     s = share * factor / (k * k * state[X_SQ])
     norm = math.sqrt(state[THETA_SQ])
     return state[RADIUS] / norm if s * norm > state[RADIUS] else s
 
 
 @kernel
-def gap_bandit(theta, truth, mu, params, work):
-    """Play p', and write truth + 1[y' = y]/p'(y') ∇ℓ(θ; y') into μ; returns the reward."""
-    action = draw(theta, max(gap(theta, params[KIND]), params[RHO]), work)
+def gap_bandit(theta, truth, g, params, work):
+    """Play p'; g = 1[y' = y]/p'(y') ∇ℓ(θ; y'); returns the reward."""
+    action, propensity = draw(theta, max(gap(theta, params[KIND]), params[RHO]), work)
     for k in range(theta.shape[0]):
-        mu[k] = truth[k]
+        g[k] = 0.0
     if truth[action] == 1.0:
-        t, n = int(work[0]) - 1, int(work[1])
-        add_gradient(theta, action, params[KIND], 1.0 / work[2 + 2 * n + t], mu)
+        add_gradient(theta, action, params[KIND], 1.0 / propensity, g)
     return truth[action]
 
 
@@ -181,14 +181,14 @@ class BanditGaptronClassifier(FirstOrderBandit):
     def _setup(self, dim, width):
         super()._setup(dim, width)
         self.loss_ = GapSurrogate(self.space_, self.loss)
-        self._state[KIND], self._state[RADIUS] = KINDS[self.loss], float(self.radius)
+        self._state.vector[KIND], self._state.vector[RADIUS] = KINDS[self.loss], float(self.radius)
         if self.feature_norm is not None:
-            self._state[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
-            self._state[LEARN_NORM] = 0.0
+            self._state.vector[X_SQ] = check_size("feature_norm", self.feature_norm) ** 2
+            self._state.vector[LEARN_NORM] = 0.0
 
     def _distribution(self, theta, X):
         gaps = GapSurrogate(kind=self.loss).gaps(theta)
-        return spread(theta, np.maximum(gaps, self._rho(X)))
+        return mix_uniform(theta, np.maximum(gaps, self._rho(X)))
 
     def _gradients(self, theta, codes, shares):
         G = np.zeros_like(theta)
@@ -216,7 +216,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         if trouble is not None:
             raise GuaranteeError(trouble)
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
-        reach = dim * math.sqrt(self._state[X_SQ]) * self.radius
+        reach = dim * math.sqrt(self._state.vector[X_SQ]) * self.radius
         if self._exploration() == 0.0:
             return math.exp(2.0 * reach / dim) * reach**2 / math.log(2.0)
         if self.horizon is None:
@@ -231,17 +231,10 @@ class BanditGaptronClassifier(FirstOrderBandit):
     def certificate(self, delta=None):
         """The theorem behind `regret_bound`, for comparators with ‖U‖_F ≤ radius.
 
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        GuaranteeError
-            As `regret_bound`; also for `delta`, since the theorems are about the expectation.
+        As `OnlineLearner.certificate`; the theorems are about the expectation, not about `delta`.
         """
         no_high_probability(self, delta)
-        numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._state[X_SQ])}
+        numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._state.vector[X_SQ])}
         name = f"Gaptron with bandit feedback, {self.loss}"
         return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)
 
@@ -254,7 +247,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
             return self._uncovered
         if self.horizon is not None and self.t_ > self.horizon:
             return f"{self.t_} rounds exceed horizon={self.horizon}."
-        largest = math.sqrt(self._state[LARGEST_SQ])
+        largest = math.sqrt(self._state.vector[LARGEST_SQ])
         if self.feature_norm is not None and largest > self.feature_norm * (1.0 + 1e-9):
             return f"A row with ‖x‖ = {largest:.6g} exceeded feature_norm={self.feature_norm:g}."
         if self.horizon is None and self.exploration is None and self.loss != "logistic":

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from skstructured._validation import check_positive, check_size
-from skstructured.bandits._second_order import (
-    SecondOrderBandit,
+from skstructured._learners.second_order import (
     along,
     expand,
     rank_one,
@@ -13,6 +11,8 @@ from skstructured.bandits._second_order import (
     solve_transposed,
     solve_upper,
 )
+from skstructured._validation import check_positive, check_size
+from skstructured.bandits._second_order import SecondOrderBandit
 
 
 class NewtronClassifier(SecondOrderBandit):
@@ -31,8 +31,8 @@ class NewtronClassifier(SecondOrderBandit):
         α.
     beta : float, default=0.01
         β.
-    D : float, default=1.0
-        Radius of the ball, and regularization.
+    radius : float, default=1.0
+        D, the radius of the ball, and regularization.
     exploration : float or None, default=None
         ρ; None is ``min(½, √(K/T))``.
     horizon, classes, fit_intercept, random_state
@@ -53,7 +53,7 @@ class NewtronClassifier(SecondOrderBandit):
         self,
         alpha=10.0,
         beta=0.01,
-        D=1.0,
+        radius=1.0,
         exploration=None,
         horizon=None,
         classes=None,
@@ -62,7 +62,7 @@ class NewtronClassifier(SecondOrderBandit):
     ):
         self.alpha = alpha
         self.beta = beta
-        self.D = D
+        self.radius = radius
         self.exploration = exploration
         self.horizon = horizon
         self.classes = classes
@@ -75,12 +75,12 @@ class NewtronClassifier(SecondOrderBandit):
         self._regularization_root()
 
     def _regularization_root(self):
-        return 1.0 / np.sqrt(check_positive("beta", self.beta) * check_size("D", self.D))
+        return 1.0 / np.sqrt(check_positive("beta", self.beta) * check_size("radius", self.radius))
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
         size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
-        self._A, self._R = np.eye(size) / self.D, np.eye(size) / np.sqrt(self.D)
+        self._A, self._R = np.eye(size) / self.radius, np.eye(size) / np.sqrt(self.radius)
         self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0
 
     def _softmax(self, theta):
@@ -127,13 +127,13 @@ class NewtronClassifier(SecondOrderBandit):
         W = slope = self._shifted(mu, self._b, self._V) if mu > 0.0 else free
         for _ in range(50):
             norm = np.linalg.norm(W)
-            if abs(norm / self.D - 1.0) <= 1e-13 or (mu == 0.0 and norm <= self.D):
+            if abs(norm / self.radius - 1.0) <= 1e-13 or (mu == 0.0 and norm <= self.radius):
                 break
             slope = self._shifted(mu, W, slope) if mu > 0.0 else self._unshifted(W)
-            mu = max(mu + (norm / self.D - 1.0) * norm * norm / (W @ slope), 0.0)
+            mu = max(mu + (norm / self.radius - 1.0) * norm * norm / (W @ slope), 0.0)
             W = self._shifted(mu, self._b, W) if mu > 0.0 else free
         self._mu = mu
-        return W * min(1.0, self.D / max(np.linalg.norm(W), 1e-300))
+        return W * min(1.0, self.radius / max(np.linalg.norm(W), 1e-300))
 
     def _shifted(self, mu, right, start):
         """(A + μI)⁻¹ right by conjugate gradients, from `start`, in units of the diagonal."""

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from skstructured._validation import check_real, check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.exceptions import GuaranteeError
+from skstructured.online import OnlineStructuredPredictor
 
 
 class BanditReduction(BanditClassifier):
@@ -93,8 +94,6 @@ class BanditReduction(BanditClassifier):
         )
 
     def _setup(self, dim, width):
-        from skstructured.online import OnlineStructuredPredictor
-
         given = OnlineStructuredPredictor() if self.estimator is None else self.estimator
         for method in ("partial_fit", "predict_proba"):
             if not hasattr(given, method):

@@ -4,11 +4,13 @@ from skstructured.base import resolve
 from skstructured.optimizers._base import OnlineOptimizer
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
+from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
 __all__ = [
     "AdaptiveGradientDescent",
+    "CoordinatePiSTOL",
     "GradientDescent",
     "OnlineOptimizer",
     "ParameterFree",

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 
-from skstructured._advance import advance_kernel
-from skstructured._driver import PLAYED, TOTAL
+from skstructured._engine.move_and_score import move_and_score_kernel
+from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM
 from skstructured.base import Component
 from skstructured.exceptions import GuaranteeError
 
@@ -13,14 +13,15 @@ class OnlineOptimizer(Component, ABC):
 
     ``scale_kernel(state, x_sq, weight) -> s`` gives the weights ``W = s Θ`` of the round, before it
     is played; ``step_kernel(state, raw, g, x_sq, weight) -> u`` moves ``Θ ← Θ + u g xᵀ`` after it,
-    where ``raw = Θx`` and ``g = ŷ_Ω(θ) − y``. The state belongs to the fitted estimator, its first
-    entries to the driver: see `skstructured._driver`, whose `new_state` makes it.
+    where ``raw = Θx`` and g is the gradient of the loss in θ, without its scale. The state belongs
+    to the fitted estimator, its first entries to the epoch: see `skstructured._engine.state`, whose
+    `new_state` makes it.
     """
 
     scale_kernel = None
     step_kernel = None
 
-    #: How many entries of the state, behind the driver's own, belong to the kernels.
+    #: How many entries of the state, behind the epoch's own, belong to the kernels.
     entries = 0
 
     @abstractmethod
@@ -29,12 +30,16 @@ class OnlineOptimizer(Component, ABC):
 
     #: How many arrays of the shape of W, and how many numbers a feature, Θ consists of.
     blocks = (1, 0)
-    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the driver keeps them in A.
+    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the epoch keeps them in A.
     keeps_average = False
 
-    def advance_kernel(self, dim, sparse, average=False):
-        """The row primitive that moves and scores; see `skstructured._advance`."""
-        return advance_kernel(dim, sparse, average)
+    def specialised(self):
+        """The optimiser that does the work: self, unless parameters choose another."""
+        return self
+
+    def move_and_score_kernel(self, dim, sparse, average=False):
+        """The row primitive; see `skstructured._engine.move_and_score`."""
+        return move_and_score_kernel(dim, sparse, average)
 
     def weights(self, Theta, state, dim):
         """The last weights W (dim, width) behind the stored rows of Θ."""
@@ -42,14 +47,14 @@ class OnlineOptimizer(Component, ABC):
 
     def average_weights(self, Theta, A, state, dim):
         """The mean (dim, width) of the weights played, weighted as the rounds were."""
-        return (state[PLAYED] * Theta + A) / max(state[TOTAL], 1e-300)
+        return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
 
     def certificate(self, loss, state, delta=None):
-        """The regret bound of the rounds behind `state`; a GuaranteeError where there is none."""
+        """The regret bound of the rounds that made `state`, or a GuaranteeError."""
         raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
 
     def check(self, state):
-        """A sentence on what went wrong in the rounds behind `state`, or None."""
+        """A sentence on what went wrong in the rounds that made `state`, or None."""
         return None
 
 

@@ -2,16 +2,17 @@
 
 import math
 
-from skstructured._compiled import kernel
-from skstructured._driver import FACTOR, OWN, new_state
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import products
+from skstructured._engine.state import OWN, RESCALE, new_state
 from skstructured._validation import check_size
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 
-# The state vector, after the driver's own entries.
+# The state vector, after the epoch's own entries.
 RADIUS, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 5)
 
-#: Below this s, the driver is asked to multiply it into Θ: once in many rounds.
+#: Below this s, the epoch is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
 
 
@@ -28,10 +29,7 @@ def ball_step(state, raw, g, x_sq, weight):
 
     ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖². The loss scale c, a factor of η⁻¹ and of G, cancels.
     """
-    inner, g_sq = 0.0, 0.0
-    for k in range(g.shape[0]):
-        inner += g[k] * raw[k]
-        g_sq += g[k] * g[k]
+    inner, g_sq = products(g, raw)
     # Products of roots, and not of squares: these neither over- nor underflow.
     length = weight * math.sqrt(g_sq) * math.sqrt(x_sq)
     state[SUM_SQ] += length * length
@@ -45,7 +43,7 @@ def ball_step(state, raw, g, x_sq, weight):
     if norm > radius:
         s *= radius / norm
     if s < SMALL:
-        state[FACTOR] = s
+        state[RESCALE] = s
         u, moved, s = u * s, moved * s * s, 1.0
     state[SHRINK], state[THETA_SQ] = s, moved
     return u

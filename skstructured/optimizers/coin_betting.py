@@ -2,21 +2,21 @@
 
 import math
 
-from skstructured._compiled import kernel
-from skstructured._driver import FACTOR, OWN, new_state
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import products
+from skstructured._engine.state import OWN, RESCALE, flush_if_grown, new_state
 from skstructured._validation import check_positive, check_size
 from skstructured.certificates import CoinBettingCertificate, gap_constants
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
-from skstructured.optimizers.gradient_descent import settle_growth
 
-# The state vector, after the driver's own entries.
+# The state vector, after the epoch's own entries.
 NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
-SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER, SETTLED_SQ = range(OWN + 5, OWN + 11)
+SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ, DIAMETER, FLUSHED_SQ = range(OWN + 5, OWN + 11)
 
 #: Step of the online Newton method on −ln(1 − g v) (Cutkosky & Orabona 2018, Algorithm 1).
 NEWTON = 2.0 / (2.0 - math.log(3.0))
 
-#: Below this s, the driver is asked to multiply it into Θ: once in many rounds.
+#: Below this s, the epoch is asked to multiply it into Θ: once in many rounds.
 SMALL = 2.0**-10
 
 #: Wealth is kept as a logarithm; a bet, which is divided by N, is computed from at most this one.
@@ -32,7 +32,7 @@ def bet_scale(state, x_sq, weight):
         state[NORM] = norm
     if state[NORM] == 0.0:
         return 0.0
-    settle_growth(state, state[NORM] * state[NORM], SETTLED_SQ)
+    flush_if_grown(state, state[NORM] * state[NORM], FLUSHED_SQ)
     if state[FIRST] == 0.0:
         state[FIRST] = state[NORM]
     most = 0.5 / state[NORM]
@@ -47,10 +47,8 @@ def bet_step(state, raw, g, x_sq, weight):
     With gradients in units of c·D_2: ``Wealth ← Wealth (1 − gv)``, ``z = g/(1 − gv)``,
     ``v ← clip(v − 2/(2 − ln 3) z/(N² + Σz²), ±1/(2N))``; ``D ← Π(D − η_t G_t)`` on the unit ball.
     """
-    inner, g_sq, unit, norm = 0.0, 0.0, weight / state[DIAMETER], state[NORM]
-    for k in range(g.shape[0]):
-        inner += g[k] * raw[k]
-        g_sq += g[k] * g[k]
+    inner, g_sq = products(g, raw)
+    unit, norm = weight / state[DIAMETER], state[NORM]
     length = unit * math.sqrt(g_sq) * math.sqrt(x_sq)
     state[SUM_SQ] += length * length
     if length == 0.0 or state[SUM_SQ] == 0.0:
@@ -69,7 +67,7 @@ def bet_step(state, raw, g, x_sq, weight):
     if s * math.sqrt(moved) > 1.0:
         s = 1.0 / math.sqrt(moved)
     if s < SMALL:
-        state[FACTOR] = s
+        state[RESCALE] = s
         u, moved, s = u * s, moved * s * s, 1.0
     state[SHRINK], state[THETA_SQ] = s, moved
     return u
@@ -93,8 +91,7 @@ class ParameterFree(OnlineOptimizer):
         ε, what the bettor starts with: the regret against U = 0 is at most c·D_2·ε, and first bets
         reach ‖W‖ N = ε/2. Rows of real data are often ten times shorter than the longest, and
         separating them takes scores of several units: with ε = 1 the bettor spends hundreds of
-        rounds on getting there (accuracy after one pass on digits .930 against .939, on segment
-        .881 against .891: ``benchmarks/accuracy.py``); with large samples ε is nearly irrelevant.
+        rounds on getting there; with large samples ε is nearly irrelevant.
     feature_norm : float or None, default=None
         C, a bound on ``w ‖x‖_2``, where it is known: where N starts. Rows beyond it are learned.
 

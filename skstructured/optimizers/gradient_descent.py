@@ -2,27 +2,16 @@
 
 import math
 
-from skstructured._compiled import kernel
-from skstructured._driver import OWN, SETTLE, new_state
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import products
+from skstructured._engine.state import OWN, flush_if_grown, new_state
 from skstructured._validation import check_positive, check_real, check_size
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
 
-# The state vector, after the driver's own entries.
-GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, SETTLED_SQ, HEAVIEST = range(OWN, OWN + 7)
-
-
-@kernel
-def settle_growth(state, norm_sq, settled):
-    """Ask the driver for the sum of the weights where norms grew by 16 since it was asked last.
-
-    Θ then grows, as s falls, and the two parts of the sum (see `skstructured._average`) would
-    cancel. `settled` is the place of the norm² at which it was asked.
-    """
-    if norm_sq > 256.0 * state[settled]:
-        state[SETTLE] = 1.0 if state[settled] > 0.0 else state[SETTLE]
-        state[settled] = norm_sq
+# The state vector, after the epoch's own entries.
+GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN, OWN + 7)
 
 
 @kernel
@@ -32,7 +21,7 @@ def descent_scale(state, x_sq, weight):
     s = state[GAIN]
     if state[LEARN_NORM] > 0.0:
         s = s / state[LARGEST_SQ] if state[LARGEST_SQ] > 0.0 else 0.0
-        settle_growth(state, state[LARGEST_SQ], SETTLED_SQ)
+        flush_if_grown(state, state[LARGEST_SQ], FLUSHED_SQ)
     norm = math.sqrt(state[THETA_SQ])
     return state[RADIUS] / norm if s * norm > state[RADIUS] else s
 
@@ -42,10 +31,7 @@ def descent_step(state, raw, g, x_sq, weight):
     """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖² where there is a ball."""
     state[HEAVIEST] = max(state[HEAVIEST], weight)
     if state[RADIUS] < math.inf:
-        inner, g_sq = 0.0, 0.0
-        for k in range(g.shape[0]):
-            inner += g[k] * raw[k]
-            g_sq += g[k] * g[k]
+        inner, g_sq = products(g, raw)
         moved = state[THETA_SQ] - 2.0 * weight * inner + weight * weight * g_sq * x_sq
         state[THETA_SQ] = max(moved, 0.0)
     return -weight

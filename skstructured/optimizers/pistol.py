@@ -4,26 +4,25 @@ import math
 
 import numpy as np
 
-from skstructured._compiled import kernel
-from skstructured._driver import OWN, TOTAL, new_state
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import products
+from skstructured._engine.state import OWN, flush_if_grown, new_state
 from skstructured._validation import check_positive, check_size
 from skstructured.certificates import PiSTOLCertificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
-from skstructured.optimizers._coordinate_pistol import (
+from skstructured.optimizers.coordinate_pistol import (
     CAPPED,
     LARGEST_EXPONENT,
     LIPSCHITZ,
-    A,
-    B,
-    coordinate_kernel,
-    coordinate_scale,
-    coordinate_step,
+    PARAMETER_A,
+    PARAMETER_B,
+    CoordinatePiSTOL,
+    told_of_caps,
 )
-from skstructured.optimizers.gradient_descent import settle_growth
 
-# The state vector, after A, B, LIPSCHITZ and CAPPED.
-NORM, THETA_SQ, PATH, LARGEST_SQ, ROUNDS, SETTLED_SQ = range(OWN + 4, OWN + 10)
+# The state vector, after PARAMETER_A, PARAMETER_B, LIPSCHITZ and CAPPED.
+NORM, THETA_SQ, PATH, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 4, OWN + 10)
 
 
 @kernel
@@ -31,25 +30,22 @@ def exponential_scale(state, x_sq, weight):
     """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖g‖‖x‖); first N ← max(N, w‖x‖)."""
     state[NORM] = max(state[NORM], weight * math.sqrt(x_sq))
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
-    settle_growth(state, state[NORM] * state[NORM], SETTLED_SQ)
+    flush_if_grown(state, state[NORM] * state[NORM], FLUSHED_SQ)
     reach = state[LIPSCHITZ] * state[NORM]
-    alpha = state[A] * reach * (reach + state[PATH])
+    alpha = state[PARAMETER_A] * reach * (reach + state[PATH])
     if alpha == 0.0:
         return 0.0
     exponent = 0.5 * state[THETA_SQ] / alpha
     if exponent > LARGEST_EXPONENT:
         exponent = LARGEST_EXPONENT
         state[CAPPED] += 1.0
-    return state[B] / alpha * math.exp(exponent)
+    return state[PARAMETER_B] / alpha * math.exp(exponent)
 
 
 @kernel
 def exponential_step(state, raw, g, x_sq, weight):
     """u = −w; ‖Θ‖² ← ‖Θ‖² − 2w<g, raw> + w²‖g‖²‖x‖², and Σ w‖g‖‖x‖ grows."""
-    inner, g_sq = 0.0, 0.0
-    for k in range(g.shape[0]):
-        inner += g[k] * raw[k]
-        g_sq += g[k] * g[k]
+    inner, g_sq = products(g, raw)
     length = weight * math.sqrt(g_sq) * math.sqrt(x_sq)
     state[PATH] += length
     state[ROUNDS] += 1.0 if weight > 0.0 else 0.0
@@ -73,18 +69,18 @@ class PiSTOL(OnlineOptimizer):
     ----------
     a : float, default=0.08
         Caution, in units of L·N. The theorem needs a ≥ 2.25, with which weights hardly leave zero
-        in 10⁴ rounds (accuracy on letter .48 after one pass); the paper's experiments have 0.125
-        (0.25 at L = 2: .72), the default is a little bolder (.73). Below 0.04 exponents may
-        explode on rows of equal length. Small values come without the theorem; where its bound is
-        wanted, 2.5 makes the factor φ(1/a) of its constant term 25, which at 2.25 is 6285.
+        in 10⁴ rounds; the paper's experiments have 0.125, the default is a little bolder. Below
+        0.04 exponents may explode on rows of equal length. Small values come without the theorem;
+        where its bound is wanted, 2.5 makes the factor φ(1/a) of its constant term 25, which at
+        2.25 is 6285.
     b : float, default=1.0
         Scale of the weights; the regret against U = 0 grows with it.
     feature_norm : float or None, default=None
         C, a bound on ``w ‖x‖_2``; None learns it. The theorem is about a C known beforehand.
     per_coordinate : bool, default=False
-        Whether every weight is learned by a copy of its own, with its own L·N (N the
-        largest w|x| of its feature) and b/p (appendix A): features of very different scales or
-        frequencies, at tens of times the cost (an exponential a weight). No bound is stated for it.
+        Whether every weight is learned by a copy of its own, see `CoordinatePiSTOL` (appendix A):
+        for features of very different scales or frequencies, at tens of times the cost (an
+        exponential a weight). No bound is stated for it.
 
     Raises
     ------
@@ -102,6 +98,8 @@ class PiSTOL(OnlineOptimizer):
     stochastic learning", Algorithm 3, Theorem 1, appendix A.
     """
 
+    scale_kernel = staticmethod(exponential_scale)
+    step_kernel = staticmethod(exponential_step)
     entries = 10
 
     def __init__(self, a=0.08, b=1.0, feature_norm=None, per_coordinate=False):
@@ -110,18 +108,8 @@ class PiSTOL(OnlineOptimizer):
         self.feature_norm = feature_norm
         self.per_coordinate = per_coordinate
 
-    @property
-    def scale_kernel(self):
-        """Kernel of s; see `OnlineOptimizer`."""
-        return coordinate_scale if self.per_coordinate else exponential_scale
-
-    @property
-    def step_kernel(self):
-        """Kernel of u; see `OnlineOptimizer`."""
-        return coordinate_step if self.per_coordinate else exponential_step
-
-    def init(self, loss):
-        """Check the parameters and return the initial state vector for a loss."""
+    def specialised(self):
+        """`CoordinatePiSTOL` with `per_coordinate`; a ValueError where that does not fit."""
         if not isinstance(self.per_coordinate, (bool, np.bool_)):
             raise ValueError(f"per_coordinate must be a bool, got {self.per_coordinate!r}.")
         if self.per_coordinate and self.feature_norm is not None:
@@ -129,48 +117,21 @@ class PiSTOL(OnlineOptimizer):
                 "feature_norm is one number for all features; with per_coordinate=True "
                 f"their scales are learned: leave it None, got {self.feature_norm!r}."
             )
+        return CoordinatePiSTOL(self.a, self.b) if self.per_coordinate else self
+
+    def init(self, loss):
+        """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries)
-        state[A] = check_positive("a", self.a)
-        state[B] = check_positive("b", self.b)
+        state[PARAMETER_A] = check_positive("a", self.a)
+        state[PARAMETER_B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.space.geometry("l2").diameter
         if self.feature_norm is not None:
             state[NORM] = check_size("feature_norm", self.feature_norm)
         return state
 
-    @property
-    def blocks(self):
-        """Per coordinate: Θ, Σ|gx|, W and Σ W, and two numbers a feature."""
-        return (4, 2) if self.per_coordinate else (1, 0)
-
-    @property
-    def keeps_average(self):
-        """Whether averages lie in Θ; see `OnlineOptimizer`."""
-        return self.per_coordinate
-
-    def advance_kernel(self, dim, sparse, average=False):
-        """The row primitive; see `OnlineOptimizer`."""
-        if self.per_coordinate:
-            return coordinate_kernel(sparse)
-        return super().advance_kernel(dim, sparse, average)
-
-    def weights(self, Theta, state, dim):
-        """The last weights; see `OnlineOptimizer`."""
-        if not self.per_coordinate:
-            return super().weights(Theta, state, dim)
-        return Theta[2 * dim : 3 * dim].copy()
-
-    def average_weights(self, Theta, A, state, dim):
-        """The mean of the weights played; see `OnlineOptimizer`."""
-        if not self.per_coordinate:
-            return super().average_weights(Theta, A, state, dim)
-        W, summed, visit = Theta[2 * dim : 3 * dim], Theta[3 * dim : 4 * dim], Theta[4 * dim + 1]
-        return (summed + (state[TOTAL] - visit) * W) / max(state[TOTAL], 1e-300)
-
     def certificate(self, loss, state, delta=None):
         """Theorem 1 (for a ≥ 2.25 and C given), in its vector-valued form."""
         no_high_probability(self, delta)
-        if self.per_coordinate:
-            raise GuaranteeError("No bound is stated for per_coordinate=True.")
         if self.a < 2.25:
             raise GuaranteeError(
                 f"Theorem 1 of PiSTOL needs a ≥ 2.25, got a={self.a!r} (which learns faster)."
@@ -192,10 +153,5 @@ class PiSTOL(OnlineOptimizer):
         return PiSTOLCertificate(numbers)
 
     def check(self, state):
-        """A sentence on what went wrong in the rounds behind `state`, or None."""
-        if state[CAPPED] > 0.0:
-            return (
-                f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
-                f"and was cut off there: a={self.a!r} is too small for these data."
-            )
-        return None
+        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        return told_of_caps("PiSTOL", self.a, state)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
 
 #: Scores of a larger size count as this: sums of m of them stay finite.
 LARGEST = 1e300

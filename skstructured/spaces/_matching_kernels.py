@@ -10,8 +10,10 @@ taken off instead, and C ≤ 0 too.
 
 import math
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import less
 from skstructured.spaces._assignment import assign
+from skstructured.spaces.simplex import softmax_into, sparsemax_into
 
 #: Column sums this close to 1 end the iterations.
 TOLERANCE = 1e-13
@@ -23,37 +25,10 @@ RIDGE = 0.1
 @kernel
 def _row(z, sparse, p, kept):
     """p = sparsemax(z) or softmax(z); returns the conjugate Ω*(z)."""
-    m, top = z.shape[0], z[0]
-    for k in range(1, m):
-        top = max(top, z[k])
-    if not sparse:
-        total = 0.0
-        for k in range(m):
-            p[k] = math.exp(z[k] - top)
-            total += p[k]
-        for k in range(m):
-            p[k] /= total
-        return top + math.log(total)
-    size, pivot, before = 0, -1.0, -1
-    for k in range(m):
-        if z[k] - top > pivot:
-            kept[size] = z[k] - top
-            size += 1
-    while size != before:
-        before, size, total = size, 0, 0.0
-        for t in range(before):
-            total += kept[t]
-        pivot = (total - 1.0) / before
-        for t in range(before):
-            if kept[t] > pivot:
-                kept[size] = kept[t]
-                size += 1
-    value = top
-    for k in range(m):
-        p[k] = max(z[k] - top - pivot, 0.0)
-        if p[k] > 0.0:
-            value += p[k] * (z[k] - top - 0.5 * p[k])
-    return value
+    if sparse:
+        return sparsemax_into(z, p, kept)
+    top, rest = softmax_into(z, p)
+    return top + rest
 
 
 @kernel
@@ -248,8 +223,8 @@ def _entropic_start(C, m, K, scaling, columns, v):
 
 
 @kernel
-def _matching(theta, mu, work, sparse):
-    """Regularised matching of θ into mu; returns Ω*(θ). work[0] keeps the largest residual."""
+def _matching(theta, truth, mu, work, sparse):
+    """Regularised matching of θ less truth into mu; returns Ω*(θ). work[0] keeps the residual."""
     m = int(math.sqrt(theta.shape[0]) + 0.5)
     C, H = work[1 : 1 + m * m], work[1 + m * m : 1 + 2 * m * m]
     rest = work[1 + 2 * m * m :]
@@ -267,19 +242,20 @@ def _matching(theta, mu, work, sparse):
     work[0] = max(work[0], residual)
     if residual > TOLERANCE:
         _repair(mu, m, z, columns)
+    less(mu, truth)
     return shift - _dual(C, v, m, sparse, H, columns, z, kept)
 
 
 @kernel
 def entropic_matching(theta, truth, mu, params, work):
-    """μ = argmax <θ,P> − Σ P ln P over doubly stochastic P; returns its value."""
-    return _matching(theta, mu, work, False)
+    """∇ = P − y, P the argmax of <θ,P> − Σ P ln P over doubly stochastic P; returns its value."""
+    return _matching(theta, truth, mu, work, False)
 
 
 @kernel
 def matching_projection(theta, truth, mu, params, work):
-    """μ = Euclidean projection of θ on the Birkhoff polytope; returns <θ,μ> − ½‖μ‖²."""
-    return _matching(theta, mu, work, True)
+    """∇ = μ − y, μ the projection of θ on the Birkhoff polytope; returns <θ,μ> − ½‖μ‖²."""
+    return _matching(theta, truth, mu, work, True)
 
 
 def matching_work(dim):

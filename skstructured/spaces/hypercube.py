@@ -6,29 +6,32 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array, check_random_state
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import less
 from skstructured.base import OutputSpace
 
 
 @kernel
 def clip(theta, truth, mu, params, work):
-    """μ = clip(θ, 0, 1); returns <θ,μ> − ½‖μ‖²."""
+    """∇ = μ − y with μ = clip(θ, 0, 1), into mu; returns <θ,μ> − ½‖μ‖²."""
     value = 0.0
     for k in range(theta.shape[0]):
         mu[k] = min(max(theta[k], 0.0), 1.0)
         if mu[k] > 0.0:
             value += mu[k] * (theta[k] - 0.5 * mu[k])
+    less(mu, truth)
     return value
 
 
 @kernel
 def sigmoid(theta, truth, mu, params, work):
-    """μ_k = 1/(1 + exp −θ_k); returns Σ log(1 + exp θ_k)."""
+    """∇ = μ − y with μ_k = 1/(1 + exp −θ_k), into mu; returns Σ log(1 + exp θ_k)."""
     value = 0.0
     for k in range(theta.shape[0]):
         e = math.exp(-abs(theta[k]))
         mu[k] = (1.0 if theta[k] >= 0.0 else e) / (1.0 + e)
         value += max(theta[k], 0.0) + math.log1p(e)
+    less(mu, truth)
     return value
 
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import less
 from skstructured.spaces._labels import LabelSpace, declared_order
 
 #: In so few rows all labels may differ and be fractions; in more, half must repeat others.
@@ -14,7 +15,7 @@ FEW = 20
 
 @kernel
 def staircase_projection(theta, truth, mu, params, work):
-    """μ = projection of θ on 1 ≥ μ_1 ≥ … ≥ μ_d ≥ 0; returns <θ,μ> − ½‖μ‖².
+    """∇ = μ − y, μ the projection of θ on 1 ≥ μ_1 ≥ … ≥ μ_d ≥ 0; returns <θ,μ> − ½‖μ‖².
 
     Non-increasing isotonic fit by pooling adjacent violators, then clipping.
     """
@@ -38,12 +39,13 @@ def staircase_projection(theta, truth, mu, params, work):
             if level > 0.0:
                 value += level * (theta[position] - 0.5 * level)
             position += 1
+    less(mu, truth)
     return value
 
 
 @kernel
 def staircase_marginals(theta, truth, mu, params, work):
-    """μ_j = P(class ≥ j) with P ∝ exp of (0, cumsum θ); returns the log-partition."""
+    """∇ = μ − y, μ_j = P(class ≥ j), P ∝ exp of (0, cumsum θ); returns the log-partition."""
     dim = theta.shape[0]
     total, top = 0.0, 0.0
     for k in range(dim):
@@ -57,6 +59,7 @@ def staircase_marginals(theta, truth, mu, params, work):
     partition = tail + math.exp(-top)
     for k in range(dim):
         mu[k] /= partition
+    less(mu, truth)
     return top + math.log(partition)
 
 

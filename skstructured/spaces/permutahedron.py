@@ -6,7 +6,8 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import less
 from skstructured.base import Geometry, OutputSpace
 from skstructured.spaces._rankings import check_permutations
 
@@ -86,7 +87,7 @@ def pool_ranks(s, out, base, total, size):
 
 @kernel
 def rank_projection(theta, truth, mu, params, work):
-    """μ = projection of θ on the permutahedron; returns <θ,μ> − ½‖μ‖²."""
+    """∇ = μ − y, μ the projection of θ on the permutahedron; returns <θ,μ> − ½‖μ‖²."""
     dim = theta.shape[0]
     order, s, out = work[:dim], work[dim : 2 * dim], work[2 * dim : 3 * dim]
     _sort_descending(theta, order, s)
@@ -98,6 +99,7 @@ def rank_projection(theta, truth, mu, params, work):
     for i in range(dim):
         mu[int(order[i])] = out[i]
         value += out[i] * (s[i] - 0.5 * out[i])
+    less(mu, truth)
     return value
 
 

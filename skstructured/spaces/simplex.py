@@ -5,14 +5,15 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._compiled import kernel
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import less
 from skstructured.base import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 
 @kernel
-def softmax(theta, truth, mu, params, work):
-    """μ = softmax(θ); returns Ω*(θ) = log Σ exp θ_k."""
+def softmax_into(theta, mu):
+    """μ = softmax(θ); returns max θ and log Σ exp(θ_k − max θ)."""
     top = theta[0]
     for k in range(1, theta.shape[0]):
         top = max(top, theta[k])
@@ -23,18 +24,25 @@ def softmax(theta, truth, mu, params, work):
     inverse = 1.0 / total
     for k in range(theta.shape[0]):
         mu[k] *= inverse
-    return top + math.log(total)
+    return top, math.log(total)
 
 
 @kernel
-def sparsemax(theta, truth, mu, params, work):
+def softmax(theta, truth, mu, params, work):
+    """∇ = μ − y with μ = softmax(θ), into mu; returns Ω*(θ) = log Σ exp θ_k."""
+    top, rest = softmax_into(theta, mu)
+    less(mu, truth)
+    return top + rest
+
+
+@kernel
+def sparsemax_into(theta, mu, kept):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
 
     Condat's (2016) filter, started at the largest score: the pivot (Σ kept − 1)/|kept| only grows,
     and what it passes leaves the support.
     """
-    dim, kept = theta.shape[0], work
-    first = 0
+    dim, first = theta.shape[0], 0
     for k in range(1, dim):
         if theta[k] > theta[first]:
             first = k
@@ -64,11 +72,19 @@ def sparsemax(theta, truth, mu, params, work):
 
 
 @kernel
-def entmax(theta, truth, mu, params, work):
-    """μ_k = [(α−1)(θ_k − τ)]₊^{1/(α−1)} with Σμ = 1; returns <θ,μ> − Σ μ^α/(α(α−1)).
+def sparsemax(theta, truth, mu, params, work):
+    """∇ = μ − y, μ the projection of θ on the simplex, into mu; returns <θ,μ> − ½‖μ‖²."""
+    value = sparsemax_into(theta, mu, work)
+    less(mu, truth)
+    return value
 
-    τ is found by Newton's method on the p-norm of [(α−1)θ − t]₊, p = 1/(α−1): convex and nearly
-    linear in t, so that a few steps from the left reach machine precision.
+
+@kernel
+def entmax(theta, truth, mu, params, work):
+    """∇ = μ − y, μ_k = [(α−1)(θ_k − τ)]₊^{1/(α−1)}; returns <θ,μ> − Σ μ^α/(α(α−1)).
+
+    τ, which makes Σμ = 1, is found by Newton's method on the p-norm of [(α−1)θ − t]₊, p = 1/(α−1):
+    convex and nearly linear in t, so that a few steps from the left reach machine precision.
     """
     alpha, dim = params[0], theta.shape[0]
     power = 1.0 / (alpha - 1.0)
@@ -99,6 +115,7 @@ def entmax(theta, truth, mu, params, work):
         mu[k] /= total
         if mu[k] > 0.0:
             value += mu[k] * (theta[k] - top) - mu[k] ** alpha / (alpha * (alpha - 1.0))
+    less(mu, truth)
     return value
 
 

@@ -52,6 +52,14 @@ def check_pipeline(trial):
     assert_same(wanted, _losses(behind), "behind a StandardScaler")
 
 
+def check_round_weights(trial):
+    """`round_weights` are positive, one a round, of mean 1."""
+    weight = trial.learned(trial.n)[0].round_weights(trial.n)
+    assert np.shape(weight) == (trial.n,), f"round_weights are of shape {np.shape(weight)}"
+    assert np.min(weight) > 0.0, f"a weight is {np.min(weight):.3g}"
+    assert abs(np.mean(weight) - 1.0) <= 1e-9, f"their mean is {np.mean(weight):.6g}, not 1"
+
+
 def check_certificate(trial):
     """A bound is finite and was kept, or a `GuaranteeError` says why there is none."""
     result = _validated(trial)
@@ -96,6 +104,7 @@ def check_display(trial):
 EVALUATION_CHECKS = {
     check_progressive_validation: None,
     check_pipeline: None,
+    check_round_weights: None,
     check_certificate: None,
     check_display: None,
 }

@@ -17,11 +17,14 @@ RARE = 21.4
 
 
 def check_begin_returns_rounds(trial):
-    """`Rounds` with one row, output and weight a round."""
+    """`Rounds` with one row and output a round, and a weight or none."""
     _, rounds = trial.begun()
     assert isinstance(rounds, Rounds), f"begin returned {type(rounds).__name__}, not Rounds"
-    sizes = rounds.X.shape[0], len(rounds.packed), len(rounds.weight)
-    assert sizes == (trial.n,) * 3, f"begin returned {sizes} rows, outputs, weights of {trial.n}"
+    sizes = {"X": rounds.X.shape[0], "packed": len(rounds.packed)}
+    if rounds.weight is not None:
+        sizes["weight"] = len(rounds.weight)
+    for name, size in sizes.items():
+        assert size == trial.n, f"{name} of begin has {size} entries for {trial.n} rounds"
 
 
 def check_begin_forgets(trial):

@@ -1,0 +1,1 @@
+"""Experiments behind papers: mistakes, bounds, rates, accuracy."""

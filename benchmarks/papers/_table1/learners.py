@@ -1,0 +1,82 @@
+"""Everyone of Table 1 that runs in less than O(T), and the reduction."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from skstructured import (
+    BanditGaptronClassifier,
+    BanditReduction,
+    BanditronClassifier,
+    ConfiditClassifier,
+    GaptronClassifier,
+    MulticlassPerceptron,
+    NewtronClassifier,
+    SecondOrderPerceptron,
+    SOBAClassifier,
+)
+
+LOSSES = ("logistic", "hinge", "smooth_hinge")
+#: The radius of the bandit Gaptron's ball is REACH/X: scores of a comparator reach 5.
+REACH = 5.0
+
+
+class Learner(NamedTuple):
+    name: str
+    make: Callable  # of the horizon, the largest norm of a row and the seed
+    bandit: bool = True
+    seeds: int = 10
+    most: Callable = lambda stream: stream.n  # rounds it plays at most
+    loss: str = ""  # of the bound, for bandit learners
+
+
+def gaptron(loss, reach):
+    return lambda T, C, seed: BanditGaptronClassifier(
+        loss=loss, radius=reach / C, horizon=T, random_state=seed
+    )
+
+
+def timely(kind):
+    """A learner that is told the horizon."""
+    return lambda T, C, seed: kind(horizon=T, random_state=seed)
+
+
+def exploring_soba(T, C, seed):
+    return SOBAClassifier(exploration=0.1, random_state=seed)
+
+
+def newtron_rounds(stream):
+    """Fewer where Newtron's (Kp)×(Kp) systems are large."""
+    return 500 if len(stream.classes) * (stream.p + 1) > 150 else 5000
+
+
+SECOND = {"seeds": 5, "most": lambda stream: 10_000}
+
+
+def with_labels():
+    """Learners with full information."""
+    for loss in LOSSES:
+        yield Learner(f"Gaptron {loss}", lambda T, C, s, k=loss: GaptronClassifier(loss=k), False)
+    yield Learner("FY decoder", lambda T, C, s: GaptronClassifier(decoder="randomized"), False)
+    yield Learner("Perceptron", lambda T, C, s: MulticlassPerceptron(), False)
+    yield Learner("2nd-order Perceptron", lambda T, C, s: SecondOrderPerceptron(), False, **SECOND)
+
+
+def with_rewards():
+    """Learners with bandit feedback."""
+    for loss in LOSSES:
+        yield Learner(f"Gaptron {loss}", gaptron(loss, REACH), loss=loss)
+    yield Learner("Gaptron logistic, 1/X", gaptron("logistic", 1.0), loss="logistic")
+    yield Learner("Banditron", timely(BanditronClassifier))
+    yield Learner("SOBA", timely(SOBAClassifier), **SECOND)
+    yield Learner("SOBA, exploration 0.1", exploring_soba, **SECOND | {"seeds": 3})
+    yield Learner("Confidit", lambda T, C, s: ConfiditClassifier(random_state=s), **SECOND)
+    yield Learner("Newtron", timely(NewtronClassifier), seeds=3, most=newtron_rounds)
+    few = {"seeds": 3, "most": lambda stream: 5000}
+    yield Learner("BanditReduction", timely(BanditReduction), **few)
+
+
+def learners(stream):
+    """Those that have the time to play a stream."""
+    for learner in (*with_labels(), *with_rewards()):
+        if not (stream.unit and learner.name in ("Newtron", "BanditReduction")):
+            yield learner

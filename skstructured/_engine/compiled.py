@@ -1,0 +1,136 @@
+"""Function pointers: kernels handed to a compiled driver that is compiled once.
+
+A driver receives its kernels as integer addresses and turns each back into a callable with
+`as_function`. numba can unbox such arguments by itself, at about 60 µs a kernel and call; an
+address costs nothing, and unlike a closure it leaves the driver cacheable on disk.
+
+With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same loops run interpreted.
+"""
+
+import functools
+
+import numpy as np
+from numba import float64, int32, int64, njit, types
+from numba.core import cgutils
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic, overload
+
+from skstructured._engine.kernel_cache import keep_on_disk
+
+VECTOR = float64[::1]
+MATRIX = float64[:, ::1]
+READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
+READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
+READ_INT32 = types.Array(int32, 1, "C", readonly=True)
+READ_INT64 = types.Array(int64, 1, "C", readonly=True)
+
+#: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
+#: -> ‖ahead‖²; `weight` is that of the row ahead
+MOVE_AND_SCORE = types.FunctionType(
+    float64(
+        READ_VECTOR,
+        READ_INT32,
+        READ_INT32,
+        int64,
+        int64,
+        int64,
+        MATRIX,
+        VECTOR,
+        VECTOR,
+        float64,
+        float64,
+        VECTOR,
+    )
+)
+#: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
+LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
+#: scale(state, x_sq, weight) -> s with W = s Θ in this round
+SCALE = types.FunctionType(float64(VECTOR, float64, float64))
+#: step(state, raw, g, x_sq, weight) -> u with Θ ← Θ + u g xᵀ
+STEP = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, float64, float64))
+
+#: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
+FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+
+_ADDRESSES = {}
+
+
+def is_compiled(kernel):
+    """Whether `kernel` is a numba function (and not a plain Python one)."""
+    return isinstance(kernel, CPUDispatcher)
+
+
+def address(kernel, function_type):
+    """Address of a numba kernel compiled for `function_type`; computed once a process."""
+    key = (kernel, function_type)
+    found = _ADDRESSES.get(key)
+    if found is None:
+        result = kernel.get_compile_result(function_type.signature)
+        found = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        _ADDRESSES[key] = found
+    return found
+
+
+def _function_at(function_type):
+    """Make the function that turns a kernel's address into the kernel.
+
+    Interpreted loops are handed kernels themselves, which it leaves as they are.
+    """
+
+    @intrinsic
+    def read(typing_context, value):
+        def codegen(context, builder, signature, args):
+            function = cgutils.create_struct_proxy(function_type)(context, builder)
+            function.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+            return function._getvalue()
+
+        return function_type(types.int64), codegen
+
+    def function_at(value):
+        return value
+
+    @overload(function_at, inline="always")
+    def compiled_function_at(value):
+        return lambda value: read(value)
+
+    return function_at
+
+
+as_move_and_score, as_loss = _function_at(MOVE_AND_SCORE), _function_at(LOSS)
+as_scale, as_step = _function_at(SCALE), _function_at(STEP)
+
+
+def kernel(function=None, *, fastmath=False, signature=None, cached=True):
+    """Compile a kernel: without the GIL, with numpy's division, kept on disk.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel; left out where `kernel` decorates with options.
+    fastmath : bool or set of str, default=False
+        Floating-point rules, such as `FASTMATH`.
+    signature : numba signature or None, default=None
+        Compile for this signature now, and no other; None compiles when called.
+    cached : bool, default=True
+        Whether the code is kept on disk, under a name that changes with the package's source; not
+        so for what other kernels take in whole.
+
+    Returns
+    -------
+    numba dispatcher
+        The function itself with ``NUMBA_DISABLE_JIT=1``.
+    """
+    if function is None:
+        return functools.partial(kernel, fastmath=fastmath, signature=signature, cached=cached)
+    dispatcher = njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    if not is_compiled(dispatcher):
+        return dispatcher
+    if cached:
+        keep_on_disk(dispatcher, sorted(fastmath) if isinstance(fastmath, set) else fastmath)
+    if signature is not None:
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+    return dispatcher
+
+
+EMPTY_INT32 = np.empty(0, dtype=np.int32)

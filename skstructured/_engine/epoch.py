@@ -1,0 +1,154 @@
+"""The compiled epoch: one loop over rows for every loss, optimiser and storage of X.
+
+The learner's weights are ``W = s Θ``: the optimiser owns the scalar s, so that steps, projections
+and bets never sweep over Θ. The sum of the weights played is ``(Σ w s) Θ + A``; see `average`.
+"""
+
+import functools
+
+import numpy as np
+from numba import int64, types
+
+from skstructured._engine.average import WAITING, add_dense, fold
+from skstructured._engine.compiled import (
+    LOSS,
+    MATRIX,
+    MOVE_AND_SCORE,
+    READ_INT32,
+    READ_INT64,
+    READ_MATRIX,
+    READ_VECTOR,
+    SCALE,
+    STEP,
+    VECTOR,
+    address,
+    as_loss,
+    as_move_and_score,
+    as_scale,
+    as_step,
+    is_compiled,
+    kernel,
+)
+from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, is_zero_row
+from skstructured._engine.state import FLUSH, RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM
+
+# A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
+LARGEST = np.finfo(np.float64).max
+
+#: Rows learned at a time, by compiled and by interpreted loops.
+BLOCK, SLOW_BLOCK = 4096, 64
+
+
+def epoch(
+    data,
+    indices,
+    indptr,
+    width,
+    rows,
+    truth,
+    weight,
+    Theta,
+    average,
+    state,
+    params,
+    work,
+    scores,
+    kernels,
+):
+    """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
+
+    Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
+    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ w s) g xᵀ
+    for the rows (CSR: columns) behind Θ. Losses are handed the rows of `work` in turn: one row, as
+    scratch, or one a round, where a bandit finds its uniform number and leaves what it drew. Where
+    `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or -1.
+    """
+    move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
+    scale, step = as_scale(kernels[2]), as_step(kernels[3])
+    n, dim = truth.shape
+    record, dense, turns = scores.shape[0] > 0, indptr.shape[0] == 0, work.shape[0] > 1
+    waiting, together = average and dense, average and not dense
+    raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
+    move = np.zeros(2 * dim if together else dim)
+    g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
+    arrays, start, stopped, first = (data, indices, indptr, width), 0, -1, rows[0]
+    x_sq = move_and_score(*arrays, first, first, Theta, state, move, 0.0, weight[0], raw)
+    for r in range(n):
+        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
+        if not usual and not is_zero_row(data, indptr, width, rows[r]):
+            stopped = r
+            break
+        s = scale(state, x_sq, weight[r])
+        size = abs(state[SCALED_WEIGHT_SUM] + weight[r] * s)
+        for k in range(dim):
+            y[k] = truth[r, k]
+            theta[k] = s * raw[k]
+            size += abs(theta[k])
+            if record:
+                scores[r, k] = theta[k]
+        if not size <= LARGEST:
+            stopped = r
+            break
+        loss(theta, y, g, params, work[r if turns else 0])
+        state[SCALED_WEIGHT_SUM] += weight[r] * s
+        state[WEIGHT_SUM] += weight[r]
+        u = step(state, raw, g, x_sq, weight[r])
+        if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
+            if waiting:
+                add_dense(data, width, rows[start:r], terms, Theta[dim:])
+                start = r
+            fold(Theta, dim, dense, average, state[RESCALE], state[SCALED_WEIGHT_SUM])
+            state[RESCALE], state[SCALED_WEIGHT_SUM], state[FLUSH] = 1.0, 0.0, 0.0
+        if waiting:
+            for k in range(dim):
+                terms[r - start, k] = -u * state[SCALED_WEIGHT_SUM] * g[k]
+            if r + 1 - start == WAITING:
+                add_dense(data, width, rows[start : r + 1], terms, Theta[dim:])
+                start = r + 1
+        if together:
+            for k in range(dim):
+                move[dim + k] = -state[SCALED_WEIGHT_SUM] * g[k]
+        after = min(r + 1, n - 1)
+        x_sq = move_and_score(
+            *arrays, rows[r], rows[after], Theta, state, move, u, weight[after], raw
+        )
+    if waiting:
+        add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, Theta[dim:])
+    return stopped
+
+
+@functools.cache
+def _compiled_epoch():
+    arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
+    rest = (MATRIX, types.boolean, VECTOR, VECTOR, MATRIX, MATRIX, types.UniTuple(int64, 4))
+    return kernel(epoch, signature=int64(*arrays, *rest))
+
+
+def epoch_for(kernels):
+    """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
+
+    It is called as ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
+    `LinearState`. Compiled, here and now, when every kernel is a numba function; interpreted
+    otherwise, with fewer rows, so that an interruption does not wait for long.
+    """
+    if all(map(is_compiled, kernels)):
+        types_ = (MOVE_AND_SCORE, LOSS, SCALE, STEP)
+        at = tuple(map(address, kernels, types_))
+        return functools.partial(_run, _compiled_epoch(), at), BLOCK
+    return functools.partial(_run_interpreted, kernels), SLOW_BLOCK
+
+
+def _run(run, kernels, rows, order, truth, weight, state, params, work, scores):
+    learned = (state.Theta, state.summed, state.vector)
+    return run(*rows.arrays, order, truth, weight, *learned, params, work, scores, kernels)
+
+
+def _run_interpreted(kernels, rows, order, truth, weight, state, *rest):
+    """`epoch` with kernels that may raise: Θ and the vector are then as they were."""
+    before = state.Theta.copy(), state.vector.copy()
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _run(epoch, kernels, rows, order, truth, weight, state, *rest)
+    except BaseException:
+        state.Theta[...], state.vector[...] = before
+        raise

@@ -1,0 +1,92 @@
+"""Machine instructions that compiled kernels ask for by name: prefetches, and whole vectors."""
+
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+from skstructured._engine.compiled import kernel
+
+_INT32 = ir.IntType(32)
+
+
+def _pointer(context, builder, array_type, array, offset):
+    """Pointer to entry `offset` of a contiguous float64 array, counted in memory order."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [offset])
+
+
+@intrinsic
+def _prefetch_line(typing_context, array, offset):
+    def codegen(context, builder, signature, args):
+        pointer = _pointer(context, builder, signature.args[0], *args)
+        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+        builder.call(prefetch, [pointer, _INT32(0), _INT32(3), _INT32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _add_lanes(typing_context, target, at, factors, source, starts, shift, lanes):
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    vector = ir.VectorType(ir.DoubleType(), lanes.literal_value)
+    fused = ("contract",)
+
+    def codegen(context, builder, signature, args):
+        def place(which, offset):
+            offset = builder.add(offset, args[5])
+            pointer = _pointer(context, builder, signature.args[which], args[which], offset)
+            return builder.bitcast(pointer, vector.as_pointer())
+
+        def term(i):
+            x, repeated = builder.extract_value(args[2], i), ir.Constant(vector, ir.Undefined)
+            for lane in range(vector.count):
+                repeated = builder.insert_element(repeated, x, _INT32(lane))
+            start = builder.extract_value(args[4], i)
+            return builder.fmul(repeated, builder.load(place(3, start), align=8), flags=fused)
+
+        total = term(0)
+        for i in range(1, len(signature.args[2])):
+            total = builder.fadd(total, term(i), flags=fused)
+        goal = place(0, args[1])
+        builder.store(builder.fadd(builder.load(goal, align=8), total, flags=fused), goal, align=8)
+        return context.get_dummy_value()
+
+    many = len(factors)
+    factors, starts = types.UniTuple(types.float64, many), types.UniTuple(types.int64, many)
+    places = (target, types.int64, factors, source, starts, types.int64)
+    return types.void(*places, lanes), codegen
+
+
+def _no_prefetch(array, offset):
+    """Do nothing: an interpreted run has no cache to warm."""
+
+
+#: prefetch(array, offset): ask for the cache line that holds entry `offset` of the flat array.
+prefetch = _no_prefetch if config.DISABLE_JIT else _prefetch_line
+
+
+@kernel
+def _add_row(target, at, factors, source, starts, length):
+    quads, pairs = length // 4 * 4, length // 2 * 2
+    for k in range(0, quads, 4):
+        _add_lanes(target, at, factors, source, starts, k, 4)
+    for k in range(quads, pairs, 2):
+        _add_lanes(target, at, factors, source, starts, k, 2)
+    for k in range(pairs, length):
+        _add_lanes(target, at, factors, source, starts, k, 1)
+
+
+def _add_slices(target, at, factors, source, starts, length):
+    goal, source = target.reshape(-1)[at : at + length], source.reshape(-1)
+    for x, start in zip(factors, starts, strict=True):
+        goal += x * source[start : start + length]
+
+
+#: add_row(target, at, factors, source, starts, length): target[at:at + length] += Σ_i factors[i]
+#: source[starts[i]:starts[i] + length] of the flat arrays, by whole vectors, which a compiler that
+#: knows too little of the arrays' overlap would not use. Bounds are the caller's to keep.
+add_row = _add_slices if config.DISABLE_JIT else _add_row

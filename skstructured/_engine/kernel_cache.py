@@ -1,0 +1,200 @@
+"""The disk cache of compiled kernels: one file a kernel, named by everything that makes it.
+
+numba's own cache looks at the file of a kernel alone, although constants and callees come from
+others, and keeps one index for all variants of a kernel, which two processes may overwrite for each
+other. Here a file's name is a digest of the whole package's source, the kernel, its closure, its
+signature, and the compiler; it is written at once, or not at all, and carries a checksum. What is
+found under a name is therefore right, whoever wrote it.
+
+This module alone touches numba's private parts (seen with numba 0.61 to 0.68): a dispatcher's
+`_cache` with `load_overload` and `save_overload`, `CompileResult._reduce` and `_rebuild`, a
+codegen's `magic_tuple`. Where they are different, kernels are compiled in memory, with a warning.
+"""
+
+import functools
+import hashlib
+import os
+import pickle
+import platform
+import sys
+import uuid
+import warnings
+from importlib import resources
+from pathlib import Path
+
+import numba
+import numpy as np
+from numba.core import compiler, config
+from numba.core.caching import NullCache
+from numba.core.serialize import dumps
+
+#: Folders of other versions of the package that stay beside the one in use.
+KEPT = 4
+
+FOLDER = "skstructured-kernels-"
+
+
+def _source_bytes(folder):
+    """Names and contents of the Python files below `folder`, in order of their names."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir() and entry.name != "__pycache__":
+            yield from _source_bytes(entry)
+        elif entry.name.endswith(".py"):
+            yield entry.name.encode()
+            yield entry.read_bytes()
+
+
+def _digest(parts):
+    """Digest of byte strings, wherever they are cut."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(len(part).to_bytes(8, "little"))
+        total.update(part)
+    return total.hexdigest()
+
+
+@functools.cache
+def package_digest():
+    """Digest of the package's source and of what compiles it; None where there is no source."""
+    source = list(_source_bytes(resources.files("skstructured")))
+    switches = (config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
+    versions = (numba.__version__, np.__version__, sys.version, platform.machine())
+    return _digest([*source, repr((versions, switches)).encode()]) if source else None
+
+
+def _user_folder():
+    """The user's folder for caches, as the system has it."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local")).expanduser()
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches").expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+
+
+def folders():
+    """Where kernels may lie, in the order they are looked for and written.
+
+    ``NUMBA_CACHE_DIR`` where it is set, the package's own ``__pycache__``, the user's cache.
+    """
+    given = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
+    own = [Path(__file__).parents[1] / "__pycache__"]
+    try:
+        users = [_user_folder()]
+    except RuntimeError:  # no home
+        users = []
+    return [base / (FOLDER + package_digest()[:16]) for base in given + own + users]
+
+
+def read(name):
+    """The object kept under `name`, or None where there is none that is whole."""
+    for folder in folders():
+        try:
+            content = (folder / name).read_bytes()
+        except OSError:
+            continue
+        if hashlib.sha256(content[32:]).digest() == content[:32]:
+            return pickle.loads(content[32:])
+    return None
+
+
+def write(name, value):
+    """Keep an object under `name` in the first folder that takes it; an OSError if none does."""
+    payload = dumps(value)
+    trouble = OSError("there is no folder to write to")
+    for folder in folders():
+        try:
+            return _write_whole(folder, name, hashlib.sha256(payload).digest() + payload)
+        except OSError as error:
+            trouble = error
+    raise trouble
+
+
+def _write_whole(folder, name, content):
+    """Write a file by renaming a finished one, so that nobody ever reads a part of it."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        _forget_old(folder)
+    temporary = folder / f"{uuid.uuid4().hex}.tmp"
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, folder / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _forget_old(folder):
+    """Remove the kernels of other versions beside `folder`, but for the last few."""
+    others = [path for path in folder.parent.glob(FOLDER + "*") if path != folder]
+    try:
+        others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in others[KEPT:]:
+            for file in path.iterdir():
+                file.unlink()
+            path.rmdir()
+    except OSError:  # somebody else removes them too, or they are not ours to remove
+        return
+
+
+_told = set()
+
+
+def warn_once(message):
+    """Warn, once a process for each message's first words."""
+    if message[:40] not in _told:
+        _told.add(message[:40])
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+class KernelCache(NullCache):
+    """What a dispatcher asks for compiled code, and gives it to."""
+
+    def __init__(self, function, options):
+        code, cells = function.__code__, function.__closure__ or ()
+        closure = dumps(tuple(cell.cell_contents for cell in cells))
+        names = (function.__module__, function.__qualname__, code.co_firstlineno, options)
+        self._kernel = [repr(names).encode(), code.co_code, closure]
+        self._label = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+
+    def _name(self, signature, codegen):
+        machine = repr((str(signature), codegen.magic_tuple())).encode()
+        digest = _digest([package_digest().encode(), *self._kernel, machine])
+        return f"{self._label}-{digest[:32]}.nbc"
+
+    def load_overload(self, signature, target_context):
+        """The kernel compiled for `signature`, or None."""
+        target_context.refresh()
+        try:
+            kept = read(self._name(signature, target_context.codegen()))
+            if kept is not None:
+                return compiler.CompileResult._rebuild(target_context, *kept)
+        except Exception as error:
+            warn_once(
+                f"skstructured could not read its compiled kernels ({error!r}, numba "
+                f"{numba.__version__}): they are compiled again in every process, which is slow."
+            )
+        return None
+
+    def save_overload(self, signature, result):
+        """Keep a compiled kernel; where that fails it stays in memory, with one warning."""
+        try:
+            write(self._name(signature, result.codegen), result._reduce())
+        except Exception as error:
+            warn_once(
+                f"skstructured cannot keep its compiled kernels on disk ({error}): they are "
+                "compiled again in every process, which is slow. Set NUMBA_CACHE_DIR to a folder "
+                "that can be written to."
+            )
+
+
+def keep_on_disk(dispatcher, options):
+    """Have a numba dispatcher look for its code on disk, and leave it there."""
+    if package_digest() is None:
+        warn_once("skstructured finds no source of its own: kernels are compiled in every process.")
+    elif not isinstance(getattr(dispatcher, "_cache", None), NullCache):
+        warn_once(
+            f"numba {numba.__version__} is not one that skstructured can keep compiled kernels "
+            "with: they are compiled again in every process, which is slow."
+        )
+    else:
+        dispatcher._cache = KernelCache(dispatcher.py_func, options)

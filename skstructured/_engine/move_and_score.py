@@ -1,0 +1,124 @@
+"""Row primitives: move the weights by one row and score the next, in one sweep.
+
+Dense rows keep Θ as (dim, width), CSR rows as (width, dim): a score then reads contiguous memory
+in both. An intercept is one more column (row) of Θ. Columns (rows) of Θ behind the first dim are
+sums of the weights played; see `average`.
+"""
+
+import functools
+
+import numpy as np
+from numba import int64
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.instructions import add_row, prefetch
+
+#: CSR kernels are compiled for each dimension up to this one.
+LARGEST_KNOWN_DIM = 32
+
+
+@kernel(fastmath=FASTMATH)
+def dense_move_and_score(
+    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+):
+    """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
+
+    Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
+    keeps sums in one order and so makes chunks bit-identical to one pass.
+    """
+    x = data[row * width : (row + 1) * width]
+    z = data[ahead * width : (ahead + 1) * width]
+    intercept = Theta.shape[1] > width
+    z_sq = 1.0 if intercept else 0.0
+    for j in range(width):
+        z_sq += z[j] * z[j]
+    for k in range(raw.shape[0]):
+        theta, c, total = Theta[k], u * move[k], 0.0
+        for j in range(width):
+            moved = theta[j] + c * x[j]
+            theta[j] = moved
+            total += moved * z[j]
+        raw[k] = total
+    if intercept:
+        for k in range(raw.shape[0]):
+            Theta[k, width] += u * move[k]
+            raw[k] += Theta[k, width]
+    return z_sq
+
+
+#: Positions in CSR arrays are unsigned, which spares a check for negative indices on every access.
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+
+
+@kernel
+def _lines(length, stride):
+    """The most cache lines that the first `length` entries of an aligned Θ's rows lie in."""
+    return (15 - min(stride & -stride, 8) + length) // 8
+
+
+@kernel
+def _prefetch_row(Theta, start, first_line, length, stride):
+    """Ask for the cache lines of a row's first `length` entries, from `first_line` on."""
+    for line in range(first_line, _lines(length, stride) - 1):
+        prefetch(Theta, start + 8 * line)
+    prefetch(Theta, start + length - 1)
+
+
+@kernel(fastmath=FASTMATH)
+def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
+    """Raw ← raw + Θz and ‖z‖², four entries of z at a time; asks for the sums behind Θ."""
+    z_sq, blocked = 0.0, first + (last - first) // FOUR * FOUR
+    for t in range(first, blocked, FOUR):
+        x0, x1, x2, x3 = data[t], data[t + ONE], data[t + TWO], data[t + THREE]
+        j0, j1 = int64(indices[t]) * stride, int64(indices[t + ONE]) * stride
+        j2, j3 = int64(indices[t + TWO]) * stride, int64(indices[t + THREE]) * stride
+        z_sq += (x0 * x0 + x1 * x1) + (x2 * x2 + x3 * x3)
+        add_row(raw, 0, (x0, x1, x2, x3), Theta, (j0, j1, j2, j3), dim)
+        if stride > dim:
+            for j in (j0, j1, j2, j3):
+                _prefetch_row(Theta, j, _lines(dim, stride), stride, stride)
+    for t in range(blocked, last):
+        z_sq += data[t] * data[t]
+        add_row(raw, 0, (data[t],), Theta, (int64(indices[t]) * stride,), dim)
+    return z_sq
+
+
+@functools.cache
+def csr_move_and_score_for(known_dim, known_stride):
+    """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
+
+    Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
+    or any if 0) are unrolled. Wide problems otherwise wait for memory, so what `ahead` will read is
+    prefetched while `row` is moved, and what will move with it while it is scored.
+    """
+
+    @kernel(fastmath=FASTMATH)
+    def csr_move_and_score(
+        data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+    ):
+        dim = known_dim if known_dim > 0 else raw.shape[0]
+        stride = known_stride if known_stride > 0 else Theta.shape[1]
+        start, stop = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
+        first, last = np.uint64(indptr[ahead]), np.uint64(indptr[ahead + 1])
+        for t in range(start, stop):
+            coming = first + (t - start)
+            if coming < last:
+                _prefetch_row(Theta, int64(indices[coming]) * stride, 0, dim, stride)
+            add_row(Theta, int64(indices[t]) * stride, (u * data[t],), move, (0,), stride)
+        raw[:] = 0.0
+        z_sq = 0.0
+        if Theta.shape[0] > width:
+            z_sq = 1.0
+            add_row(Theta, width * stride, (u,), move, (0,), stride)
+            add_row(raw, 0, (1.0,), Theta, (width * stride,), dim)
+        return z_sq + _score_csr(data, indices, first, last, Theta, stride, raw, dim)
+
+    return csr_move_and_score
+
+
+def move_and_score_kernel(dim, sparse, average=False):
+    """The primitive for rows of one storage and scores of length `dim`, with averages or not."""
+    if not sparse:
+        return dense_move_and_score
+    known = dim if dim <= LARGEST_KNOWN_DIM else 0
+    return csr_move_and_score_for(known, 2 * known if average else known)

@@ -1,0 +1,97 @@
+"""Rows of X as the kernels read them, and which of them are out of range."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, kernel
+
+#: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
+#: norms and of their sums then stay far from both ends of float64.
+SHORTEST, LONGEST = 1e-100, 1e100
+SHORTEST_SQ, LONGEST_SQ = SHORTEST**2, LONGEST**2
+
+
+@kernel
+def is_zero_row(data, indptr, width, row):
+    """Whether a row has no entry but 0. Dense rows have an empty `indptr`."""
+    sparse = indptr.shape[0] > 0
+    start = indptr[row] if sparse else row * width
+    stop = indptr[row + 1] if sparse else start + width
+    for t in range(start, stop):
+        if data[t] != 0.0:
+            return False
+    return True
+
+
+@kernel(fastmath=FASTMATH)
+def first_bad_row(data, indptr, width, n_rows, constant, longest_sq):
+    """First row whose norm is out of range, or -1; `constant` is the square of its intercept."""
+    sparse = indptr.shape[0] > 0
+    for i in range(n_rows):
+        start = indptr[i] if sparse else i * width
+        stop = indptr[i + 1] if sparse else start + width
+        values, x_sq = data[start:stop], constant
+        for t in range(values.shape[0]):
+            x_sq += values[t] * values[t]
+        usual = SHORTEST_SQ <= x_sq <= longest_sq
+        if not usual and not is_zero_row(data, indptr, width, i):
+            return i
+    return -1
+
+
+@kernel
+def index_range(indices):
+    """Smallest and largest entry, in one pass; (0, -1) where there is none."""
+    low, high = np.int64(0), np.int64(-1)
+    if indices.shape[0] > 0:
+        smallest, largest = indices[0], indices[0]
+        for i in range(indices.shape[0]):
+            smallest, largest = min(smallest, indices[i]), max(largest, indices[i])
+        low, high = np.int64(smallest), np.int64(largest)
+    return low, high
+
+
+class Rows(NamedTuple):
+    """Validated rows of X as the kernels read them: float64 values, int32 indices.
+
+    Dense rows have empty `indices` and `indptr`; `width` excludes the intercept; `X` is what they
+    were read from. Sequences, whose rows are the positions of all of them one after the other, are
+    to come in here with one more array: where each begins.
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    width: int
+    n_rows: int
+    X: object
+
+    @classmethod
+    def from_array(cls, X):
+        """Read a C-contiguous float64 array or a CSR matrix without copying its values."""
+        if hasattr(X, "indptr"):
+            indices = np.ascontiguousarray(X.indices, dtype=np.int32)
+            indptr = np.ascontiguousarray(X.indptr, dtype=np.int32)
+            data = np.ascontiguousarray(X.data)
+            return cls(data, indices, indptr, X.shape[1], X.shape[0], X)
+        return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0], X)
+
+    @property
+    def arrays(self):
+        """What kernels are handed of the rows: data, indices, indptr, width."""
+        return self[:4]
+
+    @property
+    def is_sparse(self):
+        """Whether the rows are CSR."""
+        return self.indptr.shape[0] > 0
+
+    def first_bad(self, intercept=False, longest=LONGEST):
+        """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
+        rows = (self.data, self.indptr, self.width, self.n_rows)
+        rest = (float(intercept), longest * longest)
+        if is_compiled(first_bad_row):
+            return first_bad_row(*rows, *rest)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return first_bad_row(*rows, *rest)

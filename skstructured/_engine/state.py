@@ -1,0 +1,91 @@
+"""What a linear learner has learned: W = s Θ, the sums behind Θ, and a vector of numbers."""
+
+import numpy as np
+
+from skstructured._engine.average import aligned, aligned_zeros
+from skstructured._engine.compiled import kernel
+
+#: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
+#: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, and whether
+#: the sum of the weights must be brought up to date before Θ moves.
+RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH = range(4)
+
+#: Where an optimiser's own entries begin.
+OWN = 4
+
+
+def new_state(entries):
+    """The vector of an optimiser with so many entries of its own, all zero."""
+    vector = np.zeros(OWN + entries)
+    vector[RESCALE] = 1.0
+    return vector
+
+
+@kernel
+def flush_if_grown(vector, norm_sq, flushed):
+    """Ask for the sum of the weights to be brought up to date where norms grew by 16 since then.
+
+    Θ then grows, as s falls, and the two parts of the sum (see `average`) would cancel. `flushed`
+    is the place of the norm² at which it was asked last.
+    """
+    if norm_sq > 256.0 * vector[flushed]:
+        vector[FLUSH] = 1.0 if vector[flushed] > 0.0 else vector[FLUSH]
+        vector[flushed] = norm_sq
+
+
+class Learned:
+    """An object of arrays that a learner learns in; see `skstructured._validation.owned`."""
+
+
+class LinearState(Learned):
+    """Θ, with the sums of the weights played behind it, and the vector that kernels move it by.
+
+    Parameters
+    ----------
+    dim, width : int
+        Outputs, and features with the intercept.
+    vector : ndarray
+        Made by `new_state`; the optimiser's kernels read and write it.
+    blocks : tuple of (int, int), default=(1, 0)
+        How many arrays of the shape (dim, width), and how many numbers a feature, Θ consists of.
+    summed : bool, default=False
+        Whether the sums of the weights are kept behind Θ; see `skstructured._engine.average`.
+    """
+
+    def __init__(self, dim, width, vector, blocks=(1, 0), summed=False):
+        self.vector = vector
+        self.summed = summed
+        self.Theta = None
+        self.by_feature = False
+        self._own = blocks[0] * dim + blocks[1]
+        self._shape = (self._own + summed * dim, width)
+
+    def store_for(self, rows):
+        """Allocate Θ, or transpose it, for the storage of these rows."""
+        by_feature = rows.is_sparse
+        if self.Theta is None:
+            Theta = aligned_zeros(self._shape[::-1] if by_feature else self._shape)
+        else:
+            Theta = aligned(self.Theta.T if by_feature != self.by_feature else self.Theta)
+        # Nothing is called between the two, where a signal could come in.
+        self.Theta, self.by_feature = Theta, by_feature
+
+    @property
+    def matrix(self):
+        """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row."""
+        if self.Theta is None:
+            return np.zeros(self._shape)
+        return self.Theta.T if self.by_feature else self.Theta
+
+    @property
+    def parts(self):
+        """Θ, and the sums behind it."""
+        matrix = self.matrix
+        return matrix[: self._own], matrix[self._own :]
+
+    def copy(self):
+        """Another state that moves by itself."""
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), vector=self.vector.copy())
+        copy.Theta = None if self.Theta is None else aligned(self.Theta.copy())
+        return copy

@@ -1,0 +1,141 @@
+"""Learners of classes that state their scores, and how they learn from one row."""
+
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._validation import (
+    check_finite,
+    check_lengths,
+    own_arrays,
+    read_rows,
+    unchanged_on_error,
+)
+from skstructured.learner import Losses, OnlineLearner, Rounds
+from skstructured.spaces import Simplex
+
+
+def with_intercept(X, intercept):
+    """Rows as a C-contiguous dense array, a constant 1 appended where there is an intercept."""
+    X = np.asarray(X.todense()) if hasattr(X, "todense") else X
+    return np.hstack([X, np.ones((len(X), 1))]) if intercept else np.ascontiguousarray(X)
+
+
+class ClassScores:
+    """What a learner with one score a class says of new rows; needs `_thetas(X)`, `classes_`."""
+
+    @abstractmethod
+    def _thetas(self, X):
+        """Scores (n, K) of checked rows, with the weights the next round is played with."""
+
+    def decision_function(self, X):
+        """Scores of the classes, (n, K); with two classes their difference, (n,)."""
+        theta = self._scores(X)
+        return theta[:, 1] - theta[:, 0] if theta.shape[1] == 2 else theta
+
+    def predict(self, X):
+        """The class of the largest score of every row, without randomness."""
+        best = np.argmax(self._scores(X), axis=1)
+        return self.classes_[best]
+
+    def _scores(self, X):
+        return self._thetas(self._fitted_rows(X))
+
+    def _fitted_rows(self, X):
+        check_is_fitted(self, "classes_")
+        return self._rows(X).X
+
+    def _rows(self, X, reset=False):
+        """`Rows` of a new X, checked."""
+        rows = read_rows(self, X, reset=reset or not hasattr(self, "classes_"))
+        check_finite(self, rows)
+        return rows
+
+    def _check_labels(self, rows, y):
+        """Positions of labels among the classes, one a row."""
+        codes = self.space_.pack(y)
+        check_lengths(rows.n_rows, len(codes))
+        return codes
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+    """Base of full-information learners that see one dense row at a time.
+
+    Has the parameter `fit_intercept`. A subclass sets up its weights in `_setup`, scores in
+    `_thetas`, and learns in `_learn_row`.
+    """
+
+    @abstractmethod
+    def _setup(self, K, width):
+        """Check the parameters and make what is learned, for rows of `width` features."""
+
+    @abstractmethod
+    def _learn_row(self, x, code):
+        """Learn a row (width,), the 1 of the intercept included; whether it was a mistake."""
+
+    def fit(self, X, y):
+        """Learn one pass from scratch; returns self."""
+        self._fit(X, y)
+        return self
+
+    @exclusive
+    def _fit(self, X, y):
+        with unchanged_on_error(self):
+            rows = self._rows(X, reset=True)
+            self._start(Simplex().fit(y))
+            self._learn_rows(rows.X, self._check_labels(rows, y))
+
+    @exclusive
+    def partial_fit(self, X, y, classes=None):
+        """Learn rows in order, one round each; `classes` on the first call. Returns self."""
+        with unchanged_on_error(self):
+            rows = self._rows(X)
+            if not hasattr(self, "classes_"):
+                self._start(Simplex().fit_stream(y, classes))
+            elif classes is not None:
+                self.space_.check_classes(classes)
+            codes = self._check_labels(rows, y)
+        own_arrays(self)
+        self._learn_rows(rows.X, codes)
+        return self
+
+    def begin(self, X, y, classes=None):
+        """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
+        with unchanged_on_error(self):
+            rows = self._rows(X, reset=True)
+            self._start(Simplex().fit(y if classes is None else classes))
+            return Rounds(rows.X, self._check_labels(rows, y))
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of the classes of the largest scores: mistakes."""
+        best = np.argmax(self._thetas(rounds.X[which]), axis=1)
+        mistakes = (best != rounds.packed[which]).astype(np.float64)
+        return Losses(mistakes, mistakes, np.full(len(mistakes), np.nan))
+
+    @exclusive
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn_rows(rounds.X[which], rounds.packed[which])
+
+    def expected_losses(self, x, V):
+        """Mistakes (m,) of the next prediction at x (1, p) against each vertex (m, K)."""
+        return 1.0 - V[:, np.argmax(self._thetas(x)[0])]
+
+    def _start(self, space):
+        self._intercept = bool(self.fit_intercept)
+        self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
+        self._setup(space.dim_, self.n_features_in_ + self._intercept)
+
+    def _learn_rows(self, X, codes):
+        for x, code in zip(with_intercept(X, self._intercept), codes, strict=True):
+            with uninterrupted():
+                self.n_mistakes_ += int(self._learn_row(x, code))
+                self.t_ += 1

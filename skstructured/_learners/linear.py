@@ -1,0 +1,299 @@
+"""Learning of linear online models: rounds, storage of weights, averages."""
+
+import warnings
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+
+from skstructured._engine.epoch import epoch_for
+from skstructured._engine.rows import Rows
+from skstructured._engine.state import LinearState
+from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.weights import LinearWeights, linear_scores
+from skstructured._validation import (
+    check_finite,
+    check_integer,
+    check_lengths,
+    check_weights,
+    own_arrays,
+    owned,
+    read_rows,
+    refuse_row,
+    unchanged_on_error,
+)
+from skstructured.exceptions import GuaranteeWarning
+from skstructured.learner import OnlineLearner, Rounds
+
+#: More passes than this are a slip, and would never end.
+MOST_PASSES = 10**9
+
+
+class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
+    """Rounds θ = Wx, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
+
+    A subclass has the parameters `average`, `fit_intercept`, `max_iter`, `shuffle` and
+    `random_state`, and says in `_unfitted_space` and `_parts` what it learns with.
+    """
+
+    @abstractmethod
+    def _unfitted_space(self):
+        """A new output space."""
+
+    @abstractmethod
+    def _parts(self, space):
+        """The loss over a fitted space, and an optimiser; parameters are checked here."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn from scratch, in `max_iter` passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. float64 C-ordered arrays and float64 CSR matrices are not copied.
+        y : array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds, positive ones between 1e-200 and 1e60.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
+            the fitted state is then unchanged.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    @exclusive
+    def _fit(self, X, y, sample_weight):
+        check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
+        with unchanged_on_error(self):
+            rows = read_rows(self, X, reset=True)
+            self._start(self._unfitted_space().fit(y))
+            rounds = self._check_outputs(rows, y, sample_weight)
+            for _ in range(self.max_iter):
+                self._learn(rounds, self._visiting_order(rows.n_rows))
+            self.n_iter_ = int(self.max_iter)
+        self.warn_of_trouble()
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn the rows in order, one round each; chunks of any size give the same weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. A C-contiguous float64 array of the fitted width skips scikit-learn's checks.
+        y : array-like
+            Outputs of the space.
+        classes : array-like or None, default=None
+            All labels, needed on the first call for "simplex", and for "ordinal" without
+            `categories` unless y is an ordered categorical; later calls may repeat it. Label sets
+            need none, and take the values 0 and 1 that scikit-learn's searches pass.
+        sample_weight : array-like of shape (n,) or None, default=None
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As for `fit`; also for labels not in `classes`, and for `classes` that changed.
+        """
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    @exclusive
+    def _partial_fit(self, X, y, classes, sample_weight):
+        first = not hasattr(self, "space_")
+        with unchanged_on_error(self):
+            rows = read_rows(self, X, reset=first)
+            if first:
+                self._start(self._unfitted_space().fit_stream(y, classes))
+            else:  # the weights move in place; on a first call they are discarded
+                check_finite(self, rows)
+                if classes is not None:
+                    self.space_.check_classes(classes)
+            rounds = self._check_outputs(rows, y, sample_weight, stream=True)
+            every = np.arange(rows.n_rows)
+            if first:
+                self._learn(rounds, every)
+        if not first:  # what interrupts it from here on leaves whole blocks that are counted
+            self._learn(rounds, every)
+        self.n_iter_ = 1
+        self.warn_of_trouble()
+
+    def begin(self, X, y, classes=None):
+        """Start a stream whose outputs are known to be `classes` or those of `y`; its `Rounds`."""
+        with unchanged_on_error(self):
+            rows = read_rows(self, X, reset=True)
+            check_finite(self, rows)
+            space = self._unfitted_space()
+            self._start(space.fit(y) if classes is None else space.fit_stream(y, classes))
+            return self._check_outputs(rows, y)
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of rounds played with the last weights; nothing is learned."""
+        theta = linear_scores(self.last_weights_, rounds.X[which])
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    @exclusive
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds, np.asarray(which))
+
+    @exclusive
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
+        which = np.asarray(which)
+        theta = np.empty((len(which), self.space_.dim_))
+        self._learn(rounds, which, theta)
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    def expected_losses(self, x, V):
+        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
+
+        A copy of the state learns the row, because optimisers see how long it is before they play.
+        """
+        rows, state, one = Rows.from_array(x), self._state.copy(), np.arange(1)
+        theta, weight = np.empty((1, self.space_.dim_)), self._weights_of_rounds(np.ones(1), one)
+        state.store_for(rows)
+        learn, _ = self._epoch(rows)
+        given = (rows, one, np.array(V[:1]), weight)
+        if learn(*given, state, self._params, self._work.copy(), theta) >= 0:
+            refuse_row(self, x, 0)
+        same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
+        return self._decoder().expected_loss(*same, V, self.loss_)
+
+    def _start(self, space):
+        """Set up the fitted components and zero weights."""
+        if not (isinstance(self.average, (bool, np.bool_)) or self.average == "linear"):
+            raise ValueError(f'average must be a bool or "linear", got {self.average!r}.')
+        self.space_ = check_dimension(space)
+        self.loss_, optimizer = self._parts(space)
+        self.optimizer_ = clone(optimizer).specialised()
+        if space.task is not None or hasattr(space, "classes_"):
+            self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
+        self.random_state_ = check_random_state(self.random_state)
+        self._intercept, self._weigh_linearly = bool(self.fit_intercept), self.average == "linear"
+        self.t_, self._counted = 0, 0
+        self._start_state()
+
+    def _start_state(self):
+        """Zero weights, the optimiser's vector, and what kernels need besides."""
+        optimizer, dim = self.optimizer_, self.space_.dim_
+        vector, width = optimizer.init(self.loss_), self.n_features_in_ + self._intercept
+        self._averaged = bool(self.average)
+        in_epoch = self._averaged and not optimizer.keeps_average
+        vector = check_state(optimizer, vector)
+        self._state = LinearState(dim, width, vector, optimizer.blocks, in_epoch)
+        self._params, work = self.loss_.kernel_arguments(dim)
+        self._work = work[None]  # one row of scratch for all rounds
+
+    def _check_outputs(self, rows, y, sample_weight=None, stream=False):
+        """`Rounds` of rows with outputs and weights that fit them."""
+        packed = self.space_.pack(y)
+        check_lengths(rows.n_rows, len(packed))
+        weight = check_weights(sample_weight, packed, rows.n_rows, stream)
+        return Rounds(rows.X, packed, weight, rows)
+
+    def _visiting_order(self, n):
+        return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
+
+    def _epoch(self, rows):
+        """The loop for rows of this storage, and how many rows it learns at a time."""
+        dim, optimizer = self.space_.dim_, self.optimizer_
+        move_and_score = optimizer.move_and_score_kernel(dim, rows.is_sparse, self._state.summed)
+        scale, step = optimizer.scale_kernel, optimizer.step_kernel
+        return epoch_for((move_and_score, self.loss_.kernel, scale, step))
+
+    def _learn(self, rounds, order, scores=None):
+        """Learn rounds in `order`; `scores` (n, dim) receives the θ_t of every round."""
+        if owned(self._state.vector) is not self._state.vector:  # the others are as it is
+            own_arrays(self)
+        rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
+        weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
+        weight = self._weights_of_rounds(weight, order)
+        self._state.store_for(rows)
+        learn, size = self._epoch(rows)
+        scores = np.empty((0, self.space_.dim_)) if scores is None else scores
+        learned = (self._state, self._params, self._work)
+        for start in range(0, len(order), size):
+            block = order[start : start + size]
+            now = weight[block]
+            given = (rows, block, self._vertices(rounds.packed[block]), now)
+            with uninterrupted():
+                stopped = learn(*given, *learned, scores[start : start + size])
+                self._count(now if stopped < 0 else now[:stopped])
+            if stopped >= 0:
+                refuse_row(self, rounds.X, block[stopped])
+
+    def _vertices(self, packed):
+        """Vertices (n, dim) of packed outputs, as the kernels read them."""
+        V = self.space_.unpack(packed)
+        if is_ours(self.space_):
+            return V
+        return check_vertices(self.space_, "unpack", V, (len(packed), self.space_.dim_))
+
+    def _count(self, weight):
+        """Count rounds learned with these weights."""
+        self.t_ += len(weight)
+        self._counted += int(np.count_nonzero(weight))
+
+    def _weights_of_rounds(self, weight, order):
+        """Weights of rows; linear averages multiply them by the number of the round.
+
+        Rounds of weight zero have no number.
+        """
+        if not self._weigh_linearly:
+            return weight
+        weight = weight.copy()
+        weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
+        return weight
+
+    def round_weights(self, n):
+        """1, or with linear averages the number of the round over its mean, (n,)."""
+        if not self._weigh_linearly:
+            return super().round_weights(n)
+        return 2.0 * np.arange(1, n + 1) / (n + 1.0)
+
+    def warn_of_trouble(self):
+        """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
+        self.loss_.check_residual(self._work[0])
+        trouble = self.optimizer_.check(self._state.vector)
+        if trouble is not None:
+            warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
+
+    @property
+    def last_weights_(self):
+        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        state = self._fitted_state("weights are")
+        return self.optimizer_.weights(state.parts[0], state.vector, self.space_.dim_)
+
+    @property
+    def average_weights_(self):
+        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
+        state = self._fitted_state("average_weights_ is")
+        if not self._averaged:
+            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
+        return self.optimizer_.average_weights(*state.parts, state.vector, self.space_.dim_)
+
+    def _fitted_state(self, what):
+        if not hasattr(self, "_state"):
+            raise AttributeError(f"{what} set by fit or partial_fit.")
+        return self._state
+
+    def _weights(self):
+        """The weights that predictions use."""
+        return self.average_weights_ if self.average else self.last_weights_
+
+    def _thetas(self, X):
+        return linear_scores(self._weights(), X)

@@ -1,0 +1,194 @@
+"""What a learner over an output space says about new rows, given their scores."""
+
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._validation import check_finite, check_lengths, read_rows, weighted_mean
+from skstructured.learner import Losses
+
+
+def _space_has(method):
+    """Whether the estimator's space has `method`; for `available_if`."""
+
+    def check(estimator):
+        space = getattr(estimator, "space_", None) or estimator._unfitted_space()
+        if not hasattr(space, method):
+            raise AttributeError(f"{type(space).__name__} has no {method}.")
+        return True
+
+    return check
+
+
+def _has_probabilities(estimator):
+    """Whether means are probabilities, by the space and by the loss; for `available_if`."""
+    loss = getattr(estimator, "loss_", None) or estimator._unfitted_loss()
+    if not loss.has_probabilities:
+        raise AttributeError(f"{type(estimator).__name__} has no class probabilities with {loss}.")
+    return _space_has("mean_proba")(estimator)
+
+
+class DecodedPredictions:
+    """Predictions, draws and exact expectations of a decoder over any scores.
+
+    Needs `space_`, `loss_`, `_thetas(X)`, the scores (n, dim) of checked rows, and `_decoder()`;
+    before it is fitted, `_unfitted_space()` and `_unfitted_loss()`.
+    """
+
+    def _scores(self, X):
+        """θ of every row of a new X, (n, dim)."""
+        check_is_fitted(self)
+        rows = read_rows(self, X)
+        check_finite(self, rows)
+        return self._thetas(rows.X)
+
+    def embedding_scores(self, X):
+        """Scores θ in the embedding of the outputs: what the decoder reads.
+
+        For a linear model ``X coef_ᵀ + intercept_``.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+        """
+        return self._scores(X)
+
+    def decision_function(self, X):
+        """Scores for scikit-learn: one a class, where outputs are classes.
+
+        Returns
+        -------
+        ndarray
+            The scores θ of `embedding_scores`, (n, dim), unless the space says otherwise. For
+            "ordinal", whose θ has a score less than there are classes, minus the loss of each
+            class, ``−S(θ; y_k)/c = <θ, y_k> − Ω(y_k) − Ω*(θ)``, of shape (n, n_classes): for the
+            "shannon" regularizer the logarithm of `predict_proba`. For two classes (n,), as
+            scikit-learn has it: ``(S(θ; y_0) − S(θ; y_1))/c``, by how much the loss of
+            ``classes_[1]`` is the smaller, which is the difference of the two scores for "simplex".
+
+        Notes
+        -----
+        The largest score belongs to the class of the smallest loss. With "ordinal" and "squared"
+        that is the class nearest to ŷ_Ω(θ), which `predict` gives with the default decoder. With
+        "ordinal" and "shannon" it is the most likely class, which ``decoder="map"`` predicts; the
+        default decoder then predicts the median of `predict_proba` instead.
+        """
+        theta = self._scores(X)
+        if self.space_.task != "multiclass":
+            return theta
+        if len(self.classes_) == 2:
+            return self._difference(theta)
+        return theta if self.space_.scores_classes else self._minus_losses(theta)
+
+    def _difference(self, theta):
+        """(S(θ; y_0) − S(θ; y_1))/c of every row."""
+        vertices = self.space_.vertices()
+        omega = self.loss_.omega(vertices)
+        return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
+
+    def _minus_losses(self, theta):
+        """−S(θ; y_k)/c of every row and vertex."""
+        vertices = self.space_.vertices()
+        scores = theta @ vertices.T - self.loss_.omega(vertices)
+        return scores - self.loss_.conjugate(theta)[:, None]
+
+    def predict_mean(self, X):
+        """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim)."""
+        theta = self._scores(X)
+        return self.loss_.mean(theta)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Probabilities that the mean prediction stands for.
+
+        Returns
+        -------
+        ndarray
+            Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
+            "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
+        """
+        mu = self.predict_mean(X)
+        return self.space_.mean_proba(mu)
+
+    def _play(self, X):
+        """Arguments (θ, μ) of the decoder, and the decoder."""
+        theta = self._scores(X)
+        return self._decoder(), theta, self.loss_.mean(theta)
+
+    def _losses(self, theta, V, random_state=None):
+        """The `Losses` of scores that were played where V was true."""
+        loss, decoder = self.loss_, self._decoder()
+        mu, rng = loss.mean(theta), check_random_state(random_state)
+        drawn = decoder.decode(theta, mu, loss, rng)
+        realised = loss.space.expected_loss(drawn, V)
+        expected = decoder.expected_loss(theta, mu, V, loss)
+        return Losses(realised, expected, loss.value(theta, V))
+
+    def predict(self, X):
+        """The decoder's most likely output of every row; deterministic.
+
+        The nearest vertex to ŷ_Ω(θ) for "randomized", "nearest" and "sampled"; the linear oracle
+        for "map".
+        """
+        decoder, theta, mu = self._play(X)
+        return self.space_.decode(decoder.most_likely(theta, mu, self.loss_))
+
+    def sample(self, X, random_state=None):
+        """Draw the decoder's output of every row: what the guarantees are about.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        random_state : int, RandomState instance or None, default=None
+            None goes on with the estimator's own generator, seeded by its `random_state` at the
+            first call to `fit` or `partial_fit`.
+
+        Returns
+        -------
+        ndarray
+            Outputs in the form of y.
+        """
+        decoder, theta, mu = self._play(X)
+        rng = self.random_state_ if random_state is None else random_state
+        return self.space_.decode(decoder.decode(theta, mu, self.loss_, rng))
+
+    @available_if(_space_has("vertex_proba"))
+    def decoding_proba(self, X):
+        """Exact probabilities (n, n_classes) with which `sample` plays each class."""
+        decoder, theta, mu = self._play(X)
+        return self.space_.vertex_proba(decoder.expected_vertex(theta, mu, self.loss_))
+
+    def expected_target_loss(self, X, y):
+        """Exact expectation of the target loss of `sample`, per sample (n,)."""
+        decoder, theta, mu = self._play(X)
+        V = self.space_._encoded(y)
+        check_lengths(len(theta), len(V))
+        return decoder.expected_loss(theta, mu, V, self.loss_)
+
+    def score(self, X, y, sample_weight=None):
+        """1 − mean target loss of `predict`: the accuracy, for "simplex".
+
+        Raises
+        ------
+        ValueError
+            For sample weights that are negative or all zero, and as `predict`.
+        """
+        predicted = self.predict(X)
+        loss = self.space_.target_loss(predicted, y)
+        return 1.0 - weighted_mean(loss, sample_weight)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        task = self._task()
+        multiclass = task == "multiclass"
+        if task is not None:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(
+                multi_class=multiclass, multi_label=not multiclass
+            )
+        tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
+        tags.target_tags.single_output = multiclass
+        return tags

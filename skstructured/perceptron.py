@@ -1,0 +1,154 @@
+"""The multiclass Perceptron and the second-order one, with full information."""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.compiled import kernel
+from skstructured._engine.rows import LONGEST
+from skstructured._engine.state import new_state
+from skstructured._learners.classifier import OnlineClassifier, with_intercept
+from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
+from skstructured._learners.weights import LinearWeights
+from skstructured._validation import check_positive
+from skstructured.decoders import MAP
+from skstructured.exceptions import GuaranteeError
+from skstructured.optimizers._base import OnlineOptimizer
+from skstructured.spaces import Simplex
+from skstructured.surrogates import ZeroOneLoss
+
+__all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
+
+
+@kernel
+def unit_scale(state, x_sq, weight):
+    """s = 1."""
+    return 1.0
+
+
+@kernel
+def unit_step(state, raw, g, x_sq, weight):
+    """u = −w."""
+    return -weight
+
+
+class UnitStep(OnlineOptimizer):
+    """W ← W − G: the Perceptron's step."""
+
+    scale_kernel = staticmethod(unit_scale)
+    step_kernel = staticmethod(unit_step)
+
+    def init(self, loss):
+        """The initial state: the epoch's own entries."""
+        return new_state(self.entries)
+
+
+class MulticlassPerceptron(DecodedPredictions, OnlineLinearModel):
+    """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
+
+    Parameters
+    ----------
+    average, fit_intercept, max_iter, shuffle, random_state
+        As in `OnlineStructuredPredictor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Class labels.
+    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
+n_features_in_, feature_names_in_
+        As in `OnlineStructuredPredictor`.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer, Ullman (2006), "Online multiclass learning by interclass
+    hypothesis sharing"; Crammer, Singer (2003).
+    """
+
+    def __init__(
+        self, average=False, fit_intercept=True, max_iter=1, shuffle=False, random_state=None
+    ):
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _unfitted_space(self):
+        return Simplex()
+
+    def _unfitted_loss(self):
+        return ZeroOneLoss()
+
+    def _task(self):
+        return "multiclass"
+
+    def _decoder(self):
+        return MAP()
+
+    def _parts(self, space):
+        return ZeroOneLoss(space), UnitStep()
+
+    def certificate(self, delta=None):
+        """No theorem: a GuaranteeError."""
+        raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
+
+
+class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
+    r"""The multiclass second-order Perceptron, with full information.
+
+    `SOBAClassifier` with p' = 1 and the true label always revealed: ``g = z = (e_ȳ − e_y) ⊗ x``, ȳ
+    the best class other than y, and the same rule for when to update.
+
+    Parameters
+    ----------
+    a : float, default=1.0
+        Regularization: A starts at a·I.
+    fit_intercept : bool, default=True
+        Append a constant feature 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Labels.
+    coef_, intercept_ : ndarray
+        Weights.
+    t_ : int
+        Rounds learned.
+    n_mistakes_ : int
+        Mistakes on the way.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    Cesa-Bianchi, Conconi, Gentile (2005), "A second-order Perceptron algorithm"; the multiclass
+    form is that of Beygelzimer, Orabona, Zhang (2017).
+    """
+
+    def __init__(self, a=1.0, fit_intercept=True):
+        self.a = a
+        self.fit_intercept = fit_intercept
+
+    @property
+    def longest_row(self):
+        """As for `SOBAClassifier`."""
+        return min(LONGEST, math.sqrt(check_positive("a", self.a)) * LONGEST_OF_UNIT)
+
+    def _setup(self, K, width):
+        self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
+
+    def _thetas(self, X):
+        return with_intercept(X, self._intercept) @ self._learned.W.T
+
+    def _learn_row(self, x, code):
+        theta = self._learned.W @ x
+        self._learned.learn(theta, x, code)
+        return np.argmax(theta) != code
+
+    def _weights(self):
+        if not hasattr(self, "classes_"):
+            raise AttributeError("weights are set by fit or partial_fit.")
+        return self._learned.W.copy()
