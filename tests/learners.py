@@ -5,45 +5,34 @@ import itertools
 import numpy as np
 from toy_learner import NearestMean
 
-from skstructured import (
-    BanditGaptronClassifier,
-    BanditReduction,
-    BanditronClassifier,
-    ConfiditClassifier,
-    GaptronClassifier,
-    MulticlassPerceptron,
-    NewtronClassifier,
-    OnlineStructuredPredictor,
-    SecondOrderPerceptron,
-    SOBAClassifier,
-)
+import skstructured as sk
 from skstructured.optimizers import GradientDescent, PiSTOL
 from skstructured.spaces import KSubsets, SpanningTrees
 
 #: name -> learner of classes.
 EVERY_LEARNER = {
-    "online": OnlineStructuredPredictor(),
-    "average": OnlineStructuredPredictor(average=True),
-    "linear average": OnlineStructuredPredictor(optimizer="adaptive", average="linear"),
-    "parameter free": OnlineStructuredPredictor(optimizer="parameter_free", average=True),
-    "pistol": OnlineStructuredPredictor(regularizer="tsallis", optimizer="pistol"),
-    "per coordinate": OnlineStructuredPredictor(optimizer=PiSTOL(per_coordinate=True)),
-    "high probability": OnlineStructuredPredictor(
+    "online": sk.OnlineStructuredPredictor(),
+    "average": sk.OnlineStructuredPredictor(average=True),
+    "linear average": sk.OnlineStructuredPredictor(optimizer="adaptive", average="linear"),
+    "parameter free": sk.OnlineStructuredPredictor(optimizer="parameter_free", average=True),
+    "pistol": sk.OnlineStructuredPredictor(regularizer="tsallis", optimizer="pistol"),
+    "per coordinate": sk.OnlineStructuredPredictor(optimizer=PiSTOL(per_coordinate=True)),
+    "high probability": sk.OnlineStructuredPredictor(
         regularizer="squared", optimizer=GradientDescent(eta="high_probability")
     ),
-    "sampled": OnlineStructuredPredictor(decoder="sampled", fit_intercept=False),
-    "gaptron": GaptronClassifier(),
-    "gaptron hinge": GaptronClassifier("hinge"),
-    "gaptron smooth hinge": GaptronClassifier("smooth_hinge", radius=1.0),
-    "perceptron": MulticlassPerceptron(),
-    "second order": SecondOrderPerceptron(),
-    "bandit gaptron": BanditGaptronClassifier(radius=1.0, random_state=0),
-    "banditron": BanditronClassifier(random_state=0),
-    "soba": SOBAClassifier(random_state=0),
-    "newtron": NewtronClassifier(random_state=0),
-    "confidit": ConfiditClassifier(random_state=0),
-    "reduction": BanditReduction(exploration=0.5, random_state=0),
-    "reduction of theory": BanditReduction(random_state=0),
+    "sampled": sk.OnlineStructuredPredictor(decoder="sampled", fit_intercept=False),
+    "gaptron": sk.GaptronClassifier(),
+    "gaptron hinge": sk.GaptronClassifier("hinge"),
+    "gaptron smooth hinge": sk.GaptronClassifier("smooth_hinge", radius=1.0),
+    "perceptron": sk.MulticlassPerceptron(),
+    "second order": sk.SecondOrderPerceptron(),
+    "bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
+    "banditron": sk.BanditronClassifier(random_state=0),
+    "soba": sk.SOBAClassifier(random_state=0),
+    "newtron": sk.NewtronClassifier(random_state=0),
+    "confidit": sk.ConfiditClassifier(random_state=0),
+    "reduction": sk.BanditReduction(exploration=0.5, random_state=0),
+    "reduction of theory": sk.BanditReduction(random_state=0),
     "toy": NearestMean(),
 }
 
@@ -56,7 +45,7 @@ _EDGES = list(itertools.combinations(range(3), 2))
 
 
 def _over(space, y, **parameters):
-    return OnlineStructuredPredictor(space=space, **parameters), _X, y
+    return sk.OnlineStructuredPredictor(space=space, **parameters), _X, y
 
 
 #: name -> learner over another space, rows and outputs.

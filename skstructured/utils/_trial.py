@@ -39,12 +39,18 @@ class LearnerTrial:
 
     def distinct_outputs(self):
         """Different outputs of the stream, 8 at the most."""
-        return self.y[np.unique(self.y, axis=0, return_index=True)[1][:8]]
+        return self._different()[0][:8]
 
     def other_outputs(self):
         """The outputs of the stream exchanged with each other, so that each round has another."""
-        different, position = np.unique(self.y, axis=0, return_inverse=True)
-        return different[(position.ravel() + 1) % len(different)]
+        different, position = self._different()
+        return different[(position + 1) % len(different)]
+
+    def _different(self):
+        """The different outputs, and the position of each round's among them."""
+        axis = None if self.y.ndim == 1 else 0  # NumPy has no axis for labels that are objects
+        different, position = np.unique(self.y, axis=axis, return_inverse=True)
+        return different, position.ravel()
 
     def new(self):
         """A clone that has learned nothing, its generators seeded."""
