@@ -85,9 +85,9 @@ def play(name, space, optimizer, stream):
     model = OnlineStructuredPredictor(clone(space), regularizer, optimizer=optimizer)
     vertices = space.vertices()
     classes = space.decode(vertices) if space.task == "multiclass" else None
-    theta = model._partial_fit(
-        stream.X, space.decode(stream.V), classes, stream.weight, record=True
-    )
+    rounds = model.begin(stream.X, space.decode(stream.V), classes)
+    theta = np.empty(stream.V.shape)
+    model._learn(rounds._replace(weight=stream.weight), np.arange(len(theta)), theta)
     mu, c = model.loss_.mean(theta), model.loss_.scale_
     X = np.hstack([stream.X, np.ones((len(theta), 1))])
     return Play(model, stream, theta, mu, c * stream.weight[:, None] * (mu - stream.V), X)

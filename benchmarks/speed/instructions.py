@@ -12,7 +12,6 @@ import types
 
 import numpy as np
 from numba import njit
-from skstructured._instructions import _add_lanes as add_lanes
 
 from benchmarks._common import Results, arguments
 from benchmarks._timing import in_turns
@@ -20,8 +19,9 @@ from benchmarks.synthetic import FEW, NON_ZEROS, N, sparse_problem
 from skstructured import OnlineStructuredPredictor
 
 # All that is private: the module of the shipped kernel and the names it uses in it, the options
-# it is compiled with, its vector instruction, and its signature, which `plain_advance` has too.
-from skstructured import _advance as shipped
+# it is compiled with, its vector instruction, and its signature, which `first_draft` has too.
+from skstructured._engine import move_and_score as shipped
+from skstructured._engine.instructions import _add_lanes as add_lanes
 from skstructured.optimizers import GradientDescent
 
 ADD_ROW, PREFETCH, SCORE = "add_row", "_prefetch_row", "_score_csr"
@@ -62,7 +62,7 @@ def no_prefetch(Theta, start, first_line, length, stride):
 
 
 @njit(**OPTIONS)
-def plain_advance(data, indices, indptr, width, row, ahead, Theta, state, move, u, raw):
+def first_draft(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw):
     """The CSR pass as one would write it first."""
     intercept, dim = Theta.shape[0] > width, raw.shape[0]
     z_sq = 1.0 if intercept else 0.0
@@ -100,15 +100,15 @@ def variant(**replaced):
     """An optimiser class whose CSR kernel is `altered`."""
 
     class Altered(GradientDescent):
-        def advance_kernel(self, *wanted):
-            return altered(super().advance_kernel(*wanted), **replaced)
+        def move_and_score_kernel(self, *wanted):
+            return altered(super().move_and_score_kernel(*wanted), **replaced)
 
     return Altered
 
 
 class FirstDraft(GradientDescent):
-    def advance_kernel(self, *wanted):
-        return plain_advance
+    def move_and_score_kernel(self, *wanted):
+        return first_draft
 
 
 VARIANTS = {

@@ -129,11 +129,11 @@ def gap(theta, P):
 
 
 def birkhoff_projection(bench, m):
-    theta, mu = bench.rng.normal(size=m * m), np.empty(m * m)
+    theta, zeros, mu = bench.rng.normal(size=m * m), *np.zeros((2, m * m))
     C, work = theta.reshape(m, m), np.zeros(matching_work(m * m))
     bench.compare(
         f"Birkhoff l2 projection n={m}, L-BFGS dual",
-        lambda: matching_projection(theta, theta, mu, NOTHING, work),
+        lambda: matching_projection(theta, zeros, mu, NOTHING, work),
         lambda: lbfgs_dual(C, m),
         calls=3,
     )
@@ -184,7 +184,7 @@ def assignment(bench, m):
 def matching_draws(m, n, rng, repeat):
     """Seconds a draw at the entropic matching of random scores; a draw uses its matrix up."""
     theta, mu, work = 1.5 * rng.normal(size=m * m), np.empty(m * m), np.zeros(matching_work(m * m))
-    entropic_matching(theta, theta, mu, NOTHING, work)
+    entropic_matching(theta, np.zeros(m * m), mu, NOTHING, work)
     uniforms, times = rng.random((n, (m - 1) ** 2 + 1)), []
     for _ in range(repeat + 1):
         P = np.tile(mu, (n, 1))
@@ -194,7 +194,7 @@ def matching_draws(m, n, rng, repeat):
 
 def rank_draws(d, n, rng, repeat):
     theta, mu, work = rng.normal(size=d) * d / 3, np.empty(d), np.empty(6 * d)
-    rank_projection(theta, theta, mu, NOTHING, work)
+    rank_projection(theta, np.zeros(d), mu, NOTHING, work)
     mu, drawn, uniforms = np.tile(mu, (n, 1)), np.empty((n, d)), rng.random((n, d - 1))
     return median_seconds(lambda: draw_rank_rows(mu, uniforms, drawn), repeat) / n
 
