@@ -4,7 +4,6 @@ import math
 import pickle
 
 import naive
-import naive_bandits
 import numpy as np
 import pytest
 from conftest import INTERPRETED
@@ -12,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from streams import noisy_classes
 from test_sklearn_checks import EXPECTED
 
 from skstructured import (
@@ -39,45 +39,45 @@ LEARNERS = {
     **{
         f"gaptron {kind}": (
             BanditGaptronClassifier(kind, radius=2.0),
-            lambda kind=kind: naive_bandits.Gaptron(kind, K, P, 2.0),
+            lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 2.0),
         )
         for kind in KINDS
     },
     **{
         f"gaptron {kind}, horizon": (
             BanditGaptronClassifier(kind, radius=0.05, horizon=500),
-            lambda kind=kind: naive_bandits.Gaptron(kind, K, P, 0.05, 500),
+            lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 0.05, 500),
         )
         for kind in KINDS
     },
     "gaptron, no exploration": (
         BanditGaptronClassifier(radius=0.3, exploration=0.0),
-        lambda: naive_bandits.Gaptron("logistic", K, P, 0.3, None, 0.0),
+        lambda: naive.bandits.Gaptron("logistic", K, P, 0.3, None, 0.0),
     ),
     "gaptron, given exploration": (
         BanditGaptronClassifier("hinge", radius=5.0, exploration=0.2),
-        lambda: naive_bandits.Gaptron("hinge", K, P, 5.0, None, 0.2),
+        lambda: naive.bandits.Gaptron("hinge", K, P, 5.0, None, 0.2),
     ),
     **{
         f"gaptron {kind}, full ball": (
             BanditGaptronClassifier(kind, radius=0.01, exploration=1.0),
-            lambda kind=kind: naive_bandits.Gaptron(kind, K, P, 0.01, None, 1.0),
+            lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 0.01, None, 1.0),
         )
         for kind in KINDS
     },
-    "banditron": (BanditronClassifier(), lambda: naive_bandits.Banditron(K, P)),
-    "banditron, 0.1": (BanditronClassifier(0.1), lambda: naive_bandits.Banditron(K, P, 0.1)),
-    "soba": (SOBAClassifier(a=0.5), lambda: naive_bandits.SOBA(K, P, 0.5)),
-    "soba, 0.1": (SOBAClassifier(exploration=0.1), lambda: naive_bandits.SOBA(K, P, 1.0, 0.1)),
-    "newtron": (NewtronClassifier(), lambda: naive_bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
+    "banditron": (BanditronClassifier(), lambda: naive.bandits.Banditron(K, P)),
+    "banditron, 0.1": (BanditronClassifier(0.1), lambda: naive.bandits.Banditron(K, P, 0.1)),
+    "soba": (SOBAClassifier(a=0.5), lambda: naive.bandits.SOBA(K, P, 0.5)),
+    "soba, 0.1": (SOBAClassifier(exploration=0.1), lambda: naive.bandits.SOBA(K, P, 1.0, 0.1)),
+    "newtron": (NewtronClassifier(), lambda: naive.bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
     "newtron, wide": (
         NewtronClassifier(alpha=1.0, beta=0.5, radius=100.0, exploration=0.2),
-        lambda: naive_bandits.Newtron(K, P, 1.0, 0.5, 100.0, 0.2),
+        lambda: naive.bandits.Newtron(K, P, 1.0, 0.5, 100.0, 0.2),
     ),
-    "confidit": (ConfiditClassifier(), lambda: naive_bandits.Confidit(K, P, 1.0, 1.0)),
+    "confidit": (ConfiditClassifier(), lambda: naive.bandits.Confidit(K, P, 1.0, 1.0)),
     "confidit, 0.3": (
         ConfiditClassifier(alpha=0.3, eta=0.1),
-        lambda: naive_bandits.Confidit(K, P, 0.3, 0.1),
+        lambda: naive.bandits.Confidit(K, P, 0.3, 0.1),
     ),
 }
 ALL = {name: found[0] for name, found in LEARNERS.items()} | {
@@ -87,10 +87,7 @@ ALL = {name: found[0] for name, found in LEARNERS.items()} | {
 
 
 def stream(rng, n, noise=1.0):
-    X = rng.randn(n, P) * np.exp(0.3 * rng.randn(n, 1))
-    y = np.argmax(X @ rng.randn(P, K) + noise * rng.gumbel(size=(n, K)), axis=1)
-    y[:K] = np.arange(K)
-    return X, y
+    return noisy_classes(rng, n, P, K, 0.3, noise)
 
 
 def fresh(name, **parameters):
@@ -145,7 +142,7 @@ def test_a_batch_counts_as_many_rounds_as_it_has_rows(kind, rng):
     actions, p = model.choose(X[:39])
     model.update(X[:39], actions, actions == y[:39], p)
     one.partial_fit(X[:39], y[:39])
-    literal = naive_bandits.Gaptron(kind, K, P, 0.05)
+    literal = naive.bandits.Gaptron(kind, K, P, 0.05)
     literal.X, literal.t = 1.0, 40
     assert model._rho(X[39:]) == pytest.approx(literal.rates()[1], rel=1e-12)
     assert one._rho(X[39:]) == pytest.approx(literal.rates()[1], rel=1e-12)
@@ -212,7 +209,7 @@ def test_importance_weighted_gradients_are_unbiased(kind, rng):
 
 
 def test_newtron_gradients_are_unbiased(rng):
-    literal = naive_bandits.Newtron(K, P, 2.0, 0.1, 1.0)
+    literal = naive.bandits.Newtron(K, P, 2.0, 0.1, 1.0)
     x = rng.randn(P)
     literal.play(x, 0.5)
     literal.P = rng.dirichlet(np.ones(K))
@@ -224,7 +221,7 @@ def test_newtron_gradients_are_unbiased(rng):
 def test_the_identity_of_soba(rng):
     """Σm = min_U [a‖U‖² + Σ(2<U,g> + <U,z>²)] + Σ q/(p'(1+q))."""
     X, y = stream(rng, 100)
-    literal, model = naive_bandits.SOBA(K, P, 0.7, 0.3), SOBAClassifier(a=0.7, exploration=0.3)
+    literal, model = naive.bandits.SOBA(K, P, 0.7, 0.3), SOBAClassifier(a=0.7, exploration=0.3)
     model.set_params(fit_intercept=False, random_state=7, classes=np.arange(K))
     for x, label, u in zip(X, y, np.random.RandomState(7).random_sample(100), strict=True):
         literal.learn(literal.play(x, u)[0] == label)
@@ -238,7 +235,7 @@ def test_the_identity_of_soba(rng):
 
 def test_second_order_perceptron_is_soba_with_every_label(rng):
     X, y = stream(rng, 200)
-    literal, mistakes = naive_bandits.SOBA(K, P, 2.0, 0.0), 0
+    literal, mistakes = naive.bandits.SOBA(K, P, 2.0, 0.0), 0
     for x, label in zip(X, y, strict=True):
         literal.play(x, 0.0)
         mistakes += int(np.argmax(literal.theta)) != label

@@ -8,6 +8,7 @@ from conftest import INTERPRETED
 from pairs import PAIRS, loss_of, space_of
 from scipy import sparse
 from scipy.optimize import minimize
+from streams import linear_vertices
 
 from skstructured import GuaranteeError, OnlineStructuredPredictor
 from skstructured.adversaries import LabelNoise, play
@@ -24,13 +25,6 @@ LOSSES = {
     "ordinal-squared": lambda: loss_of("ordinal-squared", 2),
     "smooth hinge": lambda: GapSurrogate(Simplex().fit(np.arange(3)), "smooth_hinge"),
 }
-
-
-def problem(loss, rng, noise, n=60):
-    """Rows and vertices of a linear model, with Gaussian noise in its scores."""
-    X, vertices = rng.randn(n, 3), loss.space.vertices()
-    theta = X @ rng.randn(3, vertices.shape[1]) + noise * rng.randn(n, vertices.shape[1])
-    return X, vertices[np.argmax(theta @ vertices.T, axis=1)]
 
 
 def objective(loss, X, V, quadratic, U):
@@ -60,7 +54,7 @@ def constrained(loss, X, V, quadratic, radius):
 @pytest.mark.parametrize("which", list(LOSSES))
 def test_no_solver_finds_a_better_one_in_the_ball(which, radius, quadratic, noise, rng):
     loss = LOSSES[which]()
-    X, V = problem(loss, rng, noise)
+    X, V = linear_vertices(loss.space, rng, noise)
     U = best_comparator(loss, X, V, quadratic, radius=radius)
     assert np.linalg.norm(U) <= radius * (1 + 1e-12)
     wanted = constrained(loss, X, V, quadratic, radius)
@@ -70,7 +64,7 @@ def test_no_solver_finds_a_better_one_in_the_ball(which, radius, quadratic, nois
 @pytest.mark.parametrize("which", list(LOSSES))
 def test_a_large_ball_changes_nothing(which, rng):
     loss = LOSSES[which]()
-    X, V = problem(loss, rng, 1.0)
+    X, V = linear_vertices(loss.space, rng, 1.0)
     for quadratic in (0.1, 10.0):
         free = best_comparator(loss, X, V, quadratic)
         norm = np.linalg.norm(free)
@@ -86,7 +80,7 @@ def test_a_large_ball_changes_nothing(which, rng):
 def test_hinges_in_a_ball_are_better_than_scaled_ones(kind, rng):
     """Kinks leave L-BFGS no gradient to stop at; any point of the ball bounds the smallest."""
     loss = GapSurrogate(Simplex().fit(np.arange(3)), kind)
-    X, V = problem(loss, rng, 1.0)
+    X, V = linear_vertices(loss.space, rng, 1.0)
     free = best_comparator(loss, X, V, 0.1)
     for share in (0.5, 0.1):
         radius = share * np.linalg.norm(free)
@@ -109,7 +103,7 @@ def test_rows_without_features_have_the_comparator_zero():
 
 def test_storage_and_intercept_do_not_matter(rng):
     loss = LOSSES["simplex-shannon"]()
-    X, V = problem(loss, rng, 0.5)
+    X, V = linear_vertices(loss.space, rng, 0.5)
     dense = best_comparator(loss, X, V, 0.01, radius=0.7)
     np.testing.assert_allclose(
         best_comparator(loss, sparse.csr_array(X), V, 0.01, radius=0.7), dense, atol=1e-6
@@ -137,7 +131,7 @@ def test_an_offset_does_not_move_the_comparator(rng):
         space_of(name, 3), PAIRS[name][1], optimizer=AdaptiveGradientDescent(1.6)
     )
     loss = LOSSES[name]()
-    X, V = problem(loss, rng, 1.0)
+    X, V = linear_vertices(loss.space, rng, 1.0)
     certificate = model.fit(X, loss.space.decode(V)).certificate()
     assert (certificate.quadratic, certificate.radius) == (0.0, 0.8)
     U = comparator_for(certificate, loss, X, V)

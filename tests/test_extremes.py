@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from scipy import sparse
+from streams import rows_of_norm_one
 
 from skstructured import (
     BanditGaptronClassifier,
@@ -28,6 +29,7 @@ from skstructured.optimizers import (
 )
 
 K = 3
+N = 30 if INTERPRETED else 200
 STORAGES = {"dense": np.asarray, "csr": sparse.csr_array}
 
 
@@ -93,16 +95,6 @@ UNITS = [2.0**-332, 2.0**332]
 WEIGHTS = [2.0**-66, 2.0**66]
 
 
-def problem(rng, n=30 if INTERPRETED else 200):
-    """Rows of norm 1 to 1.09, some entries 0, and labels that depend on them."""
-    X = rng.randn(n, 4) * (rng.rand(n, 4) < 0.7)
-    X[:, 0] += X[:, 0] == 0.0
-    X *= (1.0 + 0.09 * rng.rand(n, 1)) / np.linalg.norm(X, axis=1, keepdims=True)
-    y = np.argmax(X @ rng.randn(4, K) + 0.2 * rng.randn(n, K), axis=1)
-    y[:K] = np.arange(K)
-    return X, y
-
-
 def learn(model, X, y):
     return model.partial_fit(X, y, classes=np.arange(K))
 
@@ -116,7 +108,7 @@ def all_weights(model):
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learners_are_the_same_in_the_smallest_and_the_largest_unit(name, unit, storage, rng):
-    X, y = problem(rng)
+    X, y = rows_of_norm_one(rng, N)
     (make, power), store = LEARNERS[name], STORAGES[storage]
     plain, scaled = learn(make(1.0), store(X), y), learn(make(unit), store(unit * X), y)
     assert np.abs(plain.coef_).max() > 1e-3
@@ -131,7 +123,7 @@ def test_learners_are_the_same_in_the_smallest_and_the_largest_unit(name, unit, 
 def test_optimizers_are_the_same_for_the_smallest_and_the_largest_weights(
     name, factor, storage, rng
 ):
-    X, y = problem(rng)
+    X, y = rows_of_norm_one(rng, N)
     X, weight = STORAGES[storage](X), rng.choice([1.0, 1.25], size=len(y))
     plain, scaled = (
         online(optimizer=OPTIMIZERS[name](1.0, unit)).fit(X, y, sample_weight=unit * weight)
@@ -144,7 +136,7 @@ def test_optimizers_are_the_same_for_the_smallest_and_the_largest_weights(
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_rows_and_weights_from_one_end_to_the_other(name, storage, rng):
-    X, y = problem(rng)
+    X, y = rows_of_norm_one(rng, N)
     X *= 10.0 ** rng.choice([-100, 0, 99.9], size=(len(X), 1))
     weight = 10.0 ** rng.choice([-19.9, 0, 19.9], size=len(X))
     X = STORAGES[storage](X)
@@ -159,7 +151,7 @@ def test_rows_and_weights_from_one_end_to_the_other(name, storage, rng):
 @pytest.mark.parametrize("norm", [1e-141, 1e-101, 1.1e100, 1e153])
 @pytest.mark.parametrize("name", EVERY)
 def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage, rng):
-    X, y = problem(rng, n=12)
+    X, y = rows_of_norm_one(rng, 12)
     store, model = STORAGES[storage], EVERY[name]()
     learn(model, store(X), y)
     before, rounds = [W.copy() for W in all_weights(model)], model.t_
@@ -179,7 +171,7 @@ def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage
 
 
 def test_a_constant_feature_makes_no_row_too_small(rng):
-    X, y = problem(rng)
+    X, y = rows_of_norm_one(rng, N)
     model = OnlineStructuredPredictor().fit(1e-200 * X, y)
     assert np.isfinite(model.coef_).all() and np.abs(model.intercept_).max() > 0.0
     assert model.predict_proba(1e-200 * X).sum() == pytest.approx(len(X))
@@ -187,7 +179,7 @@ def test_a_constant_feature_makes_no_row_too_small(rng):
 
 @pytest.mark.parametrize("given", [1e-21, 1e21, 1e152, 1e308, 5e-324])
 def test_weights_beyond_the_range_are_refused(given, rng):
-    X, y = problem(rng, n=12)
+    X, y = rows_of_norm_one(rng, 12)
     model, weight = online().fit(X, y), np.ones(12)
     before, weight[5] = model.coef_.copy(), given
     for method in (model.fit, model.partial_fit):
@@ -213,7 +205,7 @@ def test_weights_beyond_the_range_are_refused(given, rng):
     ],
 )
 def test_norms_given_as_parameters_lie_in_the_range_too(make, name, given, rng):
-    X, y = problem(rng, n=12)
+    X, y = rows_of_norm_one(rng, 12)
     with pytest.raises(ValueError, match=f"{name} must lie between 1e-120 and 1e.120, got"):
         make(given).fit(X, y)
 
@@ -221,7 +213,7 @@ def test_norms_given_as_parameters_lie_in_the_range_too(make, name, given, rng):
 @pytest.mark.parametrize("storage", STORAGES)
 def test_scores_that_are_not_finite_end_in_an_error_and_count_what_was_learned(storage, rng):
     """A step far too large for the rows that follow."""
-    X, y = problem(rng, n=12)
+    X, y = rows_of_norm_one(rng, 12)
     store, model = STORAGES[storage], online(optimizer=GradientDescent(eta=1e300))
     learn(model, store(1e-80 * X), y)
     assert np.isfinite(model.coef_).all()
@@ -255,7 +247,7 @@ def test_the_ball_holds_whatever_the_features(size):
     ],
 )
 def test_weights_stay_in_the_ball(make, size, storage, rng):
-    X, y = problem(rng)
+    X, y = rows_of_norm_one(rng, N)
     radius = 1e-3 / size
     model = learn(make(radius), STORAGES[storage](size * X), y)
     W = getattr(model, "last_weights_", model.coef_)
@@ -266,7 +258,7 @@ def test_weights_stay_in_the_ball(make, size, storage, rng):
 @pytest.mark.parametrize("name", ["ogd", "adaptive", "parameter_free", "pistol"])
 def test_averages_keep_their_digits_where_another_feature_follows(name, growth, rng):
     """A feature of scale 1, then one of scale `growth`, whose weights are as much smaller."""
-    X, y = problem(rng)
+    X, y = rows_of_norm_one(rng, N)
     X[: len(X) // 2, 2:], X[len(X) // 2 :, :2] = 0.0, 0.0
     X[: len(X) // 2, 0] += 1.0
     X[len(X) // 2 :, 2:] = growth * (X[len(X) // 2 :, 2:] + 1.0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from streams import label_sets
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.base import OutputSpace
@@ -63,15 +64,10 @@ def broken(monkeypatch):
     return set_up
 
 
-def problem(rng, n=30):
-    X = rng.randn(n, 4)
-    return X, (X[:, :3] > 0).astype(int)
-
-
 @pytest.mark.parametrize("how", list(BREAKS))
 @pytest.mark.parametrize("method", ["unpack", "encode", "argmax"])
 def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method, how, broken, rng):
-    X, Y = problem(rng)
+    X, Y = label_sets(rng)
     model = OnlineStructuredPredictor(space=Foreign()).fit(X, Y)
     before, state, new = (
         model.coef_.copy(),
@@ -92,7 +88,7 @@ def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method,
 @pytest.mark.parametrize("how", list(BREAKS))
 @pytest.mark.parametrize("method", ["nearest", "sample", "argmax", "encode"])
 def test_predictions_of_a_space_that_does_not_fit_are_refused(method, how, broken, rng):
-    X, Y = problem(rng)
+    X, Y = label_sets(rng)
     model = OnlineStructuredPredictor(Foreign(), decoder=MAP() if method == "argmax" else "sampled")
     model.fit(X, Y)
     message, call = broken(method, how), {"sample": model.sample, "encode": model.score}
@@ -104,7 +100,7 @@ def test_predictions_of_a_space_that_does_not_fit_are_refused(method, how, broke
 
 
 def test_vertices_of_another_type_or_order_are_read(monkeypatch, rng):
-    X, Y = problem(rng)
+    X, Y = label_sets(rng)
     expected = OnlineStructuredPredictor(Foreign()).fit(X, Y).coef_
     for change in (np.asfortranarray, lambda V: V.astype(bool), lambda V: V.astype(np.float32)):
         monkeypatch.setitem(BREAKS, "changed", (change, ""))

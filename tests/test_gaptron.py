@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from streams import noisy_classes
 from test_sklearn_checks import EXPECTED
 
 from skstructured import (
@@ -30,18 +31,11 @@ from skstructured.surrogates import GapDecoder, GapSurrogate
 KINDS = ("logistic", "hinge", "smooth_hinge")
 
 
-def stream(rng, K=4, n=300, p=5):
-    X = rng.randn(n, p) * np.exp(0.5 * rng.randn(n, 1))
-    y = np.argmax(X @ rng.randn(p, K) + rng.gumbel(size=(n, K)), axis=1)
-    y[:K] = np.arange(K)
-    return X, y
-
-
 @pytest.mark.parametrize("radius", [None, 0.3])
 @pytest.mark.parametrize("K", [2, 4, 9])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounds_equal_the_literal_learner(kind, K, radius, rng):
-    X, y = stream(rng, K, n=60 if INTERPRETED else 1000)
+    X, y = noisy_classes(rng, 60 if INTERPRETED else 1000, K=K)
     model = GaptronClassifier(kind, radius=radius, fit_intercept=False)
     result = progressive_validate(model, X, y)
     theta, p, W = naive.gaptron(kind, K, X, y, radius or math.inf)
@@ -108,7 +102,7 @@ def test_bound_holds_against_every_adversary(kind, decoder, adversary):
 
 
 def test_the_randomized_decoder_brings_the_learner_without_the_factor_k(rng):
-    X, y = stream(rng, 6)
+    X, y = noisy_classes(rng, K=6)
     mine = progressive_validate(GaptronClassifier(decoder="randomized"), X, y)
     known = progressive_validate(OnlineStructuredPredictor(), X, y)
     np.testing.assert_array_equal(mine.estimator.coef_, known.estimator.coef_)
@@ -121,7 +115,7 @@ def test_the_randomized_decoder_brings_the_learner_without_the_factor_k(rng):
 
 
 def test_bounds_are_the_printed_formulas(rng):
-    X, y = stream(rng, 4)
+    X, y = noisy_classes(rng, K=4)
     C_sq, K, U = (X**2).sum(axis=1).max() + 1.0, 4, rng.randn(4, 6)
     norm_sq = np.linalg.norm(U) ** 2
     for kind, regret in (
@@ -135,7 +129,7 @@ def test_bounds_are_the_printed_formulas(rng):
 
 
 def test_configurations_without_a_theorem_say_so(rng):
-    X, y = stream(rng)
+    X, y = noisy_classes(rng)
     for model in (
         GaptronClassifier(decoder="nearest"),
         GaptronClassifier("hinge", decoder=GapDecoder("logistic")),
@@ -164,7 +158,7 @@ def test_configurations_without_a_theorem_say_so(rng):
 )
 def test_changed_parameters_wait_for_the_next_fit(fitted, changed, rng):
     """Loss and decoder chose the surrogate and its steps: what was learned is played with them."""
-    X, y = stream(rng, 3, n=40)
+    X, y = noisy_classes(rng, 40, K=3)
 
     def seen(model):
         """All that a model says, its theorem or the lack of one included."""
@@ -191,7 +185,7 @@ def test_changed_parameters_wait_for_the_next_fit(fitted, changed, rng):
 
 
 def test_a_failed_fit_leaves_the_decoder_fitted(rng):
-    X, y = stream(rng, 3, n=40)
+    X, y = noisy_classes(rng, 40, K=3)
     model = GaptronClassifier().fit(X, y).set_params(decoder="randomized")
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y[:-1])
@@ -205,7 +199,7 @@ def test_a_failed_fit_leaves_the_decoder_fitted(rng):
 
 
 def test_perceptron_equals_the_literal_one(rng):
-    X, y = stream(rng, 4)
+    X, y = noisy_classes(rng, K=4)
     W, mistakes = np.zeros((4, 5)), []
     for x, label in zip(X, y, strict=True):
         top = int(np.argmax(W @ x))
@@ -220,7 +214,7 @@ def test_perceptron_equals_the_literal_one(rng):
 
 
 def test_probabilities_are_those_of_the_logistic_loss(rng):
-    X, y = stream(rng)
+    X, y = noisy_classes(rng)
     model = GaptronClassifier().fit(X, y)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
@@ -259,7 +253,7 @@ def test_learns_digits():
     ],
 )
 def test_bad_parameters_are_named(model, message, rng):
-    X, y = stream(rng)
+    X, y = noisy_classes(rng)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y).predict(X)
 

@@ -4,23 +4,17 @@ import signal
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from learners import EVERY_LEARNER
 from sklearn.base import clone
+from streams import largest_feature
 
-from skstructured import (
-    BanditGaptronClassifier,
-    BanditReduction,
-    ConfiditClassifier,
-    NewtronClassifier,
-    OnlineStructuredPredictor,
-    SecondOrderPerceptron,
-    SOBAClassifier,
-)
+from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor
 from skstructured._learners.guards import uninterrupted
-from skstructured.bandits import BanditronClassifier
 from skstructured.spaces import Simplex
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
@@ -28,25 +22,17 @@ SIGNALS = 5 if INTERPRETED else 50
 
 #: Learners, how many rows they are given, and what must be as if nothing had come in.
 LEARNERS = {
-    "last": (OnlineStructuredPredictor(), 150_000, ["last_weights_"]),
-    "average": (OnlineStructuredPredictor(average=True), 100_000, ["average_weights_"]),
-    "linear": (OnlineStructuredPredictor(average="linear"), 100_000, ["average_weights_"]),
-    "pistol": (OnlineStructuredPredictor(optimizer="pistol"), 100_000, ["last_weights_"]),
-    "gaptron": (
-        BanditGaptronClassifier(radius=1.0, random_state=0),
-        100_000,
-        ["coef_", "n_mistakes_"],
-    ),
-    "banditron": (BanditronClassifier(random_state=0), 100_000, ["coef_", "n_mistakes_"]),
-    "soba": (SOBAClassifier(random_state=0), 300, ["coef_", "n_mistakes_"]),
-    "newtron": (NewtronClassifier(random_state=0), 60, ["coef_", "n_mistakes_"]),
-    "confidit": (ConfiditClassifier(random_state=0), 300, ["coef_", "n_mistakes_"]),
-    "reduction": (
-        BanditReduction(exploration=0.5, random_state=0),
-        40,
-        ["n_mistakes_", "n_taught_"],
-    ),
-    "second order": (SecondOrderPerceptron(), 500, ["coef_", "n_mistakes_"]),
+    "online": (150_000, ["last_weights_"]),
+    "average": (100_000, ["average_weights_"]),
+    "linear average": (100_000, ["average_weights_"]),
+    "pistol": (100_000, ["last_weights_"]),
+    "bandit gaptron": (100_000, ["coef_", "n_mistakes_"]),
+    "banditron": (100_000, ["coef_", "n_mistakes_"]),
+    "soba": (300, ["coef_", "n_mistakes_"]),
+    "newtron": (60, ["coef_", "n_mistakes_"]),
+    "confidit": (300, ["coef_", "n_mistakes_"]),
+    "reduction": (40, ["n_mistakes_", "n_taught_"]),
+    "second order": (500, ["coef_", "n_mistakes_"]),
 }
 
 
@@ -59,10 +45,8 @@ def untraced():
         pytest.skip("signals would interrupt the measuring of coverage")
 
 
-def stream(n, p=4, classes=3):
-    rng = np.random.RandomState(0)
-    X = rng.randn(n, p)
-    return X, np.argmax(X[:, :classes] + 0.5 * rng.randn(n, classes), axis=1)
+def stream(n):
+    return largest_feature(np.random.RandomState(0), n, noise=0.5)
 
 
 def begin(model, X, y):
@@ -99,7 +83,7 @@ def learn_interrupted(model, X, y, seconds):
 @pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize("which", list(LEARNERS))
 def test_signals_leave_rounds_that_are_learned_and_counted(which):
-    model, n, attributes = LEARNERS[which]
+    model, (n, attributes) = EVERY_LEARNER[which], LEARNERS[which]
     n = min(n, 400) if INTERPRETED else n
     X, y = stream(n + 10)
     whole = begin(model, X, y).partial_fit(X[10:], y[10:])
@@ -119,9 +103,9 @@ def test_signals_leave_rounds_that_are_learned_and_counted(which):
 
 @needs_timer
 @pytest.mark.usefixtures("untraced")
-@pytest.mark.parametrize("which", ["last", "gaptron", "soba", "second order"])
+@pytest.mark.parametrize("which", ["online", "bandit gaptron", "soba", "second order"])
 def test_a_fit_that_is_interrupted_leaves_the_old_model(which):
-    model, n, _ = LEARNERS[which]
+    model, (n, _) = EVERY_LEARNER[which], LEARNERS[which]
     X, y = stream(min(n, 400) if INTERPRETED else n)
     model = clone(model).fit(X, y)
     before, shortest = model.coef_, least_seconds(lambda: clone(model).fit(X, y))
@@ -188,11 +172,9 @@ class Waiting(Simplex):
         return super().unpack(packed)
 
 
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_second_thread_may_not_learn_but_predict(method):
-    X, y = stream(200)
-    model = OnlineStructuredPredictor().fit(X, y)
-    expected = model.predict(X)
+@contextmanager
+def learning_elsewhere(model, X, y):
+    """Another thread is learning in the block, and has learned after it."""
     model.space_ = Waiting().fit(y)
     Waiting.entered.clear()
     Waiting.go_on.clear()
@@ -200,12 +182,21 @@ def test_a_second_thread_may_not_learn_but_predict(method):
     learning.start()
     try:
         assert Waiting.entered.wait(60)
-        with pytest.raises(RuntimeError, match="learning in another thread"):
-            getattr(model, method)(X[:, :3] if method == "fit" else X, y)
-        np.testing.assert_array_equal(model.predict(X), expected)
+        yield
     finally:
         Waiting.go_on.set()
         learning.join()
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_second_thread_may_not_learn_but_predict(method):
+    X, y = stream(200)
+    model = OnlineStructuredPredictor().fit(X, y)
+    expected = model.predict(X)
+    with learning_elsewhere(model, X, y):
+        with pytest.raises(RuntimeError, match="learning in another thread"):
+            getattr(model, method)(X[:, :3] if method == "fit" else X, y)
+        np.testing.assert_array_equal(model.predict(X), expected)
     assert model.t_ == 400
     model.partial_fit(X, y)
     assert model.t_ == 600
@@ -215,16 +206,7 @@ def test_a_second_thread_may_not_teach_a_bandit():
     X, y = stream(50)
     model = BanditGaptronClassifier(radius=1.0, classes=[0, 1, 2], random_state=0).fit(X, y)
     actions, propensities = model.choose(X)
-    model.space_ = Waiting().fit([0, 1, 2])
-    Waiting.entered.clear()
-    Waiting.go_on.clear()
-    learning = threading.Thread(target=model.partial_fit, args=(X, y))
-    learning.start()
-    try:
-        assert Waiting.entered.wait(60)
+    with learning_elsewhere(model, X, y):
         with pytest.raises(RuntimeError, match="learning in another thread"):
             model.update(X, actions, actions == y, propensities)
-    finally:
-        Waiting.go_on.set()
-        learning.join()
     assert model.t_ == 100

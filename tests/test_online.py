@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
-from pairs import LARGEST, PAIRS, space_of
+from pairs import LARGEST, PAIRS
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from streams import any_outputs
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import GradientDescent
@@ -38,14 +39,6 @@ def learner(name, **parameters):
     )
 
 
-def stream(name, dim, rng, n=60, p=5):
-    space = space_of(name, dim)
-    X = rng.randn(n, p) * np.exp(rng.randn(n, 1))
-    vertices = space.vertices()
-    V = np.vstack([vertices, vertices[rng.randint(len(vertices), size=n)]])[:n]
-    return X, space.decode(V), V
-
-
 def start(model, X, y):
     """First call of a stream; classes where the space has them."""
     classes = np.unique(y) if np.ndim(y) == 1 else None
@@ -55,7 +48,7 @@ def start(model, X, y):
 @pytest.mark.parametrize("step", list(STEPS))
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_weights_equal_the_literal_learner(name, dim, step, rng):
-    X, y, V = stream(name, dim, rng)
+    X, y, V = any_outputs(name, dim, rng)
     weight = rng.randint(4, size=len(X)) / 2.0
     optimizer = GradientDescent(**STEPS[step])
     for intercept in (True, False):
@@ -74,7 +67,7 @@ def test_weights_equal_the_literal_learner(name, dim, step, rng):
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_chunks_give_bit_identical_weights(name, dim, chunk, storage, rng):
     n = 60 if INTERPRETED or chunk == 1 else 1500
-    X, y, _ = stream(name, dim, rng, n=n, p=13)
+    X, y, _ = any_outputs(name, dim, rng, n=n, p=13)
     X = sparse.csr_matrix(X * (rng.rand(*X.shape) < 0.4)) if storage == "csr" else X
     whole, chunked = learner(name).fit(X, y), learner(name)
     classes = np.unique(y) if y.ndim == 1 else None
@@ -87,7 +80,7 @@ def test_chunks_give_bit_identical_weights(name, dim, chunk, storage, rng):
 
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_csr_equals_dense(name, dim, rng):
-    X, y, _ = stream(name, dim, rng, n=200, p=23)
+    X, y, _ = any_outputs(name, dim, rng, n=200, p=23)
     X *= rng.rand(*X.shape) < 0.3
     dense, csr = learner(name).fit(X, y), learner(name).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(dense.coef_, csr.coef_, atol=1e-12)
@@ -96,7 +89,7 @@ def test_csr_equals_dense(name, dim, rng):
 
 
 def test_dense_and_sparse_chunks_may_alternate(rng):
-    X, y, _ = stream("simplex-shannon", 3, rng)
+    X, y, _ = any_outputs("simplex-shannon", 3, rng)
     model, whole = learner("simplex-shannon"), learner("simplex-shannon").fit(X, y)
     for i in range(0, 60, 20):
         chunk = X[i : i + 20]
@@ -107,7 +100,7 @@ def test_dense_and_sparse_chunks_may_alternate(rng):
 
 @pytest.mark.parametrize("kind", ["csc", "coo", "lil", "bsr", "dok"])
 def test_other_sparse_formats_are_converted(kind, rng):
-    X, y, _ = stream("simplex-shannon", 3, rng)
+    X, y, _ = any_outputs("simplex-shannon", 3, rng)
     X *= rng.rand(*X.shape) < 0.5
     csr = learner("simplex-shannon").fit(sparse.csr_matrix(X), y)
     other = learner("simplex-shannon").fit(sparse.csr_matrix(X).asformat(kind), y)
@@ -124,7 +117,7 @@ def test_duplicate_and_unsorted_csr_entries_are_summed():
 
 
 def test_int64_indices_that_fit_are_accepted(rng):
-    X, y, _ = stream("simplex-shannon", 3, rng)
+    X, y, _ = any_outputs("simplex-shannon", 3, rng)
     Z = sparse.csr_matrix(X)
     Z.indices, Z.indptr = Z.indices.astype(np.int64), Z.indptr.astype(np.int64)
     a, b = learner("simplex-shannon").fit(Z, y), learner("simplex-shannon").fit(X, y)
@@ -132,7 +125,7 @@ def test_int64_indices_that_fit_are_accepted(rng):
 
 
 def test_storage_of_x_does_not_matter(tmp_path, rng):
-    X, y, _ = stream("simplex-shannon", 3, rng)
+    X, y, _ = any_outputs("simplex-shannon", 3, rng)
     X = X.astype(np.float32).astype(np.float64)
     wanted = learner("simplex-shannon").fit(X, y).coef_
     np.save(tmp_path / "X.npy", X)
@@ -146,7 +139,7 @@ def test_storage_of_x_does_not_matter(tmp_path, rng):
 
 
 def test_pandas_strings_and_feature_names(rng):
-    X, y, _ = stream("simplex-shannon", 3, rng)
+    X, y, _ = any_outputs("simplex-shannon", 3, rng)
     frame = pd.DataFrame(X, columns=list("abcde"))
     labels = pd.Series(np.array(["red", "green", "blue"])[y])
     model = OnlineStructuredPredictor().fit(frame, labels)
@@ -163,7 +156,7 @@ def test_pandas_strings_and_feature_names(rng):
 
 
 def test_weight_zero_leaves_a_row_out(rng):
-    X, y, _ = stream("simplex-squared", 3, rng)
+    X, y, _ = any_outputs("simplex-squared", 3, rng)
     weight = np.r_[np.ones(40), np.zeros(20)]
     X[50] *= 1e3
     kept = learner("simplex-squared").fit(X[:40], y[:40])
@@ -172,7 +165,7 @@ def test_weight_zero_leaves_a_row_out(rng):
 
 
 def test_several_passes_and_shuffling(rng):
-    X, y, _ = stream("simplex-shannon", 3, rng)
+    X, y, _ = any_outputs("simplex-shannon", 3, rng)
     twice = learner("simplex-shannon", max_iter=2).fit(X, y)
     by_hand = start(learner("simplex-shannon"), X, y).partial_fit(X, y)
     np.testing.assert_array_equal(twice.coef_, by_hand.coef_)
@@ -187,7 +180,7 @@ def test_several_passes_and_shuffling(rng):
 
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_outputs_have_their_documented_shapes_and_meanings(name, dim, rng):
-    X, y, V = stream(name, dim, rng)
+    X, y, V = any_outputs(name, dim, rng)
     model = learner(name).fit(X, y)
     theta = X @ model.coef_.T + model.intercept_
     mu = model.predict_mean(X)
@@ -241,7 +234,7 @@ def test_two_classes_have_one_decision_value(rng):
 
 
 def test_the_decoder_may_change_after_learning(rng):
-    X, y, _ = stream("ordinal-shannon", 6, rng)
+    X, y, _ = any_outputs("ordinal-shannon", 6, rng)
     model = learner("ordinal-shannon").fit(X, y)
     theta = model.embedding_scores(X)
     model.set_params(decoder="map")
@@ -249,7 +242,7 @@ def test_the_decoder_may_change_after_learning(rng):
 
 
 def test_sample_goes_on_with_the_learners_generator(rng):
-    X, y, _ = stream("simplex-shannon", 7, rng)
+    X, y, _ = any_outputs("simplex-shannon", 7, rng)
     a, b = (learner("simplex-shannon", decoder="sampled").fit(X, y) for _ in range(2))
     first, second = a.sample(X), a.sample(X)
     assert (first != second).any()
@@ -259,7 +252,7 @@ def test_sample_goes_on_with_the_learners_generator(rng):
 
 @pytest.mark.parametrize("how", ["pickle", "joblib", "deepcopy"])
 def test_a_copy_goes_on_bit_for_bit(how, tmp_path, rng):
-    X, y, _ = stream("simplex-tsallis1.5", 7, rng)
+    X, y, _ = any_outputs("simplex-tsallis1.5", 7, rng)
     model = start(learner("simplex-tsallis1.5"), X[:30], y[:30])
     if how == "pickle":
         other = pickle.loads(pickle.dumps(model))
@@ -277,7 +270,7 @@ def test_a_copy_goes_on_bit_for_bit(how, tmp_path, rng):
 
 
 def test_components_are_not_changed_and_clones_are_independent(rng):
-    X, y, _ = stream("simplex-shannon", 3, rng)
+    X, y, _ = any_outputs("simplex-shannon", 3, rng)
     regularizer, optimizer = Tsallis(1.3), GradientDescent(radius=2.0)
     model = OnlineStructuredPredictor(regularizer=regularizer, optimizer=optimizer)
     before = {k: repr(v) for k, v in model.get_params().items()}

@@ -7,9 +7,10 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from pairs import LARGEST, PAIRS, space_of
+from pairs import LARGEST, PAIRS
 from scipy import sparse
 from sklearn.base import clone
+from streams import weighted_vertices
 
 from skstructured import GuaranteeWarning, OnlineStructuredPredictor
 from skstructured._engine.rows import Rows
@@ -51,16 +52,6 @@ SCALE_FREE = ("parameter_free", "pistol", "pistol per coordinate")
 ALL = {"ogd": GradientDescent(), **{name: found[0] for name, found in OPTIMIZERS.items()}}
 
 
-def stream(name, dim, rng, n, p=4):
-    """Rows of very different norms, outputs that depend on them, and weights with zeros."""
-    space = space_of(name, dim)
-    X = rng.randn(n, p) * np.exp(rng.randn(n, 1))
-    vertices = space.vertices()
-    V = vertices[np.argmax(X @ rng.randn(p, len(vertices)) + rng.randn(n, len(vertices)), axis=1)]
-    V[: len(vertices)] = vertices[: len(V)]
-    return space, X, V, rng.randint(4, size=n) / 2.0
-
-
 def learner(name, space, optimizer, **parameters):
     return OnlineStructuredPredictor(
         space=clone(space), regularizer=PAIRS[name][1], optimizer=optimizer, **parameters
@@ -71,7 +62,7 @@ def learner(name, space, optimizer, **parameters):
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
     n = 40 if INTERPRETED or "k_subsets" in name else 1000
-    space, X, V, weight = stream(name, dim, rng, n)
+    space, X, V, weight = weighted_vertices(name, dim, rng, n)
     optimizer, literal = OPTIMIZERS[which]
     diameter = space.geometry("l2").diameter
     for intercept in (True, False):
@@ -93,7 +84,7 @@ def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
 @pytest.mark.parametrize("which", list(ALL))
 def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
     name, dim, n = "simplex-shannon", 7, 80 if INTERPRETED else 333
-    space, X, V, weight = stream(name, dim, rng, n, p=11)
+    space, X, V, weight = weighted_vertices(name, dim, rng, n, p=11)
     X = sparse.csr_array(X * (rng.rand(*X.shape) < 0.5)) if storage == "csr" else X
     y, classes = space.decode(V), np.arange(dim)
     model = learner(name, space, ALL[which], average=average)
@@ -112,7 +103,7 @@ def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
 @pytest.mark.parametrize("which", list(ALL))
 def test_averages_are_those_of_the_weights_played(which, rng):
     """Also in a stream that alternates between storages, and across weights put into Θ."""
-    space, X, V, weight = stream("simplex-shannon", 7, rng, 30 if INTERPRETED else 200)
+    space, X, V, weight = weighted_vertices("simplex-shannon", 7, rng, 30 if INTERPRETED else 200)
     y, total, linear = space.decode(V), 0.0, 0.0
     model = learner("simplex-shannon", space, ALL[which], average=True)
     steep = learner("simplex-shannon", space, ALL[which], average="linear")
@@ -135,7 +126,7 @@ def test_averages_are_those_of_the_weights_played(which, rng):
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("which", list(ALL))
 def test_averages_do_not_cancel_where_features_grow(which, storage, growth, rng):
-    space, X, V, _ = stream("simplex-shannon", 7, rng, 30 if INTERPRETED else 120)
+    space, X, V, _ = weighted_vertices("simplex-shannon", 7, rng, 30 if INTERPRETED else 120)
     X, n = rng.randn(*X.shape), len(X)
     if growth == "zeros, then huge":
         X *= np.where(np.arange(n) < 20, 0.0, 1e8)[:, None]

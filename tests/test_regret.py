@@ -14,6 +14,7 @@ import pytest
 from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS, is_slow, loss_of, space_of
 from sklearn.base import clone
+from streams import Stream, stream_of_kind, two_outputs
 
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.state import RESCALE
@@ -48,12 +49,6 @@ OPTIMIZERS = {
 STREAMS = ("noise", "growing", "separable", "flips", "weighted")
 
 
-class Stream(NamedTuple):
-    X: np.ndarray
-    V: np.ndarray
-    weight: np.ndarray
-
-
 class Play(NamedTuple):
     """What was played: scores, ŷ, the rows of G = w c (ŷ − y) and of x with its intercept."""
 
@@ -82,23 +77,6 @@ class Play(NamedTuple):
         """What the sums may lose, given the terms they are of."""
         terms = np.abs(self.G * self.theta).sum() + np.abs(self.G * (self.X @ U.T)).sum()
         return 1e-10 * float(terms)
-
-
-def stream(kind, space, rng, n, p=3):
-    """Rows and truths of one kind, and weights (all 1 but for "weighted")."""
-    vertices, weight = space.vertices(), np.ones(n)
-    X, A = rng.randn(n, p), rng.randn(p, len(vertices))
-    noise = 0.0 if kind == "separable" else 1.0
-    truth = np.argmax(X @ A + noise * rng.randn(n, len(vertices)), axis=1)
-    if kind == "noise":
-        truth = rng.randint(len(vertices), size=n)
-    elif kind == "growing":
-        X *= np.logspace(-2, 2, n)[:, None]
-    elif kind == "flips":
-        X, truth = np.ones((n, p)), 3 * np.arange(n) // n % len(vertices)
-    elif kind == "weighted":
-        X, weight = X * np.exp(rng.randn(n, 1)), rng.randint(4, size=n) / 2.0
-    return Stream(X, vertices[truth], weight)
 
 
 def play(name, space, optimizer, stream):
@@ -233,7 +211,7 @@ def test_regret_of_the_linear_losses_is_below_the_optimisers_bound(name, dim, wh
     for seed in range(1 if is_slow(name) else 2):
         for kind in STREAMS:
             rng = np.random.RandomState(seed)
-            rows = stream(kind, space, rng, rounds_of(name))
+            rows = stream_of_kind(kind, space, rng, rounds_of(name))
             played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
             share = check_regret(played, rng)
             if kind == "noise":  # the bound is tight enough to be worth a test
@@ -245,7 +223,7 @@ def test_the_wealth_is_what_was_lost_less_than_started_with(kind):
     """Wealth_T = ε − Σ<G_t, W_t>/(c D_2): it cannot be had without being won."""
     for name, dim in (("simplex-shannon", 7), ("ordinal-squared", 6)):
         space, rng = space_of(name, dim), np.random.RandomState(3)
-        rows = stream(kind, space, rng, rounds_of(name))
+        rows = stream_of_kind(kind, space, rng, rounds_of(name))
         played = play(name, space, ParameterFree(wealth=2.0), rows)
         unit = played.model.loss_.scale_ * space.geometry("l2").diameter
         terms = (played.G * played.theta).sum(axis=1) / unit
@@ -371,7 +349,7 @@ def test_the_surrogate_bounds_target_loss_and_gradients_in_every_round(name, dim
     for kind in STREAMS:
         for which in ("ogd",) if is_slow(name) else ("ogd", "parameter_free"):
             rng = np.random.RandomState(5)
-            rows = stream(kind, space, rng, rounds_of(name))
+            rows = stream_of_kind(kind, space, rng, rounds_of(name))
             played = play(name, space, OPTIMIZERS[which](largest(rows)), rows)
             loss, k = played.model.loss_, played.model.loss_.constants_of()
             S, dust = loss.value(played.theta, rows.V), 1e-10 * (1.0 + np.abs(played.theta).max())
@@ -427,7 +405,7 @@ def test_certificates_follow_from_the_linear_regret(which, share, scale, rng):
 def test_certificates_know_the_largest_weighted_row(which, kind, rng):
     """b is 2c/λ times the largest w‖x‖², N the largest w‖x‖ and N_1 the first."""
     space = space_of("simplex-shannon", 3)
-    rows = stream(kind, space, rng, 60)
+    rows = stream_of_kind(kind, space, rng, 60)
     rows.weight[:5] = 0.25, 3.0, 0.0, 5.0, 1.0
     played = play("simplex-shannon", space, OPTIMIZERS[which](largest(rows)), rows)
     optimizer, lengths = played.model.optimizer_, np.sqrt((played.X**2).sum(axis=1))
@@ -461,15 +439,6 @@ CERTIFIED = {
 }
 
 
-def easy_stream(space, noise, n, rng):
-    """One feature, whose sign tells which of two opposite outputs it is but for a share `noise`."""
-    vertices, sign = space.vertices(), rng.randint(2, size=n)
-    far = int(np.argmax(space.expected_loss(vertices, np.repeat(vertices[:1], len(vertices), 0))))
-    X = (2.0 * sign[:, None] - 1.0) * (0.5 + 0.5 * rng.rand(n, 1))
-    truth = np.where(rng.rand(n) < noise, 1 - sign, sign)
-    return X, space.decode(vertices[[0, far]][truth])
-
-
 @pytest.mark.skipif(INTERPRETED, reason="needs long streams")
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 @pytest.mark.parametrize("which", list(CERTIFIED))
@@ -487,7 +456,7 @@ def easy_stream(space, noise, n, rng):
 )
 def test_bounds_that_are_better_than_chance_hold(name, dim, which, noise):
     n, space = 20_000, space_of(name, dim)
-    X, y = easy_stream(space, noise, n, np.random.RandomState(1))
+    X, y = two_outputs(space, noise, n, np.random.RandomState(1))
     parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": CERTIFIED[which]}
     result = progressive_validate(OnlineStructuredPredictor(**parts, fit_intercept=False), X, y)
     U = result.best_comparator()

@@ -6,21 +6,17 @@ import joblib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from learners import SHIPPED
 from scipy import sparse
 from sklearn.base import clone
+from streams import two_classes
 
 from skstructured import (
     BanditGaptronClassifier,
-    BanditReduction,
-    BanditronClassifier,
-    ConfiditClassifier,
-    GaptronClassifier,
     GuaranteeError,
     GuaranteeWarning,
-    NewtronClassifier,
     OnlineStructuredPredictor,
     SecondOrderPerceptron,
-    SOBAClassifier,
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL
@@ -36,15 +32,10 @@ LEARNERS = {
 }
 
 
-def problem(rng, n=60, p=4):
-    X = rng.randn(n, p)
-    return X, (X @ rng.randn(p) + 0.3 * rng.randn(n) > 0).astype(int)
-
-
 @pytest.mark.parametrize("average", [False, True, "linear"])
 @pytest.mark.parametrize("which", list(LEARNERS))
 def test_weight_zero_leaves_a_row_out(which, average, rng):
-    X, y = problem(rng)
+    X, y = two_classes(rng)
     weight = rng.randint(1, 4, size=len(X)) / 2.0
     out = np.arange(len(X)) % 7 == 3
     X[out] *= 1000.0
@@ -58,7 +49,7 @@ def test_weight_zero_leaves_a_row_out(which, average, rng):
 
 @pytest.mark.parametrize("which", ["parameter_free", "pistol", "pistol per coordinate"])
 def test_weights_change_the_scale_of_gradients_alone(which, rng):
-    X, y = problem(rng)
+    X, y = two_classes(rng)
     model = OnlineStructuredPredictor(**LEARNERS[which])
     light, heavy = (
         np.abs(clone(model).fit(X, y, sample_weight=np.full(len(X), w)).coef_).max()
@@ -84,7 +75,7 @@ def test_a_capped_exponent_warns_and_has_no_certificate():
 
 @pytest.mark.parametrize("fitted", [True, False])
 def test_the_intercept_is_that_of_the_fit(fitted, rng):
-    X, y = problem(rng)
+    X, y = two_classes(rng)
     for model in (
         OnlineStructuredPredictor(fit_intercept=fitted),
         BanditGaptronClassifier(radius=2.0, fit_intercept=fitted, random_state=0),
@@ -133,7 +124,7 @@ def test_an_oracle_that_raises_leaves_weights_and_state(rng):
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_an_interruption_leaves_the_blocks_learned(error, rng, monkeypatch):
-    X, y = problem(rng, n=10_000)
+    X, y = two_classes(rng, n=10_000)
     model = OnlineStructuredPredictor(average="linear").partial_fit(X[:50], y[:50], classes=[0, 1])
     whole, unpack, blocks = clone(model), Simplex.unpack, []
 
@@ -155,7 +146,7 @@ def test_an_interruption_leaves_the_blocks_learned(error, rng, monkeypatch):
 
 
 def test_an_interrupted_fit_leaves_the_old_model(rng, monkeypatch):
-    X, y = problem(rng)
+    X, y = two_classes(rng)
     model = OnlineStructuredPredictor().fit(X, y)
     before = model.coef_
 
@@ -193,32 +184,18 @@ def test_csr_arrays_out_of_range_are_refused(indices, indptr, message):
 
 
 def test_strided_csr_values_are_read(rng):
-    X, y = problem(rng)
+    X, y = two_classes(rng)
     Z = sparse.csr_matrix(X)
     expected = OnlineStructuredPredictor().fit(Z, y).coef_
     Z.data = np.repeat(Z.data, 2)[::2]
     np.testing.assert_array_equal(OnlineStructuredPredictor().fit(Z, y).coef_, expected)
 
 
-EVERY_LEARNER = {
-    "online": OnlineStructuredPredictor(average=True),
-    "per coordinate": OnlineStructuredPredictor(optimizer=PiSTOL(per_coordinate=True)),
-    "gaptron": GaptronClassifier(),
-    "bandit gaptron": BanditGaptronClassifier(radius=2.0, random_state=0),
-    "banditron": BanditronClassifier(random_state=0),
-    "reduction": BanditReduction(exploration=0.5, random_state=0),
-    "soba": SOBAClassifier(random_state=0),
-    "newtron": NewtronClassifier(random_state=0),
-    "confidit": ConfiditClassifier(random_state=0),
-    "second order": SecondOrderPerceptron(),
-}
-
-
 @pytest.mark.parametrize("mode", ["r", "c", "r+"])
-@pytest.mark.parametrize("learner", list(EVERY_LEARNER))
+@pytest.mark.parametrize("learner", list(SHIPPED))
 def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path):
-    X, y = problem(rng)
-    model = clone(EVERY_LEARNER[learner]).fit(X, y)
+    X, y = two_classes(rng)
+    model = clone(SHIPPED[learner]).fit(X, y)
     joblib.dump(model, tmp_path / "model")
     file = (tmp_path / "model").read_bytes()
     mapped = joblib.load(tmp_path / "model", mmap_mode=mode)
@@ -229,10 +206,10 @@ def test_a_model_mapped_from_disk_goes_on_learning(learner, mode, rng, tmp_path)
     assert (tmp_path / "model").read_bytes() == file and np.any(expected != scores)
 
 
-@pytest.mark.parametrize("learner", [n for n, m in EVERY_LEARNER.items() if hasattr(m, "update")])
+@pytest.mark.parametrize("learner", [n for n, m in SHIPPED.items() if hasattr(m, "update")])
 def test_a_bandit_mapped_from_disk_goes_on_with_feedback(learner, rng, tmp_path):
-    X, y = problem(rng)
-    model = clone(EVERY_LEARNER[learner]).fit(X, y)
+    X, y = two_classes(rng)
+    model = clone(SHIPPED[learner]).fit(X, y)
     joblib.dump(model, tmp_path / "model")
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")
     scores = []
@@ -247,7 +224,7 @@ def test_degenerate_certificates(rng):
     fixed = OnlineStructuredPredictor(optimizer=GradientDescent(eta=0.1), fit_intercept=False)
     result = progressive_validate(fixed, np.zeros((9, 2)), np.arange(9) % 2)
     assert result.expected_target_loss.sum() <= result.regret_bound() < np.inf
-    X, y = problem(rng)
+    X, y = two_classes(rng)
     free = OnlineStructuredPredictor(optimizer="parameter_free").fit(X, y)
     assert free.certificate().regret(np.inf) == np.inf
 

@@ -14,9 +14,10 @@ class NearestMean(OnlineLearner, ClassifierMixin, BaseEstimator):
     def begin(self, X, y, classes=None):
         X, y = validate_data(self, X, y, dtype=np.float64)
         space = Simplex().fit(y if classes is None else classes)
+        packed = space.pack(y)  # refuses labels before anything is forgotten
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._sums, self._counts = np.zeros((space.dim_, X.shape[1])), np.zeros(space.dim_)
-        return Rounds(X, space.pack(y))
+        return Rounds(X, packed)
 
     def learn(self, rounds, which):
         np.add.at(self._sums, rounds.packed[which], rounds.X[which])

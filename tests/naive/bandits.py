@@ -1,10 +1,11 @@
-"""Literal, slow bandit learners: `play(x, u) -> (action, propensity)`, `learn(right, u)`."""
+"""Bandit learners: `play(x, u) -> (action, propensity)`, `learn(right, u)`."""
 
 import math
 
 import numpy as np
-from naive import gap_surrogate
 from scipy.special import softmax
+
+from naive.gaps import gap_surrogate
 
 
 def draw(p, u):

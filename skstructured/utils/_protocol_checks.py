@@ -1,0 +1,235 @@
+"""What begin, play, learn and play_and_learn promise."""
+
+from copy import deepcopy
+from unittest import SkipTest
+
+import numpy as np
+from scipy.optimize import linprog
+
+from skstructured.learner import Losses, OnlineLearner, Rounds
+from skstructured.utils._trial import assert_same, learns_in_parts
+
+#: How often each round is played, for a draw's mean.
+DRAWS = 20
+
+#: A deviation that draws exceed once in 10⁹: log(2·10⁹).
+RARE = 21.4
+
+
+def check_begin_returns_rounds(trial):
+    """`Rounds` with one row and output a round, and a weight or none."""
+    _, rounds = trial.begun()
+    assert isinstance(rounds, Rounds), f"begin returned {type(rounds).__name__}, not Rounds"
+    sizes = {"X": rounds.X.shape[0], "packed": len(rounds.packed)}
+    if rounds.weight is not None:
+        sizes["weight"] = len(rounds.weight)
+    for name, size in sizes.items():
+        assert size == trial.n, f"{name} of begin has {size} entries for {trial.n} rounds"
+
+
+def check_begin_forgets(trial):
+    """A learner that begins anew is as if it had learned nothing, and learns the same."""
+    fresh, rounds = trial.begun()
+    model, _ = trial.learned(trial.half)
+    again = trial.begin(model)
+    assert_same(trial.observe(fresh, rounds), trial.observe(model, again), "after a second begin")
+    wanted, got = trial.goes_on(fresh, rounds), trial.goes_on(model, again)
+    assert_same(wanted, got, "rounds learned after a second begin")
+
+
+def check_begin_learns_nothing(trial):
+    """What begin is given as outputs does not show; no round is counted."""
+    (model, rounds), (other, _) = trial.begun(), trial.begun(y=trial.other_outputs())
+    assert model.t_ == 0, f"t_ is {model.t_} after begin"
+    wanted, got = trial.observe(model, rounds), trial.observe(other, rounds)
+    assert_same(wanted, got, "begin with other outputs")
+
+
+def check_play_learns_nothing(trial):
+    """A learner that plays is as if it had not, and learns the same."""
+    model, rounds = trial.learned(trial.half)
+    before, after = trial.observe(model, rounds), trial.goes_on(model, rounds)
+    model.play(rounds, trial.every, 0)
+    assert_same(before, trial.observe(model, rounds), "after play")
+    assert_same(after, trial.goes_on(model, rounds), "rounds learned after play")
+
+
+def check_rounds_are_counted(trial):
+    """``t_`` is the number of rounds learned, and no others."""
+    model, rounds = trial.begun()
+    model.learn(rounds, np.array([3, 1, 2]))
+    model.play(rounds, np.array([4, 5]), 0)
+    assert model.t_ == 3, f"t_ is {model.t_} after 3 rounds learned and 2 played"
+    model.play_and_learn(rounds, np.array([4, 5]), 0)
+    assert model.t_ == 5, f"t_ is {model.t_} after 5 rounds learned"
+
+
+def check_losses(trial):
+    """`Losses` of the right shapes; targets and expectations lie in [0, 1]."""
+    model, rounds = trial.learned(trial.half)
+    which = trial.every[1:]
+    for method in ("play", "play_and_learn"):
+        losses = getattr(deepcopy(model), method)(rounds, which, 0)
+        assert isinstance(losses, Losses), f"{method} returned {type(losses).__name__}, not Losses"
+        for name, values in zip(Losses._fields, losses, strict=True):
+            shape = np.shape(values)
+            assert shape == which.shape, f"{name} of {method} is {shape}, not {which.shape}"
+        for name in ("target", "expected"):
+            values = getattr(losses, name)
+            inside = (values >= 0.0) & (values <= 1.0)
+            assert inside.all(), f"{name} of {method} holds {values[~inside][0]:g}, not in [0, 1]"
+
+
+def check_expected_is_the_mean_of_target(trial):
+    """Draws of the target loss have the mean `expected`, up to their spread (Bernstein)."""
+    model, rounds = trial.learned(trial.half)
+    losses = model.play(rounds, np.repeat(trial.every, DRAWS), 0)
+    sure = np.isin(losses.expected, (0.0, 1.0))
+    wrong = losses.target[sure] != losses.expected[sure]
+    assert not wrong.any(), "target is not expected, where expected is 0 or 1"
+    variance = np.sum(losses.expected * (1.0 - losses.expected))
+    excess, allowed = losses.target - losses.expected, np.sqrt(2.0 * RARE * variance) + RARE
+    assert abs(excess.sum()) <= allowed, (
+        f"the mean of {len(excess)} draws of target is {losses.target.mean():.4g}, "
+        f"that of expected {losses.expected.mean():.4g}"
+    )
+
+
+def check_play_and_learn_learns_as_learn(trial):
+    """Rounds played are learned as by learn; in two calls as in one."""
+    (model, rounds), (plain, its) = trial.begun(), trial.learned(trial.n)
+    whole = model.play_and_learn(rounds, trial.every, 0)
+    wanted = trial.observe(plain, its)
+    assert_same(wanted, trial.observe(model, rounds), "play_and_learn and learn", 1e-9)
+    model, rounds = trial.begun()
+    halves = trial.every[: trial.half], trial.every[trial.half :]
+    parts = [model.play_and_learn(rounds, which, 0) for which in halves]
+    for name in ("expected", "surrogate"):
+        got = np.concatenate([getattr(part, name) for part in parts])
+        assert_same({name: getattr(whole, name)}, {name: got}, "play_and_learn in two calls", 1e-9)
+
+
+def check_later_outputs_do_not_enter(trial):
+    """What is played before a round does not depend on the outputs from it on."""
+    kept, found = trial.every[: trial.half], []
+    other = np.concatenate([trial.y[kept], trial.other_outputs()[trial.half :]])
+    for y in (trial.y, other):
+        model, rounds = trial.begun(y=y)
+        losses = model.play_and_learn(rounds, trial.every, 0)
+        found.append({"expected": losses.expected[kept], "surrogate": losses.surrogate[kept]})
+    assert_same(*found, "rounds before those with other outputs")
+
+
+def check_a_rounds_own_output_does_not_enter(trial):
+    """Losses on the possible outputs of a round are those of one play.
+
+    That is, of one distribution over the vertices, found by linear programming.
+    """
+    (space, plays), outputs, losses = _space_and_vertices(trial), trial.distinct_outputs(), []
+    for output in outputs:
+        model, rounds = _with_output(trial, output)
+        losses.append(model.play_and_learn(rounds, trial.every[-1:], 0).expected[0])
+    V = space.encode(outputs)
+    table = [space.expected_loss(plays, np.broadcast_to(v, plays.shape)) for v in V]
+    gap = _misfit(np.array(table), np.array(losses))
+    shown = ", ".join(f"{loss:.3g}" for loss in losses)
+    assert gap <= 1e-6, f"the losses {shown} of one round on its possible outputs are of no play"
+
+
+def _space_of(model):
+    if not hasattr(model, "space_"):
+        raise SkipTest("the learner has no space_")
+    return model.space_
+
+
+def _space_and_vertices(trial):
+    """The learner's space, and all its vertices."""
+    space = _space_of(trial.begun()[0])
+    try:
+        return space, space.vertices()
+    except ValueError as error:
+        raise SkipTest(f"the vertices of the learner's space are not listed: {error}") from error
+
+
+def _misfit(table, losses):
+    """How far ``losses`` are from ``table @ p``, p a distribution: the least largest error."""
+    m, n = table.shape
+    ones, cost = np.ones((m, 1)), np.r_[np.zeros(n), 1.0]
+    sides, limits = np.block([[table, -ones], [-table, -ones]]), np.r_[losses, -losses]
+    total = np.r_[np.ones(n), 0.0][None]
+    return linprog(cost, A_ub=sides, b_ub=limits, A_eq=total, b_eq=[1.0]).fun
+
+
+def check_expected_losses(trial):
+    """`expected_losses` are those of the next play_and_learn; they learn nothing."""
+    model, rounds = _with_output(trial, trial.y[-1])
+    before, outputs = trial.observe(model, rounds), trial.distinct_outputs()
+    got = model.expected_losses(trial.X[-1:], _space_of(model).encode(outputs))
+    assert_same(before, trial.observe(model, rounds), "after expected_losses")
+    for output, loss in zip(outputs, got, strict=True):
+        model, rounds = _with_output(trial, output)
+        played = model.play_and_learn(rounds, trial.every[-1:], 0).expected[0]
+        assert abs(played - loss) <= 1e-9, f"{loss:.6g}, but play_and_learn expects {played:.6g}"
+
+
+def _with_output(trial, output):
+    """A clone that has learned all rounds but the last, whose output is replaced."""
+    y = trial.y.copy()
+    y[-1] = output
+    model, rounds = trial.begun(y=y)
+    model.learn(rounds, trial.every[:-1])
+    return model, rounds
+
+
+def check_learn_in_chunks(trial):
+    """Rounds learned in chunks of 7 are learned as in one call, bit for bit."""
+    whole, rounds = trial.learned(trial.n)
+    model, its = trial.begun()
+    for start in range(0, trial.n, 7):
+        model.learn(its, trial.every[start : start + 7])
+    assert_same(trial.observe(whole, rounds), trial.observe(model, its), "learn in chunks of 7")
+
+
+def check_partial_fit_in_chunks(trial):
+    """``partial_fit`` in chunks of 1 and 7 is that of all rows, bit for bit."""
+    whole, (_, rounds) = trial.learn_part(trial.new(), trial.X, trial.y), trial.begun()
+    for size in (1, 7):
+        model = trial.new()
+        for start in range(0, trial.n, size):
+            rows = slice(start, start + size)
+            trial.learn_part(model, trial.X[rows], trial.y[rows])
+        what = f"partial_fit in chunks of {size}"
+        assert_same(trial.observe(whole, rounds), trial.observe(model, rounds), what)
+
+
+def check_partial_fit_learns_as_learn(trial):
+    """``partial_fit`` learns what begin and learn do."""
+    plain, _ = trial.learned(trial.n)
+    model = trial.learn_part(trial.new(), trial.X, trial.y)
+    wanted, got = trial.predictions(plain), trial.predictions(model)
+    assert_same(wanted, got, "partial_fit and learn", 1e-9)
+    assert model.t_ == trial.n, f"t_ is {model.t_} after partial_fit of {trial.n} rows"
+
+
+def _expects_losses(trial):
+    """Whether the learner supplies ``expected_losses``."""
+    return type(trial.subject).expected_losses is not OnlineLearner.expected_losses
+
+
+#: check -> whether it applies; None: always.
+PROTOCOL_CHECKS = {
+    check_begin_returns_rounds: None,
+    check_begin_forgets: None,
+    check_begin_learns_nothing: None,
+    check_play_learns_nothing: None,
+    check_rounds_are_counted: None,
+    check_losses: None,
+    check_expected_is_the_mean_of_target: None,
+    check_play_and_learn_learns_as_learn: None,
+    check_later_outputs_do_not_enter: None,
+    check_a_rounds_own_output_does_not_enter: None,
+    check_expected_losses: _expects_losses,
+    check_learn_in_chunks: None,
+    check_partial_fit_in_chunks: learns_in_parts,
+    check_partial_fit_learns_as_learn: learns_in_parts,
+}

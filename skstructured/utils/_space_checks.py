@@ -1,0 +1,222 @@
+"""What learners, losses and bounds take an output space for."""
+
+import pickle
+from copy import deepcopy
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+
+from skstructured.utils._space_trial import assert_close, assert_vertices
+from skstructured.utils._trial import assert_refused, wrong_outputs
+
+#: Draws of each mean.
+DRAWS = 1000
+
+#: Deviations that a correct sampler has once in 10⁹: log(2·10⁹).
+RARE = 21.4
+
+
+def check_encode_and_decode(trial):
+    """Outputs are encoded as vertices (n, dim), and decoded to what they were."""
+    space, outputs = trial.space, np.asarray(trial.outputs)
+    V = space.encode(trial.outputs)
+    assert np.shape(V) == (len(outputs), space.dim_), f"encode returned the shape {np.shape(V)}"
+    assert np.array_equal(space.decode(V), outputs), "decode(encode(y)) is not y"
+    assert_close(space.encode(space.decode(trial.some())), trial.some(), "encode(decode(V))", 0.0)
+    assert len(trial.some()) > 1, "the outputs must hold two different ones"
+
+
+def check_pack_and_unpack(trial):
+    """Packed outputs are unpacked to the vertices of `encode`, whole and in blocks."""
+    space, V = trial.space, trial.space.encode(trial.outputs)
+    packed = space.pack(trial.outputs)
+    assert len(packed) == len(V), f"pack made {len(packed)} entries of {len(V)} outputs"
+    assert_close(space.unpack(packed), V, "unpack(pack(y))", 0.0)
+    block = np.arange(len(V))[::-2]
+    assert_close(space.unpack(packed[block]), V[block], "a block of unpack(pack(y))", 0.0)
+
+
+def check_argmax(trial):
+    """The oracle finds a vertex with the largest <θ, y>, the same each time."""
+    space, theta, V = trial.space, trial.scores(), trial.vertices()
+    best = space.argmax(theta)
+    assert_vertices(space, best, "what argmax returns")
+    found, largest = np.einsum("nd,nd->n", theta, best), (theta @ V.T).max(axis=1)
+    short = largest - found - 1e-12 * np.abs(theta).sum(axis=1) * np.abs(V).max()
+    assert (short <= 0.0).all(), f"argmax falls short of a vertex by {short.max():.3g}"
+    assert_close(space.argmax(theta[::-1]), best[::-1], "argmax of the same rows again", 0.0)
+
+
+def check_oracle_kernel(trial):
+    """The compiled oracle writes what `argmax` returns."""
+    space, theta = trial.space, trial.scores()
+    best = np.empty_like(theta)
+    for row, vertex in zip(theta, best, strict=True):
+        space.oracle_kernel(row, vertex)
+    assert_close(best, space.argmax(theta), "oracle_kernel", 0.0)
+
+
+def check_nearest(trial):
+    """`nearest` finds a vertex as near to the mean as any, in ℓ2."""
+    space, mu, V = trial.space, trial.means(), trial.vertices()
+    near = space.nearest(mu)
+    assert_vertices(space, near, "what nearest returns")
+    least = np.array([np.linalg.norm(row - V, axis=1).min() for row in mu])
+    excess = (np.linalg.norm(mu - near, axis=1) - least).max()
+    assert excess <= 1e-9 * np.abs(V).max(), f"nearest is {excess:.3g} farther than a vertex"
+
+
+def check_decompose(trial):
+    """Means are convex combinations of at most dim + 1 vertices, with positive weights."""
+    space = trial.space
+    for mu in trial.means():
+        V, weights = space.decompose(mu)
+        assert_vertices(space, V, "what decompose returns")
+        assert len(weights) <= space.dim_ + 1, f"{len(weights)} vertices for a mean"
+        assert np.all(np.asarray(weights) > 0.0), "a weight of decompose is not positive"
+        assert_close(np.sum(weights), 1.0, "the sum of the weights of decompose")
+        assert_close(weights @ V, mu, "the mean of decompose", 1e-8 * np.abs(V).max())
+
+
+def check_sample(trial):
+    """Draws are vertices, with the mean they were drawn with (empirical Bernstein bound)."""
+    space, every = trial.space, trial.vertices()
+    low, high = every.min(axis=0), every.max(axis=0)
+    for mu in trial.means(6):
+        rows = np.broadcast_to(mu, (DRAWS, len(mu)))
+        drawn = space.sample(rows, 0)
+        assert_close(space.sample(rows, 0), drawn, "sample with the same random_state", 0.0)
+        assert_vertices(space, drawn[:50], "what sample returns")
+        spread = np.sqrt(2.0 * RARE * drawn.var(axis=0, ddof=1) / DRAWS)
+        allowed = spread + 7.0 * RARE * (high - low) / (3.0 * (DRAWS - 1)) + 1e-9
+        excess = np.abs(drawn.mean(axis=0) - mu)
+        assert np.all(excess <= allowed), f"the mean of draws is off by {excess.max():.3g}"
+        for end in (low, high):  # a mean at the end of the range: so is every draw
+            sure = np.abs(mu - end) <= 1e-12
+            assert np.all(drawn[:, sure] == end[sure]), "sample draws what has probability zero"
+
+
+def check_target_loss(trial):
+    """Target losses lie in [0, 1], are 0 on equal outputs, and `expected_loss` on vertices."""
+    space, (a, b) = trial.space, trial.pairs()
+    loss = space.target_loss(space.decode(a), space.decode(b))
+    assert np.shape(loss) == (len(a),), f"target_loss has the shape {np.shape(loss)}"
+    inside = (loss >= -1e-12) & (loss <= 1.0 + 1e-12)
+    assert inside.all(), f"a target loss is {loss[~inside][0]:g}, not in [0, 1]"
+    equal = (a == b).all(axis=1)
+    assert_close(loss[equal], np.zeros(equal.sum()), "the target loss of equal outputs", 1e-12)
+    assert_close(space.expected_loss(a, b), loss, "expected_loss on vertices")
+
+
+def check_expected_loss_is_affine(trial):
+    """L(λμ + (1−λ)μ'; y) = λL(μ; y) + (1−λ)L(μ'; y), so that it is the mean over draws."""
+    space, (a, b) = trial.space, trial.pairs()
+    c, share = b[np.random.RandomState(0).permutation(len(b))], 0.3
+    mixed = space.expected_loss(share * a + (1.0 - share) * c, b)
+    apart = share * space.expected_loss(a, b) + (1.0 - share) * space.expected_loss(c, b)
+    assert_close(mixed, apart, "the expected loss of a mixture")
+
+
+def check_geometry(trial):
+    """ν is no more than the least distance, D no less than the largest; L ≤ γ‖μ − y‖."""
+    space, (a, b), mu, V = trial.space, trial.pairs(), trial.means(), trial.some()
+    a, b = np.vstack([a, np.repeat(mu, len(V), axis=0)]), np.vstack([b, np.tile(V, (len(mu), 1))])
+    both = np.arange(len(a)) < len(V) ** 2
+    for norm, order in (("l1", 1), ("l2", 2)):
+        k, distance = space.geometry(norm), np.linalg.norm(a - b, ord=order, axis=1)
+        apart, slack = distance[both & (distance > 0.0)], 1.0 + 1e-9
+        assert k == space.geometry(norm, space.dim_), f"geometry({norm}) with dim is another"
+        assert 0.0 < k.nu <= apart.min() * slack, f"ν = {k.nu:.6g} > {apart.min():.6g} in {norm}"
+        assert k.diameter * slack >= apart.max(), f"D = {k.diameter:.6g} < {apart.max():.6g}"
+        excess = (space.expected_loss(a, b) - k.gamma * distance).max()
+        assert excess <= 1e-9, f"γ = {k.gamma:.6g} in {norm} is too small: L exceeds it"
+
+
+def check_constant_sum(trial):
+    """With `constant_sum` all vertices have the same sum."""
+    sums = trial.vertices().sum(axis=1)
+    gap = np.ptp(sums)
+    assert gap <= 1e-9 * np.abs(sums).max(), f"vertices with sums that differ by {gap:.3g}"
+
+
+def check_vertex_proba(trial):
+    """Probabilities of the vertices, in their order, have the mean."""
+    space, mu = trial.space, trial.means()
+    p = space.vertex_proba(mu)
+    assert np.min(p) >= -1e-12, f"a probability is {np.min(p):.3g}"
+    assert_close(np.sum(p, axis=1), np.ones(len(mu)), "the sum of vertex_proba")
+    assert_close(p @ space.vertices(), mu, "the mean of vertex_proba")
+
+
+def check_mean_proba(trial):
+    """What a mean stands for lies in [0, 1]."""
+    p = trial.space.mean_proba(trial.means())
+    assert np.min(p) >= -1e-12 and np.max(p) <= 1.0 + 1e-12, "mean_proba is not in [0, 1]"
+
+
+def check_task(trial):
+    """The task is one that scikit-learn knows; one score a class where a space says so."""
+    space = trial.space
+    assert space.task in (None, "multiclass", "multilabel"), f"task is {space.task!r}"
+    if space.scores_classes:
+        n = len(space.classes_)
+        assert n == space.dim_, f"scores_classes, but {n} classes and {space.dim_} scores"
+
+
+def check_wrong_outputs(trial):
+    """Outputs outside the space, or of another length, are ValueErrors; so are any before fit."""
+    space, outputs = trial.space, np.asarray(trial.outputs)
+    for what, wrong in wrong_outputs(outputs):
+        for method in (space.encode, space.pack):
+            assert_refused(lambda m=method, y=wrong: m(y), f"{what} in {method.__name__}")
+    lengths = f"{len(outputs)} and {len(outputs) - 1} outputs in target_loss"
+    assert_refused(lambda: space.target_loss(outputs, outputs[1:]), lengths)
+    assert_refused(lambda: clone(space).encode(outputs), "encode before fit")
+
+
+def check_copies(trial):
+    """A clone is not fitted, and fits the same; a pickled copy encodes the same."""
+    space, V = trial.space, trial.space.encode(trial.outputs)
+    copies = {"pickled": pickle.loads(pickle.dumps(space)), "copied": deepcopy(space)}
+    assert not hasattr(clone(space), "dim_"), "a clone is fitted"
+    copies["cloned and fitted"] = clone(space).fit(space.decode(trial.vertices()))
+    for how, copy in copies.items():
+        assert copy.dim_ == space.dim_, f"a space that was {how} has dim_ {copy.dim_}"
+        assert_close(copy.encode(trial.outputs), V, f"encode of a space that was {how}", 0.0)
+
+
+def check_parameters(trial):
+    """`fit` returns the space and changes no parameter; they can be set again."""
+    space = clone(trial.subject)
+    before = {name: joblib.hash(value) for name, value in space.get_params().items()}
+    assert space.fit(trial.outputs) is space, "fit does not return the space"
+    for name, value in space.get_params().items():
+        assert joblib.hash(value) == before[name], f"fit changed the parameter {name}"
+    space.set_params(**space.get_params(deep=False))
+
+
+def _has(method):
+    return lambda trial: getattr(trial.subject, method, None) is not None
+
+
+#: check -> whether it applies; None: always.
+SPACE_CHECKS = {
+    check_encode_and_decode: None,
+    check_pack_and_unpack: None,
+    check_argmax: None,
+    check_oracle_kernel: _has("oracle_kernel"),
+    check_nearest: None,
+    check_decompose: None,
+    check_sample: None,
+    check_target_loss: None,
+    check_expected_loss_is_affine: None,
+    check_geometry: None,
+    check_constant_sum: lambda trial: trial.subject.constant_sum,
+    check_vertex_proba: _has("vertex_proba"),
+    check_mean_proba: _has("mean_proba"),
+    check_task: None,
+    check_wrong_outputs: None,
+    check_copies: None,
+    check_parameters: None,
+}

@@ -1,0 +1,204 @@
+"""Checks for learners and spaces of one's own, in the manner of scikit-learn's check_estimator."""
+
+import warnings
+from functools import partial
+from unittest import SkipTest
+
+from sklearn.exceptions import SkipTestWarning
+
+from skstructured.base import OutputSpace
+from skstructured.learner import OnlineLearner
+from skstructured.utils._estimator_checks import ESTIMATOR_CHECKS
+from skstructured.utils._evaluation_checks import EVALUATION_CHECKS
+from skstructured.utils._protocol_checks import PROTOCOL_CHECKS
+from skstructured.utils._space_checks import SPACE_CHECKS
+from skstructured.utils._space_trial import SpaceTrial
+from skstructured.utils._trial import LearnerTrial
+
+__all__ = ["check_learner", "check_space", "learner_checks", "space_checks"]
+
+
+def check_learner(learner, X=None, y=None, classes=None):
+    """Check that a learner keeps what the protocol of `OnlineLearner` promises.
+
+    Begins forget, plays learn nothing, no output enters what is played before its round, chunks
+    are as good as one pass, bad input is refused and changes nothing, copies go on alike, a
+    certificate holds. What a learner does not have (``partial_fit``, sparse rows, …) is not asked
+    of it.
+
+    Parameters
+    ----------
+    learner : OnlineLearner
+        The learner; it is not changed.
+    X : array-like of shape (n, p) or None, default=None
+        Rows of a stream to try it on, 20 or more; None makes one of three classes.
+    y : array-like or None, default=None
+        Its outputs; for learners over another space than classes.
+    classes : array-like or None, default=None
+        All labels; None takes those of y, where outputs are labels.
+
+    Raises
+    ------
+    AssertionError
+        At the first check that fails; the message names the learner, the check and what is wrong.
+    TypeError
+        If it is no `OnlineLearner`.
+    ValueError
+        For X without y, y without X, or fewer than 20 rows.
+
+    Warns
+    -----
+    SkipTestWarning
+        For a check that needs a package that is not installed, or a space with listed vertices.
+
+    See Also
+    --------
+    learner_checks : The checks one by one, for pytest.
+
+    Examples
+    --------
+    >>> from skstructured import MulticlassPerceptron, OnlineStructuredPredictor
+    >>> from skstructured.utils import check_learner
+    >>> check_learner(MulticlassPerceptron())
+
+    A learner of label sets:
+
+    >>> import numpy as np
+    >>> X = np.random.RandomState(0).randn(30, 4)
+    >>> check_learner(OnlineStructuredPredictor(space="hypercube"), X, X[:, :3] > 0.5)
+    """
+    _run_all(learner_checks(learner, X, y, classes))
+
+
+def learner_checks(learner, X=None, y=None, classes=None):
+    """The checks of `check_learner` one by one.
+
+    Parameters
+    ----------
+    learner, X, y, classes
+        As for `check_learner`.
+
+    Yields
+    ------
+    name : str
+        What is checked.
+    check : callable
+        Without arguments; raises an AssertionError if the learner fails, or unittest's SkipTest.
+
+    Raises
+    ------
+    TypeError
+        If it is no `OnlineLearner`.
+    ValueError
+        For X without y, y without X, or fewer than 20 rows.
+
+    Examples
+    --------
+    >>> from skstructured import GaptronClassifier
+    >>> from skstructured.utils import learner_checks
+    >>> checks = dict(learner_checks(GaptronClassifier()))
+    >>> checks["check_play_learns_nothing"]()
+
+    With pytest::
+
+        @pytest.mark.parametrize(("name", "check"), learner_checks(MyLearner()))
+        def test_my_learner(name, check):
+            check()
+    """
+    if not isinstance(learner, OnlineLearner):
+        raise TypeError(f"learner must be an OnlineLearner, got {learner!r}.")
+    trial = LearnerTrial(learner, X, y, classes)
+    yield from _named(trial, PROTOCOL_CHECKS | ESTIMATOR_CHECKS | EVALUATION_CHECKS)
+
+
+def check_space(space, outputs):
+    """Check that an output space is what learners, losses and bounds take it for.
+
+    Its oracle is exact, draws have the mean they were drawn with, the target loss lies in [0, 1]
+    and is affine in the prediction, the constants of `geometry` are true, bad outputs are refused.
+
+    Parameters
+    ----------
+    space : OutputSpace
+        Fitted, or not: then `outputs` fit a clone. It is not changed.
+    outputs : array-like
+        Example outputs as users write them, two different ones or more; the more the better where
+        `vertices` does not list all of them.
+
+    Raises
+    ------
+    AssertionError
+        At the first check that fails; the message names the space, the check and what is wrong.
+    TypeError
+        If it is no `OutputSpace`.
+
+    See Also
+    --------
+    space_checks : The checks one by one, for pytest.
+
+    Examples
+    --------
+    >>> from skstructured.spaces import KSubsets
+    >>> from skstructured.utils import check_space
+    >>> check_space(KSubsets(k=2), [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]])
+    """
+    _run_all(space_checks(space, outputs))
+
+
+def space_checks(space, outputs):
+    """The checks of `check_space` one by one.
+
+    Parameters
+    ----------
+    space, outputs
+        As for `check_space`.
+
+    Yields
+    ------
+    name : str
+        What is checked.
+    check : callable
+        Without arguments; raises an AssertionError if the space fails.
+
+    Raises
+    ------
+    TypeError
+        If it is no `OutputSpace`.
+
+    Examples
+    --------
+    >>> from skstructured.spaces import Simplex
+    >>> from skstructured.utils import space_checks
+    >>> for name, check in space_checks(Simplex(), ["ham", "spam", "eggs"]):
+    ...     check()
+    """
+    if not isinstance(space, OutputSpace):
+        raise TypeError(f"space must be an OutputSpace, got {space!r}.")
+    yield from _named(SpaceTrial(space, outputs), SPACE_CHECKS)
+
+
+def _named(trial, checks):
+    """Name and callable of the checks that apply."""
+    for check, applies in checks.items():
+        if applies is None or applies(trial):
+            yield check.__name__, partial(_run, trial, check)
+
+
+def _run(trial, check):
+    try:
+        check(trial)
+    except AssertionError as error:
+        raise AssertionError(f"{trial.subject!r} fails {check.__name__}: {error}") from error
+    except SkipTest:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise AssertionError(f"{trial.subject!r} fails {check.__name__} with {what}") from error
+
+
+def _run_all(checks):
+    for name, check in checks:
+        try:
+            check()
+        except SkipTest as reason:
+            warnings.warn(f"{name} was skipped: {reason}", SkipTestWarning, stacklevel=3)

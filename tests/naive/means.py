@@ -1,0 +1,72 @@
+"""Regularized predictions: by a generic solver, by min-max, by trying every support."""
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from skstructured.regularizers import Shannon, Tsallis
+from skstructured.spaces import OrdinalChain
+
+
+def omega(space, regularizer, mu, weights=None):
+    """Ψ(μ), term by term; with the weights over vertices for conditional random fields."""
+
+    def xlogx(p):
+        return sum(v * math.log(v) for v in p if v > 0)
+
+    if isinstance(regularizer, Shannon) and isinstance(space, OrdinalChain):
+        return xlogx(weights)
+    if isinstance(regularizer, Shannon):
+        two_sided = space.task == "multilabel"
+        return xlogx(mu) + (xlogx(1 - mu) if two_sided else 0.0)
+    if isinstance(regularizer, Tsallis):
+        alpha = regularizer.alpha
+        return sum(max(v, 0.0) ** alpha for v in mu) / (alpha * (alpha - 1))
+    return 0.5 * float(mu @ mu)
+
+
+def mean_and_conjugate(space, regularizer, theta):
+    """Maximise <θ,μ> − Ψ(μ) over weights on the listed vertices, by a generic solver."""
+    V = space.vertices()
+
+    def objective(weights):
+        mu = weights @ V
+        return omega(space, regularizer, mu, weights) - float(theta @ mu)
+
+    m = len(V)
+    if isinstance(regularizer, Shannon):  # an interior optimum: any weights are a softmax
+        found = minimize(lambda z: objective(softmax(z)), V @ theta * 0.5, method="BFGS")
+        return softmax(found.x) @ V, -found.fun
+    best = None
+    for start in (np.full(m, 1 / m), 0.9 * np.eye(m)[np.argmax(V @ theta)] + 0.1 / m):
+        found = minimize(
+            objective,
+            start,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * m,
+            constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0},
+            options={"ftol": 1e-15, "maxiter": 1000},
+        )
+        if best is None or found.fun < best.fun:
+            best = found
+    weights = np.maximum(best.x, 0) / np.maximum(best.x, 0).sum()
+    return weights @ V, -best.fun
+
+
+def isotonic_staircase(theta):
+    """Projection on 1 ≥ μ_1 ≥ … ≥ μ_d ≥ 0 by the min-max formula of isotonic regression."""
+    d = len(theta)
+    fit = [
+        max(min(np.mean(theta[i : j + 1]) for i in range(k + 1)) for j in range(k, d))
+        for k in range(d)
+    ]
+    return np.clip(fit, 0.0, 1.0)
+
+
+def simplex_projection(theta):
+    """Projection on the simplex: try every support size."""
+    ordered = sorted(theta, reverse=True)
+    tau = max((sum(ordered[:k]) - 1) / k for k in range(1, len(ordered) + 1))
+    return np.maximum(theta - tau, 0.0)
