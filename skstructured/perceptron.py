@@ -50,7 +50,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineLinearModel):
 
     Parameters
     ----------
-    average, fit_intercept, max_iter, shuffle, random_state
+    average, standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
         As in `OnlineStructuredPredictor`.
 
     Attributes
@@ -68,12 +68,25 @@ n_features_in_, feature_names_in_
     """
 
     def __init__(
-        self, average=False, fit_intercept=True, max_iter=1, shuffle=False, random_state=None
+        self,
+        average=False,
+        standardize="auto",
+        fit_intercept=True,
+        max_iter=10,
+        tol=1e-3,
+        shuffle=True,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
     ):
         self.average = average
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.tol = tol
         self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.verbose = verbose
         self.random_state = random_state
 
     def _unfitted_space(self):

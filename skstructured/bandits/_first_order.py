@@ -6,7 +6,6 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rows import Rows
 from skstructured._engine.state import OWN, LinearState, new_state
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.weights import LinearWeights, linear_scores
@@ -83,7 +82,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         return self._next_round(X)[1][RHO]
 
     def _learn_rows(self, X, codes, rewards, propensities):
-        self._state.store_for(Rows.from_array(X))
+        self._state.store_for(hasattr(X, "indptr"))
         vector, Theta, p = self._state.vector, self._state.matrix, X.shape[1]
         theta = self.scale_kernel(vector, self._largest_sq(X), 1.0) * linear_scores(Theta, X)
         vector[ROUND] += X.shape[0] - 1
@@ -95,7 +94,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
 
     def _simulate(self, rows, codes):
         n = len(codes)
-        self._state.store_for(rows)
+        self._state.store_for(rows.is_sparse)
         move_and_score = move_and_score_kernel(len(self.classes_), rows.is_sparse)
         kernels = (move_and_score, self.gradient_kernel, self.scale_kernel, sum_step)
         learn, size = epoch_for(kernels)
