@@ -7,6 +7,7 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
@@ -22,7 +23,6 @@ from skstructured import (
     GuaranteeError,
     GuaranteeWarning,
     NewtronClassifier,
-    OnlineStructuredPredictor,
     SecondOrderPerceptron,
     SOBAClassifier,
 )
@@ -503,7 +503,7 @@ def test_learns_an_easy_stream(rng):
     newtron = fresh("newtron, wide").partial_fit(X[:3000], y[:3000])
     assert newtron.score(X, y) > 0.6
     assert newtron.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
-    assert OnlineStructuredPredictor().fit(X, y).score(X, y) > 0.6
+    assert predictor().fit(X, y).score(X, y) > 0.6
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from plain import gaptron, perceptron, predictor
 from scipy import sparse
 from streams import rows_of_norm_one
 
@@ -13,10 +14,7 @@ from skstructured import (
     BanditReduction,
     BanditronClassifier,
     ConfiditClassifier,
-    GaptronClassifier,
-    MulticlassPerceptron,
     NewtronClassifier,
-    OnlineStructuredPredictor,
     SecondOrderPerceptron,
     SOBAClassifier,
 )
@@ -34,7 +32,7 @@ STORAGES = {"dense": np.asarray, "csr": sparse.csr_array}
 
 
 def online(**parameters):
-    return OnlineStructuredPredictor(average=True, fit_intercept=False, **parameters)
+    return predictor(average=True, fit_intercept=False, **parameters)
 
 
 #: name -> (optimiser for features ``unit`` and sample weights ``weight`` times as large: the same
@@ -57,14 +55,14 @@ CLASSIFIERS = {
     },
     **{
         f"gaptron {loss}": (
-            lambda unit, loss=loss: GaptronClassifier(
+            lambda unit, loss=loss: gaptron(
                 loss, radius=0.7 / unit, average=True, fit_intercept=False
             ),
             -1,
         )
         for loss in ("logistic", "hinge", "smooth_hinge")
     },
-    "perceptron": (lambda unit: MulticlassPerceptron(average=True, fit_intercept=False), 1),
+    "perceptron": (lambda unit: perceptron(average=True, fit_intercept=False), 1),
     "second order": (lambda unit: SecondOrderPerceptron(a=unit**2, fit_intercept=False), -1),
 }
 BANDITS = {
@@ -172,7 +170,7 @@ def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage
 
 def test_a_constant_feature_makes_no_row_too_small(rng):
     X, y = rows_of_norm_one(rng, N)
-    model = OnlineStructuredPredictor().fit(1e-200 * X, y)
+    model = predictor().fit(1e-200 * X, y)
     assert np.isfinite(model.coef_).all() and np.abs(model.intercept_).max() > 0.0
     assert model.predict_proba(1e-200 * X).sum() == pytest.approx(len(X))
 
@@ -199,7 +197,7 @@ def test_weights_beyond_the_range_are_refused(given, rng):
         (lambda v: online(optimizer=AdaptiveGradientDescent(v)), "diameter"),
         (lambda v: online(optimizer=ParameterFree(feature_norm=v)), "feature_norm"),
         (lambda v: online(optimizer=PiSTOL(feature_norm=v)), "feature_norm"),
-        (lambda v: GaptronClassifier(feature_norm=v), "feature_norm"),
+        (lambda v: gaptron(feature_norm=v), "feature_norm"),
         (lambda v: BanditGaptronClassifier(radius=v), "radius"),
         (lambda v: BanditGaptronClassifier(radius=1.0, feature_norm=v), "feature_norm"),
     ],
@@ -229,9 +227,7 @@ def test_the_ball_holds_whatever_the_features(size):
     n = 50 if INTERPRETED else 200
     X, y = np.full((n, 1), size), np.arange(n) % 2
     optimizer = GradientDescent(radius=1e4 / size)
-    model = OnlineStructuredPredictor(
-        regularizer="squared", optimizer=optimizer, fit_intercept=False
-    )
+    model = predictor(regularizer="squared", optimizer=optimizer, fit_intercept=False)
     result = progressive_validate(model, X, y)
     assert result.expected_target_loss.sum() <= result.regret_bound()
 
@@ -242,7 +238,7 @@ def test_the_ball_holds_whatever_the_features(size):
     "make",
     [
         lambda radius: online(optimizer=GradientDescent(radius=radius)),
-        lambda radius: GaptronClassifier(radius=radius, fit_intercept=False),
+        lambda radius: gaptron(radius=radius, fit_intercept=False),
         lambda radius: BanditGaptronClassifier(radius=radius, exploration=1.0, fit_intercept=False),
     ],
 )

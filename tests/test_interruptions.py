@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import EVERY_LEARNER
+from plain import predictor
 from sklearn.base import clone
 from streams import largest_feature
 
-from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor
+from skstructured import BanditGaptronClassifier
 from skstructured._learners.guards import uninterrupted
 from skstructured.spaces import Simplex
 
@@ -191,7 +192,7 @@ def learning_elsewhere(model, X, y):
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_a_second_thread_may_not_learn_but_predict(method):
     X, y = stream(200)
-    model = OnlineStructuredPredictor().fit(X, y)
+    model = predictor().fit(X, y)
     expected = model.predict(X)
     with learning_elsewhere(model, X, y):
         with pytest.raises(RuntimeError, match="learning in another thread"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from learners import EVERY_LEARNER, OVER_SPACES, SHIPPED
+from plain import predictor
 from scipy import sparse
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.exceptions import NotFittedError
@@ -18,7 +19,6 @@ from skstructured import (
     BanditGaptronClassifier,
     GuaranteeError,
     OnlineLearner,
-    OnlineStructuredPredictor,
     SecondOrderPerceptron,
 )
 from skstructured.__main__ import main
@@ -101,17 +101,15 @@ class TestPipelines:
     def test_steps_that_are_fitted_transform_as_they_are(self, stream):
         X, y = stream
         scaler = StandardScaler().fit(X[:10])
-        pipeline = make_pipeline(scaler, OnlineStructuredPredictor())
+        pipeline = make_pipeline(scaler, predictor())
         result = progressive_validate(pipeline, X, y, random_state=0)
-        alone = progressive_validate(
-            OnlineStructuredPredictor(), scaler.transform(X), y, random_state=0
-        )
+        alone = progressive_validate(predictor(), scaler.transform(X), y, random_state=0)
         np.testing.assert_array_equal(result.surrogate_loss, alone.surrogate_loss)
         assert result.regret_bound() == alone.regret_bound()
 
     def test_others_see_each_chunk_before_they_transform_it(self, rng):
         X, y = rng.randn(600, 4), rng.randint(3, size=600)
-        pipeline = make_pipeline(StandardScaler(), IncrementalPCA(2), OnlineStructuredPredictor())
+        pipeline = make_pipeline(StandardScaler(), IncrementalPCA(2), predictor())
         result = progressive_validate(pipeline, X, y, random_state=0)
         scaler = StandardScaler().partial_fit(X[:256])
         scaled = [scaler.transform(X[:256])]
@@ -135,7 +133,7 @@ class TestPipelines:
         np.testing.assert_array_equal(result.target_loss, dense.target_loss)
 
     def test_a_step_that_cannot_see_chunks_is_refused_by_name(self, stream):
-        pipeline = make_pipeline(PCA(2), OnlineStructuredPredictor())
+        pipeline = make_pipeline(PCA(2), predictor())
         with pytest.raises(ValueError, match="step 'pca' of the pipeline is not fitted"):
             progressive_validate(pipeline, *stream)
         for no_learner in (SGDClassifier(), make_pipeline(StandardScaler(), SGDClassifier())):
