@@ -71,8 +71,10 @@ def epoch(
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
     move = np.zeros(2 * dim if together else dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
-    arrays, start, stopped, first = (data, indices, indptr, width), 0, -1, rows[0]
-    x_sq = move_and_score(*arrays, first, first, Theta, state, move, 0.0, weight[0], raw)
+    start, stopped, first, w, scratch = 0, -1, rows[0], weight[0], work[0]
+    x_sq = move_and_score(
+        data, indices, indptr, width, first, first, Theta, state, move, 0.0, w, raw
+    )
     for r in range(n):
         usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
         if not usual and not is_zero_row(data, indptr, width, rows[r]):
@@ -89,7 +91,9 @@ def epoch(
         if not size <= LARGEST:
             stopped = r
             break
-        loss(theta, y, g, params, work[r if turns else 0])
+        if turns:
+            scratch = work[r]
+        loss(theta, y, g, params, scratch)
         state[SCALED_WEIGHT_SUM] += weight[r] * s
         state[WEIGHT_SUM] += weight[r]
         u = step(state, raw, g, x_sq, weight[r])
@@ -109,8 +113,9 @@ def epoch(
             for k in range(dim):
                 move[dim + k] = -state[SCALED_WEIGHT_SUM] * g[k]
         after = min(r + 1, n - 1)
+        row, ahead, w = rows[r], rows[after], weight[after]
         x_sq = move_and_score(
-            *arrays, rows[r], rows[after], Theta, state, move, u, weight[after], raw
+            data, indices, indptr, width, row, ahead, Theta, state, move, u, w, raw
         )
     if waiting:
         add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, Theta[dim:])

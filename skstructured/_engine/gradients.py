@@ -16,14 +16,14 @@ from skstructured._engine.compiled import (
 )
 
 
-@kernel
+@kernel(inline=True)
 def less(mean, truth):
     """Mean ← mean − truth: the last line of a kernel that has written a mean."""
     for k in range(mean.shape[0]):
         mean[k] -= truth[k]
 
 
-@kernel
+@kernel(inline=True)
 def products(g, raw):
     """<g, raw> and ‖g‖²."""
     inner, g_sq = 0.0, 0.0

@@ -11,7 +11,7 @@ from skstructured.base import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 
-@kernel
+@kernel(inline=True)
 def softmax_into(theta, mu):
     """μ = softmax(θ); returns max θ and log Σ exp(θ_k − max θ)."""
     top = theta[0]
@@ -35,7 +35,7 @@ def softmax(theta, truth, mu, params, work):
     return top + rest
 
 
-@kernel
+@kernel(inline=True)
 def sparsemax_into(theta, mu, kept):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².
 
