@@ -11,9 +11,7 @@ from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import noisy_classes
-from test_sklearn_checks import EXPECTED
 
 from skstructured import (
     BanditGaptronClassifier,
@@ -504,21 +502,3 @@ def test_learns_an_easy_stream(rng):
     assert newtron.score(X, y) > 0.6
     assert newtron.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
     assert predictor().fit(X, y).score(X, y) > 0.6
-
-
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        BanditGaptronClassifier(radius=1.0, random_state=0),
-        BanditronClassifier(random_state=0),
-        SOBAClassifier(random_state=0),
-        NewtronClassifier(random_state=0),
-        ConfiditClassifier(random_state=0),
-        BanditReduction(exploration=0.5, random_state=0),
-        SecondOrderPerceptron(),
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

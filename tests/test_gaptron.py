@@ -12,9 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import noisy_classes
-from test_sklearn_checks import EXPECTED
 
 from skstructured import (
     GuaranteeError,
@@ -254,16 +252,6 @@ def test_bad_parameters_are_named(model, message, rng):
     X, y = noisy_classes(rng)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y).predict(X)
-
-
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [gaptron(), gaptron("hinge"), perceptron()],
-    expected_failed_checks=lambda estimator: EXPECTED,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import largest_feature
 from toy_learner import NearestMean
 
@@ -161,8 +160,3 @@ def test_the_command_line_names_a_learner_that_is_not_there(learner, capsys):
     assert "--learner wants MODULE:CLASS" in capsys.readouterr().err
     assert main(["--learner", "sklearn.linear_model:SGDClassifier"]) == 2
     assert "SGDClassifier is no OnlineLearner" in capsys.readouterr().err
-
-
-@parametrize_with_checks([NearestMean()])
-def test_scikit_learn_checks_of_a_learner_in_the_tests(estimator, check):
-    check(estimator)

@@ -173,7 +173,7 @@ def test_predictions_use_the_average_or_the_last(rng):
     assert np.abs(model.decision_function(X) - averaged).max() > 1e-3
     plain = predictor().fit(X, y)
     np.testing.assert_array_equal(plain.coef_, model.coef_)
-    with pytest.raises(AttributeError, match="after fit or partial_fit with average"):
+    with pytest.raises(AttributeError, match="fit or partial_fit with average"):
         _ = plain.average_weights_
     with pytest.raises(ValueError, match='average must be a bool or "linear", got 3'):
         predictor(average=3).fit(X, y)

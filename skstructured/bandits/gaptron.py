@@ -218,7 +218,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
         reach = dim * math.sqrt(self._state.vector[X_SQ]) * self.radius
         if self._exploration() == 0.0:
-            return math.exp(2.0 * reach / dim) * reach**2 / math.log(2.0)
+            factor = math.exp(2.0 * reach / dim) if 2.0 * reach / dim < 700.0 else math.inf
+            return factor * reach**2 / math.log(2.0)
         if self.horizon is None:
             return 3.0 * reach * math.sqrt(T / math.log(2.0))
         if self.loss == "logistic":
