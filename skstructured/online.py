@@ -55,9 +55,9 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         and after learning ``set_params(average=False)`` goes back to the last.
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the rows so far,
-        the row itself included: no scaling is needed before. "auto" does so with dense rows and
-        leaves CSR rows as they are; True also divides CSR rows by the largest entry of each
-        column so far, and never centres them. `coef_` and `intercept_` are in the units of X.
+        the row itself included, so that no scaling is needed before. CSR rows are divided by the
+        largest entry of each column so far, and never centred. "auto" does what is best for the
+        rows that come first, today the same as True. `coef_` and `intercept_` are in units of X.
     fit_intercept : bool, default=True
         Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
         not centre.

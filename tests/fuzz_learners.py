@@ -2,7 +2,7 @@
 
 import numpy as np
 from fuzz_inputs import chance, pick
-from plain import gaptron, perceptron, predictor
+from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 
 import skstructured as sk
 from skstructured.base import OutputSpace
@@ -103,9 +103,9 @@ def classes(rng, areas):
         (
             gaptron(loss, average=bool(rng.randint(2))),
             perceptron(average=bool(rng.randint(2))),
-            sk.SecondOrderPerceptron(),
-            sk.BanditGaptronClassifier(loss, radius=1.0, horizon=pick(rng, (None, 50))),
-            sk.BanditronClassifier(),
+            second_order(),
+            bandit_gaptron(loss, radius=1.0, horizon=pick(rng, (None, 50))),
+            banditron(),
             sk.NewtronClassifier(),
             sk.SOBAClassifier(),
             sk.ConfiditClassifier(),

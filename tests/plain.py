@@ -2,7 +2,7 @@
 
 import inspect
 
-from skstructured import GaptronClassifier, MulticlassPerceptron, OnlineStructuredPredictor
+import skstructured as sk
 
 AS_THEY_COME = {
     "average": False,
@@ -19,14 +19,29 @@ def _plain(kind, defaults, given, named):
 
 def predictor(*given, **named):
     """`OnlineStructuredPredictor` of Theorem 4.2: gradient descent."""
-    return _plain(OnlineStructuredPredictor, AS_THEY_COME | {"optimizer": "ogd"}, given, named)
+    return _plain(sk.OnlineStructuredPredictor, AS_THEY_COME | {"optimizer": "ogd"}, given, named)
 
 
 def gaptron(*given, **named):
     """`GaptronClassifier` of Algorithm 1."""
-    return _plain(GaptronClassifier, AS_THEY_COME, given, named)
+    return _plain(sk.GaptronClassifier, AS_THEY_COME, given, named)
 
 
 def perceptron(*given, **named):
     """`MulticlassPerceptron`, the last weights."""
-    return _plain(MulticlassPerceptron, AS_THEY_COME, given, named)
+    return _plain(sk.MulticlassPerceptron, AS_THEY_COME, given, named)
+
+
+def second_order(*given, **named):
+    """`SecondOrderPerceptron` over rows as they are."""
+    return _plain(sk.SecondOrderPerceptron, {"standardize": False}, given, named)
+
+
+def bandit_gaptron(*given, **named):
+    """`BanditGaptronClassifier` over rows as they are."""
+    return _plain(sk.BanditGaptronClassifier, {"standardize": False}, given, named)
+
+
+def banditron(*given, **named):
+    """`BanditronClassifier` over rows as they are."""
+    return _plain(sk.BanditronClassifier, {"standardize": False}, given, named)

@@ -5,17 +5,14 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from plain import gaptron, perceptron, predictor
+from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 from scipy import sparse
 from streams import rows_of_norm_one
 
 from skstructured import (
-    BanditGaptronClassifier,
     BanditReduction,
-    BanditronClassifier,
     ConfiditClassifier,
     NewtronClassifier,
-    SecondOrderPerceptron,
     SOBAClassifier,
 )
 from skstructured.evaluation import progressive_validate
@@ -63,19 +60,19 @@ CLASSIFIERS = {
         for loss in ("logistic", "hinge", "smooth_hinge")
     },
     "perceptron": (lambda unit: perceptron(average=True, fit_intercept=False), 1),
-    "second order": (lambda unit: SecondOrderPerceptron(a=unit**2, fit_intercept=False), -1),
+    "second order": (lambda unit: second_order(a=unit**2, fit_intercept=False), -1),
 }
 BANDITS = {
     **{
         f"bandit gaptron {loss}": (
-            lambda unit, loss=loss: BanditGaptronClassifier(
+            lambda unit, loss=loss: bandit_gaptron(
                 loss, radius=0.7 / unit, fit_intercept=False, random_state=0
             ),
             -1,
         )
         for loss in ("logistic", "hinge", "smooth_hinge")
     },
-    "banditron": (lambda unit: BanditronClassifier(fit_intercept=False, random_state=0), 1),
+    "banditron": (lambda unit: banditron(fit_intercept=False, random_state=0), 1),
     "soba": (lambda unit: SOBAClassifier(unit**2, fit_intercept=False, random_state=0), -1),
     "confidit": (lambda unit: ConfiditClassifier(fit_intercept=False, random_state=0), 0),
 }
@@ -198,8 +195,8 @@ def test_weights_beyond_the_range_are_refused(given, rng):
         (lambda v: online(optimizer=ParameterFree(feature_norm=v)), "feature_norm"),
         (lambda v: online(optimizer=PiSTOL(feature_norm=v)), "feature_norm"),
         (lambda v: gaptron(feature_norm=v), "feature_norm"),
-        (lambda v: BanditGaptronClassifier(radius=v), "radius"),
-        (lambda v: BanditGaptronClassifier(radius=1.0, feature_norm=v), "feature_norm"),
+        (lambda v: bandit_gaptron(radius=v), "radius"),
+        (lambda v: bandit_gaptron(radius=1.0, feature_norm=v), "feature_norm"),
     ],
 )
 def test_norms_given_as_parameters_lie_in_the_range_too(make, name, given, rng):
@@ -239,7 +236,7 @@ def test_the_ball_holds_whatever_the_features(size):
     [
         lambda radius: online(optimizer=GradientDescent(radius=radius)),
         lambda radius: gaptron(radius=radius, fit_intercept=False),
-        lambda radius: BanditGaptronClassifier(radius=radius, exploration=1.0, fit_intercept=False),
+        lambda radius: bandit_gaptron(radius=radius, exploration=1.0, fit_intercept=False),
     ],
 )
 def test_weights_stay_in_the_ball(make, size, storage, rng):

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import EVERY_LEARNER
-from plain import predictor
+from plain import bandit_gaptron, predictor
 from sklearn.base import clone
 from streams import largest_feature
 
-from skstructured import BanditGaptronClassifier
 from skstructured._learners.guards import uninterrupted
 from skstructured.spaces import Simplex
 
@@ -205,7 +204,7 @@ def test_a_second_thread_may_not_learn_but_predict(method):
 
 def test_a_second_thread_may_not_teach_a_bandit():
     X, y = stream(50)
-    model = BanditGaptronClassifier(radius=1.0, classes=[0, 1, 2], random_state=0).fit(X, y)
+    model = bandit_gaptron(radius=1.0, classes=[0, 1, 2], random_state=0).fit(X, y)
     actions, propensities = model.choose(X)
     with learning_elsewhere(model, X, y):
         with pytest.raises(RuntimeError, match="learning in another thread"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from learners import EVERY_LEARNER, OVER_SPACES, SHIPPED
-from plain import predictor
+from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.exceptions import NotFittedError
@@ -15,10 +15,8 @@ from toy_learner import NearestMean
 
 import skstructured
 from skstructured import (
-    BanditGaptronClassifier,
     GuaranteeError,
     OnlineLearner,
-    SecondOrderPerceptron,
 )
 from skstructured.__main__ import main
 from skstructured.adversaries import GreedyAdversary, LabelNoise, play
@@ -83,7 +81,7 @@ def test_adversaries_play_every_learner(name):
 
 def test_bandit_bounds_hold_on_noise():
     space = Simplex().fit([0, 1])
-    learner = BanditGaptronClassifier(radius=0.5, random_state=0)
+    learner = bandit_gaptron(radius=0.5, random_state=0)
     stream = LabelNoise(n_rounds=3000, noise=0.1, random_state=0)
     result = play(learner, stream, space)
     bound = result.regret_bound()
@@ -124,7 +122,7 @@ class TestPipelines:
 
     def test_sparse_rows_stay_sparse(self, stream):
         X, y = stream
-        pipeline = make_pipeline(MaxAbsScaler(), SecondOrderPerceptron())
+        pipeline = make_pipeline(MaxAbsScaler(), second_order())
         result = progressive_validate(pipeline, sparse.csr_matrix(X), y)
         assert sparse.issparse(result.rounds.X)
         dense = progressive_validate(pipeline, X, y)

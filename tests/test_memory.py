@@ -8,10 +8,9 @@ from conftest import INTERPRETED
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from plain import predictor
+from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 
-from skstructured import BanditGaptronClassifier, SecondOrderPerceptron
 from skstructured._engine.gradients import run_gradient_rows
 from skstructured._validation import HEAVIEST, LIGHTEST
 from skstructured.optimizers import GradientDescent, PiSTOL
@@ -26,8 +25,8 @@ from skstructured.surrogates import GapSurrogate
 
 LEARNERS = {
     "online": predictor(),
-    "bandit": BanditGaptronClassifier(radius=2.0, random_state=0),
-    "second order": SecondOrderPerceptron(),
+    "bandit": bandit_gaptron(radius=2.0, random_state=0),
+    "second order": second_order(),
 }
 
 

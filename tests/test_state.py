@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import SHIPPED
-from plain import predictor
+from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 from sklearn.base import clone
 from streams import two_classes
 
 from skstructured import (
-    BanditGaptronClassifier,
     GuaranteeError,
     GuaranteeWarning,
-    SecondOrderPerceptron,
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL
@@ -78,8 +76,8 @@ def test_the_intercept_is_that_of_the_fit(fitted, rng):
     X, y = two_classes(rng)
     for model in (
         predictor(fit_intercept=fitted),
-        BanditGaptronClassifier(radius=2.0, fit_intercept=fitted, random_state=0),
-        SecondOrderPerceptron(fit_intercept=fitted),
+        bandit_gaptron(radius=2.0, fit_intercept=fitted, random_state=0),
+        second_order(fit_intercept=fitted),
     ):
         model.fit(X, y)
         before, intercept = model.decision_function(X), model.intercept_

@@ -130,21 +130,16 @@ class RunningScale(Learned):
         Features, the intercept not included.
     centred : bool
         Whether means are taken off; else features are divided by the root of their mean square.
-    dense, sparse : bool
-        Whether dense, and whether CSR rows are transformed, or stay as they are.
+    wanted : bool
+        Whether rows are transformed, or stay as they are.
     """
 
-    def __init__(self, width, centred, dense, sparse):
+    def __init__(self, width, centred, wanted):
         self.statistics = np.zeros((5, width))
         self.counts = np.zeros(2)
         self.centred = centred
-        self._wanted = {"dense": dense, "sparse": sparse}
+        self.used = wanted
         self._kind = None
-
-    @property
-    def used(self):
-        """Whether rows are transformed at all; not before the first."""
-        return self._wanted.get(self._kind, False)
 
     def makes_sparse(self, rows):
         """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
@@ -156,13 +151,16 @@ class RunningScale(Learned):
         """Rows to transform at a time, at most `size`: those that stay in cache until learned."""
         return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
 
-    def apply(self, rows, order, weight):
+    def apply(self, rows, order=None, weight=None):
         """Rows transformed, and their order: `order` of the rows given are counted one by one.
 
-        `weight` has an entry for each of `order`.
+        `weight` has an entry for each of `order`; None is 1, as an order of None is all rows.
         """
+        order = np.arange(rows.n_rows) if order is None else order
         if not self.used:
             return rows, order
+        self.makes_sparse(rows)
+        weight = np.ones(len(order)) if weight is None else weight
         order = np.ascontiguousarray(order, dtype=np.int64)
         transformed = self._moments if self._kind == "dense" else self._largest
         return Rows.from_array(transformed(rows, order, weight)), np.arange(len(order))

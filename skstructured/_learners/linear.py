@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.rows import Rows
-from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import LinearState
 from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.passes import Passes
+from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured._validation import (
     check_finite,
@@ -140,8 +140,6 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         """Set up the fitted components and zero weights."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average == "linear"):
             raise ValueError(f'average must be a bool or "linear", got {self.average!r}.')
-        if not (isinstance(self.standardize, (bool, np.bool_)) or self.standardize == "auto"):
-            raise ValueError(f'standardize must be a bool or "auto", got {self.standardize!r}.')
         self.space_ = check_dimension(space)
         self.loss_, optimizer = self._parts(space)
         self.optimizer_ = clone(optimizer).specialised()
@@ -160,12 +158,12 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         in_epoch = self._averaged and not optimizer.keeps_average
         vector = check_state(optimizer, vector)
         self._state = LinearState(dim, width, vector, optimizer.blocks, in_epoch)
-        wanted = self.standardize
-        sparse = False if isinstance(wanted, str) else bool(wanted)
-        dense = isinstance(wanted, str) or bool(wanted)
-        self._scale = RunningScale(self.n_features_in_, self._intercept, dense, sparse)
+        self._scale = self._new_scale()
         self._params, work = self.loss_.kernel_arguments(dim)
         self._work = work[None]  # one row of scratch for all rounds
+
+    def _new_scale(self):
+        return scale_of(self, self.n_features_in_, self._intercept)
 
     def _check_outputs(self, rows, y, sample_weight=None, stream=False):
         """`Rounds` of rows with outputs and weights that fit them."""
@@ -242,6 +240,15 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         weight = weight.copy()
         weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
         return weight
+
+    def comparison(self, rounds):
+        """What a comparator is measured by: over the rows as they were standardised."""
+        found = super().comparison(rounds)
+        if not self._scale.used:
+            return found
+        rows, scale = Rows.from_array(rounds.X), self._new_scale()
+        numbers = np.arange(1.0, rows.n_rows + 1.0) if self._weigh_linearly else None
+        return found._replace(X=scale.apply(rows, weight=numbers)[0].X)
 
     def round_weights(self, n):
         """1, or with linear averages the number of the round over its mean, (n,)."""

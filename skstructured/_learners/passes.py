@@ -7,7 +7,13 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from skstructured._learners.guards import exclusive
-from skstructured._validation import check_integer, check_real, read_rows, unchanged_on_error
+from skstructured._validation import (
+    check_finite,
+    check_integer,
+    check_real,
+    read_rows,
+    unchanged_on_error,
+)
 
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9
@@ -52,6 +58,8 @@ class Passes:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=True)
+            if self.standardize:  # afterwards, what was out of range is not seen any more
+                check_finite(self, rows)
             self._start(self._unfitted_space().fit(y))
             rounds = self._check_outputs(rows, y, sample_weight)
             self._make_passes(self._weigh_classes(rounds, y))

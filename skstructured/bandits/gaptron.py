@@ -108,6 +108,9 @@ class BanditGaptronClassifier(FirstOrderBandit):
         X, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
     classes : array-like or None, default=None
         The labels, where no labelled data will show them.
+    standardize : bool or "auto", default="auto"
+        As in `OnlineStructuredPredictor`; the bounds are about the rows as standardised, and
+        `radius` and `feature_norm` are in their units.
     fit_intercept : bool, default=True
         Append a constant feature 1.
     random_state : int, RandomState instance or None, default=None
@@ -154,6 +157,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         exploration=None,
         feature_norm=None,
         classes=None,
+        standardize="auto",
         fit_intercept=True,
         random_state=None,
     ):
@@ -163,6 +167,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         self.exploration = exploration
         self.feature_norm = feature_norm
         self.classes = classes
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
