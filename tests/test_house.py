@@ -31,7 +31,7 @@ FLOORS = [
     ["display"],
     ["evaluation"],
     ["adversaries", "utils"],
-    ["_report", "_warm_up"],
+    ["_read", "_report", "_warm_up"],
     ["__main__", "__init__"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
