@@ -58,6 +58,7 @@ def test_docstring_examples():
     import doctest
 
     import skstructured.bandits.gaptron
+    import skstructured.decoders
     import skstructured.gaptron
     import skstructured.losses
     import skstructured.metrics
@@ -66,6 +67,7 @@ def test_docstring_examples():
     for module in (
         skstructured.losses,
         skstructured.metrics,
+        skstructured.decoders,
         skstructured.online,
         skstructured.gaptron,
         skstructured.bandits.gaptron,
