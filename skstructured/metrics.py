@@ -172,8 +172,8 @@ def ndcg_of_rankings(y_true, y_pred, gain="exponential", average=False):
     >>> from skstructured.metrics import ndcg_of_rankings
     >>> ndcg_of_rankings([[0, 1, 2]], [[0, 1, 2]])
     array([1.])
-    >>> float(ndcg_of_rankings([[3, 2, 1]], [[3, 1, 2]], gain="linear").round(4))  # ranks
-    0.9502
+    >>> ndcg_of_rankings([[3, 2, 1]], [[3, 1, 2]], gain="linear").round(4)  # ranks
+    array([0.9502])
     """
     truth, guess = relevances("y_true", y_true), relevances("y_pred", y_pred)
     if truth.shape != guess.shape:

@@ -108,8 +108,9 @@ def sets_of_labels(rng, n=400, d=6):
     return X, (X @ rng.randn(5, d) + rng.randn(n, d) > 1.2).astype(int)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="marginals must be learned well")
 def test_it_scores_better_in_f1_than_the_nearest_set(rng):
-    X, y = sets_of_labels(rng, 150 if INTERPRETED else 2000)
+    X, y = sets_of_labels(rng, 2000)
     learner = model(decoder="f1").fit(X, y)
 
     def score():

@@ -191,7 +191,7 @@ def test_ndcg_of_positions_and_of_ranks(gain, rng):
     for truth, guess in ((a, b), (6 - a, 6 - b), (a, 6 - b)):
         found = metrics.ndcg_of_rankings(truth, guess, gain=gain)
         np.testing.assert_allclose(found, wanted, rtol=1e-13)
-    np.testing.assert_array_equal(metrics.ndcg_of_rankings(6 - a, a, gain=gain), 1.0)
+    np.testing.assert_allclose(metrics.ndcg_of_rankings(6 - a, a, gain=gain), 1.0, rtol=1e-14)
     assert metrics.ndcg_of_rankings(a, b, gain, average=True) == pytest.approx(np.mean(wanted))
 
 
@@ -215,7 +215,11 @@ def test_ndcg_scores_both_spaces_of_rankings(space):
 @pytest.mark.parametrize(
     ("truth", "guess", "message"),
     [
-        ([[0, 1, 2]], [[0, 1]], r"y_true and y_pred must have the same shape, .1, 3. and .1, 2."),
+        (
+            [[0, 1, 2]],
+            [[0, 1]],
+            r"y_true and y_pred must have the same shape, got .1, 3. and .1, 2.",
+        ),
         ([[0, 1, 2], [0, 2, 2]], [[0, 1, 2]], "row 1 of y.* ties at 2. Expected .* in y_true"),
         ([[0, 1, 2]], [[1, 2, 4]], "row 0 of y.*outside that range. Expected .* in y_pred"),
         ([[0, 1, 2], [1, 2, 3]], [[0, 1, 2]], "row 1 of y.* is not a permutation of 0..2"),
