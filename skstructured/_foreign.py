@@ -7,9 +7,9 @@ import numpy as np
 from skstructured._engine.state import OWN
 
 
-def is_ours(space):
-    """Whether a space's `unpack` is one of the package, which needs no check."""
-    return type(space).unpack.__module__.startswith("skstructured.spaces.")
+def is_ours(space, method="unpack"):
+    """Whether a space's `method` is one of the package: `unpack` then needs no check."""
+    return getattr(type(space), method).__module__.startswith("skstructured.spaces.")
 
 
 def check_vertices(space, method, V, shape):

@@ -52,6 +52,9 @@ class Oracle:
         ``work(dim)``: length of the kernel's scratch vector.
     iterative : bool
         Whether the kernel keeps the largest residual it was left with in ``work[0]``.
+    log_proba : callable or None
+        ``log_proba(theta)``: logarithms of the space's `mean_proba` of ŷ_Ω(θ), from the scores;
+        None where probabilities may be 0, or have to be found by iterations.
     """
 
     kernel: Callable | None
@@ -61,6 +64,7 @@ class Oracle:
     sharp: Callable | None = None
     work: Callable = lambda dim: 2 * dim + 2
     iterative: bool = False
+    log_proba: Callable | None = None
 
     def kernel_for(self, space):
         """The kernel, made for `space` where each space needs its own."""
@@ -95,12 +99,22 @@ def _one(dim):
 
 ORACLES = {
     (Simplex, Shannon): Oracle(
-        simplex.softmax, _entropy, "l1", _one, lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2)
+        simplex.softmax,
+        _entropy,
+        "l1",
+        _one,
+        lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
+        log_proba=simplex.log_softmax,
     ),
     (Simplex, SquaredNorm): Oracle(simplex.sparsemax, _half_square, "l2", _one),
     (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one),
     (Hypercube, Shannon): Oracle(
-        hypercube.sigmoid, _binary_entropies, "l2", lambda dim: 4.0, lambda dim: (KAPPA_0, KAPPA_0)
+        hypercube.sigmoid,
+        _binary_entropies,
+        "l2",
+        lambda dim: 4.0,
+        lambda dim: (KAPPA_0, KAPPA_0),
+        log_proba=hypercube.log_sigmoid,
     ),
     (Hypercube, SquaredNorm): Oracle(hypercube.clip, _half_square, "l2", _one),
     (OrdinalChain, Shannon): Oracle(
@@ -109,6 +123,7 @@ ORACLES = {
         "l1",
         lambda dim: 1.0 / dim**2,
         lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
+        log_proba=ordinal.log_staircase,
     ),
     (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection, _half_square, "l2", _one),
     (Permutahedron, SquaredNorm): Oracle(

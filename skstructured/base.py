@@ -34,6 +34,14 @@ class Decoder(Component, ABC):
     def mixture(self, theta, mu, loss):
         """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
 
+    def _only_over(self, kind, loss):
+        """A ValueError unless the loss is over a space of this kind."""
+        if not isinstance(loss.space, kind):
+            given = type(loss.space).__name__
+            raise ValueError(
+                f"decoder={type(self).__name__}() is for {kind.__name__}, got the space {given}."
+            )
+
     def draw_mean(self, theta, mu):
         """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder says otherwise."""
         return mu

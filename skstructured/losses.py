@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skstructured._engine.gradients import run_gradient_rows
+from skstructured._foreign import is_ours
 from skstructured._oracles import find_oracle, warn_of_residual
 from skstructured._short_cuts import ShortCuts
 from skstructured._validation import check_real
@@ -169,6 +170,19 @@ class FenchelYoung(ShortCuts, Component):
         ndarray of shape (n, dim)
         """
         return self._solve(self._check_scores(theta))[0]
+
+    def log_proba(self, theta):
+        """Logarithms of what the space's `mean_proba` says of ŷ_Ω(θ), in its shape.
+
+        For "shannon" on "simplex", "hypercube" and "ordinal" from the scores, with all digits
+        where probabilities underflow; else the logarithms of probabilities, −inf for 0.
+        """
+        theta = self._check_scores(theta)
+        space, _, oracle = self._terms()
+        if oracle.log_proba is not None and is_ours(space, "mean_proba"):
+            return oracle.log_proba(theta)
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(space.mean_proba(self.mean(theta)), 0.0))
 
     def conjugate(self, theta):
         """Ω*(θ) = max over conv(Y) of <θ,μ> − Ψ(μ), of shape (n,), without the scale."""

@@ -1,4 +1,15 @@
-"""Agreement of rankings; also the names of `certificates` and `comparators`."""
+"""Agreement of rankings, scorers; also the names of `certificates` and `comparators`.
+
+Scorers, for ``scoring=`` of searches and `cross_val_score`:
+
+- `kendall_tau_scorer`, `spearman_rho_scorer`: agreement of rankings, positions or ranks;
+- `ndcg_scorer`: NDCG of rankings, positions ("birkhoff") or ranks ("permutahedron");
+- `expected_target_loss_scorer`: minus the exact expected target loss of what `sample` plays.
+
+They are given as objects, ``scoring=ndcg_scorer``, several as a dictionary,
+``scoring={"tau": kendall_tau_scorer, "ndcg": ndcg_scorer}``. There are no strings for them:
+scikit-learn's ``get_scorer`` knows its own names only, and has no public way to add others.
+"""
 
 import numpy as np
 from sklearn.metrics import make_scorer
@@ -7,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from skstructured._validation import weighted_mean
 from skstructured.certificates import Certificate
 from skstructured.comparators import best_comparator, comparator_for, comparator_losses
+from skstructured.spaces._rankings import relevances
 
 __all__ = [
     "Certificate",
@@ -17,6 +29,8 @@ __all__ = [
     "kendall_tau",
     "kendall_tau_scorer",
     "ndcg",
+    "ndcg_of_rankings",
+    "ndcg_scorer",
     "spearman_rho",
     "spearman_rho_scorer",
 ]
@@ -106,9 +120,8 @@ def ndcg(y_pred, relevance, gain="exponential"):
 
     Notes
     -----
-    Its second argument is no ranking, so that ``make_scorer(ndcg)`` would mix its arguments up.
-    Where y holds positions and the relevance of an item is the number of items behind it:
-    ``make_scorer(lambda y, y_pred: ndcg(y_pred, y.shape[1] - 1 - y).mean())``.
+    Its second argument is no ranking, so that ``make_scorer(ndcg)`` would mix its arguments up:
+    `ndcg_scorer` and `ndcg_of_rankings` are for outputs y that are rankings themselves.
 
     References
     ----------
@@ -118,12 +131,63 @@ def ndcg(y_pred, relevance, gain="exponential"):
     worth, discount = gains(relevance, gain), 1.0 / np.log2(np.arange(np.shape(y_pred)[1]) + 2.0)
     reached = (worth * discount[np.asarray(y_pred, dtype=np.intp)]).sum(axis=1)
     best = (-np.sort(-worth, axis=1) * discount).sum(axis=1)
-    return np.divide(reached, best, out=np.ones_like(best), where=best > 0)
+    share = np.divide(reached, best, out=np.ones_like(best), where=best > 0)
+    return np.minimum(share, 1.0)  # both sums are rounded, in different orders
 
 
-#: Mean Kendall's τ and Spearman's ρ of predicted rankings.
+def ndcg_of_rankings(y_true, y_pred, gain="exponential", average=False):
+    """NDCG of each predicted ranking, where the truth is a ranking too.
+
+    The relevance of an item is the number of items behind it in the truth: the item in front has
+    m − 1, the last 0; then as `ndcg`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n, m)
+        Rankings as outputs of a space: positions 0 … m−1, 0 = first ("birkhoff"), or ranks 1 … m,
+        m = best ("permutahedron"). Which of them is told by the smallest number, for each of both.
+    gain : {"exponential", "linear"}, default="exponential"
+        Whether an item gains 2^relevance − 1 or its relevance. The former lets the first few items
+        decide, and is out of float64's range for more than 1000 items.
+    average : bool, default=False
+        Whether to return the mean over the rankings, a number, as scorers of scikit-learn need it:
+        ``make_scorer(ndcg_of_rankings, average=True)`` is `ndcg_scorer`, and
+        ``make_scorer(ndcg_of_rankings, gain="linear", average=True)`` the one with linear gains.
+
+    Returns
+    -------
+    ndarray of shape (n,) or float, in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        Naming the row that is no permutation, and for shapes that differ or an unknown gain.
+
+    References
+    ----------
+    As `ndcg`; with these relevances it is what `skstructured.decoders.DiscountedGain` decodes for.
+
+    Examples
+    --------
+    >>> from skstructured.metrics import ndcg_of_rankings
+    >>> ndcg_of_rankings([[0, 1, 2]], [[0, 1, 2]])
+    array([1.])
+    >>> ndcg_of_rankings([[3, 2, 1]], [[3, 1, 2]], gain="linear").round(4)  # ranks
+    array([0.9502])
+    """
+    truth, guess = relevances("y_true", y_true), relevances("y_pred", y_pred)
+    if truth.shape != guess.shape:
+        raise ValueError(
+            f"y_true and y_pred must have the same shape, got {truth.shape} and {guess.shape}."
+        )
+    values = ndcg(truth.shape[1] - 1 - guess, truth, gain)
+    return float(values.mean()) if average else values
+
+
+#: Mean Kendall's τ, Spearman's ρ and NDCG of predicted rankings.
 kendall_tau_scorer = make_scorer(kendall_tau, average=True)
 spearman_rho_scorer = make_scorer(spearman_rho, average=True)
+ndcg_scorer = make_scorer(ndcg_of_rankings, average=True)
 
 
 def expected_target_loss_scorer(estimator, X, y, sample_weight=None):

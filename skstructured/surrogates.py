@@ -9,7 +9,7 @@ from skstructured._engine.gradients import run_gradient_rows
 from skstructured._validation import check_share
 from skstructured.base import Component, Decoder
 from skstructured.spaces import Simplex
-from skstructured.spaces.simplex import softmax_into
+from skstructured.spaces.simplex import log_softmax, softmax_into
 
 __all__ = ["GapDecoder", "GapMap", "GapSurrogate", "ZeroOneLoss"]
 
@@ -210,6 +210,10 @@ class GapSurrogate(_ClassSurrogate):
         p = np.exp(theta - theta.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
 
+    def log_proba(self, theta):
+        """Log softmax(θ), (n, K), with all digits in the tails; for the logistic loss."""
+        return log_softmax(_scores(theta))
+
     def value(self, theta, V):
         """ℓ(θ; y) of a fixed comparator, of shape (n,): the hinge is the plain one there."""
         return self.value_and_gradient(theta, V)[0]
@@ -273,9 +277,7 @@ class GapDecoder(Decoder):
 
     def mixture(self, theta, mu, loss):
         """y* and max(a, ρ)."""
-        if not isinstance(loss.space, Simplex):
-            name = type(loss.space).__name__
-            raise ValueError(f"decoder=GapDecoder() is for Simplex, got the space {name}.")
+        self._only_over(Simplex, loss)
         least = check_share("exploration", self.exploration)
         gaps = GapSurrogate(kind=self.loss).gaps(theta)
         return loss.space.argmax(theta), np.maximum(gaps, least)

@@ -6,12 +6,13 @@ from conftest import INTERPRETED
 from plain import gaptron, predictor
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
-from sklearn.metrics import make_scorer
+from sklearn.metrics import get_scorer, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
     cross_val_predict,
     cross_val_score,
+    cross_validate,
     learning_curve,
 )
 from sklearn.pipeline import make_pipeline
@@ -176,6 +177,66 @@ def test_rank_correlations_score(name):
         assert scoring(model, X, y) == mean
         scores = cross_val_score(model, X, y, cv=3, scoring=scoring, error_score="raise")
         assert scores.min() > 0.3
+
+
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+def test_ndcg_of_positions_and_of_ranks(gain, rng):
+    """Position by position: the item in front is the most relevant in both spaces."""
+    a, b = (np.array([rng.permutation(6) for _ in range(30)]) for _ in range(2))
+    wanted = []
+    for truth, guess in zip(a, b, strict=True):
+        worth = [2.0 ** (5 - p) - 1.0 if gain == "exponential" else 5.0 - p for p in truth]
+        found = sum(w / np.log2(2.0 + p) for w, p in zip(worth, guess, strict=True))
+        most = sum(w / np.log2(2.0 + p) for p, w in enumerate(sorted(worth, reverse=True)))
+        wanted.append(found / most)
+    for truth, guess in ((a, b), (6 - a, 6 - b), (a, 6 - b)):
+        found = metrics.ndcg_of_rankings(truth, guess, gain=gain)
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    np.testing.assert_allclose(metrics.ndcg_of_rankings(6 - a, a, gain=gain), 1.0, rtol=1e-14)
+    assert metrics.ndcg_of_rankings(a, b, gain, average=True) == pytest.approx(np.mean(wanted))
+
+
+@pytest.mark.parametrize("space", ["birkhoff", "permutahedron"])
+def test_ndcg_scores_both_spaces_of_rankings(space):
+    X, positions = rankings()
+    m = positions.shape[1]
+    y = positions if space == "birkhoff" else m - positions
+    model = OnlineStructuredPredictor(
+        space=space, optimizer="ogd", average=False, max_iter=1, shuffle=False
+    ).fit(X, y)
+    guess = model.predict(X) if space == "birkhoff" else m - model.predict(X)
+    wanted = metrics.ndcg(guess, m - 1 - positions).mean()
+    assert metrics.ndcg_scorer(model, X, y) == pytest.approx(wanted)
+    assert metrics.ndcg_scorer(model, X, y[:, ::-1]) < wanted - 0.05
+    scorers = {"ndcg": metrics.ndcg_scorer, "tau": metrics.kendall_tau_scorer}
+    found = cross_validate(model, X, y, cv=3, scoring=scorers, error_score="raise")
+    assert found["test_ndcg"].min() > 0.8 and found["test_tau"].min() > 0.2
+
+
+@pytest.mark.parametrize(
+    ("truth", "guess", "message"),
+    [
+        (
+            [[0, 1, 2]],
+            [[0, 1]],
+            r"y_true and y_pred must have the same shape, got .1, 3. and .1, 2.",
+        ),
+        ([[0, 1, 2], [0, 2, 2]], [[0, 1, 2]], "row 1 of y.* ties at 2. Expected .* in y_true"),
+        ([[0, 1, 2]], [[1, 2, 4]], "row 0 of y.*outside that range. Expected .* in y_pred"),
+        ([[0, 1, 2], [1, 2, 3]], [[0, 1, 2]], "row 1 of y.* is not a permutation of 0..2"),
+        ([[0.5, 1, 2]], [[0, 1, 2]], "y must hold integers"),
+    ],
+)
+def test_ndcg_names_what_is_no_ranking(truth, guess, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.ndcg_of_rankings(truth, guess)
+
+
+def test_strings_are_scikit_learns_own():
+    """Whoever tries ours is told so by scikit-learn; our modules say how to pass them."""
+    with pytest.raises(ValueError, match="ndcg_scorer"):
+        get_scorer("ndcg_scorer")
+    assert all(name in metrics.__doc__ for name in metrics.__all__ if name.endswith("_scorer"))
 
 
 def test_the_expected_target_loss_tells_decoders_apart(iris):

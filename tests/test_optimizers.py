@@ -1,6 +1,7 @@
 """Optimisers against literal references; averages; scales; extremes."""
 
 import pickle
+import time
 import warnings
 
 import naive
@@ -23,6 +24,7 @@ from skstructured.optimizers import (
     ParameterFree,
     PiSTOL,
 )
+from skstructured.optimizers.coordinate_pistol import CAPPED
 
 #: name -> (optimiser, literal learner of (shape, loss))
 OPTIMIZERS = {
@@ -287,3 +289,70 @@ def test_a_warning_made_an_error_leaves_a_whole_estimator(rng):
         quiet.partial_fit(X, y)
     assert model.t_ == quiet.t_ == 101
     np.testing.assert_array_equal(model.coef_, quiet.coef_)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize(("name", "dim"), [("simplex-squared", 7), ("hypercube-squared", 3)])
+def test_exponents_cut_off_are_counted_as_in_the_literal_learner(name, dim, storage, rng):
+    """With gradients and features that are often 0, in chunks too."""
+    n = 30 if INTERPRETED else 200
+    space, X, V, weight = weighted_vertices(name, dim, rng, n, p=6)
+    X *= rng.rand(*X.shape) < 0.5
+    X[:, 0] = np.abs(X[:, 0]) + 1.0
+    V[:] = V[rng.randint(2, size=n)]  # few outputs, so that scores go far
+    X = sparse.csr_array(X) if storage == "csr" else X
+    for chunk in (n, 1, 7):
+        model = learner(name, space, PiSTOL(1e-6, per_coordinate=True), average=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)
+            for i in range(0, n, chunk):
+                now = slice(i, i + chunk)
+                classes = space.classes_ if name.startswith("simplex") else None
+                y = space.decode(V[now])
+                model.partial_fit(X[now], y, classes, sample_weight=weight[now])
+        reference = naive.CoordinatePiSTOL((dim, 7), space.geometry("l2").diameter, 1e-6, 1.0)
+        dense = X.toarray() if storage == "csr" else X
+        naive.play(reference, model.loss_, dense, V, weight)
+        assert reference.capped > 20
+        assert model._state.vector[CAPPED] == reference.capped
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("size", [2, 8, 33, 40])
+def test_weights_of_any_number_of_features_and_outputs(size, storage, rng):
+    """Vectors and what is left over beside them, with outputs known to the compiler and not."""
+    n, p = (12, 9) if INTERPRETED else (60, 37)
+    X = rng.randn(n, p) * (rng.rand(n, p) < 0.7)
+    X[n // 2 :, ::3] *= 4.0  # features that grow
+    y = rng.randint(size, size=n)
+    y[:2] = 0, size - 1
+    rows = sparse.csr_array(X) if storage == "csr" else X
+    model = OnlineStructuredPredictor(
+        optimizer=PiSTOL(per_coordinate=True), average=True, max_iter=1, shuffle=False
+    ).partial_fit(rows, y, classes=np.arange(size))
+    reference = naive.CoordinatePiSTOL((size, p + 1), np.sqrt(2.0), 0.08, 1.0)
+    _, W = naive.play(reference, model.loss_, X, model.space_.encode(y))
+    largest = np.abs(W).max()
+    np.testing.assert_allclose(model.last_weights_, W[-1], atol=1e-12 * largest, rtol=1e-10)
+    average = W[:-1].mean(axis=0)
+    np.testing.assert_allclose(model.average_weights_, average, atol=1e-13 * largest, rtol=1e-10)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="compiled only")
+def test_a_row_costs_no_exponential_call_a_weight(rng):
+    """Loose, for busy machines: 7 rows of OGD measured, some 70 with calls of exp."""
+    X, y = rng.randn(3000, 100), rng.randint(10, size=3000)
+    spent = {}
+    for optimizer in ("ogd", PiSTOL(per_coordinate=True)):
+        model = OnlineStructuredPredictor(
+            optimizer=optimizer, average=False, max_iter=1, shuffle=False
+        )
+        spent[str(optimizer)] = min(timed(lambda model=model: model.fit(X, y)) for _ in range(7))
+    ogd, coordinates = spent.values()
+    assert coordinates < 25 * ogd
+
+
+def timed(task):
+    started = time.perf_counter()
+    task()
+    return time.perf_counter() - started

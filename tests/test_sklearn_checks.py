@@ -56,6 +56,7 @@ def test_docstring_examples():
     import doctest
 
     import skstructured.bandits.gaptron
+    import skstructured.decoders
     import skstructured.gaptron
     import skstructured.losses
     import skstructured.metrics
@@ -64,6 +65,7 @@ def test_docstring_examples():
     for module in (
         skstructured.losses,
         skstructured.metrics,
+        skstructured.decoders,
         skstructured.online,
         skstructured.gaptron,
         skstructured.bandits.gaptron,

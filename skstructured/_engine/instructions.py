@@ -1,4 +1,6 @@
-"""Machine instructions that compiled kernels ask for by name: prefetches, and whole vectors."""
+"""Machine instructions that kernels ask for by name: prefetches, whole vectors, powers of two."""
+
+import math
 
 from llvmlite import ir
 from numba import config, types
@@ -6,7 +8,11 @@ from numba.extending import intrinsic
 
 from skstructured._engine.compiled import kernel
 
-_INT32 = ir.IntType(32)
+_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
+
+#: 1.5·2⁵²: a number of the size of n added to it is rounded to an integer n, which then stands in
+#: the last bits of the sum. 1023 more, so that these bits are those of the exponent of 2ⁿ.
+MAGIC = 1.5 * 2.0**52 + 1023.0
 
 
 def _pointer(context, builder, array_type, array, offset):
@@ -90,3 +96,21 @@ def _add_slices(target, at, factors, source, starts, length):
 #: source[starts[i]:starts[i] + length] of the flat arrays, by whole vectors, which a compiler that
 #: knows too little of the arrays' overlap would not use. Bounds are the caller's to keep.
 add_row = _add_slices if config.DISABLE_JIT else _add_row
+
+
+@intrinsic
+def _last_bits_as_exponent(typing_context, shifted):
+    def codegen(context, builder, signature, args):
+        bits = builder.shl(builder.bitcast(args[0], _INT64), ir.Constant(_INT64, 52))
+        return builder.bitcast(bits, ir.DoubleType())
+
+    return types.float64(types.float64), codegen
+
+
+def _power_of_two(shifted):
+    """2ⁿ of shifted = n + MAGIC."""
+    return math.ldexp(1.0, int(shifted - MAGIC)) if shifted == shifted else shifted
+
+
+#: two_to(shifted): 2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorises.
+two_to = _power_of_two if config.DISABLE_JIT else _last_bits_as_exponent

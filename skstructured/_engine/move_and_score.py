@@ -57,7 +57,7 @@ def _lines(length, stride):
 
 
 @kernel
-def _prefetch_row(Theta, start, first_line, length, stride):
+def prefetch_row(Theta, start, first_line, length, stride):
     """Ask for the cache lines of a row's first `length` entries, from `first_line` on."""
     for line in range(first_line, _lines(length, stride) - 1):
         prefetch(Theta, start + 8 * line)
@@ -76,7 +76,7 @@ def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
         add_row(raw, 0, (x0, x1, x2, x3), Theta, (j0, j1, j2, j3), dim)
         if stride > dim:
             for j in (j0, j1, j2, j3):
-                _prefetch_row(Theta, j, _lines(dim, stride), stride, stride)
+                prefetch_row(Theta, j, _lines(dim, stride), stride, stride)
     for t in range(blocked, last):
         z_sq += data[t] * data[t]
         add_row(raw, 0, (data[t],), Theta, (int64(indices[t]) * stride,), dim)
@@ -103,7 +103,7 @@ def csr_move_and_score_for(known_dim, known_stride):
         for t in range(start, stop):
             coming = first + (t - start)
             if coming < last:
-                _prefetch_row(Theta, int64(indices[coming]) * stride, 0, dim, stride)
+                prefetch_row(Theta, int64(indices[coming]) * stride, 0, dim, stride)
             add_row(Theta, int64(indices[t]) * stride, (u * data[t],), move, (0,), stride)
         raw[:] = 0.0
         z_sq = 0.0

@@ -110,6 +110,26 @@ class DecodedPredictions:
         mu = self.predict_mean(X)
         return self.space_.mean_proba(mu)
 
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X):
+        """Logarithms of `predict_proba`.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `predict_proba`. For the "shannon" regularizer on "simplex",
+            "hypercube" and "ordinal", and for the logistic loss of `GaptronClassifier`, they come
+            from the scores θ and have all their digits where probabilities underflow to 0; for the
+            simplex ``θ_k − log Σ_j exp θ_j``. Elsewhere logarithms of probabilities, −inf for 0.
+
+        Raises
+        ------
+        ValueError
+            As `predict`.
+        """
+        theta = self._scores(X)
+        return self.loss_.log_proba(theta)
+
     def _play(self, X):
         """Arguments (θ, μ) of the decoder, and the decoder."""
         theta = self._scores(X)

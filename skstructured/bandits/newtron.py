@@ -13,6 +13,7 @@ from skstructured._learners.second_order import (
 )
 from skstructured._validation import check_positive, check_size
 from skstructured.bandits._second_order import SecondOrderBandit
+from skstructured.spaces.simplex import log_softmax
 
 
 class NewtronClassifier(SecondOrderBandit):
@@ -94,6 +95,10 @@ class NewtronClassifier(SecondOrderBandit):
     def predict_proba(self, X):
         """softmax(αWx), (n, K)."""
         return self._softmax(self._thetas(self._fitted_rows(X)))
+
+    def predict_log_proba(self, X):
+        """Log softmax(αWx), (n, K), from the scores: with all digits in the tails."""
+        return log_softmax(self.alpha * self._thetas(self._fitted_rows(X)))
 
     def _learn_rows(self, X, codes, rewards, propensities):
         X = np.ascontiguousarray(self._dense(X))

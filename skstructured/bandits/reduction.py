@@ -9,6 +9,7 @@ from skstructured._validation import check_real, check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.exceptions import GuaranteeError
 from skstructured.online import OnlineStructuredPredictor
+from skstructured.spaces.simplex import log_softmax
 
 
 class BanditReduction(BanditClassifier):
@@ -158,3 +159,10 @@ class BanditReduction(BanditClassifier):
         """Probabilities (n, K) of the wrapped learner."""
         p = np.exp(self._thetas(self._fitted_rows(X)))
         return p / p.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X):
+        """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
+        X = self._fitted_rows(X)
+        if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
+            return self.estimator_.predict_log_proba(X)
+        return log_softmax(self._thetas(X))

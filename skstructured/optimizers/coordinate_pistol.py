@@ -3,11 +3,16 @@
 Storage, a row each for dense X and a column each for CSR: Θ, P = Σ|w g x|, W and Σ W (dim of each),
 then for every feature M, the largest w|x| seen, and the clock of its last visit. The sum of W is
 brought up to date where a weight is about to move, so that a sparse round costs its non-zeros.
+Loops run over neighbours, features for dense rows and outputs for CSR rows, and become vectors.
 """
 
-import math
+import functools
 
-from skstructured._engine.compiled import kernel
+from numba import int64
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.exponential import exp_of
+from skstructured._engine.move_and_score import LARGEST_KNOWN_DIM, prefetch_row
 from skstructured._engine.state import OWN, WEIGHT_SUM, new_state
 from skstructured._validation import check_positive
 from skstructured.exceptions import GuaranteeError
@@ -15,6 +20,12 @@ from skstructured.optimizers._base import OnlineOptimizer
 
 # The state vector, after the epoch's own entries.
 PARAMETER_A, PARAMETER_B, LIPSCHITZ, CAPPED = range(OWN, OWN + 4)
+
+#: Products may be fused into sums, whose order stays: it matters to rounding by `exp_of`.
+FUSED = {"contract"}
+
+#: A w|x| beyond it, or NaN, is not kept: its row stops the epoch.
+LARGEST = 1e300
 
 #: Exponents are cut off here, so that scores stay finite.
 LARGEST_EXPONENT = 300.0
@@ -35,122 +46,174 @@ def coordinate_step(state, raw, g, x_sq, weight):
     return -weight
 
 
-@kernel
-def _weigh(Theta, by_feature, dim, k, j, state, b):
-    """W = Θ b/α exp(Θ²/(2α)), α = a L M (L M + P), of one coordinate; exponents end at 300."""
-    f = 4 * dim
-    if by_feature:
-        theta, path, most = Theta[j, k], Theta[j, dim + k], Theta[j, f]
-    else:
-        theta, path, most = Theta[k, j], Theta[dim + k, j], Theta[f, j]
-    reach = state[LIPSCHITZ] * most
-    alpha = state[PARAMETER_A] * reach * (reach + path)
-    if theta == 0.0 or alpha < SMALLEST_ALPHA:
-        return 0.0
-    exponent = 0.5 * theta * theta / alpha
-    if exponent > LARGEST_EXPONENT:
-        exponent = LARGEST_EXPONENT
-        state[CAPPED] += 1.0
-    return theta * b / alpha * math.exp(exponent)
+@kernel(inline=True)
+def _weight(theta, path, reach, a, b):
+    """W = Θ b/α exp(Θ²/(2α)), α = a R (R + P), R = L M, and whether the exponent is cut off."""
+    alpha = a * reach * (reach + path)
+    ratio = theta / alpha if alpha >= SMALLEST_ALPHA else 0.0
+    exponent = 0.5 * theta * ratio
+    beyond = exponent > LARGEST_EXPONENT
+    return b * ratio * exp_of(LARGEST_EXPONENT if beyond else exponent), beyond
+
+
+@kernel(fastmath=FUSED)
+def _shift(theta, path, c, x):
+    """Θ ← Θ + c x and P ← P + |c x| of neighbours."""
+    for i in range(x.shape[0]):
+        theta[i] += c * x[i]
+        path[i] += abs(c * x[i])
+
+
+@kernel(fastmath=FUSED)
+def _weigh_features(theta, path, most, W, c, x, state, b):
+    """W of one output, whose weights moved by c x; only those that moved count as cut off."""
+    a, lipschitz, capped = state[PARAMETER_A], state[LIPSCHITZ], 0
+    for j in range(x.shape[0]):
+        W[j], beyond = _weight(theta[j], path[j], lipschitz * most[j], a, b)
+        capped += beyond & (c * x[j] != 0.0)
+    state[CAPPED] += capped
 
 
 @kernel
-def _catch_up(Theta, by_feature, dim, j, clock):
-    """ΣW ← ΣW + (clock − last visit) W for one feature."""
-    f = 4 * dim + 1
-    if by_feature:
-        passed, Theta[j, f] = clock - Theta[j, f], clock
-    else:
-        passed, Theta[f, j] = clock - Theta[f, j], clock
-    if passed == 0.0:
+def _weigh_one(Theta, dim, k, j, state, b):
+    """W of one output and feature, stored for dense rows."""
+    theta, path, reach = Theta[k, j], Theta[dim + k, j], state[LIPSCHITZ] * Theta[4 * dim, j]
+    Theta[2 * dim + k, j], beyond = _weight(theta, path, reach, state[PARAMETER_A], b)
+    state[CAPPED] += beyond
+
+
+@kernel(fastmath=FUSED)
+def _catch_up_all(Theta, dim, clock):
+    """ΣW ← ΣW + (clock − last visit) W for all features, stored for dense rows."""
+    visit = Theta[4 * dim + 1]
+    for k in range(dim):
+        W, summed = Theta[2 * dim + k], Theta[3 * dim + k]
+        for j in range(visit.shape[0]):
+            summed[j] += (clock - visit[j]) * W[j]
+    visit[:] = clock
+
+
+@kernel
+def _move_dense(Theta, dim, x, g, u, state, b):
+    """Θ ← Θ + u g xᵀ, P ← P + |u g xᵀ|, and W, an output at a time."""
+    width, most = x.shape[0], Theta[4 * dim]
+    _catch_up_all(Theta, dim, state[WEIGHT_SUM])
+    for k in range(dim):
+        c, theta, path, W = u * g[k], Theta[k], Theta[dim + k], Theta[2 * dim + k]
+        if c != 0.0:
+            _shift(theta, path, c, x)
+            _weigh_features(theta, path, most, W, c, x, state, b)
+            if Theta.shape[1] > width:
+                theta[width] += c
+                path[width] += abs(c)
+                _weigh_one(Theta, dim, k, width, state, b)
+
+
+@kernel
+def _reach_dense(Theta, dim, j, reach, state, b):
+    """M ← max(M, w|z|) of one feature, and W where it grew."""
+    most, visit = Theta[4 * dim], Theta[4 * dim + 1]
+    if not most[j] < reach < LARGEST:
         return
+    passed, visit[j], most[j] = state[WEIGHT_SUM] - visit[j], state[WEIGHT_SUM], reach
     for k in range(dim):
-        if by_feature:
-            Theta[j, 3 * dim + k] += passed * Theta[j, 2 * dim + k]
-        else:
-            Theta[3 * dim + k, j] += passed * Theta[2 * dim + k, j]
+        Theta[3 * dim + k, j] += passed * Theta[2 * dim + k, j]
+        _weigh_one(Theta, dim, k, j, state, b)
 
 
 @kernel
-def _move(Theta, by_feature, dim, j, x, g, u, state, b):
-    """One feature of the row just seen: Θ ← Θ + u g x, P ← P + |u g x|, and W."""
-    _catch_up(Theta, by_feature, dim, j, state[WEIGHT_SUM])
-    for k in range(dim):
-        d = u * g[k] * x
-        if d == 0.0:
-            continue
-        if by_feature:
-            Theta[j, k] += d
-            Theta[j, dim + k] += abs(d)
-            Theta[j, 2 * dim + k] = _weigh(Theta, True, dim, k, j, state, b)
-        else:
-            Theta[k, j] += d
-            Theta[dim + k, j] += abs(d)
-            Theta[2 * dim + k, j] = _weigh(Theta, False, dim, k, j, state, b)
+def _any_above(z, weight, most):
+    """Whether an entry of w|z| exceeds that of M."""
+    found = False
+    for j in range(z.shape[0]):
+        found |= weight * abs(z[j]) > most[j]
+    return found
 
 
-@kernel
-def _score(Theta, by_feature, dim, j, z, weight, raw, state, b):
-    """One feature of the row to be played: M ← max(M, w|z|), W where M grew, raw ← raw + W z."""
-    f = 4 * dim
-    most, reach = Theta[j, f] if by_feature else Theta[f, j], weight * abs(z)
-    grew = reach > most
-    if grew:
-        _catch_up(Theta, by_feature, dim, j, state[WEIGHT_SUM])
-        if by_feature:
-            Theta[j, f] = reach
-        else:
-            Theta[f, j] = reach
-    for k in range(dim):
-        if by_feature:
-            if grew:
-                Theta[j, 2 * dim + k] = _weigh(Theta, True, dim, k, j, state, b)
-            raw[k] += Theta[j, 2 * dim + k] * z
-        else:
-            if grew:
-                Theta[2 * dim + k, j] = _weigh(Theta, False, dim, k, j, state, b)
-            raw[k] += Theta[2 * dim + k, j] * z
+@kernel(fastmath=FASTMATH)
+def _dot(x, y):
+    """<x, y> over the length of x."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += x[j] * y[j]
+    return total
 
 
 @kernel
 def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
     """Move every weight by dense `row`, then score dense `ahead`; returns its ‖·‖²."""
     dim, features = raw.shape[0], Theta.shape[1]
-    b, z_sq = state[PARAMETER_B] / features, 1.0 if features > width else 0.0
+    x, z = data[row * width : (row + 1) * width], data[ahead * width : (ahead + 1) * width]
+    b, intercept = state[PARAMETER_B] / features, features > width
+    if u != 0.0:
+        _move_dense(Theta, dim, x, g, u, state, b)
+    if _any_above(z, weight, Theta[4 * dim]):
+        for j in range(width):
+            _reach_dense(Theta, dim, j, weight * abs(z[j]), state, b)
+    if intercept:
+        _reach_dense(Theta, dim, width, weight, state, b)
     for k in range(dim):
-        raw[k] = 0.0
-    for j in range(features):
-        x = data[row * width + j] if j < width else 1.0
-        z = data[ahead * width + j] if j < width else 1.0
-        z_sq += z * z if j < width else 0.0
-        if u != 0.0 and x != 0.0:
-            _move(Theta, False, dim, j, x, g, u, state, b)
-        if z != 0.0 and abs(z) < math.inf:
-            _score(Theta, False, dim, j, z, weight, raw, state, b)
-    return z_sq
+        raw[k] = _dot(z, Theta[2 * dim + k]) + (Theta[2 * dim + k, width] if intercept else 0.0)
+    return _dot(z, z) + (1.0 if intercept else 0.0)
+
+
+@kernel(inline=True)
+def _move_csr(Theta, j, dim, c, g, state, b):
+    """One feature of the row just seen: ΣW, Θ ← Θ + c g, P ← P + |c g|, and W."""
+    a, reach, capped = state[PARAMETER_A], state[LIPSCHITZ] * Theta[j, 4 * dim], 0
+    passed = state[WEIGHT_SUM] - Theta[j, 4 * dim + 1]
+    Theta[j, 4 * dim + 1] = state[WEIGHT_SUM]
+    for k in range(dim):
+        Theta[j, 3 * dim + k] += passed * Theta[j, 2 * dim + k]
+        theta, path = Theta[j, k] + c * g[k], Theta[j, dim + k] + abs(c * g[k])
+        W, beyond = _weight(theta, path, reach, a, b)
+        Theta[j, k], Theta[j, dim + k], Theta[j, 2 * dim + k] = theta, path, W
+        capped += beyond & (c * g[k] != 0.0)
+    state[CAPPED] += capped
 
 
 @kernel
-def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
-    """Move every weight by CSR `row`, then score CSR `ahead`; returns its ‖·‖²."""
-    dim, features = raw.shape[0], Theta.shape[0]
-    b, intercept = state[PARAMETER_B] / features, features > width
-    z_sq = 1.0 if intercept else 0.0
+def _reach_csr(Theta, j, dim, reach, state, b):
+    """M ← w|z| of one feature, where it grows, and W."""
+    a, far, capped = state[PARAMETER_A], state[LIPSCHITZ] * reach, 0
+    passed = state[WEIGHT_SUM] - Theta[j, 4 * dim + 1]
+    Theta[j, 4 * dim], Theta[j, 4 * dim + 1] = reach, state[WEIGHT_SUM]
     for k in range(dim):
-        raw[k] = 0.0
-    if u != 0.0:
-        for t in range(indptr[row], indptr[row + 1]):
-            _move(Theta, True, dim, indices[t], data[t], g, u, state, b)
-        if intercept:
-            _move(Theta, True, dim, width, 1.0, g, u, state, b)
-    for t in range(indptr[ahead], indptr[ahead + 1]):
-        z = data[t]
-        z_sq += z * z
-        if abs(z) < math.inf:
-            _score(Theta, True, dim, indices[t], z, weight, raw, state, b)
-    if intercept:
-        _score(Theta, True, dim, width, 1.0, weight, raw, state, b)
-    return z_sq
+        Theta[j, 3 * dim + k] += passed * Theta[j, 2 * dim + k]
+        Theta[j, 2 * dim + k], beyond = _weight(Theta[j, k], Theta[j, dim + k], far, a, b)
+        capped += beyond
+    state[CAPPED] += capped
+
+
+@functools.cache
+def coordinate_csr_for(known_dim):
+    """`coordinate_dense` for CSR rows; loops over `known_dim` outputs (any if 0) are unrolled."""
+
+    @kernel(fastmath=FUSED)
+    def coordinate_csr(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
+        dim = known_dim if known_dim > 0 else raw.shape[0]
+        features, stride = Theta.shape[0], 4 * dim + 2
+        b, own = state[PARAMETER_B] / features, features - width
+        start, stop, z_sq = indptr[row], indptr[row + 1], float(own)
+        first, last = indptr[ahead], indptr[ahead + 1]
+        if u != 0.0:
+            for t in range(start, stop + own):
+                if first + t - start < last:
+                    coming = int64(indices[first + t - start])
+                    prefetch_row(Theta, coming * stride, 0, stride, stride)
+                x, j = (data[t], int64(indices[t])) if t < stop else (1.0, width)
+                _move_csr(Theta, j, dim, u * x, g, state, b)
+        raw[:] = 0.0
+        for t in range(first, last + own):
+            z, j = (data[t], int64(indices[t])) if t < last else (1.0, width)
+            z_sq += z * z if t < last else 0.0
+            if Theta[j, 4 * dim] < weight * abs(z) < LARGEST:
+                _reach_csr(Theta, j, dim, weight * abs(z), state, b)
+            for k in range(dim):
+                raw[k] += Theta[j, 2 * dim + k] * z
+        return z_sq
+
+    return coordinate_csr
 
 
 def told_of_caps(name, a, state):
@@ -201,7 +264,8 @@ class CoordinatePiSTOL(OnlineOptimizer):
 
     def move_and_score_kernel(self, dim, sparse, average=False):
         """The row primitive; see `OnlineOptimizer`."""
-        return coordinate_csr if sparse else coordinate_dense
+        known = dim if dim <= LARGEST_KNOWN_DIM else 0
+        return coordinate_csr_for(known) if sparse else coordinate_dense
 
     def weights(self, Theta, state, dim):
         """The last weights; see `OnlineOptimizer`."""

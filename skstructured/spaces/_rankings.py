@@ -1,4 +1,4 @@
-"""Checks of permutation-valued outputs, shared by the two spaces of rankings."""
+"""Checks of permutation-valued outputs, shared by the two spaces of rankings and by metrics."""
 
 import numpy as np
 from sklearn.utils import check_array
@@ -38,3 +38,15 @@ def _refuse(y, row, first, convention, other):
         f"row {row} of y, {values[:10].tolist()}{' …' if m > 10 else ''}, is not a permutation of "
         f"{first}..{first + m - 1}: {reason}. Expected {convention}."
     )
+
+
+def relevances(name, y):
+    """How many items are behind each item in rankings y (n, m), an int64 array.
+
+    y holds positions 0 … m−1, 0 = first, or ranks 1 … m, m = best; a ValueError calls it `name`.
+    """
+    y = np.asarray(y)
+    first = int(y.size > 0 and y.min() > 0)
+    convention = f"positions 0..m-1 (0 = first) or ranks 1..m (m = best) in {name}"
+    y = check_permutations(y, first, convention, "like the other kind, and all rows must be of one")
+    return y - 1 if first else y.shape[1] - 1 - y

@@ -35,6 +35,11 @@ def sigmoid(theta, truth, mu, params, work):
     return value
 
 
+def log_sigmoid(theta):
+    """−log(1 + exp −θ) of every score (n, d), exact where it is far below 0 and nearly 0."""
+    return -np.logaddexp(0.0, -theta)
+
+
 class Hypercube(OutputSpace):
     r"""Label sets as the vertices {0,1}^d of the hypercube, with the Hamming loss.
 

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
 from skstructured.spaces._labels import LabelSpace, declared_order
+from skstructured.spaces.simplex import log_softmax
 
 #: In so few rows all labels may differ and be fractions; in more, half must repeat others.
 FEW = 20
@@ -61,6 +62,11 @@ def staircase_marginals(theta, truth, mu, params, work):
         mu[k] /= partition
     less(mu, truth)
     return top + math.log(partition)
+
+
+def log_staircase(theta):
+    """Log-probabilities (n, d+1) of the classes, P ∝ exp of (0, cumsum θ)."""
+    return log_softmax(_prefix_sums(theta))
 
 
 class OrdinalChain(LabelSpace):
@@ -157,8 +163,7 @@ class OrdinalChain(LabelSpace):
 
     def argmax(self, theta):
         """Best prefix: the class of the largest of (0, cumsum θ), the lowest of equals (n, d)."""
-        prefix = np.zeros((len(theta), np.shape(theta)[1] + 1))
-        np.cumsum(theta, axis=1, out=prefix[:, 1:])
+        prefix = _prefix_sums(theta)
         return _staircases(np.argmax(prefix, axis=1), prefix.shape[1] - 1)
 
     def nearest(self, mu):
@@ -194,6 +199,13 @@ def _check_known(name, labels, categories):
             f"{name} contains labels that are not in categories: {sorted(missing, key=repr)[:5]}; "
             f"the categories are {categories.tolist()[:10]}."
         )
+
+
+def _prefix_sums(theta):
+    """(0, cumsum θ) of every row: the score of each class, (n, d+1)."""
+    prefix = np.zeros((len(theta), np.shape(theta)[1] + 1))
+    np.cumsum(theta, axis=1, out=prefix[:, 1:])
+    return prefix
 
 
 def _staircases(codes, dim):

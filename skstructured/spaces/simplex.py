@@ -35,6 +35,18 @@ def softmax(theta, truth, mu, params, work):
     return top + rest
 
 
+def log_softmax(theta):
+    """Log softmax(θ) of every row (n, K), exact where it is far below 0 and where it is nearly 0.
+
+    ``θ_k − max θ − log1p(Σ exp(θ_j − max θ))``, the sum over all classes but the largest one.
+    """
+    first = np.argmax(theta, axis=1)[:, None]
+    shifted = theta - np.take_along_axis(theta, first, axis=1)
+    others = np.exp(shifted)
+    np.put_along_axis(others, first, 0.0, axis=1)
+    return shifted - np.log1p(others.sum(axis=1, keepdims=True))
+
+
 @kernel(inline=True)
 def sparsemax_into(theta, mu, kept):
     """μ = Euclidean projection of θ on the simplex; returns <θ,μ> − ½‖μ‖².

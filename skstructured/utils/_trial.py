@@ -14,6 +14,7 @@ PREDICTIONS = (
     "predict",
     "predict_mean",
     "predict_proba",
+    "predict_log_proba",
     "decision_function",
     "decoding_proba",
     "embedding_scores",

@@ -2,7 +2,14 @@
 
 from naive import bandits
 from naive.gaps import gap_surrogate, gaptron, gaptron_step, margins
-from naive.means import isotonic_staircase, mean_and_conjugate, omega, simplex_projection
+from naive.label_sets import expected_f1, f1
+from naive.means import (
+    isotonic_staircase,
+    log_proba,
+    mean_and_conjugate,
+    omega,
+    simplex_projection,
+)
 from naive.optimizers import (
     AdaptiveGradientDescent,
     CoordinatePiSTOL,
@@ -18,11 +25,14 @@ __all__ = [
     "ParameterFree",
     "PiSTOL",
     "bandits",
+    "expected_f1",
+    "f1",
     "gap_surrogate",
     "gaptron",
     "gaptron_step",
     "gradient_descent",
     "isotonic_staircase",
+    "log_proba",
     "margins",
     "mean_and_conjugate",
     "omega",

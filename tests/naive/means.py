@@ -1,6 +1,7 @@
 """Regularized predictions: by a generic solver, by min-max, by trying every support."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 from scipy.optimize import minimize
@@ -70,3 +71,16 @@ def simplex_projection(theta):
     ordered = sorted(theta, reverse=True)
     tau = max((sum(ordered[:k]) - 1) / k for k in range(1, len(ordered) + 1))
     return np.maximum(theta - tau, 0.0)
+
+
+def log_proba(space, theta):
+    """Logarithms of the `Shannon` probabilities of one row of scores, with 400 digits."""
+    with localcontext(prec=400, Emin=-(10**9), Emax=10**9):
+        scores = [Decimal(float(t)) for t in theta]
+        if space.task == "multilabel":
+            return np.array([float(-(1 + (-t).exp()).ln()) for t in scores])
+        if isinstance(space, OrdinalChain):
+            scores = [sum(scores[:k], Decimal(0)) for k in range(len(scores) + 1)]
+        top = max(scores)
+        total = sum((t - top).exp() for t in scores).ln() + top
+        return np.array([float(t - total) for t in scores])

@@ -113,14 +113,24 @@ class PiSTOL:
 
 
 class CoordinatePiSTOL:
-    """One-dimensional PiSTOL for every weight, with b/p and the largest w|x_j| for N."""
+    """One-dimensional PiSTOL for every weight, with b/p and the largest w|x_j| for N.
+
+    Exponents are looked at, and those beyond 300 counted, where N grew and where a weight moved.
+    """
 
     def __init__(self, shape, diameter, a, b):
         self.total, self.path = np.zeros(shape), np.zeros(shape)
         self.N, self.L, self.a, self.b = np.zeros(shape[1]), diameter, a, b / shape[1]
+        self.capped = 0
+
+    def beyond(self, k, j):
+        alpha = self.a * self.L * self.N[j] * (self.L * self.N[j] + self.path[k, j])
+        return alpha > 0 and self.total[k, j] ** 2 / (2 * alpha) > 300.0
 
     def play(self, norm, x):
-        self.N = np.maximum(self.N, np.abs(x))
+        grew, self.N = np.abs(x) > self.N, np.maximum(self.N, np.abs(x))
+        shape = self.total.shape
+        self.capped += sum(self.beyond(k, j) for k, j in np.ndindex(shape) if grew[j])
         W = np.zeros_like(self.total)
         for k in range(W.shape[0]):
             for j in range(W.shape[1]):
@@ -133,3 +143,4 @@ class CoordinatePiSTOL:
     def learn(self, G, x):
         self.total = self.total - G
         self.path += np.abs(G)
+        self.capped += sum(self.beyond(k, j) for k, j in np.ndindex(G.shape) if G[k, j] != 0.0)
