@@ -18,6 +18,7 @@ from naive.optimizers import (
     gradient_descent,
     play,
 )
+from naive.risk import risk_bounds
 
 __all__ = [
     "AdaptiveGradientDescent",
@@ -37,5 +38,6 @@ __all__ = [
     "mean_and_conjugate",
     "omega",
     "play",
+    "risk_bounds",
     "simplex_projection",
 ]
