@@ -201,9 +201,9 @@ def test_ndcg_scores_both_spaces_of_rankings(space):
     X, positions = rankings()
     m = positions.shape[1]
     y = positions if space == "birkhoff" else m - positions
-    model = OnlineStructuredPredictor(
-        space=space, optimizer="ogd", average=False, max_iter=1, shuffle=False
-    ).fit(X, y)
+    model = predictor(space=space, optimizer="ogd", average=False, max_iter=1, shuffle=False).fit(
+        X, y
+    )
     guess = model.predict(X) if space == "birkhoff" else m - model.predict(X)
     wanted = metrics.ndcg(guess, m - 1 - positions).mean()
     assert metrics.ndcg_scorer(model, X, y) == pytest.approx(wanted)

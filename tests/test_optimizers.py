@@ -156,7 +156,7 @@ def playing(model, x, weight):
         # Scoring x, without having moved before, makes its largest w|x_j| known.
         rows = Rows.from_array(np.ascontiguousarray(x[None]))
         state = copy._state
-        state.store_for(rows)
+        state.store_for(False)
         score, none = copy.optimizer_.move_and_score_kernel(7, False), np.zeros(7)
         score(*rows.arrays, 0, 0, state.Theta, state.vector, none, 0.0, weight, np.empty(7))
     else:
@@ -327,7 +327,7 @@ def test_weights_of_any_number_of_features_and_outputs(size, storage, rng):
     y = rng.randint(size, size=n)
     y[:2] = 0, size - 1
     rows = sparse.csr_array(X) if storage == "csr" else X
-    model = OnlineStructuredPredictor(
+    model = predictor(
         optimizer=PiSTOL(per_coordinate=True), average=True, max_iter=1, shuffle=False
     ).partial_fit(rows, y, classes=np.arange(size))
     reference = naive.CoordinatePiSTOL((size, p + 1), np.sqrt(2.0), 0.08, 1.0)
@@ -344,9 +344,7 @@ def test_a_row_costs_no_exponential_call_a_weight(rng):
     X, y = rng.randn(3000, 100), rng.randint(10, size=3000)
     spent = {}
     for optimizer in ("ogd", PiSTOL(per_coordinate=True)):
-        model = OnlineStructuredPredictor(
-            optimizer=optimizer, average=False, max_iter=1, shuffle=False
-        )
+        model = predictor(optimizer=optimizer, average=False, max_iter=1, shuffle=False)
         spent[str(optimizer)] = min(timed(lambda model=model: model.fit(X, y)) for _ in range(7))
     ogd, coordinates = spent.values()
     assert coordinates < 25 * ogd

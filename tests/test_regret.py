@@ -87,8 +87,9 @@ def play(name, space, optimizer, stream):
     vertices = space.vertices()
     classes = space.decode(vertices) if space.task == "multiclass" else None
     rounds = model.begin(stream.X, space.decode(stream.V), classes)
-    theta = np.empty(stream.V.shape)
-    model._learn(rounds._replace(weight=stream.weight), np.arange(len(theta)), theta)
+    played, every = [], np.arange(len(stream.V))
+    model._learn(rounds._replace(weight=stream.weight), every, lambda *block: played.append(block))
+    theta = np.concatenate([block[0] for block in played])
     mu, c = model.loss_.mean(theta), model.loss_.scale_
     X = np.hstack([stream.X, np.ones((len(theta), 1))])
     return Play(model, stream, theta, mu, c * stream.weight[:, None] * (mu - stream.V), X)
