@@ -31,56 +31,62 @@ a theorem shows "none".
 """
 
 
+OPTIONS = {
+    "file": {"nargs": "?", "metavar": "FILE", "help": "a CSV file with a header line"},
+    "--data": {"metavar": "FILE", "help": "the same"},
+    "--target": {
+        "metavar": "COL[,COL…]",
+        "help": "target column (default: the last); several for hypercube (0/1), birkhoff "
+        "(positions from 0) and permutahedron (ranks from 1)",
+    },
+    "--delimiter": {"help": "what separates cells (default: what separates the header)"},
+    "--space": {
+        "choices": tuple(SPACES),
+        "default": "simplex",
+        "help": "what an output is (default: simplex, classes)",
+    },
+    "--optimizer": {
+        "choices": tuple(OPTIMIZERS),
+        "help": "how weights move (default: parameter_free; ogd with --bounds)",
+    },
+    "--no-average": {"action": "store_true", "help": "predict with the last weights"},
+    "--no-standardize": {"action": "store_true", "help": "take features as they are"},
+    "--passes": {
+        "type": int,
+        "default": 1,
+        "help": "passes of the model that --save keeps (default: 1, which the promise is about)",
+    },
+    "--regularizer": {"help": "shannon, squared or tsallis (default: the space's own)"},
+    "--decoder": {"help": "how scores become outputs: nearest, randomized, map or sampled"},
+    "--learner": {"metavar": "MODULE:CLASS", "help": "play this OnlineLearner, with its defaults"},
+    "--in-order": {
+        "action": "store_true",
+        "help": "take rows in the file's order; then the promise needs an order without a meaning",
+    },
+    "--shuffle": {"action": "store_true", "help": argparse.SUPPRESS},  # what is done anyway
+    "--seed": {
+        "type": int,
+        "default": 0,
+        "help": "seed of the shuffling and the draws (default: 0)",
+    },
+    "--bounds": {"action": "store_true", "help": "print the table of regret bounds"},
+    "--plot": {"metavar": "FILE.png", "help": "draw losses and promises over the rows"},
+    "--save": {"metavar": "FILE", "help": "keep the model, for joblib.load"},
+    "--warm-up": {
+        "action": "store_true",
+        "help": "only compile every loop, and keep it on disk",
+    },
+}
+
+
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m skstructured",
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="a CSV file with a header line")
-    add("--data", metavar="FILE", help="the same")
-    add(
-        "--target",
-        metavar="COL[,COL…]",
-        help="target column (default: the last); several for "
-        "hypercube (0/1), birkhoff (positions from 0), permutahedron (ranks from 1)",
-    )
-    add("--delimiter", help="what separates cells (default: what separates the header)")
-    add(
-        "--space",
-        choices=tuple(SPACES),
-        default="simplex",
-        help="what an output is (default: simplex, classes)",
-    )
-    add(
-        "--optimizer",
-        choices=tuple(OPTIMIZERS),
-        help="how weights move (default: parameter_free; ogd with --bounds)",
-    )
-    add("--no-average", action="store_true", help="predict with the last weights")
-    add("--no-standardize", action="store_true", help="take features as they are")
-    add(
-        "--passes",
-        type=int,
-        default=1,
-        help="passes of the model that --save keeps (default: 1, "
-        "the one that the promise is about)",
-    )
-    add("--regularizer", help="shannon, squared or tsallis (default: the space's own)")
-    add("--decoder", help="how scores become outputs: nearest, randomized, map or sampled")
-    add("--learner", metavar="MODULE:CLASS", help="play this OnlineLearner, with its defaults")
-    add(
-        "--in-order",
-        action="store_true",
-        help="take rows in the file's order: no shuffling, and no promise if it means something",
-    )
-    add("--shuffle", action="store_true", help=argparse.SUPPRESS)
-    add("--seed", type=int, default=0, help="seed of the shuffling and the draws (default: 0)")
-    add("--bounds", action="store_true", help="print the table of regret bounds")
-    add("--plot", metavar="FILE.png", help="draw losses and promises over the rows")
-    add("--save", metavar="FILE", help="keep the model, for joblib.load")
-    add("--warm-up", action="store_true", help="only compile every loop, and keep it on disk")
+    for name, given in OPTIONS.items():
+        parser.add_argument(*name.split(), **given)
     return parser
 
 

@@ -95,8 +95,8 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         Passes made by the last `fit`; 1 after `partial_fit`.
     loss_curve_ : ndarray of shape (n_iter_, 2)
         Mean surrogate and target loss of each pass of `fit`, every row predicted before it was
-        learned; the target loss is that of the decoder's most likely output. NaN for a single pass
-        without `verbose`, for which nothing is recorded.
+        learned; the target loss is that of the decoder's most likely output. Empty after a single
+        pass without `verbose`, of which nothing is recorded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

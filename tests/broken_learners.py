@@ -286,17 +286,24 @@ class WeighsTwice(Explorer):
         return np.full(n, 2.0)
 
 
-class BoundsTooLow(OnlineStructuredPredictor):
+class Plain(OnlineStructuredPredictor):
+    """Gradient descent over rows as they are."""
+
+    def __init__(self, optimizer="ogd", standardize=False):
+        super().__init__(optimizer=optimizer, standardize=standardize, average=False, tol=None)
+
+
+class BoundsTooLow(Plain):
     def certificate(self, delta=None):
         return Certificate("Theorem 0", 1.0, -100.0)
 
 
-class BoundsNothing(OnlineStructuredPredictor):
+class BoundsNothing(Plain):
     def certificate(self, delta=None):
         return Certificate("Theorem 0", 1.0, np.inf)
 
 
-class GivesNoReason(OnlineStructuredPredictor):
+class GivesNoReason(Plain):
     def certificate(self, delta=None):
         raise GuaranteeError("No.")
 

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 from toy_learner import NearestMean
 
 import skstructured as sk
@@ -11,28 +12,34 @@ from skstructured.spaces import KSubsets, SpanningTrees
 
 #: name -> learner of classes.
 EVERY_LEARNER = {
-    "online": sk.OnlineStructuredPredictor(),
-    "average": sk.OnlineStructuredPredictor(average=True),
-    "linear average": sk.OnlineStructuredPredictor(optimizer="adaptive", average="linear"),
-    "parameter free": sk.OnlineStructuredPredictor(optimizer="parameter_free", average=True),
-    "pistol": sk.OnlineStructuredPredictor(regularizer="tsallis", optimizer="pistol"),
-    "per coordinate": sk.OnlineStructuredPredictor(optimizer=PiSTOL(per_coordinate=True)),
-    "high probability": sk.OnlineStructuredPredictor(
+    "default": sk.OnlineStructuredPredictor(random_state=0),
+    "default gaptron": sk.GaptronClassifier(random_state=0),
+    "default perceptron": sk.MulticlassPerceptron(random_state=0),
+    "default second order": sk.SecondOrderPerceptron(),
+    "default bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
+    "default banditron": sk.BanditronClassifier(random_state=0),
+    "online": predictor(),
+    "average": predictor(average=True),
+    "linear average": predictor(optimizer="adaptive", average="linear"),
+    "parameter free": predictor(optimizer="parameter_free", average=True),
+    "pistol": predictor(regularizer="tsallis", optimizer="pistol"),
+    "per coordinate": predictor(optimizer=PiSTOL(per_coordinate=True)),
+    "high probability": predictor(
         regularizer="squared", optimizer=GradientDescent(eta="high_probability")
     ),
-    "sampled": sk.OnlineStructuredPredictor(decoder="sampled", fit_intercept=False),
-    "gaptron": sk.GaptronClassifier(),
-    "gaptron hinge": sk.GaptronClassifier("hinge"),
-    "gaptron smooth hinge": sk.GaptronClassifier("smooth_hinge", radius=1.0),
-    "perceptron": sk.MulticlassPerceptron(),
-    "second order": sk.SecondOrderPerceptron(),
-    "bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
-    "banditron": sk.BanditronClassifier(random_state=0),
+    "sampled": predictor(decoder="sampled", fit_intercept=False),
+    "gaptron": gaptron(),
+    "gaptron hinge": gaptron("hinge"),
+    "gaptron smooth hinge": gaptron("smooth_hinge", radius=1.0),
+    "perceptron": perceptron(),
+    "second order": second_order(),
+    "bandit gaptron": bandit_gaptron(radius=1.0, random_state=0),
+    "banditron": banditron(random_state=0),
     "soba": sk.SOBAClassifier(random_state=0),
     "newtron": sk.NewtronClassifier(random_state=0),
     "confidit": sk.ConfiditClassifier(random_state=0),
-    "reduction": sk.BanditReduction(exploration=0.5, random_state=0),
-    "reduction of theory": sk.BanditReduction(random_state=0),
+    "reduction": sk.BanditReduction(predictor(), exploration=0.5, random_state=0),
+    "reduction of theory": sk.BanditReduction(predictor(), random_state=0),
     "toy": NearestMean(),
 }
 
@@ -45,7 +52,7 @@ _EDGES = list(itertools.combinations(range(3), 2))
 
 
 def _over(space, y, **parameters):
-    return sk.OnlineStructuredPredictor(space=space, **parameters), _X, y
+    return predictor(space=space, **parameters), _X, y
 
 
 #: name -> learner over another space, rows and outputs.

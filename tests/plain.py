@@ -8,6 +8,7 @@ AS_THEY_COME = {
     "average": False,
     "standardize": False,
     "max_iter": 1,
+    "tol": None,
     "shuffle": False,
 }
 

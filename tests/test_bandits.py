@@ -76,8 +76,8 @@ LEARNERS = {
     ),
 }
 ALL = {name: found[0] for name, found in LEARNERS.items()} | {
-    "reduction": BanditReduction(exploration=0.3),
-    "reduction of theory": BanditReduction(comparator_norm=0.05),
+    "reduction": BanditReduction(predictor(), exploration=0.3),
+    "reduction of theory": BanditReduction(predictor(), comparator_norm=0.05),
 }
 
 
@@ -390,10 +390,10 @@ def test_replayed_logs_estimate_what_the_learner_would_earn(rng):
 
 def test_the_reduction_teaches_explored_and_rewarded_rounds_only(rng):
     X, y = stream(rng, 500, noise=0.1)
-    model = BanditReduction(exploration=0.5, random_state=0).fit(X, y)
+    model = BanditReduction(predictor(), exploration=0.5, random_state=0).fit(X, y)
     assert 0 < model.n_taught_ < 500 * 0.5 / K * 2
     assert model.estimator_.t_ == model.n_taught_
-    theory = BanditReduction(comparator_norm=0.1, random_state=0).fit(X, y)
+    theory = BanditReduction(predictor(), comparator_norm=0.1, random_state=0).fit(X, y)
     regret = theory.estimator_.certificate().regret(0.1)
     assert theory._rho() == pytest.approx(min(1.0, math.sqrt(K * regret / 501)))
     sgd = SGDClassifier(loss="log_loss", random_state=0)

@@ -79,7 +79,14 @@ class Passes:
                 )
             if self._is_enough([loss for loss, _ in curve]):
                 break
-        self.loss_curve_, self.n_iter_ = np.array(curve), len(curve)
+        self.n_iter_ = len(curve)
+        self.loss_curve_ = np.array(curve if self._recorded() else [], dtype=np.float64).reshape(
+            -1, 2
+        )
+
+    def _recorded(self):
+        """Whether the losses of passes are of use to anybody."""
+        return self.max_iter > 1 or self.verbose > 0
 
     def _is_enough(self, losses):
         return (
@@ -91,7 +98,7 @@ class Passes:
     def _learn_pass(self, rounds):
         """Learn every round once; the mean surrogate and target loss of what was played."""
         order, sums = self._visiting_order(rounds.X.shape[0]), np.zeros(3)
-        if self.max_iter == 1 and not self.verbose:
+        if not self._recorded():
             self._learn(rounds, order)
             return np.nan, np.nan
 

@@ -85,7 +85,8 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
 
     def _scores(self, X):
         """Of new rows, which do not count."""
-        return linear_scores(self._weights(), self._fitted_rows(X))
+        X = self._fitted_rows(X)
+        return linear_scores(self._weights(), X)
 
     def _rho(self, X):
         return self._next_round(X)[2][RHO]

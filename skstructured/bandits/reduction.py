@@ -24,7 +24,7 @@ class BanditReduction(BanditClassifier):
     ----------
     estimator : estimator or None, default=None
         A classifier with ``partial_fit(X, y, classes=…)`` and ``predict_proba``. None is
-        ``OnlineStructuredPredictor()``, the logistic loss.
+        ``OnlineStructuredPredictor(optimizer="ogd", average=False)``, the logistic loss.
     exploration : float or None, default=None
         ρ; None computes it from the ``certificate()`` of the wrapped learner, for comparators of
         norm `comparator_norm`. A learner that states no bound (`PiSTOL` with its defaults, whose
@@ -95,7 +95,9 @@ class BanditReduction(BanditClassifier):
         )
 
     def _setup(self, dim, width):
-        given = OnlineStructuredPredictor() if self.estimator is None else self.estimator
+        # The bound of gradient descent is the one that is small enough to explore by.
+        default = OnlineStructuredPredictor(optimizer="ogd", average=False)
+        given = default if self.estimator is None else self.estimator
         for method in ("partial_fit", "predict_proba"):
             if not hasattr(given, method):
                 raise ValueError(f"estimator must have {method}, got {given!r}.")

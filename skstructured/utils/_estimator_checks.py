@@ -56,9 +56,12 @@ def check_random_state(trial):
 
 
 def check_sparse_rows(trial):
-    """CSR rows are played, learned and predicted as dense ones, up to rounding."""
+    """CSR rows are played, learned and predicted as dense ones, up to rounding.
+
+    Not so where they are standardised, which only dense rows are centred for.
+    """
     X = trial.X * (np.random.RandomState(0).rand(*trial.X.shape) < 0.5)
-    found = []
+    found, trial = [], trial.without("standardize")
     for rows in (X, sparse.csr_matrix(X)):
         model, rounds = trial.begun(rows)
         losses = model.play_and_learn(rounds, trial.every, 0)

@@ -38,6 +38,13 @@ class LearnerTrial:
         self.n, self.half = len(self.X), len(self.X) // 2
         self.every = np.arange(self.n)
 
+    def without(self, parameter):
+        """The trial of the learner with a parameter False, its own or of its parts."""
+        model = clone(self.subject)
+        names = [name for name in model.get_params() if name.split("__")[-1] == parameter]
+        model.set_params(**dict.fromkeys(names, False))
+        return LearnerTrial(model, self.X, self.y, self.classes)
+
     def distinct_outputs(self):
         """Different outputs of the stream, 8 at the most."""
         return self._different()[0][:8]
