@@ -18,7 +18,7 @@ def test_an_unconverged_matching_is_doubly_stochastic(m, sparse, rng, monkeypatc
     for _ in range(5):
         theta, mu = 3.0 * rng.randn(m * m), np.empty(m * m)
         work = np.zeros(kernels.matching_work(m * m))
-        kernels._matching(theta, mu, work, sparse)
+        kernels._matching(theta, np.zeros(m * m), mu, work, sparse)
         P = mu.reshape(m, m)
         assert work[0] > 1e-3  # far from converged
         assert P.min() >= 0.0
