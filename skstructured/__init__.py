@@ -14,6 +14,7 @@ from skstructured.learner import OnlineLearner
 from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
+from skstructured.risk import RiskMonitor
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ __all__ = [
     "NewtronClassifier",
     "OnlineLearner",
     "OnlineStructuredPredictor",
+    "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",
     "__version__",

@@ -1,21 +1,33 @@
-"""Progressive validation from the command line: ``python -m skstructured --help``."""
+"""A data set learned row by row, from the command line: ``python -m skstructured --help``."""
 
 import argparse
 import os
 import sys
 import time
 
-from skstructured._report import Choice, load_csv, load_digits_stream, table
+import joblib
+from sklearn.pipeline import make_pipeline
+
+from skstructured._read import load_csv, load_digits_stream
+from skstructured._report import Choice, Run, bounds, shuffled, summary
 from skstructured._warm_up import warm_up
+from skstructured.display import RegretDisplay
+from skstructured.online import OnlineStructuredPredictor
+from skstructured.optimizers import OPTIMIZERS
+from skstructured.spaces import SPACES
 
 DESCRIPTION = """\
-Play a data set row by row with an online learner: predict each row, then learn it.
+Learn a table row by row: predict each row, then learn it. No step size, no scaling, no tuning.
 
-The table has one line for each (regularizer, decoder). "mistakes" is the exact expected
-cumulative target loss; "comparator" is the surrogate loss of the fixed linear model that
-makes the bound smallest, in hindsight; "bound" is the number that theory says the expected
-mistakes never exceed; "margin" is bound minus mistakes. A decoder without a theorem shows
-"none". Without --data the data are scikit-learn's digits.
+Prints how often it was wrong while learning, what new rows will cost at most (with 95%
+confidence, if they come from where these came from), and how long it took. Without FILE the
+data are scikit-learn's digits.
+
+With --bounds it prints a table, one line for each (regularizer, decoder). "mistakes" is the
+exact expected cumulative target loss; "comparator" is the surrogate loss of the fixed linear
+model that makes the bound smallest, in hindsight; "bound" is the number that theory says the
+expected mistakes never exceed, on any rows; "margin" is bound minus mistakes. A decoder without
+a theorem shows "none".
 """
 
 
@@ -26,15 +38,48 @@ def _parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--data", metavar="FILE.csv", help="a CSV file with a header line")
-    add("--target", metavar="COL[,COL…]", help="target column; several for --space hypercube")
-    spaces = ("simplex", "ordinal", "hypercube")
-    add("--space", choices=spaces, default="simplex", help="what an output is (default: simplex)")
-    add("--regularizer", help="only this one: shannon, squared or tsallis")
-    add("--decoder", help="only this one: randomized, nearest, map or sampled")
+    add("file", nargs="?", metavar="FILE", help="a CSV file with a header line")
+    add("--data", metavar="FILE", help="the same")
+    add(
+        "--target",
+        metavar="COL[,COL…]",
+        help="target column (default: the last); several for "
+        "hypercube (0/1), birkhoff (positions from 0), permutahedron (ranks from 1)",
+    )
+    add("--delimiter", help="what separates cells (default: what separates the header)")
+    add(
+        "--space",
+        choices=tuple(SPACES),
+        default="simplex",
+        help="what an output is (default: simplex, classes)",
+    )
+    add(
+        "--optimizer",
+        choices=tuple(OPTIMIZERS),
+        help="how weights move (default: parameter_free; ogd with --bounds)",
+    )
+    add("--no-average", action="store_true", help="predict with the last weights")
+    add("--no-standardize", action="store_true", help="take features as they are")
+    add(
+        "--passes",
+        type=int,
+        default=1,
+        help="passes of the model that --save keeps (default: 1, "
+        "the one that the promise is about)",
+    )
+    add("--regularizer", help="shannon, squared or tsallis (default: the space's own)")
+    add("--decoder", help="how scores become outputs: nearest, randomized, map or sampled")
     add("--learner", metavar="MODULE:CLASS", help="play this OnlineLearner, with its defaults")
-    add("--shuffle", action="store_true", help="shuffle the rows first")
+    add(
+        "--in-order",
+        action="store_true",
+        help="take rows in the file's order: no shuffling, and no promise if it means something",
+    )
+    add("--shuffle", action="store_true", help=argparse.SUPPRESS)
     add("--seed", type=int, default=0, help="seed of the shuffling and the draws (default: 0)")
+    add("--bounds", action="store_true", help="print the table of regret bounds")
+    add("--plot", metavar="FILE.png", help="draw losses and promises over the rows")
+    add("--save", metavar="FILE", help="keep the model, for joblib.load")
     add("--warm-up", action="store_true", help="only compile every loop, and keep it on disk")
     return parser
 
@@ -74,6 +119,66 @@ def _warm_up():
     return 0
 
 
+def _parameters(options):
+    """Parameters of the learner that options ask for."""
+    default = "ogd" if options.bounds else "parameter_free"
+    return {
+        "optimizer": options.optimizer or default,
+        "average": not (options.no_average or options.bounds),
+        "standardize": not options.no_standardize,
+        "random_state": options.seed,
+    }
+
+
+def _learner(options):
+    """The learner to run, and what is to be played of it."""
+    if options.learner is not None:
+        return Choice.named(options.learner)[0].learner, "iterates"
+    given = (options.space, options.regularizer, options.decoder or "nearest")
+    learner = Choice.grid(*given, **_parameters(options))[0].learner
+    if options.regularizer is None:
+        learner.set_params(regularizer=None)
+    return learner, "last" if options.no_average else "average"
+
+
+def _lines(options, table):
+    """What is printed, line by line, as it comes to be known."""
+    if options.bounds:
+        given = (options.space, options.regularizer, options.decoder)
+        named = options.learner
+        choices = Choice.named(named) if named else Choice.grid(*given, **_parameters(options))
+        yield from bounds(table, choices, options.seed, _progress)
+        return
+    learner, play = _learner(options)
+    run = Run.of(table, learner, options.seed, _progress, "learning", play)
+    yield from summary(table, run, options.space)
+    if options.plot:
+        RegretDisplay.from_result(run.result).figure_.savefig(options.plot)
+        yield f"Picture          {options.plot}"
+    if options.save:
+        yield f"Model            {_save(options, table, learner)}"
+
+
+def _save(options, table, learner):
+    """Fit and keep a model; where it is, and how to use it."""
+    if isinstance(learner, OnlineStructuredPredictor):
+        learner.set_params(max_iter=options.passes)
+    model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
+    learner.fit(table.X, table.y)
+    joblib.dump(model, options.save)
+    return f"{options.save}: joblib.load(…).predict(cells of new rows, without the target)"
+
+
+def _read(options):
+    """The table to learn, in the order to learn it."""
+    path = options.file or options.data
+    if path is None:
+        table = load_digits_stream(options.space)
+    else:
+        table = load_csv(path, options.target, options.space, options.delimiter)
+    return table if options.in_order else shuffled(table, options.seed)
+
+
 def main(arguments=None):
     """Run the command; returns the exit status.
 
@@ -84,15 +189,7 @@ def main(arguments=None):
     if options.warm_up:
         return _warm_up()
     try:
-        if options.data is None:
-            X, y, name = load_digits_stream(options.space)
-        else:
-            X, y, name = load_csv(options.data, options.target, options.space)
-        if options.learner is None:
-            choices = Choice.grid(options.space, options.regularizer, options.decoder)
-        else:
-            choices = Choice.named(options.learner)
-        for line in table(X, y, name, choices, options.shuffle, options.seed, _progress):
+        for line in _lines(options, _read(options)):
             print(line, flush=True)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has enough, as `| head` has
@@ -102,7 +199,7 @@ def main(arguments=None):
         return _fail(f"{error.strerror}{place}")
     except MemoryError as error:
         return _fail(f"not enough memory: {error}")
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         return _fail(str(error).splitlines()[0])
     return 0
 

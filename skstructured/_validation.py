@@ -14,6 +14,9 @@ from skstructured._engine.state import Learned
 
 INT32_MAX = np.iinfo(np.int32).max
 
+#: Rows that are standardised before they are learned may be as long as this, and as short as any.
+LONGEST_GIVEN = 1e150
+
 #: Sample weights are 0 or lie between these (docs/numbers.md).
 LIGHTEST, HEAVIEST = 1e-20, 1e20
 
@@ -118,24 +121,30 @@ def read_rows(estimator, X, reset=False):
 def check_finite(estimator, rows):
     """NaN, inf and rows whose norm is out of range raise a ValueError."""
     intercept = bool(getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False)))
-    longest = getattr(estimator, "longest_row", LONGEST)
-    bad = rows.first_bad(intercept, longest)
+    bad = rows.first_bad(intercept, *norms_of(estimator))
     if bad >= 0:
-        refuse_row(estimator, rows.X, bad, longest)
+        refuse_row(estimator, rows.X, bad)
 
 
-def refuse_row(estimator, X, row, longest=LONGEST):
+def norms_of(estimator):
+    """The least and the largest norm of rows that a learner takes."""
+    if getattr(estimator, "standardize", False):
+        return 0.0, LONGEST_GIVEN
+    return SHORTEST, getattr(estimator, "longest_row", LONGEST)
+
+
+def refuse_row(estimator, X, row):
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    norm = _norm_of_row(X, row)
-    if SHORTEST <= norm <= longest:
+    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator)
+    if shortest <= norm <= longest:
         raise ValueError(
             f"Row {row} of X has scores that are not finite float64 numbers: a parameter (a step, "
             "a scale, a norm) does not fit features of this size, or the space returns such means."
         )
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
-        f"rows must be 0 or have norms between {SHORTEST:g} and {longest:.4g}; rescale the "
+        f"rows must be 0 or have norms between {shortest:g} and {longest:.4g}; rescale the "
         f"features{' or regularize more' if longest < LONGEST else ''}."
     )
 

@@ -1,6 +1,6 @@
 """Progressive validation: predict each round, then learn it."""
 
-from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -10,10 +10,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured.comparators import comparator_for, comparator_losses
+from skstructured._progressive_result import ProgressiveResult
 from skstructured.display import RegretDisplay
-from skstructured.exceptions import GuaranteeError
-from skstructured.learner import OnlineLearner, Rounds
+from skstructured.learner import OnlineLearner
 
 __all__ = ["ProgressiveResult", "RegretDisplay", "progressive_validate"]
 
@@ -23,122 +22,29 @@ BLOCK = 4096
 #: Rows that a step of a pipeline sees before it transforms them.
 CHUNK = 256
 
+#: The average played is taken anew once the rounds have grown by the REFRESH-th part.
+REFRESH = 64
 
-@dataclass
-class ProgressiveResult:
-    """What happened in each round of a progressive validation.
-
-    Attributes
-    ----------
-    target_loss : ndarray of shape (n,)
-        Target loss of the output drawn in the round.
-    expected_target_loss : ndarray of shape (n,)
-        Its exact expectation over the decoder.
-    surrogate_loss : ndarray of shape (n,)
-        S_t(W_t), the learner's surrogate loss, scale included.
-    estimator : estimator
-        The learner after the last round.
-    batch_size : int
-        Rounds played with the same weights.
-    rounds : Rounds
-        The rounds as the learner read them.
-    """
-
-    target_loss: np.ndarray
-    expected_target_loss: np.ndarray
-    surrogate_loss: np.ndarray
-    estimator: object
-    batch_size: int
-    rounds: Rounds = field(repr=False, default=None)
-
-    @property
-    def weight(self):
-        """What the losses of each round are multiplied by in sums, (n,), of mean 1.
-
-        All 1, or with ``average="linear"`` the number of the round over its mean: as in what the
-        learner minimises, and so in its certificate.
-        """
-        return self.estimator.round_weights(len(self.expected_target_loss))
-
-    def comparator_loss(self, U):
-        """Surrogate losses S_t(U) of a fixed comparator, of shape (n,).
-
-        Parameters
-        ----------
-        U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
-            The comparator; the intercept is the last column.
-        """
-        loss, X, V, intercept = self.estimator.comparison(self.rounds)
-        return comparator_losses(loss, U, X, V, intercept)
-
-    def best_comparator(self, delta=None):
-        """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
-        weight = self.weight
-        # The certificate counts the first round once.
-        certificate, share = self._certificate(delta), weight / weight[0]
-        return comparator_for(
-            certificate, *self.estimator.comparison(self.rounds), sample_weight=share
-        )
-
-    @property
-    def encoded(self):
-        """The true outputs as vertices (n, dim), for learners over an output space."""
-        return self.estimator.space_.unpack(self.rounds.packed)
-
-    def surrogate_regret(self, U=None):
-        """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
-
-        Parameters
-        ----------
-        U : array-like or None, default=None
-            The comparator; None takes `best_comparator`.
-        """
-        U = self.best_comparator() if U is None else U
-        return float(self.weight @ (self.expected_target_loss - self.comparator_loss(U)))
-
-    def regret_bound(self, U=None, delta=None):
-        """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
-
-        The weights w_t are those of `weight`, 1 but for ``average="linear"``.
-
-        Parameters
-        ----------
-        U : array-like or None, default=None
-            The comparator; None takes the one that makes the bound smallest.
-        delta : float or None, default=None
-            None bounds Σ w_t E[L_t]; a number bounds Σ w_t L_t with probability 1 − delta.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        GuaranteeError
-            If no theorem covers the run; the message says why.
-        """
-        U = self.best_comparator(delta) if U is None else np.asarray(U, dtype=np.float64)
-        unit = self.weight[0]  # the certificate counts the first round once
-        comparator = float(self.weight @ self.comparator_loss(U)) / unit
-        return unit * self._certificate(delta).bound(comparator, float(np.linalg.norm(U)))
-
-    def _certificate(self, delta=None):
-        if self.batch_size > 1:
-            raise GuaranteeError(
-                f"The bounds are about learning after every round, not batches of "
-                f"{self.batch_size}."
-            )
-        return self.estimator.certificate(delta)
+#: Which weights may be played.
+PLAYS = ("iterates", "last", "average")
 
 
 def progressive_validate(
-    estimator, X, y, batch_size=1, random_state=None, progress=None, classes=None
+    estimator,
+    X,
+    y,
+    batch_size=1,
+    random_state=None,
+    progress=None,
+    classes=None,
+    play="iterates",
 ):
     """Play and then learn the rows in order, and record every round's losses.
 
     A clone of the estimator starts from nothing: all labels of `y` are known to it beforehand, no
     row is. With ``batch_size=1`` the scores of a round are those the optimiser plays, so that the
-    bounds hold; larger batches are played with the weights before the batch.
+    bounds hold; larger batches are played with the weights before the batch. `play` changes what
+    is scored, and nothing of what is learned.
 
     Parameters
     ----------
@@ -158,6 +64,13 @@ def progressive_validate(
         Called as ``progress(rounds done, n)`` now and then.
     classes : array-like or None, default=None
         All labels, where `y` may not show every one.
+    play : {"iterates", "last", "average"}, default="iterates"
+        What is scored in a round, and so what `ProgressiveResult.risk_bound` is about; always
+        weights from before the round. "iterates": what the optimiser plays, which regret bounds are
+        about too and which may depend on how long the row is. "last": what `predict` and `sample`
+        would use with ``average=False``, one row at a time. "average": what they use with
+        ``average``, the average of the weights played; the average in use is taken anew after
+        every row up to row 128, then each time the rounds have grown by their 64th part.
 
     Returns
     -------
@@ -166,8 +79,9 @@ def progressive_validate(
     Raises
     ------
     ValueError
-        As ``estimator.fit``; also for a batch size that is not a positive integer, and for a step
-        of a pipeline that is neither fitted nor has ``partial_fit``.
+        As ``estimator.fit``; also for a batch size that is not a positive integer, for a step of a
+        pipeline that is neither fitted nor has ``partial_fit``, for an unknown `play`, and for
+        ``play="average"`` with a learner that keeps no average.
     TypeError
         For an estimator that is no `OnlineLearner`.
 
@@ -177,21 +91,43 @@ def progressive_validate(
     """
     if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
+    if play not in PLAYS:
+        raise ValueError(f"play must be one of {', '.join(map(repr, PLAYS))}, got {play!r}.")
     learner, X = split_pipeline(estimator, X)
     rounds, rng = learner.begin(X, y, classes), check_random_state(random_state)
-    n, block = rounds.X.shape[0], BLOCK if batch_size == 1 else batch_size
+    n, play_and_learn = rounds.X.shape[0], _turn(learner, play, batch_size)
     losses = np.empty((3, n))
-    for start in range(0, n, block):
-        now = np.arange(start, min(start + block, n))
-        if batch_size == 1:
-            losses[:, now] = learner.play_and_learn(rounds, now, rng)
-        else:
-            losses[:, now] = learner.play(rounds, now, rng)
-            learner.learn(rounds, now)
+    for now in _blocks(n, play, batch_size):
+        losses[:, now] = play_and_learn(rounds, now, rng)
         if progress is not None:
             progress(now[-1] + 1, n)
     learner.warn_of_trouble()
-    return ProgressiveResult(*losses, learner, batch_size, rounds)
+    return ProgressiveResult(*losses, learner, batch_size, rounds, play, _dependence(estimator))
+
+
+def _blocks(n, play, batch_size):
+    """Positions of the rounds that are handed over together."""
+    start, least = 0, BLOCK if batch_size == 1 and play != "average" else batch_size
+    while start < n:
+        size = max(least, start // REFRESH) if play == "average" else least
+        yield np.arange(start, min(start + size, n))
+        start += size
+
+
+def _turn(learner, play, batch_size):
+    """How rounds that are handed over together are played and learned."""
+    if batch_size == 1 and play == "iterates":
+        return learner.play_and_learn
+    if batch_size == 1 and play == "last":
+        return partial(OnlineLearner.play_and_learn, learner)
+    score = learner.play_average if play == "average" else learner.play
+
+    def play_then_learn(rounds, now, rng):
+        losses = score(rounds, now, rng)
+        learner.learn(rounds, now)
+        return losses
+
+    return play_then_learn
 
 
 def split_pipeline(estimator, X):
@@ -207,29 +143,52 @@ def split_pipeline(estimator, X):
     ValueError
         For a step that is neither fitted nor has ``partial_fit``.
     """
-    steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
+    steps = _steps(estimator)
     learner = clone(steps[-1][1])
     if not isinstance(learner, OnlineLearner):
         raise TypeError(f"estimator must be (or end in) an OnlineLearner, got {learner!r}.")
     for name, step in steps[:-1]:
-        if step not in (None, "passthrough"):
-            X = _transformed(name, step, X)
+        X = _transformed(name, step, X)
     return learner, X
+
+
+def _steps(estimator):
+    """Names and steps that do something, the learner last."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
+    passed = [pair for pair in steps[:-1] if pair[1] not in (None, "passthrough")]
+    return [*passed, steps[-1]]
+
+
+def _is_fitted(step):
+    try:
+        check_is_fitted(step)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _dependence(estimator):
+    """Why rows were not new to what played them, or None."""
+    ahead = [name for name, step in _steps(estimator)[:-1] if not _is_fitted(step)]
+    if not ahead:
+        return None
+    return (
+        f"step {ahead[0]!r} of the pipeline saw {CHUNK} rows at a time before they were played; "
+        f"fit it on other rows before."
+    )
 
 
 def _transformed(name, step, X):
     """X as one step of a pipeline transforms it."""
-    try:
-        check_is_fitted(step)
-    except NotFittedError:
-        if not hasattr(step, "partial_fit"):
-            raise ValueError(
-                f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on "
-                f"other rows before, or put a transformer with partial_fit in its place; it is "
-                f"{step!r}."
-            ) from None
-        return _transformed_in_chunks(clone(step), X)
-    return step.transform(X)
+    if _is_fitted(step):
+        return step.transform(X)
+    if not hasattr(step, "partial_fit"):
+        raise ValueError(
+            f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on "
+            f"other rows before, or put a transformer with partial_fit in its place; it is "
+            f"{step!r}."
+        )
+    return _transformed_in_chunks(clone(step), X)
 
 
 def _transformed_in_chunks(step, X):

@@ -86,7 +86,7 @@ class GaptronClassifier(ShortCuts, DecodedPredictions, OnlineLinearModel):
         `OnlineStructuredPredictor` with its own step, whose bound has no factor K; others are
         played without a bound. It enters learning, as `loss` does: a change of either, once
         fitted, has an effect at the next `fit` and none before.
-    average, fit_intercept, max_iter, shuffle, random_state
+    average, standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
         As in `OnlineStructuredPredictor`.
 
     Attributes
@@ -96,7 +96,7 @@ class GaptronClassifier(ShortCuts, DecodedPredictions, OnlineLinearModel):
     decoder_ : Decoder
         A copy of the decoder fitted, which predictions and `certificate` are about.
     coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
-n_features_in_, feature_names_in_
+loss_curve_, n_features_in_, feature_names_in_
         As in `OnlineStructuredPredictor`.
 
     References
@@ -121,9 +121,13 @@ n_features_in_, feature_names_in_
         feature_norm=None,
         decoder="gap",
         average=False,
+        standardize="auto",
         fit_intercept=True,
-        max_iter=1,
-        shuffle=False,
+        max_iter=10,
+        tol=1e-3,
+        shuffle=True,
+        class_weight=None,
+        verbose=0,
         random_state=None,
     ):
         self.loss = loss
@@ -131,9 +135,13 @@ n_features_in_, feature_names_in_
         self.feature_norm = feature_norm
         self.decoder = decoder
         self.average = average
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.tol = tol
         self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.verbose = verbose
         self.random_state = random_state
 
     def _unfitted_space(self):

@@ -129,6 +129,28 @@ class OnlineLearner(ABC):
             self.learn(rounds, np.array([i]))
         return Losses(*map(np.concatenate, zip(*played, strict=True)))
 
+    def play_average(self, rounds, which, random_state=None):
+        """Play some rounds with the average of the weights so far, and learn nothing.
+
+        For learners with ``average_weights_`` that score rows and decode scores as those of the
+        package do; others may supply their own.
+
+        Returns
+        -------
+        Losses
+
+        Raises
+        ------
+        ValueError
+            If the learner keeps no average.
+        """
+        if not (getattr(self, "average", False) and hasattr(self, "average_weights_")):
+            raise ValueError(
+                f"play='average' needs a learner with average=True or 'linear', got {self!r}."
+            )
+        theta = self._thetas(rounds.X[which])
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
     def expected_losses(self, x, V):
         """Exact expected target losses of the next round's play, were its row x; learns nothing.
 

@@ -45,20 +45,34 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         all of them on "simplex": to choose one by a search, give it
         ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
         plays.
-    optimizer : str or OnlineOptimizer, default="ogd"
-        How the weights move: "ogd", "adaptive", "parameter_free", "pistol".
-    average : bool or "linear", default=False
+    optimizer : str or OnlineOptimizer, default="parameter_free"
+        How the weights move: "parameter_free", "ogd", "adaptive", "pistol".
+    average : bool or "linear", default=True
         Whether predictions use the average ``Σ_t w_t W_t/Σ_t w_t`` of the weights played, w_t the
         sample weights (online-to-batch conversion, Theorem 4.6: one pass). "linear" multiplies
         the weight of round t by t (rows of weight zero are no rounds), in the loss as well as in
         the average, which forgets the first rounds faster. Both last and averaged weights are kept,
         and after learning ``set_params(average=False)`` goes back to the last.
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and scaled by their mean and deviation over the rows so far,
+        the row itself included, so that no scaling is needed before. CSR rows are divided by the
+        largest entry of each column so far, and never centred. "auto" does what is best for the
+        rows that come first, today the same as True. `coef_` and `intercept_` are in units of X.
     fit_intercept : bool, default=True
-        Append a constant feature 1, which counts in ‖x‖ and ‖U‖.
-    max_iter : int, default=1
-        Passes of `fit` over the data.
-    shuffle : bool, default=False
+        Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
+        not centre.
+    max_iter : int, default=10
+        Most passes of `fit` over the data.
+    tol : float or None, default=1e-3
+        `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
+        before it, by this share of it. None makes all passes.
+    shuffle : bool, default=True
         Whether `fit` visits the rows of each pass in random order.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply sample weights. "balanced" is
+        ``n/(n_classes · count of the class)``, of the rows of the call. For classes only.
+    verbose : int, default=0
+        Whether `fit` prints a line for each pass.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling, and the draws of `sample`.
 
@@ -79,6 +93,10 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         Rounds seen: rows learned, repeated passes counted.
     n_iter_ : int
         Passes made by the last `fit`; 1 after `partial_fit`.
+    loss_curve_ : ndarray of shape (n_iter_, 2)
+        Mean surrogate and target loss of each pass of `fit`, every row predicted before it was
+        learned; the target loss is that of the decoder's most likely output. NaN for a single pass
+        without `verbose`, for which nothing is recorded.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -124,11 +142,15 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         regularizer=None,
         loss_scale="theory",
         decoder="randomized",
-        optimizer="ogd",
-        average=False,
+        optimizer="parameter_free",
+        average=True,
+        standardize="auto",
         fit_intercept=True,
-        max_iter=1,
-        shuffle=False,
+        max_iter=10,
+        tol=1e-3,
+        shuffle=True,
+        class_weight=None,
+        verbose=0,
         random_state=None,
     ):
         self.space = space
@@ -137,9 +159,13 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         self.decoder = decoder
         self.optimizer = optimizer
         self.average = average
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.tol = tol
         self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.verbose = verbose
         self.random_state = random_state
 
     def _unfitted_space(self):

@@ -7,11 +7,11 @@ import numpy as np
 from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import new_state
-from skstructured._learners.classifier import OnlineClassifier, with_intercept
+from skstructured._learners.classifier import OnlineClassifier
 from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
-from skstructured._learners.weights import LinearWeights
+from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured._validation import check_positive
 from skstructured.decoders import MAP
 from skstructured.exceptions import GuaranteeError
@@ -50,7 +50,7 @@ class MulticlassPerceptron(DecodedPredictions, OnlineLinearModel):
 
     Parameters
     ----------
-    average, fit_intercept, max_iter, shuffle, random_state
+    average, standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
         As in `OnlineStructuredPredictor`.
 
     Attributes
@@ -68,12 +68,25 @@ n_features_in_, feature_names_in_
     """
 
     def __init__(
-        self, average=False, fit_intercept=True, max_iter=1, shuffle=False, random_state=None
+        self,
+        average=False,
+        standardize="auto",
+        fit_intercept=True,
+        max_iter=10,
+        tol=1e-3,
+        shuffle=True,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
     ):
         self.average = average
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.tol = tol
         self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.verbose = verbose
         self.random_state = random_state
 
     def _unfitted_space(self):
@@ -106,6 +119,8 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     ----------
     a : float, default=1.0
         Regularization: A starts at a·I.
+    standardize : bool or "auto", default="auto"
+        As in `OnlineStructuredPredictor`.
     fit_intercept : bool, default=True
         Append a constant feature 1.
 
@@ -128,8 +143,9 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     form is that of Beygelzimer, Orabona, Zhang (2017).
     """
 
-    def __init__(self, a=1.0, fit_intercept=True):
+    def __init__(self, a=1.0, standardize="auto", fit_intercept=True):
         self.a = a
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
 
     @property
@@ -141,7 +157,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
 
     def _thetas(self, X):
-        return with_intercept(X, self._intercept) @ self._learned.W.T
+        return linear_scores(self._weights(), X)
 
     def _learn_row(self, x, code):
         theta = self._learned.W @ x
@@ -151,4 +167,4 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by fit or partial_fit.")
-        return self._learned.W.copy()
+        return self._scale.fold(self._learned.W.copy())

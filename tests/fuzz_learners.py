@@ -2,6 +2,7 @@
 
 import numpy as np
 from fuzz_inputs import chance, pick
+from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 
 import skstructured as sk
 from skstructured.base import OutputSpace
@@ -80,14 +81,17 @@ def online(rng, areas):
     space, kind, size, wrong = _space(rng, areas)
     optimizer, short = _optimizer(rng, areas)
     own = ("shannon", "tsallis") if space == "simplex" else ()
-    model = sk.OnlineStructuredPredictor(
+    model = predictor(
         space,
         regularizer=pick(rng, (None, None, "squared", *own)),
         loss_scale=pick(rng, ("theory", "theory", 3.0)),
         decoder=pick(rng, tuple(DECODERS)),
         optimizer=optimizer,
         average=pick(rng, (False, True, "linear")),
+        standardize=pick(rng, ("auto", True, False)),
         max_iter=rng.randint(1, 3),
+        tol=pick(rng, (None, 1e-3)),
+        shuffle=bool(rng.randint(2)),
     )
     return model, kind, size, wrong or short
 
@@ -97,11 +101,11 @@ def classes(rng, areas):
     model = pick(
         rng,
         (
-            sk.GaptronClassifier(loss, average=bool(rng.randint(2))),
-            sk.MulticlassPerceptron(average=bool(rng.randint(2))),
-            sk.SecondOrderPerceptron(),
-            sk.BanditGaptronClassifier(loss, radius=1.0, horizon=pick(rng, (None, 50))),
-            sk.BanditronClassifier(),
+            gaptron(loss, average=bool(rng.randint(2))),
+            perceptron(average=bool(rng.randint(2))),
+            second_order(),
+            bandit_gaptron(loss, radius=1.0, horizon=pick(rng, (None, 50))),
+            banditron(),
             sk.NewtronClassifier(),
             sk.SOBAClassifier(),
             sk.ConfiditClassifier(),

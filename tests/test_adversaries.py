@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS, is_slow, space_of
+from plain import predictor
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skstructured import OnlineStructuredPredictor
 from skstructured.adversaries import (
     Drifting,
     GreedyAdversary,
@@ -75,7 +75,7 @@ def smallest_bound(result):
 def test_bound_holds_against_every_adversary(name, dim, kind, optimizer):
     space = space_of(name, dim)
     n = rounds_of(name, kind)
-    model = OnlineStructuredPredictor(
+    model = predictor(
         space=space, regularizer=PAIRS[name][1], optimizer=OPTIMIZERS[optimizer], average=True
     )
     for seed in range(1 if INTERPRETED or is_slow(name) else 2):
@@ -94,14 +94,12 @@ def test_bound_with_high_probability_holds_in_every_run(name, dim):
         pytest.skip("draws go through Python")
     space, seeds = space_of(name, dim), 20 if INTERPRETED else 200
     optimizer = GradientDescent(eta="high_probability")
-    model = OnlineStructuredPredictor(space=space, regularizer=PAIRS[name][1], optimizer=optimizer)
+    model = predictor(space=space, regularizer=PAIRS[name][1], optimizer=optimizer)
     result = play(model, LabelNoise(60, 4, noise=0.5, random_state=0), space)
     V, loss = result.encoded, result.estimator.loss_
     U = best_comparator(loss, result.rounds.X, V, result._certificate(0.05).quadratic, max_iter=40)
     bound = result.regret_bound(U, delta=0.05)
-    again = OnlineStructuredPredictor(
-        space=result.estimator.space, regularizer=PAIRS[name][1], optimizer=optimizer
-    )
+    again = predictor(space=result.estimator.space, regularizer=PAIRS[name][1], optimizer=optimizer)
     exceeded = 0
     for seed in range(seeds):
         run = progressive_validate(again, result.rounds.X, space.decode(V), random_state=seed)
@@ -167,7 +165,7 @@ def test_separable_outputs_beat_all_others_by_the_margin(name, dim):
 
 def test_a_separable_stream_has_a_comparator_with_hardly_any_loss():
     space, stream = space_of("simplex-shannon", 3), Separable(n_rounds=50, random_state=0)
-    result = play(OnlineStructuredPredictor(fit_intercept=False), stream, space)
+    result = play(predictor(fit_intercept=False), stream, space)
     assert result.comparator_loss(200 / stream.margin * stream.model_).sum() < 1e-6
 
 
@@ -175,21 +173,17 @@ def test_an_adversary_is_greedy():
     """Played again without it: the same losses, and no other answer would have cost more."""
     space = space_of("simplex-shannon", 3)
     n = 12 if INTERPRETED else 60
-    result = play(
-        OnlineStructuredPredictor(), GreedyAdversary(n_rounds=n, random_state=0), space, 0
-    )
+    result = play(predictor(), GreedyAdversary(n_rounds=n, random_state=0), space, 0)
     y = space.decode(result.encoded)
     assert set(y) == {0, 1, 2}
-    again = progressive_validate(OnlineStructuredPredictor(), result.rounds.X, y)
+    again = progressive_validate(predictor(), result.rounds.X, y)
     np.testing.assert_allclose(result.expected_target_loss, again.expected_target_loss, atol=1e-9)
     np.testing.assert_allclose(result.surrogate_loss, again.surrogate_loss, atol=1e-9)
     np.testing.assert_allclose(result.estimator.coef_, again.estimator.coef_)
     assert result.expected_target_loss[0] == pytest.approx(2 / 3)  # zero weights: a uniform draw
     assert set(result.target_loss) <= {0.0, 1.0}
     for t in (1, n // 2, n - 1):
-        learner = OnlineStructuredPredictor().partial_fit(
-            result.rounds.X[:t], y[:t], classes=[0, 1, 2]
-        )
+        learner = predictor().partial_fit(result.rounds.X[:t], y[:t], classes=[0, 1, 2])
         losses = learner.expected_target_loss(
             np.repeat(result.rounds.X[t : t + 1], 3, axis=0), [0, 1, 2]
         )
@@ -223,7 +217,7 @@ def test_bound_holds_where_every_row_is_the_longest(name, dim, optimizer, factor
     C = math.hypot(1.0, np.linalg.norm(stream.features(), axis=1).max())
     learner = PiSTOL(a=2.25, feature_norm=C) if optimizer == "pistol" else OPTIMIZERS[optimizer]
     for intercept in (False, True):
-        model = OnlineStructuredPredictor(
+        model = predictor(
             space, PAIRS[name][1], optimizer=learner, average=True, fit_intercept=intercept
         )
         result = play(model, stream, space)
@@ -238,9 +232,7 @@ def test_bound_holds_where_every_row_is_the_longest(name, dim, optimizer, factor
 def test_an_adaptive_adversary_sees_the_weights_played(optimizer, average):
     """Its answers, played again in a stream, cost what it was told they would."""
     space, stream = space_of("simplex-shannon", 3), Growing(12 if INTERPRETED else 40, 1.3)
-    model = OnlineStructuredPredictor(
-        optimizer=(OPTIMIZERS | OTHERS)[optimizer], average=average, space=space
-    )
+    model = predictor(optimizer=(OPTIMIZERS | OTHERS)[optimizer], average=average, space=space)
     result = play(model, stream, space)
     y = space.decode(result.encoded)
     again = progressive_validate(model, result.rounds.X, y, classes=space.classes_)
@@ -256,7 +248,7 @@ def test_one_may_bring_an_adaptive_adversary():
 
     space, n = space_of("simplex-shannon", 3), 10 if INTERPRETED else 50
     greedy, kind = (
-        play(OnlineStructuredPredictor(), adversary(n, random_state=0), space)
+        play(predictor(), adversary(n, random_state=0), space)
         for adversary in (GreedyAdversary, Kind)
     )
     assert kind.expected_target_loss.sum() < greedy.expected_target_loss.sum()
@@ -265,11 +257,11 @@ def test_one_may_bring_an_adaptive_adversary():
 def test_the_learner_knows_classes_that_the_stream_does_not_show():
     stream = LabelNoise(n_rounds=2, noise=0.0, random_state=0)
     space = Simplex().fit(["a", "b", "c", "d"])
-    learner = play(OnlineStructuredPredictor(), stream, space).estimator
+    learner = play(predictor(), stream, space).estimator
     assert learner.classes_.tolist() == ["a", "b", "c", "d"]
     assert learner.predict_proba(np.zeros((1, 5))).shape == (1, 4)
     space = OrdinalChain(categories=["low", "mid", "high"]).fit(["low", "high"])
-    learner = play(OnlineStructuredPredictor(), stream, space).estimator
+    learner = play(predictor(), stream, space).estimator
     assert learner.classes_.tolist() == ["low", "mid", "high"]
 
 
@@ -279,7 +271,7 @@ def test_a_seed_fixes_stream_and_draws(kind):
 
     def run(seed, draws):
         adversary = clone(kind(n_rounds=30)).set_params(random_state=seed)
-        return play(OnlineStructuredPredictor(), adversary, space, random_state=draws)
+        return play(predictor(), adversary, space, random_state=draws)
 
     first, same, redrawn, other = run(0, 1), run(0, 1), run(0, 2), run(1, 1)
     np.testing.assert_array_equal(first.target_loss, same.target_loss)
@@ -313,9 +305,7 @@ def test_the_lower_bound_is_that_of_the_appendix(d, T):
 def test_the_comparator_of_the_lower_bound_has_little_loss():
     d, T = 3, 60 if INTERPRETED else 500
     stream = LowerBound(n_rounds=T, comparator_norm=12.0, random_state=0)
-    result = play(
-        OnlineStructuredPredictor(fit_intercept=False), stream, space_of("simplex-shannon", d)
-    )
+    result = play(predictor(fit_intercept=False), stream, space_of("simplex-shannon", d))
     losses, M = result.comparator_loss(stream.comparator_), stream.comparator_.shape[1] - 1
     assert M == math.floor((144 - math.log(d * T) ** 2) / math.log(6) ** 2)
     np.testing.assert_allclose(losses[:M], -math.log2(2 * d / (3 * d - 1)))
@@ -329,7 +319,7 @@ def test_the_comparator_of_the_lower_bound_has_little_loss():
 @pytest.mark.parametrize("d", [2, 5])
 def test_surrogate_regret_lies_between_the_lower_and_the_upper_bound(d, intercept):
     space, T, regrets = space_of("simplex-shannon", d), 150, []
-    model = OnlineStructuredPredictor(fit_intercept=intercept)
+    model = predictor(fit_intercept=intercept)
     for seed in range(3 if INTERPRETED else 60):
         stream = LowerBound(n_rounds=T, comparator_norm=15.0, random_state=seed)
         result = play(model, stream, space)
@@ -351,7 +341,7 @@ def test_sizes_must_be_positive_integers(kind, parameter, value):
     adversary = kind(**{parameter: value})
     message = f"{parameter} must be an integer at least 1, got {value!r}"
     with pytest.raises(ValueError, match=message):
-        play(OnlineStructuredPredictor(), adversary, space_of("simplex-shannon", 3))
+        play(predictor(), adversary, space_of("simplex-shannon", 3))
 
 
 @pytest.mark.parametrize(
@@ -373,7 +363,7 @@ def test_sizes_must_be_positive_integers(kind, parameter, value):
 )
 def test_bad_parameters_are_named(adversary, message):
     with pytest.raises(ValueError, match=message):
-        play(OnlineStructuredPredictor(), adversary, space_of("simplex-shannon", 3))
+        play(predictor(), adversary, space_of("simplex-shannon", 3))
 
 
 def test_bad_spaces_are_named():
@@ -381,6 +371,6 @@ def test_bad_spaces_are_named():
         LowerBound().draw(space_of("hypercube-shannon", 3))
     for space in ("simplex", Simplex()):
         with pytest.raises(NotFittedError, match="This Simplex does not know its size yet"):
-            play(OnlineStructuredPredictor(), LabelNoise(), space)
+            play(predictor(), LabelNoise(), space)
     with pytest.raises(NotFittedError, match="This Simplex does not know its size yet"):
         LabelNoise().draw(Simplex())

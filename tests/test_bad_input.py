@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from plain import predictor
 from scipy import sparse
 
-from skstructured import FenchelYoung, GuaranteeWarning, OnlineStructuredPredictor
+from skstructured import FenchelYoung, GuaranteeWarning
 from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent
@@ -52,7 +53,7 @@ def bad_features():
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("space", SPACES)
 def test_bad_features_leave_the_learner_unchanged(space, method):
-    model = OnlineStructuredPredictor(space=space).fit(X, Y[space])
+    model = predictor(space=space).fit(X, Y[space])
     before = snapshot(model)
     for wrong, message in bad_features():
         if method == "fit" and "features" in message:
@@ -70,7 +71,7 @@ def test_bad_features_leave_the_learner_unchanged(space, method):
 @pytest.mark.parametrize("space", SPACES)
 def test_one_bad_row_leaves_the_learner_unchanged(space, value):
     """The fast path of a one-row call, dense and CSR."""
-    model = OnlineStructuredPredictor(space=space).fit(X, Y[space])
+    model = predictor(space=space).fit(X, Y[space])
     for stored in (np.array, sparse.csr_matrix):
         model.partial_fit(stored(X[:1]), Y[space][:1])
         before, row = snapshot(model), X[3:4].copy()
@@ -98,7 +99,7 @@ def test_one_bad_row_leaves_the_learner_unchanged(space, value):
     ],
 )
 def test_bad_outputs_leave_the_learner_unchanged(space, wrong, message):
-    model = OnlineStructuredPredictor(space=space).fit(X, Y[space])
+    model = predictor(space=space).fit(X, Y[space])
     before = snapshot(model)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(X, wrong)
@@ -116,24 +117,24 @@ def test_bad_outputs_leave_the_learner_unchanged(space, wrong, message):
     ],
 )
 def test_labels_that_are_no_classes(y, message):
-    model = OnlineStructuredPredictor()
+    model = predictor()
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert not hasattr(model, "coef_") and not hasattr(model, "n_features_in_")
 
 
 def test_classes_of_a_stream():
-    model = OnlineStructuredPredictor()
+    model = predictor()
     with pytest.raises(ValueError, match="classes must be given on the first call"):
         model.partial_fit(X, Y["simplex"])
-    assert vars(model).keys() == OnlineStructuredPredictor().get_params().keys()
+    assert vars(model).keys() == predictor().get_params().keys()
     model.partial_fit(X[:1], [0], classes=[2, 0, 1])
     model.partial_fit(X[1:2], [1], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="differ from those of the first call"):
         model.partial_fit(X, Y["simplex"], classes=[0, 1])
     with pytest.raises(ValueError, match="Hypercube has no class labels"):
-        OnlineStructuredPredictor(space="hypercube").partial_fit(X, Y["hypercube"], classes=[0, 3])
-    ordered = OnlineStructuredPredictor(space=OrdinalChain(categories=[2, 1, 0]))
+        predictor(space="hypercube").partial_fit(X, Y["hypercube"], classes=[0, 3])
+    ordered = predictor(space=OrdinalChain(categories=[2, 1, 0]))
     assert ordered.partial_fit(X[:1], [1]).classes_.tolist() == [2, 1, 0]
 
 
@@ -147,7 +148,7 @@ def test_classes_of_a_stream():
     ],
 )
 def test_bad_weights(weight, message):
-    model = OnlineStructuredPredictor().fit(X, Y["simplex"])
+    model = predictor().fit(X, Y["simplex"])
     before = snapshot(model)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(X, Y["simplex"], sample_weight=weight)
@@ -157,7 +158,7 @@ def test_bad_weights(weight, message):
 def test_indices_beyond_int32_are_refused_by_name():
     wide = sparse.csr_matrix((np.ones(2), np.array([0, 2**31 + 5]), np.array([0, 1, 2])))
     with pytest.raises(ValueError, match="int64 indices beyond int32"):
-        OnlineStructuredPredictor().fit(wide, [0, 1])
+        predictor().fit(wide, [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_indices_beyond_int32_are_refused_by_name():
     ],
 )
 def test_bad_parameters_are_named(parameter, value, message):
-    model = OnlineStructuredPredictor(**{parameter: value})
+    model = predictor(**{parameter: value})
     with pytest.raises(ValueError, match=message):
         model.fit(X, Y["simplex"])
     assert not hasattr(model, "coef_")
@@ -193,17 +194,17 @@ def test_bad_parameters_are_named(parameter, value, message):
 def test_a_component_must_be_an_instance():
     for parameter, value in (("space", Simplex), ("decoder", 3), ("optimizer", object())):
         with pytest.raises(TypeError, match=f"{parameter} must be a string or an instance of"):
-            OnlineStructuredPredictor(**{parameter: value}).fit(X, Y["simplex"])
+            predictor(**{parameter: value}).fit(X, Y["simplex"])
 
 
 def test_a_pair_without_oracle_names_both_sides():
     message = "no oracle for Hypercube with Tsallis; supported are Simplex with Shannon"
     with pytest.raises(ValueError, match=message):
-        OnlineStructuredPredictor(space="hypercube", regularizer="tsallis").fit(X, Y["hypercube"])
+        predictor(space="hypercube", regularizer="tsallis").fit(X, Y["hypercube"])
 
 
 def test_a_scale_without_guarantee_warns_once_and_names_the_threshold():
-    model = OnlineStructuredPredictor(loss_scale=0.5)
+    model = predictor(loss_scale=0.5)
     message = r"no surrogate gap \(a = -1\).*c > 1 would"
     with pytest.warns(GuaranteeWarning, match=message) as caught:
         model.partial_fit(X, Y["simplex"], classes=[0, 1, 2])
@@ -231,7 +232,7 @@ def test_losses_check_their_scores():
 
 
 def test_prediction_before_learning_says_so():
-    model = OnlineStructuredPredictor()
+    model = predictor()
     for method in ("predict", "predict_mean", "predict_proba", "decision_function", "sample"):
         with pytest.raises(ValueError, match="not fitted yet"):
             getattr(model, method)(X)
@@ -240,18 +241,18 @@ def test_prediction_before_learning_says_so():
 
 
 def test_lengths_of_evaluation_inputs():
-    model = OnlineStructuredPredictor().fit(X, Y["simplex"])
+    model = predictor().fit(X, Y["simplex"])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.expected_target_loss(X, Y["simplex"][:5])
     for space, y in Y.items():
-        fitted = OnlineStructuredPredictor(space=space).fit(X, y)
+        fitted = predictor(space=space).fit(X, y)
         for wrong in (y[:5], y[:1]):  # one row would fit every other
             with pytest.raises(ValueError, match=rf"numbers of samples: \[12, {len(wrong)}\]"):
                 fitted.score(X, wrong)
             with pytest.raises(ValueError, match=rf"numbers of samples: \[12, {len(wrong)}\]"):
                 fitted.space_.target_loss(y, wrong)
     with pytest.raises(ValueError, match="not fitted yet"):
-        OnlineStructuredPredictor().score(X, Y["simplex"])
+        predictor().score(X, Y["simplex"])
     with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
         progressive_validate(model, X, Y["simplex"], batch_size=0)
 
@@ -277,4 +278,4 @@ def test_an_optimizer_whose_state_is_too_short_is_refused():
             return np.array([1.0, 0.0, 0.0])
 
     with pytest.raises(ValueError, match="Short.init must return a float64 vector"):
-        OnlineStructuredPredictor(optimizer=Short()).fit([[1.0], [2.0]], [0, 1])
+        predictor(optimizer=Short()).fit([[1.0], [2.0]], [0, 1])

@@ -5,15 +5,16 @@ import pickle
 
 import numpy as np
 import pytest
+from plain import bandit_gaptron
 from scipy import sparse
 
-from skstructured import BanditGaptronClassifier, GuaranteeError
+from skstructured import GuaranteeError
 
 K = 3
 
 
 def learner(**parameters):
-    return BanditGaptronClassifier(radius=0.5, classes=range(K), random_state=0, **parameters)
+    return bandit_gaptron(radius=0.5, classes=range(K), random_state=0, **parameters)
 
 
 def rows(rng, n=30):
@@ -67,7 +68,7 @@ def test_delayed_updates_do_exceed_the_bound():
     """Why: the uniform first choices lose two rounds of three where learning loses few."""
     n = 4000
     X, y = np.ones((n, 1)), np.zeros(n, dtype=int)
-    model = BanditGaptronClassifier(
+    model = bandit_gaptron(
         "hinge", radius=2.0, horizon=n, classes=range(K), fit_intercept=False, random_state=0
     )
     actions, propensities = model.choose(X)

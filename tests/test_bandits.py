@@ -7,23 +7,18 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from plain import bandit_gaptron, banditron, predictor, second_order
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import noisy_classes
-from test_sklearn_checks import EXPECTED
 
 from skstructured import (
-    BanditGaptronClassifier,
     BanditReduction,
-    BanditronClassifier,
     ConfiditClassifier,
     GuaranteeError,
     GuaranteeWarning,
     NewtronClassifier,
-    OnlineStructuredPredictor,
-    SecondOrderPerceptron,
     SOBAClassifier,
 )
 from skstructured.adversaries import Drifting, LabelNoise, Separable
@@ -38,35 +33,35 @@ K, P = 4, 3
 LEARNERS = {
     **{
         f"gaptron {kind}": (
-            BanditGaptronClassifier(kind, radius=2.0),
+            bandit_gaptron(kind, radius=2.0),
             lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 2.0),
         )
         for kind in KINDS
     },
     **{
         f"gaptron {kind}, horizon": (
-            BanditGaptronClassifier(kind, radius=0.05, horizon=500),
+            bandit_gaptron(kind, radius=0.05, horizon=500),
             lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 0.05, 500),
         )
         for kind in KINDS
     },
     "gaptron, no exploration": (
-        BanditGaptronClassifier(radius=0.3, exploration=0.0),
+        bandit_gaptron(radius=0.3, exploration=0.0),
         lambda: naive.bandits.Gaptron("logistic", K, P, 0.3, None, 0.0),
     ),
     "gaptron, given exploration": (
-        BanditGaptronClassifier("hinge", radius=5.0, exploration=0.2),
+        bandit_gaptron("hinge", radius=5.0, exploration=0.2),
         lambda: naive.bandits.Gaptron("hinge", K, P, 5.0, None, 0.2),
     ),
     **{
         f"gaptron {kind}, full ball": (
-            BanditGaptronClassifier(kind, radius=0.01, exploration=1.0),
+            bandit_gaptron(kind, radius=0.01, exploration=1.0),
             lambda kind=kind: naive.bandits.Gaptron(kind, K, P, 0.01, None, 1.0),
         )
         for kind in KINDS
     },
-    "banditron": (BanditronClassifier(), lambda: naive.bandits.Banditron(K, P)),
-    "banditron, 0.1": (BanditronClassifier(0.1), lambda: naive.bandits.Banditron(K, P, 0.1)),
+    "banditron": (banditron(), lambda: naive.bandits.Banditron(K, P)),
+    "banditron, 0.1": (banditron(0.1), lambda: naive.bandits.Banditron(K, P, 0.1)),
     "soba": (SOBAClassifier(a=0.5), lambda: naive.bandits.SOBA(K, P, 0.5)),
     "soba, 0.1": (SOBAClassifier(exploration=0.1), lambda: naive.bandits.SOBA(K, P, 1.0, 0.1)),
     "newtron": (NewtronClassifier(), lambda: naive.bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
@@ -199,7 +194,7 @@ def test_importance_weighted_gradients_are_unbiased(kind, rng):
         p = np.full(K, a / K)
         p[int(np.argmax(theta))] += 1 - a
         p = 0.9 * p + 0.1 / K
-        model = BanditGaptronClassifier(kind, radius=1.0)
+        model = bandit_gaptron(kind, radius=1.0)
         mean = np.zeros(K)
         for action in range(K):
             share = np.array([(action == y) / p[action]])
@@ -241,12 +236,12 @@ def test_second_order_perceptron_is_soba_with_every_label(rng):
         mistakes += int(np.argmax(literal.theta)) != label
         literal.action, literal.p = label, 1.0
         literal.learn(True)
-    model = SecondOrderPerceptron(a=2.0, fit_intercept=False).partial_fit(X[:50], y[:50], range(K))
+    model = second_order(a=2.0, fit_intercept=False).partial_fit(X[:50], y[:50], range(K))
     model.partial_fit(sparse.csr_array(X[50:]), y[50:])
     np.testing.assert_allclose(model.coef_, literal.weights(), atol=1e-10)
     assert (model.n_mistakes_, model.t_) == (mistakes, 200)
     np.testing.assert_array_equal(
-        model.coef_, SecondOrderPerceptron(a=2.0, fit_intercept=False).fit(X, y).coef_
+        model.coef_, second_order(a=2.0, fit_intercept=False).fit(X, y).coef_
     )
 
 
@@ -261,7 +256,7 @@ def test_mean_mistakes_stay_below_the_bound(kind, exploration, adversary):
     X, y = adversary(n_rounds=n, n_features=4, random_state=0).draw(space)
     mistakes = []
     for seed in range(seeds):
-        model = BanditGaptronClassifier(
+        model = bandit_gaptron(
             kind, radius=D, horizon=n, exploration=exploration, classes=range(3), random_state=seed
         )
         mistakes.append(model.partial_fit(X, y).n_mistakes_)
@@ -283,9 +278,7 @@ def test_mean_mistakes_against_a_greedy_adversary(kind):
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     excess = []
     for seed in range(seeds):
-        model = BanditGaptronClassifier(
-            kind, radius=0.5, horizon=n, classes=range(3), random_state=seed
-        )
+        model = bandit_gaptron(kind, radius=0.5, horizon=n, classes=range(3), random_state=seed)
         model.partial_fit(X[:1], [0])
         truths, expected = [0], 2 / 3
         for x in X[1:]:
@@ -315,7 +308,7 @@ def test_regret_bounds_are_the_printed_formulas(rng):
         ("hinge", few, None, K * reach**2 / (K - 1)),
         ("smooth_hinge", few, None, 4 * reach**2),
     ):
-        model = BanditGaptronClassifier(
+        model = bandit_gaptron(
             kind, radius=0.7, horizon=horizon, exploration=exploration, random_state=0
         )
         assert model.fit(X, y).regret_bound() == pytest.approx(wanted)
@@ -325,7 +318,7 @@ def test_rounds_without_a_theorem_say_so(rng):
     X, y = stream(rng, 30)
 
     def learned(loss="logistic", **parameters):
-        return BanditGaptronClassifier(loss, radius=1.0, random_state=0, **parameters).fit(X, y)
+        return bandit_gaptron(loss, radius=1.0, random_state=0, **parameters).fit(X, y)
 
     batched = learned()
     actions, propensities = batched.choose(X[:2])
@@ -467,22 +460,22 @@ def test_a_horizon_exceeded_warns_once(name, rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (BanditGaptronClassifier(), "radius must be given: the size of the comparator cannot be"),
-        (BanditGaptronClassifier(radius=-1), "radius must be a positive number, got -1"),
-        (BanditGaptronClassifier("x", radius=1), "loss='x' is not known; valid losses are"),
-        (BanditGaptronClassifier(radius=1, horizon=0), "horizon must be an integer from 1"),
-        (BanditGaptronClassifier(radius=1, horizon=10**400), "horizon must be an integer from 1"),
-        (BanditGaptronClassifier(radius=1, exploration=2), r"exploration must lie in \[0, 1\]"),
-        (BanditGaptronClassifier("hinge", radius=1, exploration=0), "needs loss='logistic'"),
-        (BanditGaptronClassifier(radius=1, feature_norm=0), "feature_norm must be a positive"),
-        (BanditronClassifier(exploration=-0.1), r"exploration must lie in \[0, 1\], got -0.1"),
+        (bandit_gaptron(), "radius must be given: the size of the comparator cannot be"),
+        (bandit_gaptron(radius=-1), "radius must be a positive number, got -1"),
+        (bandit_gaptron("x", radius=1), "loss='x' is not known; valid losses are"),
+        (bandit_gaptron(radius=1, horizon=0), "horizon must be an integer from 1"),
+        (bandit_gaptron(radius=1, horizon=10**400), "horizon must be an integer from 1"),
+        (bandit_gaptron(radius=1, exploration=2), r"exploration must lie in \[0, 1\]"),
+        (bandit_gaptron("hinge", radius=1, exploration=0), "needs loss='logistic'"),
+        (bandit_gaptron(radius=1, feature_norm=0), "feature_norm must be a positive"),
+        (banditron(exploration=-0.1), r"exploration must lie in \[0, 1\], got -0.1"),
         (SOBAClassifier(a=0), "a must be a positive number, got 0"),
         (SOBAClassifier(exploration=7), r"exploration must lie in \[0, 1\], got 7"),
         (NewtronClassifier(beta=-1), "beta must be a positive number, got -1"),
         (ConfiditClassifier(alpha=-1.0), r"alpha must lie in \(-1, 1\], got -1.0"),
         (ConfiditClassifier(eta=0), "eta must be a positive number, got 0"),
         (BanditReduction(exploration=3), r"exploration must lie in \[0, 1\], got 3"),
-        (SecondOrderPerceptron(a=-1), "a must be a positive number, got -1"),
+        (second_order(a=-1), "a must be a positive number, got -1"),
     ],
 )
 def test_bad_parameters_are_named(model, message, rng):
@@ -503,22 +496,4 @@ def test_learns_an_easy_stream(rng):
     newtron = fresh("newtron, wide").partial_fit(X[:3000], y[:3000])
     assert newtron.score(X, y) > 0.6
     assert newtron.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
-    assert OnlineStructuredPredictor().fit(X, y).score(X, y) > 0.6
-
-
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        BanditGaptronClassifier(radius=1.0, random_state=0),
-        BanditronClassifier(random_state=0),
-        SOBAClassifier(random_state=0),
-        NewtronClassifier(random_state=0),
-        ConfiditClassifier(random_state=0),
-        BanditReduction(exploration=0.5, random_state=0),
-        SecondOrderPerceptron(),
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    assert predictor().fit(X, y).score(X, y) > 0.6

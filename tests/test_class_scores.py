@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from plain import predictor
 from scipy.special import log_softmax
 from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
 from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
-
-from skstructured import OnlineStructuredPredictor
 
 
 @pytest.fixture(scope="module")
@@ -17,9 +16,7 @@ def iris():
 
 
 def ordinal(**parameters):
-    return OnlineStructuredPredictor(
-        space="ordinal", max_iter=20, shuffle=True, random_state=0, **parameters
-    )
+    return predictor(space="ordinal", max_iter=20, shuffle=True, random_state=0, **parameters)
 
 
 @pytest.mark.parametrize("regularizer", ["squared", "shannon"])
@@ -52,7 +49,7 @@ def test_elsewhere_the_scores_are_those_of_the_embedding(space, rng):
         "hypercube": (X[:, :3] > 0).astype(int),
         "birkhoff": X[:, :3].argsort(axis=1),
     }[space]
-    model = OnlineStructuredPredictor(space=space).fit(X, y)
+    model = predictor(space=space).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), model.embedding_scores(X))
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import PAIRS, loss_of, space_of
+from plain import predictor
 from scipy import sparse
 from scipy.optimize import minimize
 from streams import linear_vertices
 
-from skstructured import GuaranteeError, OnlineStructuredPredictor
+from skstructured import GuaranteeError
 from skstructured.adversaries import LabelNoise, play
 from skstructured.certificates import Certificate
 from skstructured.metrics import best_comparator, comparator_for, comparator_losses
@@ -116,7 +117,7 @@ def test_storage_and_intercept_do_not_matter(rng):
 def test_the_bound_of_a_ball_is_the_attainable_one():
     """A penalty raised by jumps, until U lay inside, gave 2613 instead of 2559."""
     n, space = 100 if INTERPRETED else 2000, space_of("simplex-shannon", 3)
-    model = OnlineStructuredPredictor(optimizer=GradientDescent(radius=1.0))
+    model = predictor(optimizer=GradientDescent(radius=1.0))
     result = play(model, LabelNoise(n, random_state=0), space)
     loss, certificate = result.estimator.loss_, result.estimator.certificate()
     wanted = constrained(loss, result.rounds.X, result.encoded, certificate.quadratic, 1.0)
@@ -127,9 +128,7 @@ def test_the_bound_of_a_ball_is_the_attainable_one():
 def test_an_offset_does_not_move_the_comparator(rng):
     """The adaptive step's regret is a constant in its ball: the least loss is the least bound."""
     name = "simplex-shannon"
-    model = OnlineStructuredPredictor(
-        space_of(name, 3), PAIRS[name][1], optimizer=AdaptiveGradientDescent(1.6)
-    )
+    model = predictor(space_of(name, 3), PAIRS[name][1], optimizer=AdaptiveGradientDescent(1.6))
     loss = LOSSES[name]()
     X, V = linear_vertices(loss.space, rng, 1.0)
     certificate = model.fit(X, loss.space.decode(V)).certificate()

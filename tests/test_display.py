@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import space_of
+from plain import predictor
 
-from skstructured import OnlineStructuredPredictor
 from skstructured.adversaries import LabelNoise, play
 from skstructured.display import RegretDisplay
 from skstructured.evaluation import progressive_validate
@@ -28,9 +28,9 @@ def results():
     """Three learners on one stream; the last is without a theorem."""
     space, stream = space_of("simplex-shannon", 3), LabelNoise(N, random_state=0)
     models = {
-        "logistic": OnlineStructuredPredictor(),
-        "sparsemax": OnlineStructuredPredictor(regularizer="squared"),
-        "nearest": OnlineStructuredPredictor(decoder="nearest"),
+        "logistic": predictor(),
+        "sparsemax": predictor(regularizer="squared"),
+        "nearest": predictor(decoder="nearest"),
     }
     return {name: play(model, stream, space) for name, model in models.items()}
 
@@ -110,7 +110,7 @@ def test_a_given_comparator_is_drawn_with_and_without_a_theorem(results, rng):
 
 def test_batches_have_no_bound(rng):
     X, y = rng.randn(30, 2), rng.randint(2, size=30)
-    result = progressive_validate(OnlineStructuredPredictor(), X, y, batch_size=10)
+    result = progressive_validate(predictor(), X, y, batch_size=10)
     assert RegretDisplay.from_result(result).bounds == [None]
 
 
@@ -143,7 +143,7 @@ def test_given_axes_are_drawn_on(results):
 @pytest.mark.skipif(INTERPRETED, reason="a long stream")
 def test_long_curves_are_thinned_and_end_with_the_run():
     space = space_of("simplex-shannon", 3)
-    result = play(OnlineStructuredPredictor(), LabelNoise(9000, random_state=0), space)
+    result = play(predictor(), LabelNoise(9000, random_state=0), space)
     display = RegretDisplay.from_result(result, comparator=np.zeros((3, 6)))
     rounds = display.rounds[0]
     assert len(rounds) == 2000 and rounds[0] == 1 and rounds[-1] == 9000

@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from pairs import LARGEST, PAIRS, space_of
+from plain import predictor
 from scipy import sparse
 
-from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 
 
@@ -17,7 +17,7 @@ def test_rounds_are_those_of_the_literal_learner(name, dim, rng):
     vertices = space.vertices()
     V = np.vstack([vertices, vertices[rng.randint(len(vertices), size=40)]])
     X = rng.randn(len(V), 4) * np.exp(rng.randn(len(V), 1))
-    model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
+    model = predictor(space=space, regularizer=regularizer)
     result = progressive_validate(model, X, space.decode(V), random_state=0)
     loss = result.estimator.loss_
     theta, _ = naive.gradient_descent(loss, X, V)
@@ -32,8 +32,8 @@ def test_rounds_are_those_of_the_literal_learner(name, dim, rng):
 
 def test_batches_are_played_with_the_weights_before_them(rng):
     X, y = rng.randn(47, 3), rng.randint(3, size=47)
-    result = progressive_validate(OnlineStructuredPredictor(), X, y, batch_size=10, random_state=0)
-    model, wanted = OnlineStructuredPredictor(), []
+    result = progressive_validate(predictor(), X, y, batch_size=10, random_state=0)
+    model, wanted = predictor(), []
     for i in range(0, 47, 10):
         if i == 0:
             wanted.append(np.full(10, np.log2(3)))
@@ -48,17 +48,14 @@ def test_batches_are_played_with_the_weights_before_them(rng):
 
 def test_realised_losses_average_to_the_expected_ones(rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
-    runs = [
-        progressive_validate(OnlineStructuredPredictor(), X, y, random_state=seed)
-        for seed in range(200)
-    ]
+    runs = [progressive_validate(predictor(), X, y, random_state=seed) for seed in range(200)]
     realised = np.mean([run.target_loss for run in runs], axis=0)
     expected = runs[0].expected_target_loss
     sigma = np.sqrt(expected * (1 - expected) / 200)
     assert np.all(np.abs(realised - expected) <= 5 * sigma + 1e-9)
     np.testing.assert_array_equal(
         runs[3].target_loss,
-        progressive_validate(OnlineStructuredPredictor(), X, y, random_state=3).target_loss,
+        progressive_validate(predictor(), X, y, random_state=3).target_loss,
     )
 
 
@@ -67,14 +64,12 @@ def test_sparse_data_frames_and_progress(rng):
     frame = pd.DataFrame(X, columns=list("abc"))
     seen = []
     runs = [
-        progressive_validate(OnlineStructuredPredictor(), Z, y, random_state=0)
+        progressive_validate(predictor(), Z, y, random_state=0)
         for Z in (X, frame, sparse.csr_matrix(X))
     ]
     for run in runs[1:]:
         np.testing.assert_allclose(run.surrogate_loss, runs[0].surrogate_loss, atol=1e-12)
         assert run.surrogate_regret() == pytest.approx(runs[0].surrogate_regret(), abs=1e-3)
-    progressive_validate(
-        OnlineStructuredPredictor(), X, y, 25, progress=lambda done, n: seen.append((done, n))
-    )
+    progressive_validate(predictor(), X, y, 25, progress=lambda done, n: seen.append((done, n)))
     assert seen == [(25, 60), (50, 60), (60, 60)]
     assert "rounds" not in repr(runs[0])

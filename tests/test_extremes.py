@@ -5,19 +5,14 @@ import pickle
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 from scipy import sparse
 from streams import rows_of_norm_one
 
 from skstructured import (
-    BanditGaptronClassifier,
     BanditReduction,
-    BanditronClassifier,
     ConfiditClassifier,
-    GaptronClassifier,
-    MulticlassPerceptron,
     NewtronClassifier,
-    OnlineStructuredPredictor,
-    SecondOrderPerceptron,
     SOBAClassifier,
 )
 from skstructured.evaluation import progressive_validate
@@ -34,7 +29,7 @@ STORAGES = {"dense": np.asarray, "csr": sparse.csr_array}
 
 
 def online(**parameters):
-    return OnlineStructuredPredictor(average=True, fit_intercept=False, **parameters)
+    return predictor(average=True, fit_intercept=False, **parameters)
 
 
 #: name -> (optimiser for features ``unit`` and sample weights ``weight`` times as large: the same
@@ -57,27 +52,27 @@ CLASSIFIERS = {
     },
     **{
         f"gaptron {loss}": (
-            lambda unit, loss=loss: GaptronClassifier(
+            lambda unit, loss=loss: gaptron(
                 loss, radius=0.7 / unit, average=True, fit_intercept=False
             ),
             -1,
         )
         for loss in ("logistic", "hinge", "smooth_hinge")
     },
-    "perceptron": (lambda unit: MulticlassPerceptron(average=True, fit_intercept=False), 1),
-    "second order": (lambda unit: SecondOrderPerceptron(a=unit**2, fit_intercept=False), -1),
+    "perceptron": (lambda unit: perceptron(average=True, fit_intercept=False), 1),
+    "second order": (lambda unit: second_order(a=unit**2, fit_intercept=False), -1),
 }
 BANDITS = {
     **{
         f"bandit gaptron {loss}": (
-            lambda unit, loss=loss: BanditGaptronClassifier(
+            lambda unit, loss=loss: bandit_gaptron(
                 loss, radius=0.7 / unit, fit_intercept=False, random_state=0
             ),
             -1,
         )
         for loss in ("logistic", "hinge", "smooth_hinge")
     },
-    "banditron": (lambda unit: BanditronClassifier(fit_intercept=False, random_state=0), 1),
+    "banditron": (lambda unit: banditron(fit_intercept=False, random_state=0), 1),
     "soba": (lambda unit: SOBAClassifier(unit**2, fit_intercept=False, random_state=0), -1),
     "confidit": (lambda unit: ConfiditClassifier(fit_intercept=False, random_state=0), 0),
 }
@@ -172,7 +167,7 @@ def test_rows_beyond_the_range_are_refused_and_nothing_moves(name, norm, storage
 
 def test_a_constant_feature_makes_no_row_too_small(rng):
     X, y = rows_of_norm_one(rng, N)
-    model = OnlineStructuredPredictor().fit(1e-200 * X, y)
+    model = predictor().fit(1e-200 * X, y)
     assert np.isfinite(model.coef_).all() and np.abs(model.intercept_).max() > 0.0
     assert model.predict_proba(1e-200 * X).sum() == pytest.approx(len(X))
 
@@ -199,9 +194,9 @@ def test_weights_beyond_the_range_are_refused(given, rng):
         (lambda v: online(optimizer=AdaptiveGradientDescent(v)), "diameter"),
         (lambda v: online(optimizer=ParameterFree(feature_norm=v)), "feature_norm"),
         (lambda v: online(optimizer=PiSTOL(feature_norm=v)), "feature_norm"),
-        (lambda v: GaptronClassifier(feature_norm=v), "feature_norm"),
-        (lambda v: BanditGaptronClassifier(radius=v), "radius"),
-        (lambda v: BanditGaptronClassifier(radius=1.0, feature_norm=v), "feature_norm"),
+        (lambda v: gaptron(feature_norm=v), "feature_norm"),
+        (lambda v: bandit_gaptron(radius=v), "radius"),
+        (lambda v: bandit_gaptron(radius=1.0, feature_norm=v), "feature_norm"),
     ],
 )
 def test_norms_given_as_parameters_lie_in_the_range_too(make, name, given, rng):
@@ -229,9 +224,7 @@ def test_the_ball_holds_whatever_the_features(size):
     n = 50 if INTERPRETED else 200
     X, y = np.full((n, 1), size), np.arange(n) % 2
     optimizer = GradientDescent(radius=1e4 / size)
-    model = OnlineStructuredPredictor(
-        regularizer="squared", optimizer=optimizer, fit_intercept=False
-    )
+    model = predictor(regularizer="squared", optimizer=optimizer, fit_intercept=False)
     result = progressive_validate(model, X, y)
     assert result.expected_target_loss.sum() <= result.regret_bound()
 
@@ -242,8 +235,8 @@ def test_the_ball_holds_whatever_the_features(size):
     "make",
     [
         lambda radius: online(optimizer=GradientDescent(radius=radius)),
-        lambda radius: GaptronClassifier(radius=radius, fit_intercept=False),
-        lambda radius: BanditGaptronClassifier(radius=radius, exploration=1.0, fit_intercept=False),
+        lambda radius: gaptron(radius=radius, fit_intercept=False),
+        lambda radius: bandit_gaptron(radius=radius, exploration=1.0, fit_intercept=False),
     ],
 )
 def test_weights_stay_in_the_ball(make, size, storage, rng):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from plain import predictor
 from streams import label_sets
 
-from skstructured import OnlineStructuredPredictor
 from skstructured.base import OutputSpace
 from skstructured.decoders import MAP
 from skstructured.evaluation import progressive_validate
@@ -68,11 +68,11 @@ def broken(monkeypatch):
 @pytest.mark.parametrize("method", ["unpack", "encode", "argmax"])
 def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method, how, broken, rng):
     X, Y = label_sets(rng)
-    model = OnlineStructuredPredictor(space=Foreign()).fit(X, Y)
+    model = predictor(space=Foreign()).fit(X, Y)
     before, state, new = (
         model.coef_.copy(),
         model._state.vector.copy(),
-        OnlineStructuredPredictor(Foreign()),
+        predictor(Foreign()),
     )
     message = broken(method, how)
     for learn in (model.fit, model.partial_fit, new.fit, new.partial_fit):
@@ -89,7 +89,7 @@ def test_a_space_that_returns_what_does_not_fit_is_named_before_learning(method,
 @pytest.mark.parametrize("method", ["nearest", "sample", "argmax", "encode"])
 def test_predictions_of_a_space_that_does_not_fit_are_refused(method, how, broken, rng):
     X, Y = label_sets(rng)
-    model = OnlineStructuredPredictor(Foreign(), decoder=MAP() if method == "argmax" else "sampled")
+    model = predictor(Foreign(), decoder=MAP() if method == "argmax" else "sampled")
     model.fit(X, Y)
     message, call = broken(method, how), {"sample": model.sample, "encode": model.score}
     with pytest.raises(ValueError, match=message):
@@ -101,13 +101,13 @@ def test_predictions_of_a_space_that_does_not_fit_are_refused(method, how, broke
 
 def test_vertices_of_another_type_or_order_are_read(monkeypatch, rng):
     X, Y = label_sets(rng)
-    expected = OnlineStructuredPredictor(Foreign()).fit(X, Y).coef_
+    expected = predictor(Foreign()).fit(X, Y).coef_
     for change in (np.asfortranarray, lambda V: V.astype(bool), lambda V: V.astype(np.float32)):
         monkeypatch.setitem(BREAKS, "changed", (change, ""))
         monkeypatch.setattr(Foreign, "how", "changed")
         for method in ("unpack", "encode", "argmax"):
             monkeypatch.setattr(Foreign, "broken", method)
-            model = OnlineStructuredPredictor(Foreign()).fit(X, Y)
+            model = predictor(Foreign()).fit(X, Y)
             np.testing.assert_array_equal(model.coef_, expected)
 
 
@@ -119,7 +119,7 @@ def test_a_space_without_a_proper_dimension_is_named(size):
             return self
 
     with pytest.raises(ValueError, match="Sizeless.fit must set dim_ to a positive integer, got"):
-        OnlineStructuredPredictor(Sizeless()).fit([[1.0], [2.0]], [[0, 1], [1, 0]])
+        predictor(Sizeless()).fit([[1.0], [2.0]], [[0, 1], [1, 0]])
 
 
 @pytest.mark.parametrize("base", [GradientDescent, AdaptiveGradientDescent, ParameterFree, PiSTOL])
@@ -130,7 +130,7 @@ def test_an_optimizer_whose_state_lacks_entries_of_its_kernels_is_named(base, mi
             return super().init(loss)[:-missing].copy()
 
     message = r"Short.init must return a float64 vector of \d+ numbers.*got float64 .*\(\d+,\)"
-    model = OnlineStructuredPredictor(optimizer=Short())
+    model = predictor(optimizer=Short())
     for learn in (model.fit, lambda X, y: model.partial_fit(X, y, classes=[0, 1])):
         with pytest.raises(ValueError, match=message):
             learn([[1.0], [2.0]], [0, 1])
@@ -146,4 +146,4 @@ def test_a_state_that_is_no_vector_of_floats_is_named(state):
             return state
 
     with pytest.raises(ValueError, match="Strange.init must return a float64 vector of 11 numbers"):
-        OnlineStructuredPredictor(optimizer=Strange()).fit([[1.0], [2.0]], [0, 1])
+        predictor(optimizer=Strange()).fit([[1.0], [2.0]], [0, 1])

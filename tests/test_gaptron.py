@@ -7,19 +7,15 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from plain import gaptron, perceptron, predictor
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import noisy_classes
-from test_sklearn_checks import EXPECTED
 
 from skstructured import (
-    GaptronClassifier,
     GuaranteeError,
-    MulticlassPerceptron,
-    OnlineStructuredPredictor,
 )
 from skstructured._engine.state import OWN
 from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
@@ -36,7 +32,7 @@ KINDS = ("logistic", "hinge", "smooth_hinge")
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounds_equal_the_literal_learner(kind, K, radius, rng):
     X, y = noisy_classes(rng, 60 if INTERPRETED else 1000, K=K)
-    model = GaptronClassifier(kind, radius=radius, fit_intercept=False)
+    model = gaptron(kind, radius=radius, fit_intercept=False)
     result = progressive_validate(model, X, y)
     theta, p, W = naive.gaptron(kind, K, X, y, radius or math.inf)
     np.testing.assert_allclose(result.estimator.coef_, W, atol=1e-10)
@@ -91,23 +87,23 @@ def test_kernels_equal_the_literal_surrogates(kind, rng):
 def test_bound_holds_against_every_adversary(kind, decoder, adversary):
     if decoder == "randomized" and kind != "logistic":
         with pytest.raises(ValueError, match="is for the logistic loss"):
-            GaptronClassifier(kind, decoder=decoder).fit([[0.0], [1.0]], [0, 1])
+            gaptron(kind, decoder=decoder).fit([[0.0], [1.0]], [0, 1])
         return
     space = Simplex().fit(np.arange(5))
     n = 25 if INTERPRETED else (80 if adversary is GreedyAdversary else 500)
     for seed in range(3):
         stream = adversary(n_rounds=n, n_features=4, random_state=seed)
-        result = play(GaptronClassifier(kind, decoder=decoder), stream, space, random_state=seed)
+        result = play(gaptron(kind, decoder=decoder), stream, space, random_state=seed)
         assert result.expected_target_loss.sum() <= result.regret_bound()
 
 
 def test_the_randomized_decoder_brings_the_learner_without_the_factor_k(rng):
     X, y = noisy_classes(rng, K=6)
-    mine = progressive_validate(GaptronClassifier(decoder="randomized"), X, y)
-    known = progressive_validate(OnlineStructuredPredictor(), X, y)
+    mine = progressive_validate(gaptron(decoder="randomized"), X, y)
+    known = progressive_validate(predictor(), X, y)
     np.testing.assert_array_equal(mine.estimator.coef_, known.estimator.coef_)
     np.testing.assert_array_equal(mine.expected_target_loss, known.expected_target_loss)
-    gap = progressive_validate(GaptronClassifier(), X, y)
+    gap = progressive_validate(gaptron(), X, y)
     U = 0.3 * known.best_comparator()
     ratio = gap.estimator.certificate().quadratic / known.estimator.certificate().quadratic
     assert ratio == pytest.approx(2 * 6 * (1 - math.log(2)))
@@ -123,7 +119,7 @@ def test_bounds_are_the_printed_formulas(rng):
         ("hinge", K**2 * C_sq * norm_sq / (2 * (K - 1))),
         ("smooth_hinge", 2 * K * C_sq * norm_sq),
     ):
-        result = progressive_validate(GaptronClassifier(kind), X, y)
+        result = progressive_validate(gaptron(kind), X, y)
         wanted = result.comparator_loss(U).sum() + regret
         assert result.regret_bound(U) == pytest.approx(wanted)
 
@@ -131,17 +127,17 @@ def test_bounds_are_the_printed_formulas(rng):
 def test_configurations_without_a_theorem_say_so(rng):
     X, y = noisy_classes(rng)
     for model in (
-        GaptronClassifier(decoder="nearest"),
-        GaptronClassifier("hinge", decoder=GapDecoder("logistic")),
-        GaptronClassifier(decoder=GapDecoder(exploration=0.1)),
+        gaptron(decoder="nearest"),
+        gaptron("hinge", decoder=GapDecoder("logistic")),
+        gaptron(decoder=GapDecoder(exploration=0.1)),
     ):
         with pytest.raises(GuaranteeError, match="No bound is known for loss="):
             model.fit(X, y).certificate()
-    foreign = OnlineStructuredPredictor(decoder=GapDecoder()).fit(X, y)
+    foreign = predictor(decoder=GapDecoder()).fit(X, y)
     with pytest.raises(GuaranteeError, match="randomized decoder, not GapDecoder"):
         foreign.certificate()
     with pytest.raises(GuaranteeError, match="Perceptron"):
-        MulticlassPerceptron().fit(X, y).certificate()
+        perceptron().fit(X, y).certificate()
 
 
 @pytest.mark.parametrize(
@@ -176,26 +172,26 @@ def test_changed_parameters_wait_for_the_next_fit(fitted, changed, rng):
         for array, expected in zip(said, wanted, strict=True):
             np.testing.assert_array_equal(array, expected)
 
-    before = GaptronClassifier(**fitted).fit(X, y)
-    model = GaptronClassifier(**fitted).fit(X, y).set_params(**changed)
+    before = gaptron(**fitted).fit(X, y)
+    model = gaptron(**fitted).fit(X, y).set_params(**changed)
     same(model, before)
     same(pickle.loads(pickle.dumps(model)), before)
     same(model.partial_fit(X, y), before.partial_fit(X, y))
-    same(model.fit(X, y), GaptronClassifier(**{**fitted, **changed}).fit(X, y))
+    same(model.fit(X, y), gaptron(**{**fitted, **changed}).fit(X, y))
 
 
 def test_a_failed_fit_leaves_the_decoder_fitted(rng):
     X, y = noisy_classes(rng, 40, K=3)
-    model = GaptronClassifier().fit(X, y).set_params(decoder="randomized")
+    model = gaptron().fit(X, y).set_params(decoder="randomized")
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y[:-1])
     assert model.certificate().theorem == "Gaptron, logistic"
     decoder = GapDecoder()
-    model = GaptronClassifier(decoder=decoder).fit(X, y)
+    model = gaptron(decoder=decoder).fit(X, y)
     decoder.set_params(exploration=1.0)  # of the caller's, not of the copy that was fitted
     assert model.certificate().theorem == "Gaptron, logistic"
     with pytest.raises(NotFittedError):
-        GaptronClassifier().certificate()
+        gaptron().certificate()
 
 
 def test_perceptron_equals_the_literal_one(rng):
@@ -205,20 +201,20 @@ def test_perceptron_equals_the_literal_one(rng):
         top = int(np.argmax(W @ x))
         mistakes.append(top != label)
         W += np.outer(np.eye(4)[label] - np.eye(4)[top], x)
-    result = progressive_validate(MulticlassPerceptron(fit_intercept=False), X, y)
+    result = progressive_validate(perceptron(fit_intercept=False), X, y)
     np.testing.assert_allclose(result.estimator.coef_, W, atol=1e-10)
     np.testing.assert_array_equal(result.target_loss, mistakes)
     np.testing.assert_array_equal(result.surrogate_loss, mistakes)
-    assert not hasattr(MulticlassPerceptron(), "predict_proba")
+    assert not hasattr(perceptron(), "predict_proba")
     assert len(result.estimator._state.vector) == OWN  # compiled, the epoch writes there unchecked
 
 
 def test_probabilities_are_those_of_the_logistic_loss(rng):
     X, y = noisy_classes(rng)
-    model = GaptronClassifier().fit(X, y)
+    model = gaptron().fit(X, y)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    assert not hasattr(GaptronClassifier("hinge"), "predict_proba")
+    assert not hasattr(gaptron("hinge"), "predict_proba")
     played = model.decoding_proba(X)
     wanted = GapDecoder("logistic").expected_vertex(model.decision_function(X), p, model.loss_)
     np.testing.assert_allclose(played, wanted)
@@ -229,10 +225,10 @@ def test_probabilities_are_those_of_the_logistic_loss(rng):
 def test_learns_digits():
     X, y = load_digits(return_X_y=True)
     for model, wanted in (
-        (GaptronClassifier(max_iter=20), 0.9),
-        (GaptronClassifier("hinge", max_iter=20), 0.9),
-        (GaptronClassifier("smooth_hinge", max_iter=20), 0.9),
-        (MulticlassPerceptron(max_iter=5, average=True), 0.95),
+        (gaptron(max_iter=20), 0.9),
+        (gaptron("hinge", max_iter=20), 0.9),
+        (gaptron("smooth_hinge", max_iter=20), 0.9),
+        (perceptron(max_iter=5, average=True), 0.95),
     ):
         if INTERPRETED:
             X, y, wanted = X[:50], y[:50], 0.5
@@ -242,12 +238,12 @@ def test_learns_digits():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (GaptronClassifier("squared"), r"loss='squared' is not known; valid losses are 'logistic'"),
-        (GaptronClassifier(radius=-1), r"radius must be a positive number, got -1"),
-        (GaptronClassifier(feature_norm=0), r"feature_norm must be a positive number, got 0"),
-        (GaptronClassifier(decoder="best"), r"decoder='best' is not known"),
+        (gaptron("squared"), r"loss='squared' is not known; valid losses are 'logistic'"),
+        (gaptron(radius=-1), r"radius must be a positive number, got -1"),
+        (gaptron(feature_norm=0), r"feature_norm must be a positive number, got 0"),
+        (gaptron(decoder="best"), r"decoder='best' is not known"),
         (
-            GaptronClassifier(decoder=GapDecoder(exploration=2.0)),
+            gaptron(decoder=GapDecoder(exploration=2.0)),
             r"exploration must lie in \[0, 1\]",
         ),
     ],
@@ -258,22 +254,12 @@ def test_bad_parameters_are_named(model, message, rng):
         model.fit(X, y).predict(X)
 
 
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [GaptronClassifier(), GaptronClassifier("hinge"), MulticlassPerceptron()],
-    expected_failed_checks=lambda estimator: EXPECTED,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_comparator_is_better_than_none(kind):
     """Also of the hinges, which are not smooth where all scores tie."""
     n = 200 if INTERPRETED else 2000
     X, y = LabelNoise(n, random_state=0).draw(Simplex().fit(np.arange(4)))
-    result = progressive_validate(GaptronClassifier(kind), X, y)
+    result = progressive_validate(gaptron(kind), X, y)
     zero = result.regret_bound(np.zeros((4, 6)))
     share = 0.95 if INTERPRETED else 0.9  # of few rounds the regret is a larger part
     assert result.expected_target_loss.sum() <= result.regret_bound() < share * zero

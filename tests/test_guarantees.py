@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS, space_of
+from plain import predictor
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
-from skstructured import GuaranteeError, OnlineStructuredPredictor
+from skstructured import GuaranteeError
 from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
 from skstructured.certificates import CoinBettingCertificate
 from skstructured.evaluation import progressive_validate
@@ -47,7 +48,7 @@ def real_streams(load):
 def test_bound_holds_on_real_streams(which, load):
     space, X, y = list(real_streams(load))[which]
     for regularizer in REGULARIZERS[space]:
-        model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
+        model = predictor(space=space, regularizer=regularizer)
         result = progressive_validate(model, X[:6000], y[:6000], random_state=0)
         U = best_comparator(
             result.estimator.loss_,
@@ -72,7 +73,7 @@ def test_bound_holds_on_pure_noise(name, dim):
         V = np.vstack([vertices, vertices[rng.randint(len(vertices), size=n)]])
         X = rng.randn(len(V), 4) * np.exp(rng.randn(len(V), 1))
         result = progressive_validate(
-            OnlineStructuredPredictor(space=space, regularizer=PAIRS[name][1]),
+            predictor(space=space, regularizer=PAIRS[name][1]),
             X,
             space.decode(V),
             random_state=seed,
@@ -104,7 +105,7 @@ def test_bound_holds_against_an_adaptive_adversary(name, dim, constants, rng):
     X = rng.randn(n, 3)
     X /= np.linalg.norm(X, axis=1, keepdims=True)  # equal norms: θ is what the optimiser plays
     optimizer = GradientDescent(feature_norm=math.sqrt(2) if constants == "given C" else None)
-    model = OnlineStructuredPredictor(space=space, regularizer=PAIRS[name][1], optimizer=optimizer)
+    model = predictor(space=space, regularizer=PAIRS[name][1], optimizer=optimizer)
     expected, V = play_against_adversary(model, X, space.vertices(), space)
     certificate = model.certificate()
     U = best_comparator(model.loss_, X, V, certificate.quadratic)
@@ -115,18 +116,18 @@ def test_bound_holds_against_an_adaptive_adversary(name, dim, constants, rng):
 def test_the_first_rows_may_be_tiny():
     X = np.r_[[[0.01]], np.ones((300, 1))]
     y = np.r_[0, np.ones(300, dtype=int)]
-    model = OnlineStructuredPredictor(fit_intercept=False)
+    model = predictor(fit_intercept=False)
     result = progressive_validate(model, X, y)
     assert result.expected_target_loss.sum() <= result.regret_bound()
 
 
 def test_high_probability_bound_needs_its_own_step(rng):
     X, y = rng.randn(200, 3), rng.randint(3, size=200)
-    usual = progressive_validate(OnlineStructuredPredictor(), X, y)
+    usual = progressive_validate(predictor(), X, y)
     with pytest.raises(GuaranteeError, match='eta="high_probability"'):
         usual.regret_bound(delta=0.05)
     optimizer = GradientDescent(eta="high_probability")
-    model = OnlineStructuredPredictor(optimizer=optimizer)
+    model = predictor(optimizer=optimizer)
     exceeded = 0
     for seed in range(5 if INTERPRETED else 40):
         result = progressive_validate(model, X, y, random_state=seed)
@@ -138,7 +139,7 @@ def test_high_probability_bound_needs_its_own_step(rng):
 
 def test_bounds_are_the_printed_formulas(rng):
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
-    result = progressive_validate(OnlineStructuredPredictor(), X, y)
+    result = progressive_validate(predictor(), X, y)
     U = rng.randn(3, 4)
     C_sq = (np.linalg.norm(X, axis=1) ** 2 + 1).max()
     theorem_5_1 = C_sq * np.linalg.norm(U) ** 2 / (2 * (1 - math.log(2)) * math.log(2))
@@ -152,7 +153,7 @@ def test_bounds_are_the_printed_formulas(rng):
     assert certificate.constants["b"] == pytest.approx(2 * C_sq / math.log(2))
     assert certificate.theorem == "Theorem 4.2"
     optimizer = GradientDescent(eta="high_probability", feature_norm=10.0)
-    result = progressive_validate(OnlineStructuredPredictor(optimizer=optimizer), X, y)
+    result = progressive_validate(predictor(optimizer=optimizer), X, y)
     a, b = 1 - math.log(2), 2 * 100 / math.log(2)
     wanted = ((1 - a) * b * np.linalg.norm(U) ** 2 + 0.5 * 2 * math.log(20)) / a
     comparator = result.comparator_loss(U).sum()
@@ -163,7 +164,7 @@ def test_configurations_without_a_theorem_say_so(rng):
     X, y = rng.randn(30, 3), rng.randint(3, size=30)
 
     def bound(batch_size=1, **parameters):
-        model = OnlineStructuredPredictor(**parameters)
+        model = predictor(**parameters)
         return progressive_validate(model, X, y, batch_size=batch_size).regret_bound()
 
     with pytest.raises(GuaranteeError, match="randomized decoder, not Nearest"):
@@ -181,7 +182,7 @@ def test_configurations_without_a_theorem_say_so(rng):
 def test_a_ball_restricts_the_comparator(rng):
     X, y = rng.randn(100, 3), rng.randint(3, size=100)
     y = np.where(X[:, 0] > 0, 1, y)
-    model = OnlineStructuredPredictor(optimizer=GradientDescent(radius=0.4))
+    model = predictor(optimizer=GradientDescent(radius=0.4))
     result = progressive_validate(model, X, y)
     U = result.best_comparator()
     assert np.linalg.norm(U) <= 0.4 + 1e-12
@@ -192,7 +193,7 @@ def test_a_ball_restricts_the_comparator(rng):
 
 def test_a_given_step_is_certified_too(rng):
     X, y = rng.randn(100, 3), rng.randint(3, size=100)
-    model = OnlineStructuredPredictor(optimizer=GradientDescent(eta=0.01))
+    model = predictor(optimizer=GradientDescent(eta=0.01))
     result = progressive_validate(model, X, y)
     assert result.estimator.certificate().constants["m"] < 1 - math.log(2)
     assert result.expected_target_loss.sum() <= result.regret_bound()
@@ -201,7 +202,7 @@ def test_a_given_step_is_certified_too(rng):
 def test_best_comparator_minimises_the_bound(rng):
     X, y = rng.randn(200, 3), rng.randint(3, size=200)
     y = np.where(X[:, 0] > 0.5, 2, y)
-    result = progressive_validate(OnlineStructuredPredictor(), X, y)
+    result = progressive_validate(predictor(), X, y)
     U = result.best_comparator()
     best = result.regret_bound(U)
     for _ in range(20):
@@ -220,7 +221,7 @@ def test_the_comparator_of_any_certificate_makes_the_bound_small(name, rng):
     }[name]
     X, y = rng.randn(400, 3), rng.randint(3, size=400)
     y = np.where(X[:, 0] > 0.3, 2, y)
-    result = progressive_validate(OnlineStructuredPredictor(optimizer=optimizer), X, y)
+    result = progressive_validate(predictor(optimizer=optimizer), X, y)
     U = result.best_comparator()
     best, certificate = result.regret_bound(U), result.estimator.certificate()
     assert result.regret_bound() == pytest.approx(best)
@@ -236,7 +237,7 @@ def test_the_comparator_of_any_certificate_makes_the_bound_small(name, rng):
 def test_regret_of_the_adaptive_step_is_what_its_proof_gives(c, rng):
     """bB²/(2a) for a ≤ ½ and 2(1 − a) b B² above, at most the printed 2(1 − a) b B²/a."""
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
-    model = OnlineStructuredPredictor(optimizer=AdaptiveGradientDescent(5.0), loss_scale=c)
+    model = predictor(optimizer=AdaptiveGradientDescent(5.0), loss_scale=c)
     certificate, C_sq = model.fit(X, y).certificate(), (X**2).sum(axis=1).max() + 1.0
     a, b = 1 - 1 / c, 2 * c * C_sq
     assert certificate.theorem == "Theorem E.1"
@@ -253,7 +254,7 @@ def test_the_adaptive_bound_holds_against_adversaries(diameter, c):
     n, space = 20 if INTERPRETED else 400, space_of("simplex-shannon", 2)
     parts = {"optimizer": AdaptiveGradientDescent(diameter), "loss_scale": c}
     for adversary in (GreedyAdversary(n, 2, 0), LabelNoise(n, 2, 1.0, 0), Drifting(n, 2, 4, 0)):
-        result = play(OnlineStructuredPredictor(**parts), adversary, space)
+        result = play(predictor(**parts), adversary, space)
         assert result.expected_target_loss.sum() <= result.regret_bound()
 
 
@@ -274,7 +275,7 @@ def test_no_bound_is_larger_than_that_of_the_comparator_zero(optimizer, rng):
     for n, p in ((20, 3), (44, 10)):
         X, y = rng.randn(n, p), rng.randint(3, size=n)
         y[:3] = range(3)
-        result = progressive_validate(OnlineStructuredPredictor(optimizer=optimizer), X, y)
+        result = progressive_validate(predictor(optimizer=optimizer), X, y)
         assert result.regret_bound() <= result.regret_bound(np.zeros((3, p + 1)))
 
 
@@ -289,7 +290,7 @@ def test_linear_averages_have_weighted_sums_beside_their_weighted_bound(name):
         "parameter_free": ParameterFree(),
         "pistol": PiSTOL(a=2.5, feature_norm=1.5 * n),
     }[name]
-    model = OnlineStructuredPredictor(optimizer=optimizer, average="linear")
+    model = predictor(optimizer=optimizer, average="linear")
     result, number = progressive_validate(model, X, y), np.arange(1.0, n + 1.0)
     mean, certificate = number.mean(), result.estimator.certificate()
     np.testing.assert_allclose(result.weight, number / mean)
@@ -312,14 +313,14 @@ def test_the_bound_of_linear_averages_says_something():
     """Unweighted sums beside the weighted regret gave 1563, hardly less than U = 0."""
     space = space_of("simplex-shannon", 3)
     X, y = Separable(1000, random_state=0).draw(space)
-    result = progressive_validate(OnlineStructuredPredictor(average="linear"), X, y)
+    result = progressive_validate(predictor(average="linear"), X, y)
     assert result.regret_bound() < 0.4 * result.regret_bound(np.zeros((3, 6)))
 
 
 def test_regret_of_pistol_is_the_printed_formula(rng):
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
     optimizer = PiSTOL(a=2.25, b=2.0, feature_norm=10.0)
-    model = OnlineStructuredPredictor(optimizer=optimizer)
+    model = predictor(optimizer=optimizer)
     result = progressive_validate(model, X, y)
     certificate = result.estimator.certificate()
     k, L = certificate.constants, math.sqrt(2) * 10.0
@@ -363,7 +364,7 @@ def test_the_bound_with_high_probability_allows_for_large_gaps(c, rng):
     """((1 − a) b ‖U‖² + γ D ln(1/δ))/a; the first term over 1 − a/2 besides, where a > ½."""
     X, y = rng.randn(40, 3), rng.randint(3, size=40)
     optimizer = GradientDescent(eta="high_probability")
-    model = OnlineStructuredPredictor(optimizer=optimizer, loss_scale=c).fit(X, y)
+    model = predictor(optimizer=optimizer, loss_scale=c).fit(X, y)
     certificate, a = model.certificate(0.05), 1 - 1 / c
     k = certificate.constants
     factor = 1.0 if c <= 2.0 else 1.0 / (1 - a / 2)
@@ -383,15 +384,15 @@ def test_optimisers_without_a_theorem_say_why(rng):
         (PiSTOL(a=3.0, feature_norm=0.1), r"give feature_norm, at least"),
         (PiSTOL(per_coordinate=True), "No bound is stated for per_coordinate=True"),
     ):
-        model = OnlineStructuredPredictor(optimizer=optimizer).fit(X, y)
+        model = predictor(optimizer=optimizer).fit(X, y)
         with pytest.raises(GuaranteeError, match=message):
             model.certificate()
     for name in ("adaptive", "parameter_free"):
-        model = OnlineStructuredPredictor(optimizer=name).fit(X, y)
+        model = predictor(optimizer=name).fit(X, y)
         assert "b=" in repr(model.certificate())
         with pytest.raises(GuaranteeError, match="is about the expectation"):
             model.certificate(delta=0.1)
     with pytest.warns(UserWarning):
-        model = OnlineStructuredPredictor(optimizer="parameter_free", loss_scale=0.1).fit(X, y)
+        model = predictor(optimizer="parameter_free", loss_scale=0.1).fit(X, y)
     with pytest.raises(GuaranteeError, match="no surrogate gap"):
         model.certificate()

@@ -19,7 +19,7 @@ FLOORS = [
     ["spaces"],
     ["regularizers"],
     ["_oracles", "_coin_regret"],
-    ["certificates", "losses"],
+    ["certificates", "losses", "risk"],
     ["surrogates", "learner"],
     ["optimizers"],
     ["_learners"],
@@ -28,10 +28,10 @@ FLOORS = [
     ["decoders"],
     ["online", "perceptron", "gaptron"],
     ["bandits"],
-    ["display"],
+    ["display", "_progressive_result"],
     ["evaluation"],
     ["adversaries", "utils"],
-    ["_report", "_warm_up"],
+    ["_read", "_report", "_warm_up"],
     ["__main__", "__init__"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

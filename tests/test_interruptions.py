@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import EVERY_LEARNER
+from plain import bandit_gaptron, predictor
 from sklearn.base import clone
 from streams import largest_feature
 
-from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor
 from skstructured._learners.guards import uninterrupted
 from skstructured.spaces import Simplex
 
@@ -191,7 +191,7 @@ def learning_elsewhere(model, X, y):
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_a_second_thread_may_not_learn_but_predict(method):
     X, y = stream(200)
-    model = OnlineStructuredPredictor().fit(X, y)
+    model = predictor().fit(X, y)
     expected = model.predict(X)
     with learning_elsewhere(model, X, y):
         with pytest.raises(RuntimeError, match="learning in another thread"):
@@ -204,7 +204,7 @@ def test_a_second_thread_may_not_learn_but_predict(method):
 
 def test_a_second_thread_may_not_teach_a_bandit():
     X, y = stream(50)
-    model = BanditGaptronClassifier(radius=1.0, classes=[0, 1, 2], random_state=0).fit(X, y)
+    model = bandit_gaptron(radius=1.0, classes=[0, 1, 2], random_state=0).fit(X, y)
     actions, propensities = model.choose(X)
     with learning_elsewhere(model, X, y):
         with pytest.raises(RuntimeError, match="learning in another thread"):

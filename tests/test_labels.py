@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from plain import predictor
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
-from skstructured import OnlineStructuredPredictor
 from skstructured.spaces import OrdinalChain, Simplex
 
 GRADES = np.array(["low", "mid", "high"])
@@ -22,7 +22,7 @@ def ordered(y, categories=GRADES):
 
 
 def model_of(space="ordinal"):
-    return OnlineStructuredPredictor(space=space, max_iter=5, shuffle=True, random_state=0)
+    return predictor(space=space, max_iter=5, shuffle=True, random_state=0)
 
 
 # --- ordered categoricals -------------------------------------------------------------------------
@@ -73,14 +73,14 @@ def test_a_stream_of_ordered_categoricals(iris):
     X, y = iris
     order = np.random.RandomState(0).permutation(150)
     X, y = X[order], y[order]
-    whole = OnlineStructuredPredictor(space="ordinal").fit(X, y)
+    whole = predictor(space="ordinal").fit(X, y)
     for classes in (None, np.unique(GRADES), ordered(y)):
-        model = OnlineStructuredPredictor(space="ordinal")
+        model = predictor(space="ordinal")
         for rows in (slice(0, 50), slice(50, 150)):
             model.partial_fit(X[rows], ordered(y)[rows], classes=classes)
         np.testing.assert_array_equal(model.coef_, whole.coef_)
     few = pd.Series(pd.Categorical(GRADES[:2], categories=GRADES[:2], ordered=True))
-    model = OnlineStructuredPredictor(space="ordinal")
+    model = predictor(space="ordinal")
     with pytest.raises(
         ValueError, match=r"classes .* not in categories: \['high'\]; .* \['low', 'mid'\]"
     ):
@@ -112,7 +112,7 @@ def test_grades_may_be_fractions(iris):
     np.testing.assert_array_equal(model.coef_, model_of().fit(X, y).coef_)
     assert OrdinalChain().fit([1, 1.5, 2]).classes_.tolist() == [1.0, 1.5, 2.0]
     halves = np.arange(30) / 2
-    stream = OnlineStructuredPredictor(space="ordinal").partial_fit(X[:1], [2.5], classes=halves)
+    stream = predictor(space="ordinal").partial_fit(X[:1], [2.5], classes=halves)
     assert stream.classes_.tolist() == halves.tolist()
     with pytest.raises(ValueError, match="not among the classes: 1.3"):
         model.partial_fit(X[:1], [1.3])

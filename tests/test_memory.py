@@ -8,9 +8,9 @@ from conftest import INTERPRETED
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 
-from skstructured import BanditGaptronClassifier, OnlineStructuredPredictor, SecondOrderPerceptron
 from skstructured._engine.gradients import run_gradient_rows
 from skstructured._validation import HEAVIEST, LIGHTEST
 from skstructured.optimizers import GradientDescent, PiSTOL
@@ -24,9 +24,9 @@ from skstructured.spaces._matching_kernels import (
 from skstructured.surrogates import GapSurrogate
 
 LEARNERS = {
-    "online": OnlineStructuredPredictor(),
-    "bandit": BanditGaptronClassifier(radius=2.0, random_state=0),
-    "second order": SecondOrderPerceptron(),
+    "online": predictor(),
+    "bandit": bandit_gaptron(radius=2.0, random_state=0),
+    "second order": second_order(),
 }
 
 
@@ -129,7 +129,7 @@ def orders(rng, n=20):
 @pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
 def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight, rng):
     X, y = orders(rng)
-    model = OnlineStructuredPredictor("birkhoff", optimizer=OPTIMIZERS[optimizer]).fit(X, y)
+    model = predictor("birkhoff", optimizer=OPTIMIZERS[optimizer]).fit(X, y)
     before, state, weights = model.coef_.copy(), model._state.vector.copy(), np.ones(20)
     weights[7] = weight
     for learn in (model.fit, model.partial_fit):
@@ -146,9 +146,7 @@ def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight,
 def test_weights_at_the_ends_of_the_range_leave_finite_numbers(optimizer, weight, average, rng):
     X, y = orders(rng)
     for rows in (np.arange(20) == 0, np.arange(20) == 7, np.ones(20, bool)):
-        model = OnlineStructuredPredictor(
-            "birkhoff", optimizer=OPTIMIZERS[optimizer], average=average
-        )
+        model = predictor("birkhoff", optimizer=OPTIMIZERS[optimizer], average=average)
         model.fit(X, y, sample_weight=np.where(rows, weight, 1.0)).partial_fit(X, y)
         assert np.isfinite(model.coef_).all() and np.isfinite(model.last_weights_).all()
         assert not np.isnan(model._state.vector).any()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from plain import gaptron, predictor
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import get_scorer, make_scorer
@@ -17,7 +18,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skstructured import FenchelYoung, GaptronClassifier, OnlineStructuredPredictor, metrics
+from skstructured import FenchelYoung, metrics
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import KSubsets, OrdinalChain
 
@@ -39,13 +40,13 @@ def rankings(n=60, m=3):
 @pytest.mark.parametrize(
     ("estimator", "parameter", "value"),
     [
-        (OnlineStructuredPredictor(), "optimizer__eta", 0.5),
-        (OnlineStructuredPredictor(optimizer="pistol"), "optimizer__a", 3.0),
-        (OnlineStructuredPredictor(space="ordinal"), "space__categories", [2, 1, 0]),
-        (OnlineStructuredPredictor(regularizer="tsallis"), "regularizer__alpha", 1.2),
+        (predictor(), "optimizer__eta", 0.5),
+        (predictor(optimizer="pistol"), "optimizer__a", 3.0),
+        (predictor(space="ordinal"), "space__categories", [2, 1, 0]),
+        (predictor(regularizer="tsallis"), "regularizer__alpha", 1.2),
         (FenchelYoung(regularizer="tsallis"), "regularizer__alpha", 1.2),
         (FenchelYoung("ordinal"), "space__categories", [2, 1, 0]),
-        (GaptronClassifier(), "decoder__exploration", 0.1),
+        (gaptron(), "decoder__exploration", 0.1),
     ],
 )
 def test_set_params_reaches_into_short_cuts(estimator, parameter, value):
@@ -61,20 +62,20 @@ def test_set_params_reaches_into_short_cuts(estimator, parameter, value):
 
 
 def test_a_short_cut_and_its_parameters_may_come_together():
-    model = OnlineStructuredPredictor(optimizer="pistol")
+    model = predictor(optimizer="pistol")
     model.set_params(optimizer__eta=0.5, optimizer="ogd", loss_scale=4.0)
     assert (model.optimizer.eta, model.loss_scale) == (0.5, 4.0)
-    ranking = OnlineStructuredPredictor().set_params(space="ordinal", space__categories=[1, 0])
+    ranking = predictor().set_params(space="ordinal", space__categories=[1, 0])
     assert isinstance(ranking.space, OrdinalChain)
     given = GradientDescent(radius=2.0)
-    model = OnlineStructuredPredictor(optimizer=given).set_params(optimizer__eta=0.5)
+    model = predictor(optimizer=given).set_params(optimizer__eta=0.5)
     assert model.optimizer is given and (given.radius, given.eta) == (2.0, 0.5)
-    model = GaptronClassifier(loss="hinge").set_params(decoder__exploration=0.2)
+    model = gaptron(loss="hinge").set_params(decoder__exploration=0.2)
     assert model.decoder.loss == "hinge"
 
 
 def test_a_wrong_parameter_of_a_short_cut_changes_nothing():
-    model = OnlineStructuredPredictor()
+    model = predictor()
     for wrong, message in (
         ({"optimizer__step": 1}, "Invalid parameter 'step' for estimator GradientDescent"),
         ({"regularizer__alpha": 1.2}, "Invalid parameter 'alpha' for estimator Shannon"),
@@ -83,15 +84,15 @@ def test_a_wrong_parameter_of_a_short_cut_changes_nothing():
     ):
         with pytest.raises(ValueError, match=message):
             model.set_params(**wrong)
-        assert model.get_params() == OnlineStructuredPredictor().get_params()
+        assert model.get_params() == predictor().get_params()
     with pytest.raises(ValueError, match="optimizer='sgd' is not known"):
-        OnlineStructuredPredictor(optimizer="sgd").set_params(optimizer__eta=1)
+        predictor(optimizer="sgd").set_params(optimizer__eta=1)
     with pytest.raises(TypeError, match="optimizer must be a string or an instance of"):
-        OnlineStructuredPredictor(optimizer=3).set_params(optimizer__eta=1)
+        predictor(optimizer=3).set_params(optimizer__eta=1)
 
 
 def test_a_search_over_the_default_optimizers_step(iris):
-    pipeline = make_pipeline(StandardScaler(), OnlineStructuredPredictor())
+    pipeline = make_pipeline(StandardScaler(), predictor())
     grid = {"onlinestructuredpredictor__optimizer__eta": ["theory", 0.1, 1e-9]}
     search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(*iris)
     scores = search.cv_results_["mean_test_score"]
@@ -108,7 +109,7 @@ def test_learning_curves_of_label_sets(space):
     X, y = X[:120], y[:120]
     Y = np.column_stack([y % 2 == 0, y % 2 == 1, y > 4, y <= 4]).astype(int)
     sizes, train, test = learning_curve(
-        OnlineStructuredPredictor(space=space),
+        predictor(space=space),
         X,
         Y,
         cv=3,
@@ -116,7 +117,7 @@ def test_learning_curves_of_label_sets(space):
         error_score="raise",
     )
     assert train.shape == test.shape == (len(sizes), 3) and test[-1].mean() > 0.6
-    model = OnlineStructuredPredictor(space=space).partial_fit(X, Y, classes=[0, 1])
+    model = predictor(space=space).partial_fit(X, Y, classes=[0, 1])
     model.partial_fit(X, Y, classes=model.classes_).partial_fit(X, Y, classes=[0, 1])
     with pytest.raises(ValueError, match=r"classes=\[0, 2\] was given, but .* no class labels"):
         model.partial_fit(X, Y, classes=[0, 2])
@@ -125,7 +126,7 @@ def test_learning_curves_of_label_sets(space):
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
 def test_cross_validated_predictions_of_permutations(method):
     X, y = rankings()
-    model = OnlineStructuredPredictor(space="birkhoff")
+    model = predictor(space="birkhoff")
     found = cross_val_predict(model, X, y, cv=KFold(3), method=method)
     for train, test in KFold(3).split(X):
         wanted = getattr(clone(model).fit(X[train], y[train]), method)(X[test])
@@ -135,7 +136,7 @@ def test_cross_validated_predictions_of_permutations(method):
 
 def test_cross_validated_scores_of_ranks_say_why_not():
     X, y = rankings()
-    model = OnlineStructuredPredictor(space="permutahedron")
+    model = predictor(space="permutahedron")
     assert cross_val_predict(model, X, y + 1, cv=3).shape == (60, 3)
     with pytest.raises(ValueError, match="cross_val_predict.* renumbers from 0"):
         cross_val_predict(model, X, y + 1, cv=3, method="decision_function")
@@ -144,7 +145,7 @@ def test_cross_validated_scores_of_ranks_say_why_not():
 # --- scores and scorers ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("learner", [OnlineStructuredPredictor(), GaptronClassifier()], ids=str)
+@pytest.mark.parametrize("learner", [predictor(), gaptron()], ids=str)
 def test_weights_of_a_score(learner, iris):
     X, y = iris
     model = learner.fit(X, y)
@@ -167,7 +168,7 @@ def test_weights_of_a_score(learner, iris):
 def test_rank_correlations_score(name):
     X, y = rankings()
     metric, scorer = getattr(metrics, name), getattr(metrics, f"{name}_scorer")
-    model = OnlineStructuredPredictor(space="birkhoff").fit(X, y)
+    model = predictor(space="birkhoff").fit(X, y)
     each = metric(model.predict(X), y)
     assert each.shape == (60,)
     mean = metric(model.predict(X), y, average=True)
@@ -200,9 +201,9 @@ def test_ndcg_scores_both_spaces_of_rankings(space):
     X, positions = rankings()
     m = positions.shape[1]
     y = positions if space == "birkhoff" else m - positions
-    model = OnlineStructuredPredictor(
-        space=space, optimizer="ogd", average=False, max_iter=1, shuffle=False
-    ).fit(X, y)
+    model = predictor(space=space, optimizer="ogd", average=False, max_iter=1, shuffle=False).fit(
+        X, y
+    )
     guess = model.predict(X) if space == "birkhoff" else m - model.predict(X)
     wanted = metrics.ndcg(guess, m - 1 - positions).mean()
     assert metrics.ndcg_scorer(model, X, y) == pytest.approx(wanted)
@@ -241,7 +242,7 @@ def test_strings_are_scikit_learns_own():
 def test_the_expected_target_loss_tells_decoders_apart(iris):
     X, y = iris
     grid = {"decoder": ["randomized", "map", "sampled"]}
-    model = OnlineStructuredPredictor(max_iter=2, shuffle=True, random_state=0)
+    model = predictor(max_iter=2, shuffle=True, random_state=0)
     plain = GridSearchCV(model, grid, cv=3).fit(X, y).cv_results_["mean_test_score"]
     assert len(set(plain)) == 1  # `predict` is the class of the largest score with each
     scorer = metrics.expected_target_loss_scorer
@@ -267,7 +268,7 @@ def test_the_expected_target_loss_tells_decoders_apart(iris):
 @pytest.mark.skipif(INTERPRETED, reason="draws many times")
 def test_the_scorer_is_the_expectation_of_draws(iris):
     X, y = iris
-    model = OnlineStructuredPredictor(decoder="sampled").fit(X, y)
+    model = predictor(decoder="sampled").fit(X, y)
     rng = np.random.RandomState(0)
     drawn = np.mean([np.mean(model.sample(X, rng) != y) for _ in range(400)])
     assert -metrics.expected_target_loss_scorer(model, X, y) == pytest.approx(drawn, abs=0.01)

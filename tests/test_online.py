@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS
+from plain import predictor
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -18,7 +19,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from streams import any_outputs
 
-from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import GradientDescent
 from skstructured.regularizers import Tsallis
 
@@ -34,7 +34,7 @@ STEPS = {
 
 def learner(name, **parameters):
     space, regularizer, dims = PAIRS[name]
-    return OnlineStructuredPredictor(
+    return predictor(
         space=clone(space(dims[-1])), regularizer=regularizer, random_state=0, **parameters
     )
 
@@ -111,7 +111,7 @@ def test_duplicate_and_unsorted_csr_entries_are_summed():
     y = np.array([0, 1, 1])
     indptr, indices = np.array([0, 3, 4, 5]), np.array([2, 0, 2, 1, 0])
     X = sparse.csr_matrix((np.array([1.0, 2.0, 3.0, 1.0, 5.0]), indices, indptr), shape=(3, 3))
-    a, b = (OnlineStructuredPredictor().fit(Z, y) for Z in (X, X.toarray()))
+    a, b = (predictor().fit(Z, y) for Z in (X, X.toarray()))
     np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-14)
     assert X.nnz == 5
 
@@ -142,7 +142,7 @@ def test_pandas_strings_and_feature_names(rng):
     X, y, _ = any_outputs("simplex-shannon", 3, rng)
     frame = pd.DataFrame(X, columns=list("abcde"))
     labels = pd.Series(np.array(["red", "green", "blue"])[y])
-    model = OnlineStructuredPredictor().fit(frame, labels)
+    model = predictor().fit(frame, labels)
     assert list(model.classes_) == ["blue", "green", "red"]
     assert list(model.feature_names_in_) == list("abcde")
     assert set(model.predict(frame)) <= {"blue", "green", "red"}
@@ -150,7 +150,7 @@ def test_pandas_strings_and_feature_names(rng):
         model.predict(X)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[list("edcba")])
-    multilabel = OnlineStructuredPredictor(space="hypercube")
+    multilabel = predictor(space="hypercube")
     multilabel.fit(frame, pd.DataFrame(rng.randint(2, size=(60, 3))))
     assert multilabel.predict(frame).shape == (60, 3)
 
@@ -227,7 +227,7 @@ def test_two_classes_have_one_decision_value(rng):
     X = rng.randn(50, 3)
     y = np.where(X[:, 0] > 0, "yes", "no")
     for space in ("simplex", "ordinal"):
-        model = OnlineStructuredPredictor(space=space).fit(X, y)
+        model = predictor(space=space).fit(X, y)
         decision = model.decision_function(X)
         assert decision.shape == (50,)
         np.testing.assert_array_equal(model.predict(X), np.where(decision > 0, "yes", "no"))
@@ -272,7 +272,7 @@ def test_a_copy_goes_on_bit_for_bit(how, tmp_path, rng):
 def test_components_are_not_changed_and_clones_are_independent(rng):
     X, y, _ = any_outputs("simplex-shannon", 3, rng)
     regularizer, optimizer = Tsallis(1.3), GradientDescent(radius=2.0)
-    model = OnlineStructuredPredictor(regularizer=regularizer, optimizer=optimizer)
+    model = predictor(regularizer=regularizer, optimizer=optimizer)
     before = {k: repr(v) for k, v in model.get_params().items()}
     model.fit(X, y)
     assert {k: repr(v) for k, v in model.get_params().items()} == before
@@ -285,7 +285,7 @@ def test_components_are_not_changed_and_clones_are_independent(rng):
 def test_tags_follow_the_space():
     kinds = {"simplex": (True, False), "ordinal": (True, False), "hypercube": (False, True)}
     for space, (multi_class, multi_label) in kinds.items():
-        model = OnlineStructuredPredictor(space=space)
+        model = predictor(space=space)
         tags = model.__sklearn_tags__()
         assert is_classifier(model) and tags.input_tags.sparse
         assert tags.classifier_tags.multi_class == multi_class
@@ -295,22 +295,20 @@ def test_tags_follow_the_space():
 def test_grid_search_over_components():
     X, y = load_digits(return_X_y=True)
     size = 100 if INTERPRETED else len(X)
-    pipeline = make_pipeline(
-        StandardScaler(), OnlineStructuredPredictor(optimizer=GradientDescent())
-    )
+    pipeline = make_pipeline(StandardScaler(), predictor(optimizer=GradientDescent()))
     grid = {
         "onlinestructuredpredictor__regularizer": ["shannon", Tsallis(1.5)],
         "onlinestructuredpredictor__decoder": ["randomized", "map"],
         "onlinestructuredpredictor__loss_scale": ["theory", 3.0],
         "onlinestructuredpredictor__optimizer__eta": ["theory", 0.01],
     }
-    start(OnlineStructuredPredictor(), X[:20], y[:20])  # kernels in the cache before two processes
+    start(predictor(), X[:20], y[:20])  # kernels in the cache before two processes
     search = GridSearchCV(pipeline, grid, n_jobs=2, cv=3, error_score="raise")
     search.fit(X[:size], y[:size])
     assert search.best_score_ > (0.5 if INTERPRETED else 0.85)
     assert len(search.cv_results_["params"]) == 16
     with config_context(enable_metadata_routing=True):
-        weighted = OnlineStructuredPredictor().set_fit_request(sample_weight=True)
+        weighted = predictor().set_fit_request(sample_weight=True)
         weighted.set_score_request(sample_weight=True)
         search = GridSearchCV(weighted, {"loss_scale": [2.0, 3.0]}, cv=2)
         search.fit(X[:size], y[:size], sample_weight=np.ones(size))
@@ -319,17 +317,17 @@ def test_grid_search_over_components():
 def test_scorers_of_scikit_learn_work_for_every_space(rng):
     X = rng.randn(60, 4)
     Y = (X[:, :3] > 0).astype(int)
-    multilabel = OnlineStructuredPredictor(space="hypercube")
+    multilabel = predictor(space="hypercube")
     assert cross_val_score(multilabel, X, Y, scoring="f1_micro", cv=3).min() > 0.5
-    ordinal = OnlineStructuredPredictor(space="ordinal")
+    ordinal = predictor(space="ordinal")
     assert cross_val_score(ordinal, X, Y.sum(axis=1), scoring="accuracy", cv=3).min() > 0.2
-    binary = OnlineStructuredPredictor()
+    binary = predictor()
     for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
         assert np.isfinite(cross_val_score(binary, X, Y[:, 0], scoring=scoring, cv=3)).all()
 
 
 def test_html_and_text_representations_name_the_components():
-    model = OnlineStructuredPredictor(regularizer=Tsallis(1.2))
+    model = predictor(regularizer=Tsallis(1.2))
     assert "Tsallis(alpha=1.2)" in repr(model)
     html = model._repr_html_()
     assert "OnlineStructuredPredictor" in html and "alpha" in html
@@ -339,5 +337,5 @@ def test_the_readme_numbers_of_digits(rng):
     X, y = load_digits(return_X_y=True)
     if INTERPRETED:
         pytest.skip("needs compiled kernels")
-    model = OnlineStructuredPredictor(regularizer="squared").fit(X[:1200] / 16, y[:1200])
+    model = predictor(regularizer="squared").fit(X[:1200] / 16, y[:1200])
     assert model.score(X[1200:] / 16, y[1200:]) > 0.85

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS
+from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
 from streams import weighted_vertices
 
-from skstructured import GuaranteeWarning, OnlineStructuredPredictor
+from skstructured import GuaranteeWarning
 from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
@@ -55,7 +56,7 @@ ALL = {"ogd": GradientDescent(), **{name: found[0] for name, found in OPTIMIZERS
 
 
 def learner(name, space, optimizer, **parameters):
-    return OnlineStructuredPredictor(
+    return predictor(
         space=clone(space), regularizer=PAIRS[name][1], optimizer=optimizer, **parameters
     )
 
@@ -155,7 +156,7 @@ def playing(model, x, weight):
         # Scoring x, without having moved before, makes its largest w|x_j| known.
         rows = Rows.from_array(np.ascontiguousarray(x[None]))
         state = copy._state
-        state.store_for(rows)
+        state.store_for(False)
         score, none = copy.optimizer_.move_and_score_kernel(7, False), np.zeros(7)
         score(*rows.arrays, 0, 0, state.Theta, state.vector, none, 0.0, weight, np.empty(7))
     else:
@@ -165,19 +166,19 @@ def playing(model, x, weight):
 
 def test_predictions_use_the_average_or_the_last(rng):
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
-    model = OnlineStructuredPredictor(average=True).fit(X, y)
+    model = predictor(average=True).fit(X, y)
     np.testing.assert_array_equal(model.coef_, model.average_weights_[:, :3])
     np.testing.assert_array_equal(model.intercept_, model.average_weights_[:, 3])
     averaged = model.decision_function(X)
     model.set_params(average=False)
     np.testing.assert_array_equal(model.coef_, model.last_weights_[:, :3])
     assert np.abs(model.decision_function(X) - averaged).max() > 1e-3
-    plain = OnlineStructuredPredictor().fit(X, y)
+    plain = predictor().fit(X, y)
     np.testing.assert_array_equal(plain.coef_, model.coef_)
-    with pytest.raises(AttributeError, match="after fit or partial_fit with average"):
+    with pytest.raises(AttributeError, match="fit or partial_fit with average"):
         _ = plain.average_weights_
     with pytest.raises(ValueError, match='average must be a bool or "linear", got 3'):
-        OnlineStructuredPredictor(average=3).fit(X, y)
+        predictor(average=3).fit(X, y)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
@@ -186,9 +187,7 @@ def test_predictions_do_not_depend_on_the_unit_of_the_features(which, factor, rn
     X, y = rng.randn(200, 6) * np.exp(rng.randn(6)), rng.randint(4, size=200)
     y = np.where(X[:, 0] > 1, 2, y)
     for average in (False, True):
-        model = OnlineStructuredPredictor(
-            optimizer=clone(ALL[which]), average=average, fit_intercept=False
-        )
+        model = predictor(optimizer=clone(ALL[which]), average=average, fit_intercept=False)
         theta = model.fit(X, y).decision_function(X)
         scaled = clone(model).fit(factor * X, y).decision_function(factor * X)
         np.testing.assert_allclose(theta, scaled, rtol=1e-7, atol=1e-9)
@@ -202,7 +201,7 @@ def test_nothing_overflows(which, norm, truth, rng):
     n = 60 if INTERPRETED else 3000
     X = norm * np.ones((n, 2))
     y = {"one class": np.zeros(n), "flips": np.arange(n) // 50 % 3, "noise": rng.randint(3, size=n)}
-    model = OnlineStructuredPredictor(optimizer=clone(optimizer), average=True)
+    model = predictor(optimizer=clone(optimizer), average=True)
     if which == "a tiny":
         with pytest.warns(GuaranteeWarning, match=r"exponent exceeded 300 .* a=1e-06 is too small"):
             model.partial_fit(X, y[truth], classes=[0, 1, 2])
@@ -216,7 +215,7 @@ def test_wealth_stays_positive_under_adversarial_coins():
     """The bettor alone, on the worst coins for its bets and with norms that grow."""
     from skstructured.optimizers.coin_betting import BET, LOG_WEALTH, bet_scale, bet_step
 
-    state = ParameterFree().init(OnlineStructuredPredictor().fit([[1.0], [2.0]], [0, 1]).loss_)
+    state = ParameterFree().init(predictor().fit([[1.0], [2.0]], [0, 1]).loss_)
     wealth = [state[LOG_WEALTH]]
     for t in range(50 if INTERPRETED else 2000):
         x_sq = 1.0 if t < 1000 else 1e4
@@ -246,7 +245,7 @@ def test_wealth_stays_positive_under_adversarial_coins():
 )
 def test_bad_parameters_are_named(optimizer, message):
     with pytest.raises(ValueError, match=message):
-        OnlineStructuredPredictor(optimizer=optimizer).fit([[1.0], [2.0]], [0, 1])
+        predictor(optimizer=optimizer).fit([[1.0], [2.0]], [0, 1])
 
 
 def test_short_cuts_are_the_components_with_their_defaults(rng):
@@ -256,8 +255,8 @@ def test_short_cuts_are_the_components_with_their_defaults(rng):
         ("parameter_free", ParameterFree()),
         ("pistol", PiSTOL()),
     ):
-        by_name = OnlineStructuredPredictor(optimizer=name).fit(X, y)
-        given = OnlineStructuredPredictor(optimizer=component).fit(X, y)
+        by_name = predictor(optimizer=name).fit(X, y)
+        given = predictor(optimizer=component).fit(X, y)
         np.testing.assert_array_equal(by_name.coef_, given.coef_)
 
 
@@ -267,7 +266,7 @@ def test_progressive_rounds_are_played_with_the_last_weights(rng):
     for batch_size in (1, 7):
         runs = [
             progressive_validate(
-                OnlineStructuredPredictor(optimizer="parameter_free", average=average),
+                predictor(optimizer="parameter_free", average=average),
                 X,
                 y,
                 batch_size=batch_size,
@@ -281,7 +280,7 @@ def test_progressive_rounds_are_played_with_the_last_weights(rng):
 def test_a_warning_made_an_error_leaves_a_whole_estimator(rng):
     """It comes after the rows were learned, and says so: the state is that of having learned."""
     X, y = np.ones((100, 2)), np.zeros(100, dtype=int)
-    model = OnlineStructuredPredictor(optimizer=PiSTOL(a=1e-6)).partial_fit(X[:1], y[:1], [0, 1])
+    model = predictor(optimizer=PiSTOL(a=1e-6)).partial_fit(X[:1], y[:1], [0, 1])
     quiet = pickle.loads(pickle.dumps(model))
     with pytest.raises(GuaranteeWarning), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -328,7 +327,7 @@ def test_weights_of_any_number_of_features_and_outputs(size, storage, rng):
     y = rng.randint(size, size=n)
     y[:2] = 0, size - 1
     rows = sparse.csr_array(X) if storage == "csr" else X
-    model = OnlineStructuredPredictor(
+    model = predictor(
         optimizer=PiSTOL(per_coordinate=True), average=True, max_iter=1, shuffle=False
     ).partial_fit(rows, y, classes=np.arange(size))
     reference = naive.CoordinatePiSTOL((size, p + 1), np.sqrt(2.0), 0.08, 1.0)
@@ -345,9 +344,7 @@ def test_a_row_costs_no_exponential_call_a_weight(rng):
     X, y = rng.randn(3000, 100), rng.randint(10, size=3000)
     spent = {}
     for optimizer in ("ogd", PiSTOL(per_coordinate=True)):
-        model = OnlineStructuredPredictor(
-            optimizer=optimizer, average=False, max_iter=1, shuffle=False
-        )
+        model = predictor(optimizer=optimizer, average=False, max_iter=1, shuffle=False)
         spent[str(optimizer)] = min(timed(lambda model=model: model.fit(X, y)) for _ in range(7))
     ogd, coordinates = spent.values()
     assert coordinates < 25 * ogd

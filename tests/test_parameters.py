@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from plain import gaptron, predictor
 
 from skstructured import (
     BanditGaptronClassifier,
     BanditReduction,
     BanditronClassifier,
     ConfiditClassifier,
-    GaptronClassifier,
     NewtronClassifier,
-    OnlineStructuredPredictor,
     SOBAClassifier,
 )
 from skstructured.adversaries import LabelNoise, Separable
@@ -30,12 +29,12 @@ NO_NUMBERS = ["a", [1], 1j, object(), np.ones(3), True, math.nan]
 
 def bandit(kind):
     rest = {"radius": 1.0} if kind is BanditGaptronClassifier else {}
-    rest |= {"estimator": OnlineStructuredPredictor()} if kind is BanditReduction else {}
+    rest |= {"estimator": predictor()} if kind is BanditReduction else {}
     return lambda value: kind(exploration=value, **rest).partial_fit(X, y, classes=[0, 1, 2])
 
 
 def optimizer(kind, name):
-    return lambda value: OnlineStructuredPredictor(optimizer=kind(**{name: value})).fit(X, y)
+    return lambda value: predictor(optimizer=kind(**{name: value})).fit(X, y)
 
 
 #: what is tried -> (the parameter and what it allows, the call)
@@ -44,7 +43,7 @@ CALLS = {
     "Tsallis": (r"alpha of Tsallis must lie in \(1, 2\]", lambda v: _learn(regularizer=Tsallis(v))),
     "GapDecoder": (
         r"exploration must lie in \[0, 1\]",
-        lambda v: GaptronClassifier(decoder=GapDecoder(exploration=v)).fit(X, y).predict(X),
+        lambda v: gaptron(decoder=GapDecoder(exploration=v)).fit(X, y).predict(X),
     ),
     **{
         kind.__name__: (r"exploration must lie in \[0, 1\]", bandit(kind))
@@ -86,7 +85,7 @@ CALLS = {
 
 
 def _learn(outputs=y, **parameters):
-    return OnlineStructuredPredictor(**parameters).fit(X, outputs)
+    return predictor(**parameters).fit(X, outputs)
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
@@ -103,7 +102,7 @@ def test_what_is_no_number_is_refused_by_name(name, value):
 def test_numbers_of_every_type_are_taken(value):
     wanted = _learn(optimizer=GradientDescent(eta=1.0)).coef_
     np.testing.assert_array_equal(_learn(optimizer=GradientDescent(eta=value)).coef_, wanted)
-    GaptronClassifier(decoder=GapDecoder(exploration=value)).fit(X, y).predict(X)
+    gaptron(decoder=GapDecoder(exploration=value)).fit(X, y).predict(X)
     _learn(loss_scale=3 * value, optimizer=GradientDescent(eta=value))
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import CASES, LARGEST, loss_of, space_of
+from plain import second_order
 from sklearn.exceptions import ConvergenceWarning
 
 from skstructured import (
     ConfiditClassifier,
     NewtronClassifier,
-    SecondOrderPerceptron,
     SOBAClassifier,
 )
 from skstructured._active_set import project
@@ -141,7 +141,7 @@ def test_the_second_order_perceptron_does_not_drift(scale, rng):
         for x, label in zip(np.hstack([X, np.ones((len(X), 1))]), y, strict=True):
             mistakes += int(np.argmax(exact.scores(x)) != label)
             exact.learn(x, label, 1.0)
-    model = SecondOrderPerceptron().fit(X, y)
+    model = second_order().fit(X, y)
     assert model.n_mistakes_ == mistakes
     W = np.c_[model.coef_, model.intercept_]
     assert_columns_close(W, exact.weights(), 1e-12)
@@ -202,7 +202,7 @@ def test_newtron_does_not_drift(scale, rng):
 @pytest.mark.parametrize(
     ("make", "largest"),
     [
-        (lambda: SecondOrderPerceptron(a=4.0), 2e8),
+        (lambda: second_order(a=4.0), 2e8),
         (lambda: SOBAClassifier(a=4.0), 2e8),
         (lambda: NewtronClassifier(beta=0.25, radius=4.0), 1e8),
         (lambda: ConfiditClassifier(), 1e100),

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from numba import njit
+from plain import predictor
 from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 
-from skstructured import FenchelYoung, OnlineStructuredPredictor
+from skstructured import FenchelYoung
 from skstructured._active_set import project
 from skstructured.decoders import DiscountedGain
 from skstructured.evaluation import progressive_validate
@@ -160,9 +161,7 @@ def test_outputs_that_are_no_rankings(space, y, message):
 
 
 def test_the_width_of_rankings_is_fixed(rng):
-    model = OnlineStructuredPredictor(space="birkhoff").fit(
-        rng.randn(5, 2), permutations(5, 3, rng)
-    )
+    model = predictor(space="birkhoff").fit(rng.randn(5, 2), permutations(5, 3, rng))
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="3 columns, one an item, as at the first call; got 4"):
         model.partial_fit(rng.randn(5, 2), permutations(5, 4, rng))
@@ -184,7 +183,7 @@ def test_bounds_hold_on_label_ranking_streams(name, load):
         ("birkhoff", "squared", rank),
         ("permutahedron", "squared", m - rank),
     ):
-        model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
+        model = predictor(space=space, regularizer=regularizer)
         result = progressive_validate(model, X, y, random_state=0)
         quadratic = result._certificate().quadratic
         U = best_comparator(result.estimator.loss_, X, result.encoded, quadratic, max_iter=30)
@@ -218,7 +217,7 @@ def test_learns_an_easy_ranking(rng):
     scores = X @ rng.randn(4, 5)
     rank = np.argsort(np.argsort(-scores, axis=1), axis=1)
     for space, y in (("birkhoff", rank), ("permutahedron", 5 - rank)):
-        model = OnlineStructuredPredictor(space=space, max_iter=5).fit(X[:1500], y[:1500])
+        model = predictor(space=space, max_iter=5).fit(X[:1500], y[:1500])
         tau = kendall_tau(model.predict(X[1500:]), y[1500:])
         assert tau.mean() > 0.8
 
@@ -276,7 +275,7 @@ def test_a_space_of_ones_own_learns_and_keeps_its_bound(rng):
     Y = (X @ rng.randn(3, 4) > 0).astype(int)
     for space in (PlainHypercube(), KSubsets(2)):
         y = Y if isinstance(space, PlainHypercube) else KSubsets(2).argmax(X @ rng.randn(3, 4))
-        result = progressive_validate(OnlineStructuredPredictor(space=space), X, y, random_state=0)
+        result = progressive_validate(predictor(space=space), X, y, random_state=0)
         assert result.expected_target_loss.sum() <= result.regret_bound()
         assert result.estimator.score(X, y) > 0.6
         assert result.estimator.predict(X).shape == y.shape
@@ -288,7 +287,7 @@ def test_spanning_trees_learn(rng):
     X = rng.randn(80, 3)
     y = space.argmax(X @ rng.randn(3, 6))
     assert np.all(y.sum(axis=1) == 3)
-    model = OnlineStructuredPredictor(space=space).fit(X, y)
+    model = predictor(space=space).fit(X, y)
     assert model.score(X, y) > 0.7
     drawn = model.sample(X, random_state=0)
     np.testing.assert_array_equal(space.argmax(2.0 * drawn - 1), drawn)
@@ -304,7 +303,7 @@ def test_plain_and_compiled_oracles_agree(rng):
         oracle_kernel = None
 
     X, y = rng.randn(40, 3), KSubsets(2).argmax(rng.randn(40, 5))
-    a, b = (OnlineStructuredPredictor(space=s).fit(X, y) for s in (KSubsets(2), PlainSubsets(2)))
+    a, b = (predictor(space=s).fit(X, y) for s in (KSubsets(2), PlainSubsets(2)))
     np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-10)
 
 

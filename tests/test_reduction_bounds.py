@@ -5,16 +5,17 @@ import time
 
 import numpy as np
 import pytest
+from plain import predictor
 from sklearn.linear_model import SGDClassifier
 
-from skstructured import BanditReduction, OnlineStructuredPredictor
+from skstructured import BanditReduction
 from skstructured.optimizers import ParameterFree, PiSTOL
 
 K = 3
 
 
 def reduction(optimizer, **parameters):
-    estimator = OnlineStructuredPredictor(optimizer=optimizer)
+    estimator = predictor(optimizer=optimizer)
     return BanditReduction(estimator, classes=range(K), random_state=0, **parameters)
 
 
@@ -45,9 +46,9 @@ def test_norms_of_every_real_kind_are_taken(norm, rng):
 @pytest.mark.parametrize(
     ("estimator", "reason"),
     [
-        (OnlineStructuredPredictor(optimizer="pistol"), r"needs a ≥ 2.25, got a=0.08"),
-        (OnlineStructuredPredictor(optimizer=PiSTOL(a=3.0)), "give feature_norm"),
-        (OnlineStructuredPredictor(decoder="nearest"), "randomized decoder"),
+        (predictor(optimizer="pistol"), r"needs a ≥ 2.25, got a=0.08"),
+        (predictor(optimizer=PiSTOL(a=3.0)), "give feature_norm"),
+        (predictor(decoder="nearest"), "randomized decoder"),
         (SGDClassifier(loss="log_loss"), "has no attribute 'certificate'"),
     ],
 )
@@ -101,7 +102,7 @@ def test_a_round_over_parameter_free_is_cheap(rng):
 def test_regrets_of_rows_of_any_size_are_found(size, rng):
     """A regret was sought for ever from 1e75 on."""
     X, y = rows(rng)
-    model = OnlineStructuredPredictor(optimizer=ParameterFree(), fit_intercept=False)
+    model = predictor(optimizer=ParameterFree(), fit_intercept=False)
     certificate, unit = model.fit(X, y).certificate(), size / np.abs(X).max()
     scaled = model.fit(unit * X, y).certificate()
     for norm in (0.0, 1e-3, 1.0, 1e3):

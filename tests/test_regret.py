@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS, is_slow, loss_of, space_of
+from plain import predictor
 from sklearn.base import clone
 from streams import Stream, stream_of_kind, two_outputs
 
@@ -82,12 +83,13 @@ class Play(NamedTuple):
 def play(name, space, optimizer, stream):
     """Play a stream in one call, with the scores of every round recorded."""
     regularizer = PAIRS[name][1]
-    model = OnlineStructuredPredictor(clone(space), regularizer, optimizer=optimizer)
+    model = predictor(clone(space), regularizer, optimizer=optimizer)
     vertices = space.vertices()
     classes = space.decode(vertices) if space.task == "multiclass" else None
     rounds = model.begin(stream.X, space.decode(stream.V), classes)
-    theta = np.empty(stream.V.shape)
-    model._learn(rounds._replace(weight=stream.weight), np.arange(len(theta)), theta)
+    played, every = [], np.arange(len(stream.V))
+    model._learn(rounds._replace(weight=stream.weight), every, lambda *block: played.append(block))
+    theta = np.concatenate([block[0] for block in played])
     mu, c = model.loss_.mean(theta), model.loss_.scale_
     X = np.hstack([stream.X, np.ones((len(theta), 1))])
     return Play(model, stream, theta, mu, c * stream.weight[:, None] * (mu - stream.V), X)
@@ -390,7 +392,7 @@ def test_certificates_follow_from_the_linear_regret(which, share, scale, rng):
     """Σ E[L] ≤ (1 − a) Z and Σ S(U) ≥ Z − R(bZ), for every Z = Σ S(W); and not much is lost."""
     X, y = rng.randn(30, 2), rng.randint(2, size=30)
     optimizer = OPTIMIZERS[which](10.0 if which == "ogd, a number" else 3.0)
-    model = OnlineStructuredPredictor(optimizer=optimizer, loss_scale=scale).fit(X, y)
+    model = predictor(optimizer=optimizer, loss_scale=scale).fit(X, y)
     certificate = model.certificate()
     a, b, Z = certificate.constants["a"], certificate.constants["b"], np.logspace(-3, 6, 3000)
     for norm in (0.1, 1.0, 3.0):
@@ -458,7 +460,7 @@ def test_bounds_that_are_better_than_chance_hold(name, dim, which, noise):
     n, space = 20_000, space_of(name, dim)
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))
     parts = {"space": space, "regularizer": PAIRS[name][1], "optimizer": CERTIFIED[which]}
-    result = progressive_validate(OnlineStructuredPredictor(**parts, fit_intercept=False), X, y)
+    result = progressive_validate(predictor(**parts, fit_intercept=False), X, y)
     U = result.best_comparator()
     bound, comparator = result.regret_bound(U), result.comparator_loss(U)
     assert bound < n / 2

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from learners import EVERY_LEARNER
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import OnlineStructuredPredictor
@@ -31,7 +32,8 @@ ORDINAL = dict.fromkeys(
 
 
 def expected_failures(estimator):
-    is_median = estimator.space == "ordinal" and estimator.decoder == "randomized"
+    is_ordinal = getattr(estimator, "space", None) == "ordinal"
+    is_median = is_ordinal and estimator.decoder == "randomized"
     return EXPECTED | (ORDINAL if is_median else {})
 
 
@@ -39,14 +41,10 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
     [
-        OnlineStructuredPredictor(),
+        *EVERY_LEARNER.values(),
         OnlineStructuredPredictor(regularizer="squared"),
-        OnlineStructuredPredictor(regularizer="tsallis"),
         OnlineStructuredPredictor(space="ordinal"),
         OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
-        OnlineStructuredPredictor(optimizer="parameter_free", average=True),
-        OnlineStructuredPredictor(optimizer="pistol", average="linear"),
-        OnlineStructuredPredictor(optimizer="adaptive"),
     ],
     expected_failed_checks=expected_failures,
 )

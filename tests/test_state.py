@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import SHIPPED
+from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 from sklearn.base import clone
 from streams import two_classes
 
 from skstructured import (
-    BanditGaptronClassifier,
     GuaranteeError,
     GuaranteeWarning,
-    OnlineStructuredPredictor,
-    SecondOrderPerceptron,
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL
@@ -40,7 +38,7 @@ def test_weight_zero_leaves_a_row_out(which, average, rng):
     out = np.arange(len(X)) % 7 == 3
     X[out] *= 1000.0
     weight[out] = 0.0
-    model = OnlineStructuredPredictor(average=average, **LEARNERS[which])
+    model = predictor(average=average, **LEARNERS[which])
     whole = clone(model).partial_fit(X, y, classes=[0, 1], sample_weight=weight)
     rest = clone(model).partial_fit(X[~out], y[~out], classes=[0, 1], sample_weight=weight[~out])
     np.testing.assert_allclose(whole.last_weights_, rest.last_weights_, rtol=1e-10)
@@ -50,7 +48,7 @@ def test_weight_zero_leaves_a_row_out(which, average, rng):
 @pytest.mark.parametrize("which", ["parameter_free", "pistol", "pistol per coordinate"])
 def test_weights_change_the_scale_of_gradients_alone(which, rng):
     X, y = two_classes(rng)
-    model = OnlineStructuredPredictor(**LEARNERS[which])
+    model = predictor(**LEARNERS[which])
     light, heavy = (
         np.abs(clone(model).fit(X, y, sample_weight=np.full(len(X), w)).coef_).max()
         for w in (1.0, 100.0)
@@ -61,11 +59,11 @@ def test_weights_change_the_scale_of_gradients_alone(which, rng):
 def test_a_capped_exponent_warns_and_has_no_certificate():
     X, y = np.ones((300, 2)), np.ones(300, dtype=int)
     for per_coordinate in (True, False):
-        model = OnlineStructuredPredictor(optimizer=PiSTOL(1e-6, per_coordinate=per_coordinate))
+        model = predictor(optimizer=PiSTOL(1e-6, per_coordinate=per_coordinate))
         with pytest.warns(GuaranteeWarning, match="cut off"):
             model.partial_fit(X, y, classes=[0, 1])
     optimizer = PiSTOL(a=2.25, feature_norm=2.0)
-    model = OnlineStructuredPredictor(optimizer=optimizer, fit_intercept=False)
+    model = predictor(optimizer=optimizer, fit_intercept=False)
     model.partial_fit(X, y, classes=[0, 1])
     assert model.certificate().regret(1.0) > 0.0
     model._state.vector[CAPPED] = 1.0
@@ -77,9 +75,9 @@ def test_a_capped_exponent_warns_and_has_no_certificate():
 def test_the_intercept_is_that_of_the_fit(fitted, rng):
     X, y = two_classes(rng)
     for model in (
-        OnlineStructuredPredictor(fit_intercept=fitted),
-        BanditGaptronClassifier(radius=2.0, fit_intercept=fitted, random_state=0),
-        SecondOrderPerceptron(fit_intercept=fitted),
+        predictor(fit_intercept=fitted),
+        bandit_gaptron(radius=2.0, fit_intercept=fitted, random_state=0),
+        second_order(fit_intercept=fitted),
     ):
         model.fit(X, y)
         before, intercept = model.decision_function(X), model.intercept_
@@ -106,7 +104,7 @@ class Raising(KSubsets):
 
 def test_an_oracle_that_raises_leaves_weights_and_state(rng):
     X, Y = rng.randn(12, 3), np.eye(4, dtype=int)[rng.randint(4, size=12)]
-    model = OnlineStructuredPredictor(space=Raising(1)).partial_fit(X, Y)
+    model = predictor(space=Raising(1)).partial_fit(X, Y)
     before, state = model.last_weights_, model._state.vector.copy()
     Raising.calls = 10**6
     deepcopy(model).partial_fit(X, Y)
@@ -125,7 +123,7 @@ def test_an_oracle_that_raises_leaves_weights_and_state(rng):
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_an_interruption_leaves_the_blocks_learned(error, rng, monkeypatch):
     X, y = two_classes(rng, n=10_000)
-    model = OnlineStructuredPredictor(average="linear").partial_fit(X[:50], y[:50], classes=[0, 1])
+    model = predictor(average="linear").partial_fit(X[:50], y[:50], classes=[0, 1])
     whole, unpack, blocks = clone(model), Simplex.unpack, []
 
     def interrupted(self, packed):
@@ -147,7 +145,7 @@ def test_an_interruption_leaves_the_blocks_learned(error, rng, monkeypatch):
 
 def test_an_interrupted_fit_leaves_the_old_model(rng, monkeypatch):
     X, y = two_classes(rng)
-    model = OnlineStructuredPredictor().fit(X, y)
+    model = predictor().fit(X, y)
     before = model.coef_
 
     def interrupted(self, packed):
@@ -172,7 +170,7 @@ def test_an_interrupted_fit_leaves_the_old_model(rng, monkeypatch):
 )
 def test_csr_arrays_out_of_range_are_refused(indices, indptr, message):
     X = sparse.csr_matrix(np.eye(4)[:3])
-    model = OnlineStructuredPredictor().fit(X, [0, 1, 0])
+    model = predictor().fit(X, [0, 1, 0])
     before = model.coef_
     X.indices[:], X.indptr[:] = indices, indptr
     for method in (model.fit, model.partial_fit):
@@ -186,9 +184,9 @@ def test_csr_arrays_out_of_range_are_refused(indices, indptr, message):
 def test_strided_csr_values_are_read(rng):
     X, y = two_classes(rng)
     Z = sparse.csr_matrix(X)
-    expected = OnlineStructuredPredictor().fit(Z, y).coef_
+    expected = predictor().fit(Z, y).coef_
     Z.data = np.repeat(Z.data, 2)[::2]
-    np.testing.assert_array_equal(OnlineStructuredPredictor().fit(Z, y).coef_, expected)
+    np.testing.assert_array_equal(predictor().fit(Z, y).coef_, expected)
 
 
 @pytest.mark.parametrize("mode", ["r", "c", "r+"])
@@ -221,19 +219,17 @@ def test_a_bandit_mapped_from_disk_goes_on_with_feedback(learner, rng, tmp_path)
 
 
 def test_degenerate_certificates(rng):
-    fixed = OnlineStructuredPredictor(optimizer=GradientDescent(eta=0.1), fit_intercept=False)
+    fixed = predictor(optimizer=GradientDescent(eta=0.1), fit_intercept=False)
     result = progressive_validate(fixed, np.zeros((9, 2)), np.arange(9) % 2)
     assert result.expected_target_loss.sum() <= result.regret_bound() < np.inf
     X, y = two_classes(rng)
-    free = OnlineStructuredPredictor(optimizer="parameter_free").fit(X, y)
+    free = predictor(optimizer="parameter_free").fit(X, y)
     assert free.certificate().regret(np.inf) == np.inf
 
 
 def test_a_heavy_row_enters_the_bound_with_high_probability():
     optimizer = GradientDescent(eta="high_probability")
-    model = OnlineStructuredPredictor(
-        regularizer="squared", optimizer=optimizer, fit_intercept=False
-    )
+    model = predictor(regularizer="squared", optimizer=optimizer, fit_intercept=False)
     light, heavy = (
         clone(model).partial_fit([[1.0]], [1], classes=[0, 1], sample_weight=[w])
         for w in (1.0, 1000.0)

@@ -25,7 +25,7 @@ def is_zero_row(data, indptr, width, row):
 
 
 @kernel(fastmath=FASTMATH)
-def first_bad_row(data, indptr, width, n_rows, constant, longest_sq):
+def first_bad_row(data, indptr, width, n_rows, constant, shortest_sq, longest_sq):
     """First row whose norm is out of range, or -1; `constant` is the square of its intercept."""
     sparse = indptr.shape[0] > 0
     for i in range(n_rows):
@@ -34,7 +34,7 @@ def first_bad_row(data, indptr, width, n_rows, constant, longest_sq):
         values, x_sq = data[start:stop], constant
         for t in range(values.shape[0]):
             x_sq += values[t] * values[t]
-        usual = SHORTEST_SQ <= x_sq <= longest_sq
+        usual = shortest_sq <= x_sq <= longest_sq
         if not usual and not is_zero_row(data, indptr, width, i):
             return i
     return -1
@@ -87,10 +87,10 @@ class Rows(NamedTuple):
         """Whether the rows are CSR."""
         return self.indptr.shape[0] > 0
 
-    def first_bad(self, intercept=False, longest=LONGEST):
+    def first_bad(self, intercept=False, shortest=SHORTEST, longest=LONGEST):
         """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
         rows = (self.data, self.indptr, self.width, self.n_rows)
-        rest = (float(intercept), longest * longest)
+        rest = (float(intercept), shortest * shortest, longest * longest)
         if is_compiled(first_bad_row):
             return first_bad_row(*rows, *rest)
         with np.errstate(over="ignore", invalid="ignore"):

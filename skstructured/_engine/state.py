@@ -60,9 +60,8 @@ class LinearState(Learned):
         self._own = blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * dim, width)
 
-    def store_for(self, rows):
-        """Allocate Θ, or transpose it, for the storage of these rows."""
-        by_feature = rows.is_sparse
+    def store_for(self, by_feature):
+        """Allocate Θ, or transpose it, for CSR rows (`by_feature`) or dense ones."""
         if self.Theta is None:
             Theta = aligned_zeros(self._shape[::-1] if by_feature else self._shape)
         else:

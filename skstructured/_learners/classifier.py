@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._engine.rows import Rows
 from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
     check_finite,
     check_lengths,
@@ -69,8 +71,8 @@ class ClassScores:
 class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
-    Has the parameter `fit_intercept`. A subclass sets up its weights in `_setup`, scores in
-    `_thetas`, and learns in `_learn_row`.
+    Has the parameter `fit_intercept`, and may have `standardize`. A subclass sets up its weights in
+    `_setup`, scores in `_thetas`, and learns in `_learn_row`.
     """
 
     @abstractmethod
@@ -131,11 +133,14 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def _start(self, space):
         self._intercept = bool(self.fit_intercept)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
         self._setup(space.dim_, self.n_features_in_ + self._intercept)
 
     def _learn_rows(self, X, codes):
-        for x, code in zip(with_intercept(X, self._intercept), codes, strict=True):
+        for i, code in enumerate(codes):
             with uninterrupted():
+                rows, _ = self._scale.apply(Rows.from_array(X[i : i + 1]))
+                x = with_intercept(rows.X, self._intercept)[0]
                 self.n_mistakes_ += int(self._learn_row(x, code))
                 self.t_ += 1

@@ -12,10 +12,11 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.state import LinearState
 from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
 from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.passes import Passes
+from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured._validation import (
     check_finite,
-    check_integer,
     check_lengths,
     check_weights,
     own_arrays,
@@ -27,15 +28,13 @@ from skstructured._validation import (
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.learner import OnlineLearner, Rounds
 
-#: More passes than this are a slip, and would never end.
-MOST_PASSES = 10**9
 
+class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
+    """Rounds θ = Wz, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
 
-class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
-    """Rounds θ = Wx, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
-
-    A subclass has the parameters `average`, `fit_intercept`, `max_iter`, `shuffle` and
-    `random_state`, and says in `_unfitted_space` and `_parts` what it learns with.
+    z is the row x, or x standardised. A subclass has the parameters of `Passes`, `average`,
+    `standardize`, `fit_intercept` and `random_state`, and says in `_unfitted_space` and `_parts`
+    what it learns with.
     """
 
     @abstractmethod
@@ -45,43 +44,6 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
     @abstractmethod
     def _parts(self, space):
         """The loss over a fitted space, and an optimiser; parameters are checked here."""
-
-    def fit(self, X, y, sample_weight=None):
-        """Learn from scratch, in `max_iter` passes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            Features. float64 C-ordered arrays and float64 CSR matrices are not copied.
-        y : array-like
-            Outputs of the space.
-        sample_weight : array-like of shape (n,) or None, default=None
-            Non-negative weights of the rounds, positive ones between 1e-200 and 1e60.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
-            the fitted state is then unchanged.
-        """
-        self._fit(X, y, sample_weight)
-        return self
-
-    @exclusive
-    def _fit(self, X, y, sample_weight):
-        check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
-        with unchanged_on_error(self):
-            rows = read_rows(self, X, reset=True)
-            self._start(self._unfitted_space().fit(y))
-            rounds = self._check_outputs(rows, y, sample_weight)
-            for _ in range(self.max_iter):
-                self._learn(rounds, self._visiting_order(rows.n_rows))
-            self.n_iter_ = int(self.max_iter)
-        self.warn_of_trouble()
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn the rows in order, one round each; chunks of any size give the same weights.
@@ -123,7 +85,7 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
                 if classes is not None:
                     self.space_.check_classes(classes)
             rounds = self._check_outputs(rows, y, sample_weight, stream=True)
-            every = np.arange(rows.n_rows)
+            rounds, every = self._weigh_classes(rounds, y), np.arange(rows.n_rows)
             if first:
                 self._learn(rounds, every)
         if not first:  # what interrupts it from here on leaves whole blocks that are counted
@@ -153,21 +115,22 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
     @exclusive
     def play_and_learn(self, rounds, which, random_state=None):
         """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
-        which = np.asarray(which)
-        theta = np.empty((len(which), self.space_.dim_))
-        self._learn(rounds, which, theta)
-        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+        played = []
+        self._learn(rounds, np.asarray(which), lambda theta, V, weight: played.append((theta, V)))
+        theta, V = (np.concatenate(part) for part in zip(*played, strict=True))
+        return self._losses(theta, V, random_state)
 
     def expected_losses(self, x, V):
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
 
         A copy of the state learns the row, because optimisers see how long it is before they play.
         """
-        rows, state, one = Rows.from_array(x), self._state.copy(), np.arange(1)
-        theta, weight = np.empty((1, self.space_.dim_)), self._weights_of_rounds(np.ones(1), one)
-        state.store_for(rows)
-        learn, _ = self._epoch(rows)
-        given = (rows, one, np.array(V[:1]), weight)
+        rows, one, theta = Rows.from_array(x), np.arange(1), np.empty((1, self.space_.dim_))
+        weight = self._weights_of_rounds(np.ones(1), one)
+        state, scale = self._state.copy(), self._scale.copy()
+        state.store_for(scale.makes_sparse(rows))
+        given = (*scale.apply(rows, one, weight), np.array(V[:1]), weight)
+        learn, _ = self._epoch(state.by_feature)
         if learn(*given, state, self._params, self._work.copy(), theta) >= 0:
             refuse_row(self, x, 0)
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
@@ -195,8 +158,12 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
         in_epoch = self._averaged and not optimizer.keeps_average
         vector = check_state(optimizer, vector)
         self._state = LinearState(dim, width, vector, optimizer.blocks, in_epoch)
+        self._scale = self._new_scale()
         self._params, work = self.loss_.kernel_arguments(dim)
         self._work = work[None]  # one row of scratch for all rounds
+
+    def _new_scale(self):
+        return scale_of(self, self.n_features_in_, self._intercept)
 
     def _check_outputs(self, rows, y, sample_weight=None, stream=False):
         """`Rounds` of rows with outputs and weights that fit them."""
@@ -205,36 +172,51 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
         weight = check_weights(sample_weight, packed, rows.n_rows, stream)
         return Rounds(rows.X, packed, weight, rows)
 
-    def _visiting_order(self, n):
-        return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
-
-    def _epoch(self, rows):
+    def _epoch(self, sparse):
         """The loop for rows of this storage, and how many rows it learns at a time."""
         dim, optimizer = self.space_.dim_, self.optimizer_
-        move_and_score = optimizer.move_and_score_kernel(dim, rows.is_sparse, self._state.summed)
+        move_and_score = optimizer.move_and_score_kernel(dim, sparse, self._state.summed)
         scale, step = optimizer.scale_kernel, optimizer.step_kernel
         return epoch_for((move_and_score, self.loss_.kernel, scale, step))
 
-    def _learn(self, rounds, order, scores=None):
-        """Learn rounds in `order`; `scores` (n, dim) receives the θ_t of every round."""
+    def _learn(self, rounds, order, note=None):
+        """Learn rounds in `order`; ``note(theta, V, weight)`` is told of every block played."""
         if owned(self._state.vector) is not self._state.vector:  # the others are as it is
             own_arrays(self)
         rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
         weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
         weight = self._weights_of_rounds(weight, order)
-        self._state.store_for(rows)
-        learn, size = self._epoch(rows)
-        scores = np.empty((0, self.space_.dim_)) if scores is None else scores
-        learned = (self._state, self._params, self._work)
+        learn, size = self._loop_for(rows)
         for start in range(0, len(order), size):
             block = order[start : start + size]
-            now = weight[block]
-            given = (rows, block, self._vertices(rounds.packed[block]), now)
+            V, now = self._vertices(rounds.packed[block]), weight[block]
+            theta = np.empty((0 if note is None else len(block), self.space_.dim_))
             with uninterrupted():
-                stopped = learn(*given, *learned, scores[start : start + size])
-                self._count(now if stopped < 0 else now[:stopped])
+                stopped = self._learn_block(learn, rows, block, V, now, theta)
             if stopped >= 0:
                 refuse_row(self, rounds.X, block[stopped])
+            if note is not None:
+                note(theta, V, now)
+
+    def _loop_for(self, rows):
+        """The loop for these rows, as they are transformed, and how many it learns at a time."""
+        sparse = self._scale.makes_sparse(rows)
+        self._state.store_for(sparse)
+        learn, size = self._epoch(sparse)
+        return learn, self._scale.block_size(size) if self._scale.used else size
+
+    def _learn_block(self, learn, rows, block, V, weight, theta):
+        """Transform, learn and count a block; the place of the row that stopped it, or -1."""
+        scale = self._scale.copy() if self._scale.used else self._scale
+        given = (*scale.apply(rows, block, weight), V, weight)
+        stopped = learn(*given, self._state, self._params, self._work, theta)
+        if stopped < 0:
+            self._scale = scale
+        else:  # the rows before it are counted again, without it
+            weight = weight[:stopped]
+            self._scale.apply(rows, block[:stopped], weight)
+        self._count(weight)
+        return stopped
 
     def _vertices(self, packed):
         """Vertices (n, dim) of packed outputs, as the kernels read them."""
@@ -259,6 +241,15 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
         weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
         return weight
 
+    def comparison(self, rounds):
+        """What a comparator is measured by: over the rows as they were standardised."""
+        found = super().comparison(rounds)
+        if not self._scale.used:
+            return found
+        rows, scale = Rows.from_array(rounds.X), self._new_scale()
+        numbers = np.arange(1.0, rows.n_rows + 1.0) if self._weigh_linearly else None
+        return found._replace(X=scale.apply(rows, weight=numbers)[0].X)
+
     def round_weights(self, n):
         """1, or with linear averages the number of the round over its mean, (n,)."""
         if not self._weigh_linearly:
@@ -276,7 +267,8 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
     def last_weights_(self):
         """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
         state = self._fitted_state("weights are")
-        return self.optimizer_.weights(state.parts[0], state.vector, self.space_.dim_)
+        W = self.optimizer_.weights(state.parts[0], state.vector, self.space_.dim_)
+        return self._scale.fold(W)
 
     @property
     def average_weights_(self):
@@ -284,7 +276,8 @@ class OnlineLinearModel(LinearWeights, OnlineLearner, BaseEstimator):
         state = self._fitted_state("average_weights_ is")
         if not self._averaged:
             raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        return self.optimizer_.average_weights(*state.parts, state.vector, self.space_.dim_)
+        dim = self.space_.dim_
+        return self._scale.fold(self.optimizer_.average_weights(*state.parts, state.vector, dim))
 
     def _fitted_state(self, what):
         if not hasattr(self, "_state"):

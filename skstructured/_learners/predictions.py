@@ -144,6 +144,12 @@ class DecodedPredictions:
         expected = decoder.expected_loss(theta, mu, V, loss)
         return Losses(realised, expected, loss.value(theta, V))
 
+    def _losses_of_predictions(self, theta, V):
+        """Surrogate losses, and target losses of the decoder's most likely outputs, (m,) each."""
+        mu = self.loss_.mean(theta)
+        likely = self._decoder().most_likely(theta, mu, self.loss_)
+        return self.loss_.value(theta, V), self.space_.expected_loss(likely, V)
+
     def predict(self, X):
         """The decoder's most likely output of every row; deterministic.
 

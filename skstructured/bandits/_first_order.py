@@ -9,6 +9,7 @@ from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import OWN, LinearState, new_state
 from skstructured._learners.guards import uninterrupted
+from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured._validation import check_share, refuse_row
 from skstructured.bandits._base import BanditClassifier
@@ -60,6 +61,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         vector[EXPLORATION] = self._exploration()
         vector[LEARN_NORM] = 1.0
         self._state = LinearState(dim, width, vector)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
 
     def _exploration(self):
         """ρ as given, or −1 for the schedule of theory."""
@@ -72,18 +74,25 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         return float(np.max(squares)) + float(self._intercept)
 
     def _next_round(self, X):
-        """s and the vector of the next round, whose features count in it; nothing is changed."""
+        """Rows, s and the vector of the next round, whose rows count in it; nothing is changed."""
         vector = self._state.vector.copy()
-        return self.scale_kernel(vector, self._largest_sq(X), 1.0), vector
+        Z = self._scale.copy().apply(Rows.from_array(X))[0].X
+        return Z, self.scale_kernel(vector, self._largest_sq(Z), 1.0), vector
 
     def _thetas(self, X):
-        return self._next_round(X)[0] * linear_scores(self._state.matrix, X)
+        Z, s, _ = self._next_round(X)
+        return s * linear_scores(self._state.matrix, Z)
+
+    def _scores(self, X):
+        """Of new rows, which do not count."""
+        return linear_scores(self._weights(), self._fitted_rows(X))
 
     def _rho(self, X):
-        return self._next_round(X)[1][RHO]
+        return self._next_round(X)[2][RHO]
 
     def _learn_rows(self, X, codes, rewards, propensities):
-        self._state.store_for(Rows.from_array(X))
+        X = self._scale.apply(Rows.from_array(X))[0].X
+        self._state.store_for(hasattr(X, "indptr"))
         vector, Theta, p = self._state.vector, self._state.matrix, X.shape[1]
         theta = self.scale_kernel(vector, self._largest_sq(X), 1.0) * linear_scores(Theta, X)
         vector[ROUND] += X.shape[0] - 1
@@ -95,8 +104,9 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
 
     def _simulate(self, rows, codes):
         n = len(codes)
-        self._state.store_for(rows)
-        move_and_score = move_and_score_kernel(len(self.classes_), rows.is_sparse)
+        sparse = self._scale.makes_sparse(rows)
+        self._state.store_for(sparse)
+        move_and_score = move_and_score_kernel(len(self.classes_), sparse)
         kernels = (move_and_score, self.gradient_kernel, self.scale_kernel, sum_step)
         learn, size = epoch_for(kernels)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
@@ -116,12 +126,18 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         m, state = len(block), self._state
         drawn = np.zeros((m, 3))
         drawn[:, UNIFORM] = self.random_state_.random_sample(m)
-        given = (rows, block, self.space_.unpack(codes), np.ones(m))
+        scale = self._scale.copy()
+        given = (*scale.apply(rows, block), self.space_.unpack(codes), np.ones(m))
         # The state is what the gradient kernels read as parameters: ρ is another in every round.
-        return drawn, learn(*given, state, state.vector, drawn, np.empty((0, 0)))
+        stopped = learn(*given, state, state.vector, drawn, np.empty((0, 0)))
+        if stopped < 0:
+            self._scale = scale
+        else:  # the rows before it are counted again, without it
+            self._scale.apply(rows, block[:stopped])
+        return drawn, stopped
 
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by the first round.")
         state = self._state
-        return self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix
+        return self._scale.fold(self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix)

@@ -50,7 +50,7 @@ class BanditronClassifier(FirstOrderBandit):
         ρ; None is ``min(½, (K/T)^{1/3})``, with which the regret grows like T^{2/3}.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, fit_intercept, random_state
+    classes, standardize, fit_intercept, random_state
         As in `BanditGaptronClassifier`.
 
     Attributes
@@ -68,11 +68,18 @@ class BanditronClassifier(FirstOrderBandit):
     gradient_kernel = staticmethod(banditron)
 
     def __init__(
-        self, exploration=None, horizon=None, classes=None, fit_intercept=True, random_state=None
+        self,
+        exploration=None,
+        horizon=None,
+        classes=None,
+        standardize="auto",
+        fit_intercept=True,
+        random_state=None,
     ):
         self.exploration = exploration
         self.horizon = horizon
         self.classes = classes
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 

@@ -108,6 +108,9 @@ class BanditGaptronClassifier(FirstOrderBandit):
         X, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
     classes : array-like or None, default=None
         The labels, where no labelled data will show them.
+    standardize : bool or "auto", default="auto"
+        As in `OnlineStructuredPredictor`; the bounds are about the rows as standardised, and
+        `radius` and `feature_norm` are in their units.
     fit_intercept : bool, default=True
         Append a constant feature 1.
     random_state : int, RandomState instance or None, default=None
@@ -154,6 +157,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         exploration=None,
         feature_norm=None,
         classes=None,
+        standardize="auto",
         fit_intercept=True,
         random_state=None,
     ):
@@ -163,6 +167,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         self.exploration = exploration
         self.feature_norm = feature_norm
         self.classes = classes
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
@@ -218,7 +223,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
         reach = dim * math.sqrt(self._state.vector[X_SQ]) * self.radius
         if self._exploration() == 0.0:
-            return math.exp(2.0 * reach / dim) * reach**2 / math.log(2.0)
+            factor = math.exp(2.0 * reach / dim) if 2.0 * reach / dim < 700.0 else math.inf
+            return factor * reach**2 / math.log(2.0)
         if self.horizon is None:
             return 3.0 * reach * math.sqrt(T / math.log(2.0))
         if self.loss == "logistic":

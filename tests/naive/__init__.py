@@ -19,6 +19,7 @@ from naive.optimizers import (
     gradient_descent,
     play,
 )
+from naive.risk import risk_bounds
 
 __all__ = [
     "AdaptiveGradientDescent",
@@ -39,5 +40,6 @@ __all__ = [
     "mean_and_conjugate",
     "omega",
     "play",
+    "risk_bounds",
     "simplex_projection",
 ]

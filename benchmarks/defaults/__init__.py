@@ -1,0 +1,1 @@
+"""What a newcomer gets: every default beside what one would pick instead."""

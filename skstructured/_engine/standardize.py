@@ -1,0 +1,197 @@
+"""Rows standardised as they arrive, by the mean and deviation of the rows so far, their own too.
+
+What is done to a row is known before its output is, so that whatever holds of any sequence of rows
+holds of the rows as transformed. Means and deviations are brought up to date in every round at
+first, and later when the weight of the rows since then reaches 1/32 of all: at rounds that thin
+out, and at any round whose row is unlike those before it.
+"""
+
+import math
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.rows import Rows
+from skstructured._engine.state import Learned
+
+#: Statistics of every feature: mean, deviation, one over it (0 for none), and Σ w z and Σ w z² of
+#: the rows since they were brought up to date, in units of the deviation.
+MEAN, DEVIATION, INVERSE, SUM, SQUARES = range(5)
+
+#: Σ w of the rows in the means and deviations, and of the rows since.
+COUNTED, RECENT = range(2)
+
+#: Rows since the last time weigh at most one part in so many of all.
+PATIENCE = 32.0
+
+#: Rows whose mean square is larger than this count at once.
+UNLIKE = 25.0
+
+#: Numbers that stay in cache between being transformed and being learned, and rows at least.
+CACHED, LEAST_BLOCK = 65536, 64
+
+#: Deviations below this are none.
+SMALLEST = 1e-290
+
+
+@kernel(fastmath=FASTMATH)
+def transform(x, statistics, z):
+    """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed."""
+    mean, inverse = statistics[MEAN], statistics[INVERSE]
+    size, changed = 0.0, 0.0
+    for j in range(x.shape[0]):
+        d = x[j] - mean[j]
+        z[j] = d * inverse[j]
+        size += z[j] * z[j]
+        changed += 1.0 if (inverse[j] == 0.0 and d != 0.0) else 0.0
+    return math.inf if changed > 0.0 else size
+
+
+@kernel
+def gather(z, weight, statistics):
+    """Σ w z and Σ w z² grow by one row."""
+    total, squares = statistics[SUM], statistics[SQUARES]
+    for j in range(z.shape[0]):
+        total[j] += weight * z[j]
+        squares[j] += weight * z[j] * z[j]
+
+
+@kernel
+def refresh(x, weight, statistics, counts, centred):
+    """Bring means and deviations up to date, with the row x too.
+
+    Rows since the last time are added in units of the deviation, the row by itself and without
+    its square, so that numbers of any size neither over- nor underflow.
+    """
+    before, since = counts[COUNTED], counts[RECENT]
+    old = before + since
+    all_, share = old + weight, weight / (old + weight)
+    for j in range(x.shape[0]):
+        mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
+        if since > 0.0:
+            shift = statistics[SUM, j] / old if centred else 0.0
+            spread = (before + statistics[SQUARES, j]) / old - shift * shift
+            mean += deviation * shift
+            deviation *= math.sqrt(max(spread, 0.0))
+        d = x[j] - mean
+        if old == 0.0 and centred:
+            mean, d = x[j], 0.0
+        kept = share * (1.0 - share) if centred else share
+        deviation = math.hypot(deviation * math.sqrt(old / all_), d * math.sqrt(kept))
+        statistics[MEAN, j] = mean + share * d if centred else 0.0
+        statistics[DEVIATION, j] = deviation
+        statistics[INVERSE, j] = 1.0 / deviation if deviation > SMALLEST else 0.0
+        statistics[SUM, j], statistics[SQUARES, j] = 0.0, 0.0
+    counts[COUNTED], counts[RECENT] = all_, 0.0
+
+
+@kernel
+def standardize_rows(data, width, rows, weight, statistics, counts, centred, out):
+    """Count and transform dense `rows`, one after the other, into `out` (n, width)."""
+    for r in range(rows.shape[0]):
+        x = data[rows[r] * width : (rows[r] + 1) * width]
+        size = transform(x, statistics, out[r])
+        w = weight[r]
+        if w == 0.0:
+            continue
+        late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
+        if late or not size <= UNLIKE * width:
+            refresh(x, w, statistics, counts, centred)
+            transform(x, statistics, out[r])
+        else:
+            gather(out[r], w, statistics)
+            counts[RECENT] += w
+
+
+@kernel
+def scale_entries(data, indices, indptr, rows, weight, statistics, out):
+    """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`."""
+    largest, inverse, place = statistics[DEVIATION], statistics[INVERSE], 0
+    for r in range(rows.shape[0]):
+        for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            j, x = indices[t], abs(data[t])
+            if x > largest[j] and weight[r] > 0.0:
+                largest[j] = x
+                inverse[j] = 1.0 / x if x > SMALLEST else 0.0
+            out[place] = data[t] * inverse[j]
+            place += 1
+
+
+class RunningScale(Learned):
+    """Means and deviations of the features so far, and rows transformed by them.
+
+    The first rows decide: after dense ones, which are standardised, CSR rows are made dense; CSR
+    ones are divided by the largest entry of each column.
+
+    Parameters
+    ----------
+    width : int
+        Features, the intercept not included.
+    centred : bool
+        Whether means are taken off; else features are divided by the root of their mean square.
+    wanted : bool
+        Whether rows are transformed, or stay as they are.
+    """
+
+    def __init__(self, width, centred, wanted):
+        self.statistics = np.zeros((5, width))
+        self.counts = np.zeros(2)
+        self.centred = centred
+        self.used = wanted
+        self._kind = None
+
+    def makes_sparse(self, rows):
+        """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
+        if self._kind is None:
+            self._kind = "sparse" if rows.is_sparse else "dense"
+        return self._kind == "sparse" if self.used else rows.is_sparse
+
+    def block_size(self, size):
+        """Rows to transform at a time, at most `size`: those that stay in cache until learned."""
+        return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
+
+    def apply(self, rows, order=None, weight=None):
+        """Rows transformed, and their order: `order` of the rows given are counted one by one.
+
+        `weight` has an entry for each of `order`; None is 1, as an order of None is all rows.
+        """
+        order = np.arange(rows.n_rows) if order is None else order
+        if not self.used:
+            return rows, order
+        self.makes_sparse(rows)
+        weight = np.ones(len(order)) if weight is None else weight
+        order = np.ascontiguousarray(order, dtype=np.int64)
+        transformed = self._moments if self._kind == "dense" else self._largest
+        return Rows.from_array(transformed(rows, order, weight)), np.arange(len(order))
+
+    def _moments(self, rows, order, weight):
+        if rows.is_sparse:
+            rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
+        out = np.empty((len(order), rows.width))
+        learned = (self.statistics, self.counts, self.centred)
+        standardize_rows(rows.data, rows.width, order, weight, *learned, out)
+        return out
+
+    def _largest(self, rows, order, weight):
+        X = csr_matrix(rows.X[order])
+        rows, every = Rows.from_array(X), np.arange(len(order))
+        arrays = (rows.data, rows.indices, rows.indptr, every, weight)
+        scale_entries(*arrays, self.statistics, X.data)
+        return X
+
+    def copy(self):
+        """Another one that counts by itself."""
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), statistics=self.statistics.copy(), counts=self.counts.copy())
+        return copy
+
+    def fold(self, W):
+        """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given."""
+        if not self.used:
+            return W
+        width, folded = self.statistics.shape[1], W.copy()
+        folded[:, :width] *= self.statistics[INVERSE]
+        if W.shape[1] > width:
+            folded[:, width] -= folded[:, :width] @ self.statistics[MEAN]
+        return folded

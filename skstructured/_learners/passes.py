@@ -1,0 +1,116 @@
+"""`fit`: passes over the rows, how well each went, and when to stop."""
+
+import math
+import time
+
+import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
+
+from skstructured._learners.guards import exclusive
+from skstructured._validation import (
+    check_finite,
+    check_integer,
+    check_real,
+    read_rows,
+    unchanged_on_error,
+)
+
+#: More passes than this are a slip, and would never end.
+MOST_PASSES = 10**9
+
+
+class Passes:
+    """`fit` of a learner that has `_start`, `_check_outputs`, `_learn` and `_losses`.
+
+    Parameters `max_iter`, `tol`, `shuffle`, `class_weight` and `verbose`.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn from scratch, in at most `max_iter` passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. float64 C-ordered arrays and float64 CSR matrices are not copied.
+        y : array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds, positive ones between 1e-20 and 1e20.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
+            the fitted state is then unchanged.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    @exclusive
+    def _fit(self, X, y, sample_weight):
+        check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
+        check_integer("verbose", self.verbose, lowest=0)
+        if self.tol is not None:
+            check_real("tol", self.tol, math.isfinite, "be a number or None")
+        with unchanged_on_error(self):
+            rows = read_rows(self, X, reset=True)
+            if self.standardize:  # afterwards, what was out of range is not seen any more
+                check_finite(self, rows)
+            self._start(self._unfitted_space().fit(y))
+            rounds = self._check_outputs(rows, y, sample_weight)
+            self._make_passes(self._weigh_classes(rounds, y))
+        self.warn_of_trouble()
+
+    def _make_passes(self, rounds):
+        """Learn until `max_iter`, or until a pass is no better than the best before it."""
+        curve, started = [], time.perf_counter()
+        for _ in range(self.max_iter):
+            curve.append(self._learn_pass(rounds))
+            if self.verbose:
+                seconds = time.perf_counter() - started
+                loss, target = curve[-1]
+                print(
+                    f"pass {len(curve)}: surrogate loss {loss:.4f}, target loss {target:.4f}, "
+                    f"{seconds:.2f} s"
+                )
+            if self._is_enough([loss for loss, _ in curve]):
+                break
+        self.loss_curve_, self.n_iter_ = np.array(curve), len(curve)
+
+    def _is_enough(self, losses):
+        return (
+            self.tol is not None
+            and len(losses) > 1
+            and not losses[-1] < min(losses[:-1]) * (1.0 - self.tol)
+        )
+
+    def _learn_pass(self, rounds):
+        """Learn every round once; the mean surrogate and target loss of what was played."""
+        order, sums = self._visiting_order(rounds.X.shape[0]), np.zeros(3)
+        if self.max_iter == 1 and not self.verbose:
+            self._learn(rounds, order)
+            return np.nan, np.nan
+
+        def note(theta, V, weight):
+            surrogate, target = self._losses_of_predictions(theta, V)
+            sums[:] += weight @ surrogate, weight @ target, weight.sum()
+
+        self._learn(rounds, order, note)
+        return tuple(sums[:2] / max(sums[2], 1e-300))
+
+    def _visiting_order(self, n):
+        return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
+
+    def _weigh_classes(self, rounds, y):
+        """Rounds whose weights are multiplied by those of their classes."""
+        if self.class_weight is None:
+            return rounds
+        if self.space_.task != "multiclass":
+            name = type(self.space_).__name__
+            raise ValueError(f"class_weight is for classes, not for the space {name}.")
+        weight = rounds.weight * compute_sample_weight(self.class_weight, y)
+        return rounds._replace(weight=weight)

@@ -1,0 +1,227 @@
+"""What is known of a progressive validation: losses, comparators, bounds, certificates."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skstructured.comparators import comparator_for, comparator_losses
+from skstructured.exceptions import GuaranteeError
+from skstructured.learner import Rounds
+from skstructured.risk import fewest_losses, risk_bound, risk_curve
+
+#: By how much rounding may put an expected loss outside [0, 1].
+ROUNDING = 1e-9
+
+
+@dataclass
+class ProgressiveResult:
+    """What happened in each round of a progressive validation.
+
+    Attributes
+    ----------
+    target_loss : ndarray of shape (n,)
+        Target loss of the output drawn in the round.
+    expected_target_loss : ndarray of shape (n,)
+        Its exact expectation over the decoder.
+    surrogate_loss : ndarray of shape (n,)
+        S_t of the weights played, the learner's surrogate loss, scale included.
+    estimator : estimator
+        The learner after the last round.
+    batch_size : int
+        Rounds played with the same weights; at least so many with ``play="average"``.
+    rounds : Rounds
+        The rounds as the learner read them.
+    play : {"iterates", "last", "average"}
+        Which weights were played, see `progressive_validate`.
+    dependence : str or None
+        Why the rows were no independent draws for who played them, where that is known.
+    """
+
+    target_loss: np.ndarray
+    expected_target_loss: np.ndarray
+    surrogate_loss: np.ndarray
+    estimator: object
+    batch_size: int
+    rounds: Rounds = field(repr=False, default=None)
+    play: str = "iterates"
+    dependence: str | None = None
+
+    @property
+    def weight(self):
+        """What the losses of each round are multiplied by in sums, (n,), of mean 1.
+
+        All 1, or with ``average="linear"`` the number of the round over its mean: as in what the
+        learner minimises, and so in its certificate.
+        """
+        return self.estimator.round_weights(len(self.expected_target_loss))
+
+    def comparator_loss(self, U):
+        """Surrogate losses S_t(U) of a fixed comparator, of shape (n,).
+
+        Parameters
+        ----------
+        U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
+            The comparator; the intercept is the last column.
+        """
+        loss, X, V, intercept = self.estimator.comparison(self.rounds)
+        return comparator_losses(loss, U, X, V, intercept)
+
+    def best_comparator(self, delta=None):
+        """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
+        weight = self.weight
+        # The certificate counts the first round once.
+        certificate, share = self._certificate(delta), weight / weight[0]
+        return comparator_for(
+            certificate, *self.estimator.comparison(self.rounds), sample_weight=share
+        )
+
+    @property
+    def encoded(self):
+        """The true outputs as vertices (n, dim), for learners over an output space."""
+        return self.estimator.space_.unpack(self.rounds.packed)
+
+    def surrogate_regret(self, U=None):
+        """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
+
+        Parameters
+        ----------
+        U : array-like or None, default=None
+            The comparator; None takes `best_comparator`.
+        """
+        U = self.best_comparator() if U is None else U
+        return float(self.weight @ (self.expected_target_loss - self.comparator_loss(U)))
+
+    def regret_bound(self, U=None, delta=None):
+        """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
+
+        The weights w_t are those of `weight`, 1 but for ``average="linear"``.
+
+        Parameters
+        ----------
+        U : array-like or None, default=None
+            The comparator; None takes the one that makes the bound smallest.
+        delta : float or None, default=None
+            None bounds Σ w_t E[L_t]; a number bounds Σ w_t L_t with probability 1 − delta.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the run; the message says why.
+        """
+        U = self.best_comparator(delta) if U is None else np.asarray(U, dtype=np.float64)
+        unit = self.weight[0]  # the certificate counts the first round once
+        comparator = float(self.weight @ self.comparator_loss(U)) / unit
+        return unit * self._certificate(delta).bound(comparator, float(np.linalg.norm(U)))
+
+    def risk_bound(self, delta=0.05, last=0.5):
+        r"""Bound on what the rules that played the last rounds expect to lose on a new row.
+
+        With probability at least 1 − delta over independent rows,
+
+        .. math:: \frac{\sum_t λ_t R_t}{\sum_t λ_t} \le \frac{\sum_t λ_t L_t + \ln(1/δ)
+            + \sum_t ψ(λ_t) (L_t - m_t)^2}{\sum_t λ_t}
+
+        over the last rounds; L_t is the expected target loss of round t, R_t the risk of what
+        played it: the expected target loss on a new row. λ_t, m_t and ψ are those of
+        `skstructured.risk.risk_bound`. The left side is the risk of the rule of one of these
+        rounds, drawn with probability proportional to λ_t.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability in (0, 1) that the bound fails.
+        last : float, default=0.5
+            Share of the rounds, the last ones, that are certified, in (0, 1].
+
+        Returns
+        -------
+        float
+            At most 1.
+
+        Raises
+        ------
+        ValueError
+            For a delta outside (0, 1).
+        GuaranteeError
+            For a `last` outside (0, 1]; for so few rounds that no losses could make the bound less
+            than 1; for rows made by an adversary or seen beforehand by a step of a pipeline, rounds
+            with sample weights, and losses outside [0, 1].
+
+        Notes
+        -----
+        The rows must be independent draws from the distribution that new rows come from, in an
+        order that has nothing to do with them, and each new to the learner: sorted, drifting or
+        repeated rows void the number, and nothing here can see that. `delta`, `last` and the
+        learner must be chosen without these rows, and the labels known beforehand; where the best
+        of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights before
+        its batch, whatever else they play. So do bandits, whose play includes exploration, and
+        ``average="linear"``: `weight` does not enter.
+
+        References
+        ----------
+        Howard, Ramdas, McAuliffe, Sekhon (2021), Theorem 4; Waudby-Smith, Ramdas (2024), Theorem 2.
+        On independent rows Cesa-Bianchi, Conconi, Gentile (2004), "On the generalization ability of
+        on-line learning algorithms".
+        """
+        losses, fewest = self._new_row_losses(), fewest_losses(delta)
+        if not (np.isscalar(last) and 0.0 < last <= 1.0):
+            raise GuaranteeError(f"last must be a share of the rounds in (0, 1], got {last!r}.")
+        kept = max(1, round(last * len(losses)))
+        if kept < fewest:
+            raise GuaranteeError(
+                f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {kept}: "
+                f"the last {last} of {len(losses)}."
+            )
+        return risk_bound(losses[-kept:], delta)
+
+    def risk_curve(self, delta=0.05):
+        """Bound on the mean risk up to every round, valid for all rounds at once, (n,).
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability in (0, 1) that any point of the curve fails.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            ``RiskMonitor.bound_`` of the expected target losses up to the round.
+
+        Raises
+        ------
+        ValueError, GuaranteeError
+            As `risk_bound`.
+        """
+        return risk_curve(self._new_row_losses(), delta)
+
+    def _new_row_losses(self):
+        """Expected target losses, each of a row new to what played it; else a GuaranteeError."""
+        if self.dependence is not None:
+            raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
+        weight = getattr(self.rounds, "weight", None)
+        if weight is not None and np.ptp(weight) > 0.0:
+            raise GuaranteeError(
+                "The risk on new rows is not stated for rounds with sample weights: the rows then "
+                "do not stand for new ones one for one."
+            )
+        losses = np.clip(self.expected_target_loss, 0.0, 1.0)
+        if not np.all(np.abs(losses - self.expected_target_loss) <= ROUNDING):
+            raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
+        return losses
+
+    def _certificate(self, delta=None):
+        if self.play != "iterates":
+            raise GuaranteeError(
+                f"The regret bounds are about the weights that the optimiser plays, "
+                f"play='iterates', not play={self.play!r}."
+            )
+        if self.batch_size > 1:
+            raise GuaranteeError(
+                f"The bounds are about learning after every round, not batches of "
+                f"{self.batch_size}."
+            )
+        return self.estimator.certificate(delta)

@@ -1,0 +1,29 @@
+"""The risk certificate, literally: every mean from the definition, anew in every round."""
+
+import math
+
+
+def risk_bounds(losses, delta, horizon=None):
+    """Bound after every round, and its weights; a `horizon` of None is any time."""
+    weights, bounds = [], []
+    for t in range(1, len(losses) + 1):
+        past, n = losses[: t - 1], t * math.log(1 + t) if horizon is None else horizon
+        guesses = [guess(losses[:s]) for s in range(t)]
+        squares = [(loss - m) ** 2 for loss, m in zip(losses, guesses, strict=False)]
+        variance = (0.25 + math.fsum(squares[: len(past)])) / t
+        weights.append(min(0.75, math.sqrt(2 * math.log(1 / delta) / (variance * n))))
+        raised = [w * loss for w, loss in zip(weights, losses, strict=False)]
+        paid = [excess(w) * sq for w, sq in zip(weights, squares, strict=True)]
+        total = math.fsum(raised) + math.log(1 / delta) + math.fsum(paid)
+        bounds.append(min(1.0, total / math.fsum(weights)))
+    return weights, bounds
+
+
+def guess(past):
+    """m_t, given the losses before round t."""
+    return (0.5 + math.fsum(past)) / (len(past) + 1)
+
+
+def excess(weight):
+    """ψ(λ) = −ln(1 − λ) − λ, by its series: no digits cancel."""
+    return math.fsum(weight**k / k for k in range(2, 200))
