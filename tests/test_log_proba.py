@@ -114,7 +114,11 @@ def test_the_reduction_of_a_learner_without_logarithms(rng):
         predict_log_proba = property()
 
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
-    model = BanditReduction(NoLogarithms(), exploration=0.5, random_state=0).fit(X, y)
+    model = BanditReduction(
+        NoLogarithms(optimizer="ogd", average=False, max_iter=1, shuffle=False),
+        exploration=0.5,
+        random_state=0,
+    ).fit(X, y)
     assert not hasattr(model.estimator_, "predict_log_proba")
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
 

@@ -114,3 +114,18 @@ def _power_of_two(shifted):
 
 #: two_to(shifted): 2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorises.
 two_to = _power_of_two if config.DISABLE_JIT else _last_bits_as_exponent
+
+
+@intrinsic
+def _minnum(typing_context, a, b):
+    def codegen(context, builder, signature, args):
+        kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), ir.DoubleType()])
+        minnum = builder.module.declare_intrinsic("llvm.minnum", [ir.DoubleType()], kind)
+        return builder.call(minnum, args, fastmath=("nnan", "nsz"))
+
+    return types.float64(types.float64, types.float64), codegen
+
+
+#: lesser(a, b): the smaller of two numbers that are not NaN; loops of it become vectors, which a
+#: compiler that must think of NaN does not make of comparisons.
+lesser = min if config.DISABLE_JIT else _minnum

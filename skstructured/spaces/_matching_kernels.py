@@ -261,4 +261,4 @@ def matching_projection(theta, truth, mu, params, work):
 def matching_work(dim):
     """Length of the scratch vector of the two kernels."""
     m = math.isqrt(dim)
-    return 1 + 2 * m * m + 6 * m + 3 * (m + 1) + 3 * (m + 1)
+    return 1 + 2 * m * m + 6 * m + 3 * (m + 1) + 4 * m

@@ -1,6 +1,7 @@
 """Literal, slow references, a module a family: what the kernels must equal."""
 
 from naive import bandits
+from naive.assignment import best_assignment
 from naive.gaps import gap_surrogate, gaptron, gaptron_step, margins
 from naive.label_sets import expected_f1, f1
 from naive.means import (
@@ -26,6 +27,7 @@ __all__ = [
     "ParameterFree",
     "PiSTOL",
     "bandits",
+    "best_assignment",
     "expected_f1",
     "f1",
     "gap_surrogate",
