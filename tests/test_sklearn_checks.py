@@ -62,11 +62,13 @@ def test_docstring_examples():
     import skstructured.losses
     import skstructured.metrics
     import skstructured.online
+    import skstructured.risk
 
     for module in (
         skstructured.losses,
         skstructured.metrics,
         skstructured.online,
+        skstructured.risk,
         skstructured.gaptron,
         skstructured.bandits.gaptron,
     ):
