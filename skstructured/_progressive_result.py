@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skstructured.comparators import comparator_for, comparator_losses
 from skstructured._validation import check_real
+from skstructured.comparators import comparator_for, comparator_losses
 from skstructured.exceptions import GuaranteeError
 from skstructured.learner import Rounds
 from skstructured.risk import fewest_losses, risk_bound, risk_curve
