@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skstructured._validation import check_real
 from skstructured.comparators import comparator_for, comparator_losses
 from skstructured.exceptions import GuaranteeError
 from skstructured.learner import Rounds
@@ -168,9 +169,7 @@ class ProgressiveResult:
         on-line learning algorithms".
         """
         losses, fewest = self._new_row_losses(), fewest_losses(delta)
-        if not (np.isscalar(last) and 0.0 < last <= 1.0):
-            raise GuaranteeError(f"last must be a share of the rounds in (0, 1], got {last!r}.")
-        kept = max(1, round(last * len(losses)))
+        kept = max(1, round(_share(last) * len(losses)))
         if kept < fewest:
             raise GuaranteeError(
                 f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {kept}: "
@@ -225,3 +224,11 @@ class ProgressiveResult:
                 f"{self.batch_size}."
             )
         return self.estimator.certificate(delta)
+
+
+def _share(last):
+    """`last` as a float; what it leaves has no certificate where it is no share."""
+    try:
+        return check_real("last", last, lambda v: 0.0 < v <= 1.0, "be a share in (0, 1]")
+    except ValueError as error:
+        raise GuaranteeError(str(error)) from None

@@ -12,6 +12,7 @@ from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
 from skstructured.regularizers import REGULARIZERS
+from skstructured.risk import risk_bound
 from skstructured.spaces import SPACES
 
 #: CSR rows have kernels of their own for so many outputs, with averages and without.
@@ -62,6 +63,7 @@ def warm_up(learners=None):
         Where the kernels are; None if they could not be written anywhere.
     """
     X = np.eye(12)
+    risk_bound(X[0])
     for model, y in _learners() if learners is None else learners:
         for rows in (X, sparse.csr_matrix(X)):
             with warnings.catch_warnings():

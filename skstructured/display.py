@@ -18,6 +18,7 @@ KINDS = {
     "loss": ({"linestyle": "-", "linewidth": 1.8}, "expected target loss"),
     "comparator": ({"linestyle": ":", "linewidth": 2.6}, "comparator's surrogate loss"),
     "bound": ({"linestyle": "--", "linewidth": 1.1}, "bound"),
+    "risk": ({"linestyle": "-.", "linewidth": 1.1}, "rounds × risk bound"),
 }
 
 
@@ -31,8 +32,10 @@ class RegretDisplay:
     .. math:: \sum_{s \le t} S_s(U) + \Bigl(\text{bound} - \sum_{s \le n} S_s(U)\Bigr),
 
     which holds for every t, as the regret terms do not shrink with the rounds. All sums are
-    weighted where those of the theorem are, see `ProgressiveResult.weight`. Make it with
-    `from_result`.
+    weighted where those of the theorem are, see `ProgressiveResult.weight`. With `risk_delta` a
+    dash-dotted line is the certificate for independent rows: t times `ProgressiveResult.risk_curve`
+    after t rounds, what t new rows cost at most if met by the rules of those rounds, for all t at
+    once with probability 1 − risk_delta. Make it with `from_result`.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ class RegretDisplay:
         For each learner the rounds drawn (from 1) and the cumulative expected target loss.
     comparators, bounds : list of (ndarray of shape (n_points,) or None)
         Cumulative comparator loss, and bound; None where there is none.
+    risks : list of (ndarray of shape (n_points,) or None) or None, default=None
+        Rounds times the bound on the mean risk; None where there is none.
 
     Attributes
     ----------
@@ -50,8 +55,8 @@ class RegretDisplay:
     figure_ : matplotlib Figure
         Its figure.
     lines_ : list of dict
-        For each learner its lines, under "loss", "comparator" and "bound"; those not drawn are
-        left out.
+        For each learner its lines, under "loss", "comparator", "bound" and "risk"; those not drawn
+        are left out.
 
     References
     ----------
@@ -74,16 +79,25 @@ class RegretDisplay:
     >>> plt.show()  # doctest: +SKIP
     """
 
-    def __init__(self, *, names, rounds, losses, comparators, bounds):
+    def __init__(self, *, names, rounds, losses, comparators, bounds, risks=None):
         self.names = names
         self.rounds = rounds
         self.losses = losses
         self.comparators = comparators
         self.bounds = bounds
+        self.risks = risks
 
     @classmethod
     def from_result(
-        cls, result, *, ax=None, name=None, comparator=None, log=False, legend_kwargs=None
+        cls,
+        result,
+        *,
+        ax=None,
+        name=None,
+        comparator=None,
+        log=False,
+        legend_kwargs=None,
+        risk_delta=None,
     ):
         """Draw one or several progressive validations.
 
@@ -102,6 +116,9 @@ class RegretDisplay:
             Whether the losses are drawn on a logarithmic axis.
         legend_kwargs : dict or None, default=None
             Handed to ``ax.legend``.
+        risk_delta : float or None, default=None
+            Probability in (0, 1) that the bound on the risk fails anywhere; None leaves it out.
+            So does a run that has none, see `ProgressiveResult.risk_bound`.
 
         Returns
         -------
@@ -112,7 +129,8 @@ class RegretDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            For no results, names that do not fit their number, or a comparator of another shape.
+            For no results, names that do not fit their number, a comparator of another shape, or a
+            risk_delta outside (0, 1).
         TypeError
             For results of another type.
 
@@ -123,11 +141,10 @@ class RegretDisplay:
         """
         check_matplotlib_support(f"{cls.__name__}.from_result")
         names, results = _named(result, name)
-        curves = [_curves(one, comparator) for one in results]
-        rounds, losses, comparators, bounds = (list(column) for column in zip(*curves, strict=True))
-        display = cls(
-            names=names, rounds=rounds, losses=losses, comparators=comparators, bounds=bounds
-        )
+        columns = ("rounds", "losses", "comparators", "bounds", "risks")
+        curves = [_curves(one, comparator, risk_delta) for one in results]
+        drawn = {name: list(values) for name, *values in zip(columns, *curves, strict=True)}
+        display = cls(names=names, **drawn)
         return display.plot(ax, log=log, legend_kwargs=legend_kwargs)
 
     def plot(self, ax=None, *, log=False, legend_kwargs=None):
@@ -166,6 +183,7 @@ class RegretDisplay:
     def _draw(self, i):
         """Lines of one learner, by kind."""
         curves = {"loss": self.losses, "comparator": self.comparators, "bound": self.bounds}
+        curves |= {} if self.risks is None else {"risk": self.risks}
         lines = {}
         for kind, values in curves.items():
             if values[i] is not None:
@@ -229,12 +247,12 @@ def _default_names(results):
     return kinds if len(kinds) == 1 else [f"{kind} {i}" for i, kind in enumerate(kinds, 1)]
 
 
-def _curves(result, comparator):
+def _curves(result, comparator, risk_delta=None):
     """Rounds, cumulative losses, comparator losses and bounds of one run, thinned."""
     n = len(result.expected_target_loss)
     kept = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(np.intp))
     losses = np.cumsum(result.weight * result.expected_target_loss)
-    curves = losses, *_reference(result, comparator)
+    curves = losses, *_reference(result, comparator), _risk(result, risk_delta)
     return kept + 1, *(None if curve is None else curve[kept] for curve in curves)
 
 
@@ -252,3 +270,14 @@ def _reference(result, U):
     if total is not None:
         regret = total - compared[-1]
     return compared, None if regret is None else compared + regret
+
+
+def _risk(result, delta):
+    """Rounds times the bound on the mean risk up to each; None where there is none."""
+    if delta is None:
+        return None
+    try:
+        bounds = result.risk_curve(delta)
+    except GuaranteeError:
+        return None
+    return np.arange(1, len(bounds) + 1) * bounds

@@ -120,7 +120,7 @@ loss_curve_, n_features_in_, feature_names_in_
         radius=None,
         feature_norm=None,
         decoder="gap",
-        average=False,
+        average=True,
         standardize="auto",
         fit_intercept=True,
         max_iter=10,

@@ -69,7 +69,7 @@ n_features_in_, feature_names_in_
 
     def __init__(
         self,
-        average=False,
+        average=True,
         standardize="auto",
         fit_intercept=True,
         max_iter=10,

@@ -167,9 +167,6 @@ class RiskMonitor(BaseEstimator):
             raise NotFittedError("This RiskMonitor has seen no losses: call update first.")
         return self._state[0]
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_state")
-
 
 def risk_bound(losses, delta=0.05):
     r"""Bound on the mean risk of rounds whose number was known before the first.

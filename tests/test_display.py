@@ -7,6 +7,7 @@ from conftest import INTERPRETED
 from pairs import space_of
 from plain import predictor
 
+from skstructured import OnlineStructuredPredictor, RiskMonitor
 from skstructured.adversaries import LabelNoise, play
 from skstructured.display import RegretDisplay
 from skstructured.evaluation import progressive_validate
@@ -112,6 +113,27 @@ def test_batches_have_no_bound(rng):
     X, y = rng.randn(30, 2), rng.randint(2, size=30)
     result = progressive_validate(predictor(), X, y, batch_size=10)
     assert RegretDisplay.from_result(result).bounds == [None]
+
+
+def test_the_certificate_is_drawn_where_rows_are_independent(results, rng):
+    X, y = rng.randn(N, 2), rng.randint(3, size=N)
+    model = OnlineStructuredPredictor(optimizer="ogd", average=False)
+    runs = {"rows": progressive_validate(model, X, y), "stream": results["logistic"]}
+    display = RegretDisplay.from_result(runs, risk_delta=0.1)
+    assert [set(lines) - {"loss", "comparator", "bound"} for lines in display.lines_] == [
+        {"risk"},
+        set(),
+    ]
+    monitor, losses = RiskMonitor(0.1), runs["rows"].expected_target_loss
+    wanted = [(t + 1) * monitor.update(losses[t]).bound_ for t in range(N)]
+    line = display.lines_[0]["risk"]
+    np.testing.assert_allclose(line.get_ydata(), wanted)
+    assert line.get_linestyle() == "-." and line.get_label() == "rows: rounds × risk bound"
+    assert display.ax_.get_legend().get_texts()[-1].get_text() == "rounds × risk bound"
+    without = RegretDisplay.from_result(runs)
+    assert without.risks == [None, None] and "risk" not in without.lines_[0]
+    with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2"):
+        RegretDisplay.from_result(runs, risk_delta=2)
 
 
 def test_lists_are_numbered_or_named(results):

@@ -11,7 +11,14 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/no_step_size.md", "docs/bandit_feedback.md", "docs/architecture.md"]
+    "page",
+    [
+        "README.md",
+        "docs/no_step_size.md",
+        "docs/bandit_feedback.md",
+        "docs/architecture.md",
+        "docs/risk.md",
+    ],
 )
 def test_code_on_the_page_runs(page, capsys):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -61,12 +61,14 @@ def test_docstring_examples():
     import skstructured.losses
     import skstructured.metrics
     import skstructured.online
+    import skstructured.risk
 
     for module in (
         skstructured.losses,
         skstructured.metrics,
         skstructured.decoders,
         skstructured.online,
+        skstructured.risk,
         skstructured.gaptron,
         skstructured.bandits.gaptron,
     ):

@@ -79,7 +79,8 @@ def play(estimator, adversary, space, random_state=None):
     -----
     The weights of the first round are zero in both cases, and every round is scored with the
     weights that the optimiser plays, which may depend on how long the row is: losses and bounds
-    are about the same weights, for rows of any lengths.
+    are about the same weights, for rows of any lengths. Adversaries need not draw independent rows:
+    `ProgressiveResult.risk_bound` refuses.
     """
     space = resolve_space(space)
     space._dimension()
@@ -88,10 +89,16 @@ def play(estimator, adversary, space, random_state=None):
         learner.set_params(space=space)
     if isinstance(adversary, ObliviousAdversary):
         X, y = adversary.draw(space)
-        return progressive_validate(
+        result = progressive_validate(
             learner, X, y, random_state=random_state, classes=classes if y.ndim == 1 else None
         )
-    return _play_adaptive(learner, adversary, space, check_random_state(random_state))
+    else:
+        result = _play_adaptive(learner, adversary, space, check_random_state(random_state))
+    result.dependence = (
+        f"{type(adversary).__name__} made these; where the rows of its stream are independent, "
+        f"hand them to progressive_validate."
+    )
+    return result
 
 
 def _play_adaptive(learner, adversary, space, rng):

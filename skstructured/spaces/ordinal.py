@@ -103,6 +103,8 @@ class OrdinalChain(LabelSpace):
 
     _fractions = True
 
+    default_regularizer = "shannon"
+
     def __init__(self, categories=None):
         self.categories = categories
 

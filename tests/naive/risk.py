@@ -11,10 +11,10 @@ def risk_bounds(losses, delta, horizon=None):
         guesses = [guess(losses[:s]) for s in range(t)]
         squares = [(loss - m) ** 2 for loss, m in zip(losses, guesses, strict=False)]
         variance = (0.25 + math.fsum(squares[: len(past)])) / t
-        weights.append(min(0.75, math.sqrt(2 * math.log(1 / delta) / (variance * n))))
+        weights.append(min(0.75, math.sqrt(-2 * math.log(delta) / (variance * n))))
         raised = [w * loss for w, loss in zip(weights, losses, strict=False)]
         paid = [excess(w) * sq for w, sq in zip(weights, squares, strict=True)]
-        total = math.fsum(raised) + math.log(1 / delta) + math.fsum(paid)
+        total = math.fsum(raised) - math.log(delta) + math.fsum(paid)
         bounds.append(min(1.0, total / math.fsum(weights)))
     return weights, bounds
 
