@@ -75,8 +75,9 @@ class GaptronClassifier(ShortCuts, DecodedPredictions, OnlineLinearModel):
 
     Parameters
     ----------
-    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        The surrogate; see `skstructured.surrogates.GapSurrogate`.
+    loss : {"hinge", "logistic", "smooth_hinge"}, default="hinge"
+        The surrogate; see `skstructured.surrogates.GapSurrogate`. "hinge" errs the least on most
+        data, "logistic" has probabilities.
     radius : float or None, default=None
         Radius of the Frobenius ball of W; None for no ball.
     feature_norm : float or None, default=None
@@ -109,14 +110,14 @@ loss_curve_, n_features_in_, feature_names_in_
     >>> from sklearn.datasets import load_iris
     >>> from skstructured import GaptronClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = GaptronClassifier(shuffle=True, max_iter=50, random_state=0).fit(X, y)
+    >>> model = GaptronClassifier(random_state=0).fit(X, y)
     >>> model.decoding_proba(X[:1]).shape
     (1, 3)
     """
 
     def __init__(
         self,
-        loss="logistic",
+        loss="hinge",
         radius=None,
         feature_norm=None,
         decoder="gap",

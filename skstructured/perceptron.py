@@ -123,6 +123,10 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         As in `OnlineStructuredPredictor`.
     fit_intercept : bool, default=True
         Append a constant feature 1.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in random order.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the shuffling.
 
     Attributes
     ----------
@@ -143,10 +147,14 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     form is that of Beygelzimer, Orabona, Zhang (2017).
     """
 
-    def __init__(self, a=1.0, standardize="auto", fit_intercept=True):
+    def __init__(
+        self, a=1.0, standardize="auto", fit_intercept=True, shuffle=True, random_state=None
+    ):
         self.a = a
         self.standardize = standardize
         self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
 
     @property
     def longest_row(self):

@@ -20,12 +20,15 @@ def _plain(kind, defaults, given, named):
 
 def predictor(*given, **named):
     """`OnlineStructuredPredictor` of Theorem 4.2: gradient descent."""
-    return _plain(sk.OnlineStructuredPredictor, AS_THEY_COME | {"optimizer": "ogd"}, given, named)
+    model = _plain(sk.OnlineStructuredPredictor, AS_THEY_COME | {"optimizer": "ogd"}, given, named)
+    if model.space == "ordinal" and model.regularizer is None:
+        model.regularizer = "squared"
+    return model
 
 
 def gaptron(*given, **named):
     """`GaptronClassifier` of Algorithm 1."""
-    return _plain(sk.GaptronClassifier, AS_THEY_COME, given, named)
+    return _plain(sk.GaptronClassifier, AS_THEY_COME | {"loss": "logistic"}, given, named)
 
 
 def perceptron(*given, **named):
@@ -35,7 +38,7 @@ def perceptron(*given, **named):
 
 def second_order(*given, **named):
     """`SecondOrderPerceptron` over rows as they are."""
-    return _plain(sk.SecondOrderPerceptron, {"standardize": False}, given, named)
+    return _plain(sk.SecondOrderPerceptron, {"standardize": False, "shuffle": False}, given, named)
 
 
 def bandit_gaptron(*given, **named):

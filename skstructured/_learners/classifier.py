@@ -4,6 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
@@ -71,8 +72,8 @@ class ClassScores:
 class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
-    Has the parameter `fit_intercept`, and may have `standardize`. A subclass sets up its weights in
-    `_setup`, scores in `_thetas`, and learns in `_learn_row`.
+    Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize`. A subclass
+    sets up its weights in `_setup`, scores in `_thetas`, and learns in `_learn_row`.
     """
 
     @abstractmethod
@@ -93,7 +94,10 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y))
-            self._learn_rows(rows.X, self._check_labels(rows, y))
+            codes, order = self._check_labels(rows, y), np.arange(rows.n_rows)
+            if self.shuffle:
+                order = check_random_state(self.random_state).permutation(rows.n_rows)
+            self._learn_rows(rows.X, codes, order)
 
     @exclusive
     def partial_fit(self, X, y, classes=None):
@@ -106,7 +110,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
                 self.space_.check_classes(classes)
             codes = self._check_labels(rows, y)
         own_arrays(self)
-        self._learn_rows(rows.X, codes)
+        self._learn_rows(rows.X, codes, np.arange(rows.n_rows))
         return self
 
     def begin(self, X, y, classes=None):
@@ -125,7 +129,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     @exclusive
     def learn(self, rounds, which):
         """Learn rounds in the order of `which`."""
-        self._learn_rows(rounds.X[which], rounds.packed[which])
+        self._learn_rows(rounds.X, rounds.packed, np.asarray(which))
 
     def expected_losses(self, x, V):
         """Mistakes (m,) of the next prediction at x (1, p) against each vertex (m, K)."""
@@ -137,10 +141,10 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
         self._setup(space.dim_, self.n_features_in_ + self._intercept)
 
-    def _learn_rows(self, X, codes):
-        for i, code in enumerate(codes):
+    def _learn_rows(self, X, codes, order):
+        for i in order:
             with uninterrupted():
                 rows, _ = self._scale.apply(Rows.from_array(X[i : i + 1]))
                 x = with_intercept(rows.X, self._intercept)[0]
-                self.n_mistakes_ += int(self._learn_row(x, code))
+                self.n_mistakes_ += int(self._learn_row(x, codes[i]))
                 self.t_ += 1

@@ -73,8 +73,8 @@ class OrdinalChain(LabelSpace):
     r"""d+1 ordered classes as staircases 1…1 0…0 in R^d, with the absolute loss.
 
     The j-th class (from 0) has j leading ones, so ``<θ, y>`` sums the first j scores. The target
-    loss is ``|j − j'|/d``. Regularizers: `SquaredNorm` (isotonic fit; the default) and `Shannon`
-    (the entropy over the d+1 vertices, a conditional random field).
+    loss is ``|j − j'|/d``. Regularizers: `Shannon` (the entropy
+    over the d+1 vertices, a conditional random field; the default), `SquaredNorm` (isotonic fit).
 
     Parameters
     ----------
