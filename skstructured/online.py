@@ -19,11 +19,21 @@ __all__ = ["OnlineStructuredPredictor"]
 
 
 class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel):
-    r"""Online structured prediction with a Fenchel–Young loss and a linear model.
+    r"""Predict classes, label sets, grades, matchings or rankings, from rows as they come.
 
-    In round t the learner plays ``ψ(θ_t)``, ``θ_t = W_t x_t``, sees y_t and moves by its optimiser
-    along the gradient ``c (ŷ_Ω(θ_t) − y_t) x_tᵀ`` of the loss ``c S_Ω(W x_t; y_t)``. With the
-    defaults its expected cumulative target loss is at most, for every U,
+    The defaults are the place to start: raw features in, no step size, no scaling. Then choose
+
+    - `space`, by what an output is;
+    - ``partial_fit`` for streams, or ``max_iter=1`` where there are very many rows;
+    - ``decoder``: "nearest", if a prediction that is never drawn is all that counts; "f1" for label
+      sets judged by F1;
+    - ``optimizer="ogd", average=False`` where a regret bound is wanted that is as small as theory
+      makes it, and ``standardize=False`` where features have one scale already.
+
+    It is online structured prediction with a Fenchel–Young loss and a linear model. In round t the
+    learner plays ``ψ(θ_t)``, ``θ_t = W_t x_t``, x_t the row as standardised, sees y_t and moves by
+    its optimiser along the gradient ``c (ŷ_Ω(θ_t) − y_t) x_tᵀ`` of the loss ``c S_Ω(W x_t; y_t)``.
+    With ``optimizer="ogd"`` its expected cumulative target loss is at most, for every U,
 
     .. math:: \sum_t c\,S_Ω(U x_t; y_t) + \frac{(1-a)\, b\, \|U\|_F^2}{4 (1-m) m},
 
@@ -40,7 +50,8 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     loss_scale : "theory" or float, default="theory"
         c; "theory" makes the surrogate gap a = 1 − ln 2.
     decoder : str or Decoder, default="randomized"
-        How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled". It
+        How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled", and
+        for label sets "f1" and "threshold". It
         does not enter learning and may be changed after it. `predict` and `score` are the same for
         all of them on "simplex": to choose one by a search, give it
         ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
@@ -49,10 +60,11 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         How the weights move: "parameter_free", "ogd", "adaptive", "pistol".
     average : bool or "linear", default=True
         Whether predictions use the average ``Σ_t w_t W_t/Σ_t w_t`` of the weights played, w_t the
-        sample weights (online-to-batch conversion, Theorem 4.6: one pass). "linear" multiplies
-        the weight of round t by t (rows of weight zero are no rounds), in the loss as well as in
-        the average, which forgets the first rounds faster. Both last and averaged weights are kept,
-        and after learning ``set_params(average=False)`` goes back to the last.
+        sample weights (online-to-batch conversion, Theorem 4.6, for one pass over rows as they
+        are). "linear" multiplies the weight of round t by t (rows of weight zero are no rounds), in
+        the loss as well as in the average, which forgets the first rounds faster. Both last and
+        averaged weights are kept, and after learning ``set_params(average=False)`` goes back to the
+        last.
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the rows so far,
         the row itself included, so that no scaling is needed before. CSR rows are divided by the
@@ -131,7 +143,7 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     >>> from sklearn.datasets import load_iris
     >>> from skstructured import OnlineStructuredPredictor
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = OnlineStructuredPredictor(shuffle=True, max_iter=20, random_state=0).fit(X, y)
+    >>> model = OnlineStructuredPredictor(random_state=0).fit(X, y)
     >>> model.predict_proba(X[:1]).shape
     (1, 3)
     """

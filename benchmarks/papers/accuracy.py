@@ -11,9 +11,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks.data import covtype, load
 from benchmarks.synthetic import dense_problem
-from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import AdaptiveGradientDescent, ParameterFree, PiSTOL
 
 OPTIMIZERS = {
@@ -38,8 +38,7 @@ NAMES, SEEDS = ("letter", "satimage", "segment"), 5
 def learners():
     sgd = SGDClassifier(loss="log_loss", max_iter=1, tol=None, average=True, random_state=0)
     return {"sgd": sgd} | {
-        name: OnlineStructuredPredictor(optimizer=optimizer, average=True)
-        for name, optimizer in OPTIMIZERS.items()
+        name: predictor(optimizer=optimizer, average=True) for name, optimizer in OPTIMIZERS.items()
     }
 
 

@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks.data import load
-from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 from skstructured.metrics import best_comparator, comparator_losses
 
@@ -60,7 +60,7 @@ def row(out, names, n, mistakes, comparator, bound):
 
 def learned(out, name, space, X, y):
     for regularizer in REGULARIZERS[space]:
-        model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
+        model = predictor(space=space, regularizer=regularizer)
         result = progressive_validate(model, X, y, random_state=0)
         U = result.best_comparator()
         comparator, bound = result.comparator_loss(U).sum(), result.regret_bound(U)
@@ -82,7 +82,7 @@ def play_adversary(model, X, outputs):
 def adversarial(out, space, regularizer, n):
     X, outputs = np.random.RandomState(0).randn(n, 5), OUTPUTS[space]
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    model = OnlineStructuredPredictor(space=space, regularizer=regularizer)
+    model = predictor(space=space, regularizer=regularizer)
     classes = None if space == "hypercube" else outputs
     model.partial_fit(X[:1], outputs[:1], classes=classes)
     mistakes, truths = play_adversary(model, X, outputs)

@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks._common import Results, arguments
 from benchmarks._pictures import pyplot
+from benchmarks._plain import predictor
 from benchmarks._timing import median_seconds, timed
 from benchmarks.data import a9a, bibtex, covtype, load
-from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import GradientDescent
 
 #: Steps in units of 1/mean ‖x‖²: half decades, from hardly moving to a perceptron's.
@@ -90,7 +90,7 @@ def share_right(model, X, y):
 
 
 def search_ours(task):
-    model = OnlineStructuredPredictor(task.space, optimizer=GradientDescent(), average=True)
+    model = predictor(task.space, optimizer=GradientDescent(), average=True)
     return GridSearchCV(model, {"optimizer__eta": STEPS / mean_square(task.X)}, cv=5)
 
 
@@ -115,7 +115,7 @@ def searched(search, task):
 
 
 def one_pass(optimizer, task, repeat):
-    model = OnlineStructuredPredictor(task.space, optimizer=optimizer, average=True)
+    model = predictor(task.space, optimizer=optimizer, average=True)
     spent = median_seconds(lambda: model.fit(task.X, task.y), repeat)
     return Result(1.0 - model.score(task.X_test, task.y_test), spent)
 
@@ -123,7 +123,7 @@ def one_pass(optimizer, task, repeat):
 def warm_up(task):
     """Compile the kernels of the searches, for learning and predicting, on 100 rows."""
     X, y = task.X[:100], task.y[:100]
-    OnlineStructuredPredictor(task.space, average=True).fit(X, y).score(X, y)
+    predictor(task.space, average=True).fit(X, y).score(X, y)
 
 
 def run(task, repeat):

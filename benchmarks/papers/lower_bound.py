@@ -9,8 +9,8 @@ import math
 import numpy as np
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks._statistics import slope
-from skstructured import OnlineStructuredPredictor
 from skstructured.adversaries import LowerBound, play
 from skstructured.spaces import Simplex
 
@@ -22,7 +22,7 @@ def measure(d, T, B, seeds):
     space, rows = Simplex().fit(np.arange(d)), []
     for seed in range(seeds):
         stream = LowerBound(T, comparator_norm=B, random_state=seed)
-        result = play(OnlineStructuredPredictor(fit_intercept=False), stream, space)
+        result = play(predictor(fit_intercept=False), stream, space)
         U, M = stream.comparator_, stream.comparator_.shape[1] - 1
         compared = result.comparator_loss(U)
         regret = result.expected_target_loss - compared

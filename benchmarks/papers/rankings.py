@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks._timing import median_seconds, timed
 from benchmarks.data import load
-from skstructured import OnlineStructuredPredictor
 from skstructured.metrics import kendall_tau
 from skstructured.spaces import Birkhoff, Permutahedron
 
@@ -29,7 +29,7 @@ def positions(scores):
 
 def online(X, rank, X_test, space, regularizer, passes):
     m, reverse = rank.shape[1], space == "permutahedron"
-    model = OnlineStructuredPredictor(
+    model = predictor(
         space=space,
         regularizer=regularizer,
         decoder="nearest",
@@ -113,7 +113,7 @@ def dataset(out, name, splits):
 def epoch(out):
     X, rank = ranking("fried")
     X = StandardScaler().fit_transform(X)
-    model = OnlineStructuredPredictor(space="birkhoff", regularizer="shannon")
+    model = predictor(space="birkhoff", regularizer="shannon")
     spent = median_seconds(lambda: model.fit(X, rank), 5)
     line = f"fried, {len(X)} rows, 5 items: one epoch birkhoff + shannon {spent:.2f} s"
     out.add(line, data="fried", method="one epoch, birkhoff shannon", seconds=spent)

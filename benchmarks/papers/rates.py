@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks._statistics import slope
-from skstructured import OnlineStructuredPredictor
 from skstructured.adversaries import Separable
 from skstructured.optimizers import GradientDescent
 from skstructured.spaces import Hypercube, OrdinalChain, Permutahedron, Simplex
@@ -49,7 +49,7 @@ def mean_risks(space, optimizer, average, quick):
     sizes, fresh, streams = (SIZES[:6], 1000, 1) if quick else (SIZES, FRESH, STREAMS)
     found = []
     for seed in range(streams):
-        model = OnlineStructuredPredictor(space=space, optimizer=optimizer, average=average)
+        model = predictor(space=space, optimizer=optimizer, average=average)
         found.append(risks(space, model, sizes, fresh, seed))
     return sizes, np.mean(found, axis=0)
 

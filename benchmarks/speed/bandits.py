@@ -10,17 +10,15 @@ import warnings
 import numpy as np
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import bandit_gaptron, banditron, gaptron, predictor
 from benchmarks._statistics import slope
 from benchmarks._timing import median_seconds, seconds, side_by_side
 from benchmarks.synthetic import CLASSES, problems
 from skstructured import (
-    BanditGaptronClassifier,
     BanditReduction,
     BanditronClassifier,
     ConfiditClassifier,
-    GaptronClassifier,
     NewtronClassifier,
-    OnlineStructuredPredictor,
     SecondOrderPerceptron,
     SOBAClassifier,
 )
@@ -31,9 +29,9 @@ GAPTRONS["logistic, FY decoder"] = {"decoder": "randomized"}
 
 
 def one_pass(out, name, problem, repeat):
-    (X, y), plain = problem[:2], OnlineStructuredPredictor()
+    (X, y), plain = problem[:2], predictor()
     for label, given in GAPTRONS.items():
-        model = GaptronClassifier(**given)
+        model = gaptron(**given)
         a, b, faster = side_by_side(lambda m=model: m.fit(X, y), lambda: plain.fit(X, y), repeat)
         us, plain_us, ratio = a / len(y) * 1e6, b / len(y) * 1e6, 1.0 / faster
         near = "within" if 0.8 <= ratio <= 1.2 else "faster than" if ratio < 1 else "OUTSIDE"
@@ -54,8 +52,8 @@ def simulators(X):
     n, radius = len(X), 5.0 / np.sqrt(1.0 + (X * X).sum(axis=1).max())
     for loss in LOSSES:
         given = {"loss": loss, "radius": radius, "horizon": n, "random_state": 0}
-        yield f"BanditGaptron {loss}", BanditGaptronClassifier(**given)
-    yield "Banditron", BanditronClassifier(horizon=n, random_state=0)
+        yield f"BanditGaptron {loss}", bandit_gaptron(**given)
+    yield "Banditron", banditron(horizon=n, random_state=0)
 
 
 def simulated(out, X, y, repeat):

@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks._timing import side_by_side
 from benchmarks.synthetic import CLASSES, dense_problem, problems
-from skstructured import OnlineStructuredPredictor
 
 
 def sgd():
@@ -27,9 +27,9 @@ def work(X):
     return 4.0 * touched * CLASSES, 2 * 8.0 * touched * CLASSES + 8.0 * touched
 
 
-def one_pass(out, name, problem, repeat):
+def one_pass(out, name, problem, repeat, **parameters):
     X, y, X_test, y_test = problem
-    ours, theirs = OnlineStructuredPredictor(), sgd()
+    ours, theirs = predictor(**parameters), sgd()
     a, b, ratio = side_by_side(lambda: ours.fit(X, y), lambda: theirs.fit(X, y), repeat)
     us, sgd_us = a / len(y) * 1e6, b / len(y) * 1e6
     flops, moved = (amount / a / 1e9 for amount in work(X))
@@ -52,7 +52,7 @@ def learn(model, rows):
 def one_row_calls(out, problem, repeat, calls=300):
     X, y = problem[:2]
     rows = [(X[i : i + 1], y[i : i + 1]) for i in range(calls)]
-    ours = OnlineStructuredPredictor().partial_fit(*rows[0], classes=range(CLASSES))
+    ours = predictor().partial_fit(*rows[0], classes=range(CLASSES))
     theirs = sgd().partial_fit(*rows[0], classes=range(CLASSES))
     a, b, ratio = side_by_side(lambda: learn(ours, rows), lambda: learn(theirs, rows), repeat)
     us, sgd_us = a / calls * 1e6, b / calls * 1e6
@@ -65,9 +65,9 @@ MEMORY = """
 import resource, numpy as np
 from skstructured import OnlineStructuredPredictor
 X = np.random.default_rng(0).normal(size=(400_000, 100)); y = np.arange(len(X)) % 10
-OnlineStructuredPredictor().fit(X[:1000], y[:1000])
+model = OnlineStructuredPredictor(max_iter=1).fit(X[:1000], y[:1000])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-OnlineStructuredPredictor().fit(X, y)
+model.fit(X, y)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print((after - before) * 1024 / X.nbytes)
 """
@@ -119,6 +119,8 @@ def main():
     with Results(__file__, args) as out:
         for name, problem in problems(args.quick):
             one_pass(out, name, problem, args.repeat)
+            scaled = f"{name}, standardised as it comes"
+            one_pass(out, scaled, problem, args.repeat, standardize=True)
         calls = 20 if args.quick else 300
         one_row_calls(out, dense_problem(calls), args.repeat, calls)
         memory(out)

@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks._timing import in_turns
 from benchmarks.synthetic import FEW, NON_ZEROS, N, sparse_problem
-from skstructured import OnlineStructuredPredictor
 
 # All that is private: the module of the shipped kernel and the names it uses in it, the options
 # it is compiled with, its vector instruction, and its signature, which `first_draft` has too.
@@ -127,7 +127,7 @@ SHAPES = ((100_000, 10), (1000, 2), (1000, 10), (1000, 40))
 def compare(out, p, classes, average, n, repeat):
     """All variants on one problem; their weights agree."""
     X, y = sparse_problem(n, p, classes)[:2]
-    models = [OnlineStructuredPredictor(optimizer=v(), average=average) for v in VARIANTS.values()]
+    models = [predictor(optimizer=v(), average=average) for v in VARIANTS.values()]
     times = in_turns([lambda m=model: m.fit(X, y) for model in models], repeat)
     assert all(np.allclose(model.coef_, models[0].coef_) for model in models)
     title = f"CSR n={n}, p={p}, {NON_ZEROS} non-zeros, K={classes}" + ", averaged" * average

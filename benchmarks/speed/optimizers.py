@@ -7,10 +7,10 @@ the constant step of the same turn.
 import numpy as np
 
 from benchmarks._common import Results, arguments
+from benchmarks._plain import predictor
 from benchmarks._timing import in_turns
 from benchmarks.data import a9a, bibtex, news20
 from benchmarks.synthetic import FEW, problems
-from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import PiSTOL
 
 LEARNERS = {
@@ -44,9 +44,7 @@ def real_problems(quick):
 
 def table(out, title, problem, repeat, learners=LEARNERS, space="simplex"):
     X, y, X_test, y_test = problem
-    models = {
-        name: OnlineStructuredPredictor(space=space, **given) for name, given in learners.items()
-    }
+    models = {name: predictor(space=space, **given) for name, given in learners.items()}
     times = in_turns([lambda m=model: m.fit(X, y) for model in models.values()], repeat)
     spent, ratios = np.median(times, axis=0), np.median(times / times[:, :1], axis=0)
     out.say(f"{title}: us a row, times ogd, accuracy on other rows")

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from benchmarks._plain import gaptron, predictor
 from benchmarks._statistics import mean_and_width
 from benchmarks.papers._table1.streams import ROUNDS
-from skstructured import GaptronClassifier, OnlineStructuredPredictor
 from skstructured.adversaries import LabelNoise, Separable
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces import Simplex
@@ -14,9 +14,9 @@ from skstructured.surrogates import GapMap
 
 KS = (2, 4, 8, 16, 32, 64)
 PLAYERS = {
-    "FY decoder": lambda: GaptronClassifier(decoder="randomized"),
-    "Gaptron": lambda: GaptronClassifier(),
-    "Gaptron's p', FY's step": lambda: OnlineStructuredPredictor("simplex", decoder=GapMap()),
+    "FY decoder": lambda: gaptron(decoder="randomized"),
+    "Gaptron": lambda: gaptron(),
+    "Gaptron's p', FY's step": lambda: predictor("simplex", decoder=GapMap()),
 }
 TITLE = """
 EXPLORATION: expected mistakes in {rounds} rounds, full information, logistic loss,

@@ -3,15 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from benchmarks._plain import bandit_gaptron, gaptron, perceptron, second_order
 from skstructured import (
-    BanditGaptronClassifier,
     BanditReduction,
     BanditronClassifier,
     ConfiditClassifier,
-    GaptronClassifier,
-    MulticlassPerceptron,
     NewtronClassifier,
-    SecondOrderPerceptron,
     SOBAClassifier,
 )
 
@@ -29,8 +26,8 @@ class Learner(NamedTuple):
     loss: str = ""  # of the bound, for bandit learners
 
 
-def gaptron(loss, reach):
-    return lambda T, C, seed: BanditGaptronClassifier(
+def gaptron_of(loss, reach):
+    return lambda T, C, seed: bandit_gaptron(
         loss=loss, radius=reach / C, horizon=T, random_state=seed
     )
 
@@ -55,17 +52,17 @@ SECOND = {"seeds": 5, "most": lambda stream: 10_000}
 def with_labels():
     """Learners with full information."""
     for loss in LOSSES:
-        yield Learner(f"Gaptron {loss}", lambda T, C, s, k=loss: GaptronClassifier(loss=k), False)
-    yield Learner("FY decoder", lambda T, C, s: GaptronClassifier(decoder="randomized"), False)
-    yield Learner("Perceptron", lambda T, C, s: MulticlassPerceptron(), False)
-    yield Learner("2nd-order Perceptron", lambda T, C, s: SecondOrderPerceptron(), False, **SECOND)
+        yield Learner(f"Gaptron {loss}", lambda T, C, s, k=loss: gaptron(loss=k), False)
+    yield Learner("FY decoder", lambda T, C, s: gaptron(decoder="randomized"), False)
+    yield Learner("Perceptron", lambda T, C, s: perceptron(), False)
+    yield Learner("2nd-order Perceptron", lambda T, C, s: second_order(), False, **SECOND)
 
 
 def with_rewards():
     """Learners with bandit feedback."""
     for loss in LOSSES:
-        yield Learner(f"Gaptron {loss}", gaptron(loss, REACH), loss=loss)
-    yield Learner("Gaptron logistic, 1/X", gaptron("logistic", 1.0), loss="logistic")
+        yield Learner(f"Gaptron {loss}", gaptron_of(loss, REACH), loss=loss)
+    yield Learner("Gaptron logistic, 1/X", gaptron_of("logistic", 1.0), loss="logistic")
     yield Learner("Banditron", timely(BanditronClassifier))
     yield Learner("SOBA", timely(SOBAClassifier), **SECOND)
     yield Learner("SOBA, exploration 0.1", exploring_soba, **SECOND | {"seeds": 3})
