@@ -75,7 +75,7 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         not centre.
     max_iter : int, default=10
         Most passes of `fit` over the data.
-    tol : float or None, default=1e-3
+    tol : float or None, default=1e-4
         `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
         before it, by this share of it. None makes all passes.
     shuffle : bool, default=True
@@ -87,6 +87,9 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         Whether `fit` prints a line for each pass.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling, and the draws of `sample`.
+    constants : {"paper", "sharp"}, default="paper"
+        Which strong convexity steps and bounds are made of, see `FenchelYoung`: "sharp" gives
+        larger steps and smaller bounds with "shannon".
 
     Attributes
     ----------
@@ -159,11 +162,12 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         standardize="auto",
         fit_intercept=True,
         max_iter=10,
-        tol=1e-3,
+        tol=1e-4,
         shuffle=True,
         class_weight=None,
         verbose=0,
         random_state=None,
+        constants="paper",
     ):
         self.space = space
         self.regularizer = regularizer
@@ -179,6 +183,7 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         self.class_weight = class_weight
         self.verbose = verbose
         self.random_state = random_state
+        self.constants = constants
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -197,7 +202,8 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     def _parts(self, space):
         regularizer = clone(resolve_regularizer(self.regularizer, space))
         resolve_decoder(self.decoder)
-        return FenchelYoung(space, regularizer, self.loss_scale), resolve_optimizer(self.optimizer)
+        loss = FenchelYoung(space, regularizer, self.loss_scale, self.constants)
+        return loss, resolve_optimizer(self.optimizer)
 
     def _start(self, space):
         super()._start(space)

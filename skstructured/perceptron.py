@@ -73,7 +73,7 @@ n_features_in_, feature_names_in_
         standardize="auto",
         fit_intercept=True,
         max_iter=10,
-        tol=1e-3,
+        tol=1e-4,
         shuffle=True,
         class_weight=None,
         verbose=0,

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pairs import CASES, PAIRS, loss_of, space_of
+from plain import predictor
 
 from skstructured import FenchelYoung
 from skstructured.decoders import Randomized
+from skstructured.evaluation import progressive_validate
 from skstructured.regularizers import Shannon, SquaredNorm
 
 SCALES = ("theory", 0.3, 5.0)
@@ -115,3 +117,14 @@ def test_unfitted_spaces_take_their_size_from_the_scores():
     loss = FenchelYoung("ordinal", SquaredNorm())
     assert loss.value(np.zeros((1, 4)), np.ones((1, 4)))[0] > 0
     np.testing.assert_allclose(loss.mean([[0.2, 0.7]]), [[0.45, 0.45]])
+
+
+def test_sharp_constants_make_bounds_smaller_that_still_hold(rng):
+    X, y = rng.randn(300, 3), rng.randint(3, size=300)
+    bounds = {}
+    for constants in CONSTANTS:
+        result = progressive_validate(predictor(constants=constants), X, y, random_state=0)
+        bounds[constants] = result.regret_bound(np.zeros((3, 4)))
+        assert result.expected_target_loss.sum() <= result.regret_bound()
+        assert result.estimator.loss_.constants == constants
+    assert bounds["sharp"] < bounds["paper"]
