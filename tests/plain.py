@@ -21,7 +21,7 @@ def _plain(kind, defaults, given, named):
 def predictor(*given, **named):
     """`OnlineStructuredPredictor` of Theorem 4.2: gradient descent."""
     model = _plain(sk.OnlineStructuredPredictor, AS_THEY_COME | {"optimizer": "ogd"}, given, named)
-    if model.space == "ordinal" and model.regularizer is None:
+    if isinstance(model.space, str) and model.space == "ordinal" and model.regularizer is None:
         model.regularizer = "squared"
     return model
 

@@ -117,7 +117,7 @@ def test_a_display_of_another_curve_is_found(monkeypatch):
 
 
 def test_a_pipeline_that_drops_its_steps_is_found(monkeypatch):
-    checks = dict(learner_checks(MulticlassPerceptron()))
+    checks = dict(learner_checks(MulticlassPerceptron(standardize=False)))
     validate = _evaluation_checks.progressive_validate
 
     def of_the_last(pipeline, X, y, **more):

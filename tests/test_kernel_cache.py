@@ -24,7 +24,7 @@ DRAW = """
 import numpy as np
 from skstructured.bandits._first_order import draw
 work = np.array([0.0, 1.0, 0.5, 0.0, 0.0])
-print(draw(np.array([0.0, 2.0, 1.0]), 0.0, work))
+print(draw(np.array([0.0, 2.0, 1.0]), 0.0, work)[0])
 """
 
 

@@ -85,7 +85,7 @@ def test_a_space_that_says_otherwise_is_asked():
 
 def test_gaptron_and_newtron_are_exact_too(rng):
     X, y = rng.randn(80, 3), rng.randint(3, size=80)
-    for model in (GaptronClassifier(), NewtronClassifier(random_state=0)):
+    for model in (GaptronClassifier("logistic"), NewtronClassifier(random_state=0)):
         model.fit(X, y)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
         far = model.predict_log_proba(1e5 * X)

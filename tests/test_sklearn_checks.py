@@ -31,10 +31,18 @@ ORDINAL = dict.fromkeys(
 )
 
 
+#: Weights of 1000 and 1e-4 in one stream: gradient descent's step is made for the heaviest row,
+#: so that the others hardly move it, and a Perceptron corrects its last heavy mistake by 1000 rows.
+#: The defaults, parameter-free and averaged, pass.
+STEEP = {repr(EVERY_LEARNER[name]) for name in ("average", "sampled", "perceptron")}
+CLASS_WEIGHTS = {"check_class_weight_classifiers": "steps made for the heaviest row; see STEEP"}
+
+
 def expected_failures(estimator):
     is_ordinal = getattr(estimator, "space", None) == "ordinal"
     is_median = is_ordinal and estimator.decoder == "randomized"
-    return EXPECTED | (ORDINAL if is_median else {})
+    weights = CLASS_WEIGHTS if repr(estimator) in STEEP else {}
+    return EXPECTED | (ORDINAL if is_median else {}) | weights
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
