@@ -161,11 +161,16 @@ def check_weights(sample_weight, X, n, stream=False):
     if sample_weight is None:
         return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
+    return check_range_of_weights("sample_weight", weight)
+
+
+def check_range_of_weights(name, weight):
+    """Weights (n,) as they are; a ValueError unless each is 0 or in range."""
     wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
-            f"sample_weight must be 0 or lie between {LIGHTEST:g} and {HEAVIEST:g}, "
+            f"{name} must be 0 or lie between {LIGHTEST:g} and {HEAVIEST:g}, "
             f"got {weight[row]:g} for row {row}: divide all weights by their mean."
         )
     return weight

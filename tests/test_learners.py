@@ -145,10 +145,13 @@ def test_the_command_line_plays_a_learner_of_ones_own(learner, tmp_path, capsys)
     rows = [f"{a:.3f},{b:.3f},{'xy'[int(a > b)]}" for a, b in rng.randn(40, 2)]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(["a,b,label", *rows]))
-    assert main(["--data", str(path), "--target", "label", "--learner", learner]) == 0
+    assert main([str(path), "--learner", learner]) == 0
+    summary = capsys.readouterr().out
+    assert main([str(path), "--bounds", "--learner", learner]) == 0
     name, own, mistakes, share, *rest = capsys.readouterr().out.splitlines()[-1].split()
     assert (name, own, rest[:3]) == (learner.partition(":")[2], "own", ["none"] * 3)
     assert 0.0 < float(mistakes) < 20.0 and float(share) == pytest.approx(float(mistakes) / 40)
+    assert f"{float(mistakes) / 40:.1%} wrong" in summary
 
 
 @pytest.mark.parametrize("learner", ["nowhere:A", "skstructured:Nobody", "skstructured", ":"])

@@ -77,7 +77,7 @@ def refresh(x, weight, statistics, counts, centred):
         d = x[j] - mean
         if old == 0.0 and centred:
             mean, d = x[j], 0.0
-        kept = share * (1.0 - share) if centred else share
+        kept = share * (old / all_) if centred else share
         deviation = math.hypot(deviation * math.sqrt(old / all_), d * math.sqrt(kept))
         statistics[MEAN, j] = mean + share * d if centred else 0.0
         statistics[DEVIATION, j] = deviation

@@ -78,12 +78,12 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         first = not hasattr(self, "space_")
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=first)
+            if self.standardize or not first:  # the weights move in place but on a first call
+                check_finite(self, rows)
             if first:
                 self._start(self._unfitted_space().fit_stream(y, classes))
-            else:  # the weights move in place; on a first call they are discarded
-                check_finite(self, rows)
-                if classes is not None:
-                    self.space_.check_classes(classes)
+            elif classes is not None:
+                self.space_.check_classes(classes)
             rounds = self._check_outputs(rows, y, sample_weight, stream=True)
             rounds, every = self._weigh_classes(rounds, y), np.arange(rows.n_rows)
             if first:

@@ -10,6 +10,7 @@ from skstructured._learners.guards import exclusive
 from skstructured._validation import (
     check_finite,
     check_integer,
+    check_range_of_weights,
     check_real,
     read_rows,
     unchanged_on_error,
@@ -120,4 +121,5 @@ class Passes:
             name = type(self.space_).__name__
             raise ValueError(f"class_weight is for classes, not for the space {name}.")
         weight = rounds.weight * compute_sample_weight(self.class_weight, y)
-        return rounds._replace(weight=weight)
+        name = "sample_weight times class_weight"
+        return rounds._replace(weight=check_range_of_weights(name, weight))

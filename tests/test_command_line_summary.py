@@ -1,0 +1,217 @@
+"""What ``python -m skstructured`` says of a file by default, and the model that it keeps."""
+
+import re
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.__main__ import main
+from skstructured._read import load_csv
+from skstructured._report import _rows_needed, shuffled
+from skstructured.evaluation import progressive_validate
+
+RANKINGS = {"birkhoff": 0, "permutahedron": 1}
+
+
+def write(path, header, lines, mark=","):
+    text = [mark.join(map(str, line)) for line in [header, *lines]]
+    path.write_text("\n".join(text) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def iris_lines():
+    X, y = load_iris(return_X_y=True)
+    return [(*x, f"kind {k}") for x, k in zip(X, y, strict=True)]
+
+
+@pytest.fixture
+def iris_csv(tmp_path, iris_lines):
+    return write(tmp_path / "iris.csv", [*"abcd", "kind"], iris_lines)
+
+
+def said(capsys, *arguments):
+    """What a run prints, line by line; it must end well."""
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def percents(line):
+    return [float(number) / 100.0 for number in re.findall(r"([\d.]+)%", line)]
+
+
+def validated(table, play="average", seed=0, **parameters):
+    model = OnlineStructuredPredictor(decoder="nearest", random_state=seed, **parameters)
+    return progressive_validate(model, table.X, table.y, random_state=seed, play=play)
+
+
+@pytest.mark.parametrize(
+    ("flags", "play", "parameters"),
+    [
+        ([], "average", {}),
+        (["--no-average"], "last", {"average": False}),
+        (["--no-standardize"], "average", {"standardize": False}),
+        (["--optimizer", "ogd"], "average", {"optimizer": "ogd"}),
+        (["--regularizer", "squared"], "average", {"regularizer": "squared"}),
+    ],
+)
+def test_the_summary_is_of_a_progressive_validation(flags, play, parameters, iris_csv, capsys):
+    lines = said(capsys, iris_csv, *flags)
+    table = shuffled(load_csv(iris_csv, None, "simplex"), 0)
+    result = validated(table, play, **parameters)
+    losses = result.expected_target_loss
+    wanted = [losses.mean(), losses[75:].mean()]
+    assert lines[0] == f"{iris_csv} (150 rows, 4 features), target kind"
+    assert lines[2].startswith("While learning") and percents(lines[3]) == pytest.approx(
+        wanted, abs=6e-4
+    )
+    assert percents(lines[4]) == pytest.approx([result.risk_bound(), 0.95], abs=6e-4)
+    assert re.fullmatch(r"Time +[\d.]+ s, [\d,]+ rows a second\.", lines[-1])
+
+
+def test_flags_change_what_is_learned(iris_csv, capsys):
+    flags = ([], ["--no-average"], ["--no-standardize"], ["--seed", "1"], ["--in-order"])
+    told = [tuple(said(capsys, iris_csv, *given)[3:5]) for given in flags]
+    assert len(set(told)) == len(flags)
+
+
+def test_rows_in_the_order_of_the_file(iris_csv, capsys):
+    line = said(capsys, iris_csv, "--in-order")[3]
+    result = validated(load_csv(iris_csv, None, "simplex"))
+    assert percents(line)[0] == pytest.approx(result.expected_target_loss.mean(), abs=6e-4)
+
+
+def test_shuffling_keeps_rows_and_outputs_together(iris_csv):
+    table = load_csv(iris_csv, None, "simplex")
+    mixed = shuffled(table, 3)
+    assert (mixed.y != table.y).any()
+    pairs = [sorted(zip(X.tolist(), y, strict=True)) for X, y, *_ in (table, mixed)]
+    assert pairs[0] == pairs[1]
+
+
+def test_too_few_rows_are_no_promise(tmp_path, capsys):
+    few = write(tmp_path / "few.csv", "xy", [(i, i % 2) for i in range(4)])
+    assert any(line.startswith("New rows         no promise: ") for line in said(capsys, few))
+    noise = np.random.RandomState(0).randint(2, size=20)
+    noisy = write(tmp_path / "noisy.csv", "xy", [(i % 3, k) for i, k in enumerate(noise)])
+    assert "New rows         no promise yet: there are too few rows." in said(capsys, noisy)
+
+
+@pytest.mark.parametrize("flags", [[], ["--bounds"]])
+def test_the_target_is_the_last_column(flags, iris_csv, capsys):
+    assert said(capsys, iris_csv, *flags)[0].endswith("(150 rows, 4 features), target kind")
+    lines = said(capsys, "--data", iris_csv, "--target", "kind", *flags)
+    assert lines[0].endswith("(150 rows, 4 features), target kind")
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_the_header_tells_what_separates_cells(mark, tmp_path, iris_lines, iris_csv):
+    path = write(tmp_path / "other.csv", [*"abcd", "kind"], iris_lines, mark)
+    table, wanted = (load_csv(p, None, "simplex") for p in (path, iris_csv))
+    np.testing.assert_array_equal(table.X, wanted.X)
+    np.testing.assert_array_equal(table.y, wanted.y)
+
+
+def test_a_delimiter_that_is_given_counts(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b:y\n" + "".join(f"{i};0:{i % 2}\n" for i in range(6)), encoding="utf-8")
+    assert "(6 rows, 6 features), target y" in said(capsys, str(path), "--delimiter", ":")[0]
+    assert "(6 rows, 1 features), target b:y" in said(capsys, str(path))[0]
+    assert main([str(path), "--delimiter", "::"]) == 2
+    assert "is not a CSV file" in capsys.readouterr().err
+
+
+def rankings(first, n=30):
+    """Lines of two features and the ranks of three items, which they decide."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(n, 2).round(3)
+    ranks = np.argsort(np.argsort(np.column_stack([X, np.zeros(n)]))) + first
+    return X, ranks, [(*x, *rank) for x, rank in zip(X, ranks, strict=True)]
+
+
+@pytest.mark.parametrize("space", RANKINGS)
+def test_rankings_have_a_column_an_item(space, tmp_path, capsys):
+    X, ranks, lines = rankings(RANKINGS[space])
+    path, kept = write(tmp_path / "r.csv", "uvxyz", lines), str(tmp_path / "model")
+    told = said(capsys, path, "--target", "x,y,z", "--space", space, "--save", kept)
+    assert told[0].endswith("(30 rows, 2 features), target x, y, z")
+    table = shuffled(load_csv(path, "x,y,z", space), 0)
+    losses = validated(table, space=space).expected_target_loss
+    assert percents(told[3])[0] == pytest.approx(losses.mean(), abs=6e-4)
+    predicted = joblib.load(kept).predict(X.astype(str))
+    assert predicted.shape == ranks.shape and (predicted == ranks).mean() > 0.6
+
+
+@pytest.mark.parametrize("space", [*RANKINGS, "hypercube"])
+def test_outputs_with_columns_are_numbers(space, tmp_path, capsys):
+    path = write(tmp_path / "r.csv", "uxy", [(1, "a", "b"), (2, "b", "a")])
+    assert main([path, "--target", "x,y", "--space", space]) == 2
+    wanted = "0 and 1" if space == "hypercube" else "whole numbers"
+    assert f"must hold {wanted}" in capsys.readouterr().err
+
+
+def test_the_model_that_is_kept_reads_cells(tmp_path, capsys):
+    rng, kept = np.random.RandomState(0), str(tmp_path / "model")
+    cells = [
+        (f"{a:.2f}", rng.choice(["red", "blue"]), f"{1e4 * b:.0f}") for a, b in rng.randn(60, 2)
+    ]
+    kinds = ["yes" if (float(a) > 0) == (c == "red") else "no" for a, c, _ in cells]
+    lines = [(*cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
+    path = write(tmp_path / "t.csv", ["a", "colour", "b", "kind"], lines)
+    assert said(capsys, path, "--save", kept, "--passes", "3")[-1].startswith(
+        f"Model            {kept}"
+    )
+    model, table = joblib.load(kept), shuffled(load_csv(path, None, "simplex"), 0)
+    alone = OnlineStructuredPredictor(decoder="nearest", max_iter=3, random_state=0)
+    alone.fit(table.X, table.y)
+    encoded = table.encoder.transform(np.array(cells, dtype=object))
+    np.testing.assert_array_equal(
+        model.predict(np.array(cells, dtype=object)), alone.predict(encoded)
+    )
+    assert model.predict(np.array([["0.5", "green", "7"]], dtype=object))[0] in ("yes", "no")
+    assert model[-1].n_iter_ > 1
+
+
+def test_passes_of_the_model_are_one_by_default(iris_csv, tmp_path, capsys):
+    kept = str(tmp_path / "model")
+    said(capsys, iris_csv, "--save", kept)
+    assert (joblib.load(kept)[-1].n_iter_, joblib.load(kept)[-1].t_) == (1, 150)
+    assert main([iris_csv, "--save", kept, "--passes", "0"]) == 2
+    assert "max_iter" in capsys.readouterr().err
+
+
+def test_a_picture_of_the_run(iris_csv, tmp_path, capsys):
+    pytest.importorskip("matplotlib").use("agg")
+    picture = tmp_path / "run.png"
+    assert said(capsys, iris_csv, "--plot", str(picture))[-1] == f"Picture          {picture}"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def texts_of_classes(n):
+    """A text, and one of six classes, which it decides."""
+    rng = np.random.RandomState(0)
+    k = rng.randint(6, size=n)
+    return [(f"t{i}", i) for i in k]
+
+
+def test_rows_needed_where_a_bound_says_nothing(tmp_path, capsys):
+    given = ("--bounds", "--decoder", "randomized", "--regularizer", "shannon")
+    every = texts_of_classes(800)
+    few = write(tmp_path / "few.csv", "xy", every[:120])
+    lines = said(capsys, few, *given)
+    compared, bound = (float(lines[2].split()[place]) for place in (4, 5))
+    assert bound > 120 > compared and lines[3].startswith("A bound above the number of rows")
+    number = float(re.search(r"shannon, randomized: about ([\d,]+)", lines[4])[1].replace(",", ""))
+    assert number == pytest.approx((bound - compared) / (1.0 - compared / 120), rel=0.05)
+    assert number > 120
+    many = write(tmp_path / "many.csv", "xy", every)
+    assert len(said(capsys, many, *given)) == 3
+
+
+def test_no_number_of_rows_helps_a_comparator_that_loses_one_a_row():
+    assert _rows_needed(50.0, 20.0, 20).startswith("no number")
+    assert _rows_needed(50.0, 10.0, 20) == "about 80"
+    assert _rows_needed(2050.0, 10.0, 20) == "about 4,080"

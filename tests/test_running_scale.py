@@ -1,0 +1,90 @@
+"""Running means and deviations, and rows in units of them, against exact fractions."""
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive.standardize import root, standardized
+from scipy import sparse
+
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+
+N = 60 if INTERPRETED else 300
+
+
+def odd_rows(kind, rng, n=N, p=4):
+    """Rows that are hard to standardise."""
+    X = rng.randn(n, p)
+    if kind == "mixed":
+        X *= [1e-150, 1.0, 1e100, 1e149]
+    elif kind == "far":
+        X += 1e8
+    elif kind == "constant":
+        X[:, 0], X[:, 1], X[: n // 2, 2] = 3.0, 0.0, 0.1
+    elif kind == "outliers":
+        X[n // 3, 1], X[n // 2, 2] = 1e9, -1e30
+    elif kind == "growing":
+        X *= np.logspace(-20, 20, n)[:, None]
+    elif kind == "binary":
+        X = (X > 0.5).astype(float)
+    return X
+
+
+#: Rows that are far from 0 are known to 8 digits of their deviation.
+ERRORS = {kind: 1e-12 for kind in ("plain", "mixed", "constant", "outliers", "growing", "binary")}
+ERRORS["far"] = 1e-4
+
+
+def odd_weights(kind, rng, n=N):
+    if kind == "extreme":
+        return 10.0 ** rng.choice([-20.0, 0.0, 20.0], size=n)
+    return np.ones(n) if kind == "ones" else rng.randint(4, size=n) * 10.0 ** rng.randint(-3, 3, n)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("weights", ["ones", "mixed"])
+@pytest.mark.parametrize("kind", ERRORS)
+def test_rows_are_standardised_as_defined(kind, weights, centred, rng):
+    X, weight, n = odd_rows(kind, rng), odd_weights(weights, rng), min(N, 120)
+    scale = RunningScale(X.shape[1], centred, True)
+    Z = scale.apply(Rows.from_array(X[:n]), weight=weight[:n])[0].X
+    wanted, known = standardized(X[:n], weight[:n], centred)
+    np.testing.assert_allclose(Z, wanted, rtol=ERRORS[kind], atol=ERRORS[kind])
+    for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
+        assert found == pytest.approx(root(variance), rel=ERRORS[kind] / 100, abs=0.0)
+
+
+def test_weights_of_any_size(rng):
+    X, weight = odd_rows("plain", rng, 40), odd_weights("extreme", rng, 40)
+    scale = RunningScale(4, True, True)
+    scale.apply(Rows.from_array(X), weight=weight)
+    _, known = standardized(X, weight, True)
+    for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
+        assert found == pytest.approx(root(variance), rel=1e-9)
+
+
+def test_a_heavy_second_row_leaves_a_deviation():
+    scale = RunningScale(1, True, True)
+    scale.apply(Rows.from_array(np.array([[1.0], [2.0]])), weight=np.array([1.0, 1e20]))
+    assert scale.statistics[1, 0] == pytest.approx(1e-10)
+
+
+def test_rows_without_weight_are_none(rng):
+    X, weight = odd_rows("plain", rng), odd_weights("mixed", rng)
+    kept = weight > 0
+    scales = [RunningScale(4, True, True) for _ in range(2)]
+    Z = scales[0].apply(Rows.from_array(X), weight=weight)[0].X
+    fewer = scales[1].apply(Rows.from_array(X[kept]), weight=weight[kept])[0].X
+    np.testing.assert_array_equal(Z[kept], fewer)
+    np.testing.assert_array_equal(scales[0].statistics, scales[1].statistics)
+
+
+def test_sparse_rows_are_divided_by_the_largest_so_far(rng):
+    X = rng.randn(30, 4) * (rng.rand(30, 4) < 0.5) * [1e-100, 1.0, 1e100, 7.0]
+    X[:, 3] *= np.arange(30) != 3
+    weight = rng.randint(3, size=30).astype(float)
+    scale = RunningScale(4, True, True)
+    Z = scale.apply(Rows.from_array(sparse.csr_matrix(X)), weight=weight)[0].X.toarray()
+    largest = np.maximum.accumulate(np.abs(X) * (weight > 0)[:, None])
+    wanted = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
+    np.testing.assert_allclose(Z, wanted, rtol=1e-15)

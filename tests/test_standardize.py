@@ -1,0 +1,236 @@
+"""`standardize`: rows in units of the rows so far, by learners of every kind."""
+
+import copy
+import io
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+from sklearn import datasets
+from sklearn.model_selection import train_test_split
+
+import skstructured as sk
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import GradientDescent
+
+N = 60 if INTERPRETED else 300
+CLASSES = [0, 1, 2]
+
+
+def online(**given):
+    return sk.OnlineStructuredPredictor(**({"random_state": 0} | given))
+
+
+def bandit_gaptron(**given):
+    return sk.BanditGaptronClassifier(radius=5.0, random_state=0, **given)
+
+
+#: name -> (learner with parameters, whether it takes sample weights)
+LEARNERS = {
+    "average": (online, True),
+    "linear": (lambda **given: online(average="linear", **given), True),
+    "last": (lambda **given: online(average=False, **given), True),
+    "ogd": (lambda **given: online(optimizer="ogd", **given), True),
+    "adaptive": (lambda **given: online(optimizer="adaptive", **given), True),
+    "pistol": (lambda **given: online(optimizer="pistol", **given), True),
+    "gaptron": (sk.GaptronClassifier, True),
+    "perceptron": (sk.MulticlassPerceptron, True),
+    "second order": (sk.SecondOrderPerceptron, False),
+    "bandit gaptron": (bandit_gaptron, False),
+    "banditron": (lambda **given: sk.BanditronClassifier(random_state=0, **given), False),
+}
+BANDITS = ("bandit gaptron", "banditron")
+
+
+def odd_weights(rng, n=N):
+    """Weights of very different sizes, some 0."""
+    return rng.randint(4, size=n) * 10.0 ** rng.randint(-3, 3, n)
+
+
+def rounds(rng, n=N):
+    """Rows in odd units, one feature constant, and classes that they decide."""
+    Z = rng.randn(n, 4)
+    X = Z * [1e6, 1.0, 1e-3, 0.0] + [0.0, 50.0, 1.0, 3.0]
+    y = np.argmax(np.column_stack([Z[:, 0], Z[:, 1], np.zeros(n)]) + 0.3 * rng.randn(n, 3), axis=1)
+    return X, y
+
+
+def learn(model, X, y, weight=None):
+    rest = {} if weight is None else {"sample_weight": weight}
+    return model.partial_fit(X, y, classes=CLASSES, **rest)
+
+
+def weights_of(model):
+    """Last weights, and averages where there are any, the intercept behind."""
+    names = ("last_weights_", "average_weights_")
+    found = [getattr(model, name) for name in names if hasattr(model, name)]
+    return found or [np.column_stack([model.coef_, model.intercept_])]
+
+
+def same(first, second, tolerance=0.0):
+    for W, V in zip(weights_of(first), weights_of(second), strict=True):
+        assert np.abs(W).max() > 0.0
+        np.testing.assert_allclose(W, V, rtol=tolerance, atol=0.0)
+
+
+@pytest.mark.parametrize("first", ["dense", "csr", "dense, then csr", "csr, then dense"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_chunks_are_one_pass_bit_for_bit(name, first, rng):
+    (X, y), (make, weighs) = rounds(rng), LEARNERS[name]
+    weight = odd_weights(rng) if weighs else None
+    stores = [sparse.csr_matrix if part == "csr" else np.asarray for part in first.split(", then ")]
+    whole, parts = learn(make(), stores[0](X), y, weight), make()
+    for i, now in enumerate(np.split(np.arange(N), [1, 3, 4, 20, 21, 50])):
+        store = stores[i % len(stores)]
+        learn(parts, store(X[now]), y[now], None if weight is None else weight[now])
+    same(whole, parts)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learning_is_that_of_the_rows_as_transformed(name, store, intercept, rng):
+    (X, y), (make, _) = rounds(rng), LEARNERS[name]
+    scale = RunningScale(4, intercept, True)
+    numbers = np.arange(1.0, N + 1.0) if name == "linear" else None
+    Z = scale.apply(Rows.from_array(store(X)), weight=numbers)[0].X
+    model = learn(make(fit_intercept=intercept), store(X), y)
+    plain = learn(make(fit_intercept=intercept, standardize=False), Z, y)
+    for W, V in zip(weights_of(model), weights_of(plain), strict=True):
+        V = V[:, : W.shape[1]]
+        np.testing.assert_array_equal(W, scale.fold(V))
+        assert np.abs(W).max() > 0.0
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_scores_are_linear_in_the_rows_given(name, rng):
+    X, y = rounds(rng)
+    model = learn(LEARNERS[name][0](), X, y)
+    theta = X @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(model.decision_function(X), theta, atol=1e-9 * np.abs(theta).max())
+    if hasattr(model, "last_weights_"):
+        model.set_params(average=False)
+        np.testing.assert_array_equal(model.coef_, model.last_weights_[:, :4])
+    np.testing.assert_array_equal(model.coef_[:, 3], 0.0)
+    assert (model.coef_[:, :3] != 0.0).any() and model.score(X, y) > 0.4
+
+
+def mapped(model, folder):
+    joblib.dump(model, folder / "model")
+    return joblib.load(folder / "model", mmap_mode="r")
+
+
+@pytest.mark.parametrize("how", ["pickle", "deepcopy", "mapped"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_copies_go_on_learning_the_same(name, how, rng, tmp_path):
+    X, y = rounds(rng)
+    model = learn(LEARNERS[name][0](), X[:30], y[:30])
+    copied = {
+        "pickle": lambda: pickle.load(io.BytesIO(pickle.dumps(model))),
+        "deepcopy": lambda: copy.deepcopy(model),
+        "mapped": lambda: mapped(model, tmp_path),
+    }[how]()
+    before = model._scale.statistics.copy()
+    learn(copied, X[30:], y[30:])
+    np.testing.assert_array_equal(model._scale.statistics, before)
+    same(learn(model, X[30:], y[30:]), copied)
+
+
+@pytest.mark.parametrize("name", ["ogd", "average", "linear", "gaptron"])
+def test_bounds_hold_for_rows_as_transformed(name, rng):
+    X, y = rounds(rng)
+    result = progressive_validate(LEARNERS[name][0](), X, y, random_state=0)
+    scale = RunningScale(4, True, True)
+    numbers = np.arange(1.0, N + 1.0) if name == "linear" else None
+    Z = scale.apply(Rows.from_array(X), weight=numbers)[0].X
+    np.testing.assert_array_equal(result.estimator.comparison(result.rounds).X, Z)
+    U, loss = rng.randn(3, 5), result.estimator.loss_
+    wanted = loss.value(np.column_stack([Z, np.ones(N)]) @ U.T, np.eye(3)[y])
+    np.testing.assert_allclose(result.comparator_loss(U), wanted, rtol=1e-12)
+    losses = result.weight @ result.expected_target_loss
+    for V in (U, 3.0 * U, np.zeros((3, 5)), None):
+        assert losses <= result.regret_bound(V)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in BANDITS])
+def test_expected_losses_are_those_of_the_next_play(name, rng):
+    X, y = rounds(rng)
+    model = LEARNERS[name][0]()
+    stream = model.begin(X, y, CLASSES)
+    model.learn(stream, np.arange(30))
+    X[30] *= 100.0  # a row unlike those before it, which refreshes the statistics
+    stream = stream._replace(X=X, rows=None)
+    statistics = model._scale.statistics.copy()
+    expected = model.expected_losses(X[30:31], np.eye(3))
+    np.testing.assert_array_equal(model._scale.statistics, statistics)
+    played = model.play_and_learn(stream, np.array([30]), 0)
+    assert played.expected[0] == pytest.approx(expected[y[30]], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_parameter_is_checked_by_name(name, rng):
+    X, y = rounds(rng, 20)
+    for bad in ("yes", 1, None, [True]):
+        model = LEARNERS[name][0](standardize=bad)
+        with pytest.raises(ValueError, match='standardize must be a bool or "auto"'):
+            model.fit(X, y)
+        assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_rows_beyond_the_range_are_refused(name, rng):
+    X, y = rounds(rng, 30)
+    model = learn(LEARNERS[name][0](), X, y)
+    before, far = weights_of(model), X.copy()
+    far[7] = 1e151
+    fresh = LEARNERS[name][0]()
+    calls = [lambda: fresh.fit(far, y), lambda: learn(fresh, far, y), lambda: learn(model, far, y)]
+    for call in [*calls, lambda: model.predict(far)]:
+        with pytest.raises(ValueError, match="Row 7 of X is too large"):
+            call()
+    assert not hasattr(fresh, "classes_")
+    for W, V in zip(before, weights_of(model), strict=True):
+        np.testing.assert_array_equal(W, V)
+
+
+#: What a feature may be in other units.
+UNITS = [lambda x: 1e6 * x, lambda x: 1e-6 * x, lambda x: x + 1e4]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
+@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
+def test_units_of_features_do_not_matter(name):
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    train, test = train_test_split(np.arange(len(y)), test_size=0.5, random_state=0, stratify=y)
+
+    def accuracy(X):
+        return online().fit(X[train], y[train]).score(X[test], y[test])
+
+    wanted = accuracy(X)
+    assert wanted > 0.9
+    for j in range(min(X.shape[1], 12)):
+        for change in UNITS:
+            other = X.copy()
+            other[:, j] = change(X[:, j])
+            assert abs(accuracy(other) - wanted) < 0.005
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_a_row_that_stops_a_pass_leaves_no_statistics(store, rng):
+    X, y = rounds(rng, 40)
+    weight = np.where(np.arange(40) == 25, 1e20, 1.0)
+    model = online(optimizer=GradientDescent(eta=1e300))
+    learn(model, store(X[:10]), y[:10])
+    X[26, 0] = 1e12  # statistics would tell
+    with pytest.raises(ValueError, match="Row .* of X has scores that are not finite"):
+        learn(model, store(X[10:]), y[10:], weight[10:])
+    scale, seen = RunningScale(4, True, True), model.t_
+    assert 10 < seen <= 26
+    scale.apply(Rows.from_array(store(X[:seen])), weight=weight[:seen])
+    np.testing.assert_array_equal(model._scale.statistics, scale.statistics)
+    np.testing.assert_array_equal(model._scale.counts, scale.counts)
