@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.state import new_state
 from skstructured._learners.linear import OnlineLinearModel
-from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._short_cuts import ShortCuts
 from skstructured._validation import check_size
 from skstructured.certificates import Certificate
@@ -17,7 +17,6 @@ from skstructured.losses import FenchelYoung
 from skstructured.optimizers._base import no_high_probability
 from skstructured.optimizers.gradient_descent import GAIN, LEARN_NORM, RADIUS, GradientDescent
 from skstructured.perceptron import MulticlassPerceptron
-from skstructured.spaces import Simplex
 from skstructured.surrogates import GapDecoder, GapSurrogate
 
 __all__ = ["GaptronClassifier", "MulticlassPerceptron"]
@@ -62,7 +61,7 @@ class GapDescent(GradientDescent):
         return Certificate(f"Gaptron, {loss.kind}", factors[loss.kind] * C_sq, 0.0, radius, numbers)
 
 
-class GaptronClassifier(ShortCuts, DecodedPredictions, OnlineLinearModel):
+class GaptronClassifier(ShortCuts, OverClasses, DecodedPredictions, OnlineLinearModel):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
 
     In round t it plays a class from ``p' = (1 − a_t) e_{y*} + a_t/K``, y* the class of the largest
@@ -145,14 +144,8 @@ loss_curve_, n_features_in_, feature_names_in_
         self.verbose = verbose
         self.random_state = random_state
 
-    def _unfitted_space(self):
-        return Simplex()
-
     def _unfitted_loss(self):
         return GapSurrogate(kind=self.loss)
-
-    def _task(self):
-        return "multiclass"
 
     def _decoder(self):
         return self.decoder_

@@ -9,14 +9,13 @@ from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import new_state
 from skstructured._learners.classifier import OnlineClassifier
 from skstructured._learners.linear import OnlineLinearModel
-from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured._validation import check_positive
 from skstructured.decoders import MAP
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
-from skstructured.spaces import Simplex
 from skstructured.surrogates import ZeroOneLoss
 
 __all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
@@ -45,7 +44,7 @@ class UnitStep(OnlineOptimizer):
         return new_state(self.entries)
 
 
-class MulticlassPerceptron(DecodedPredictions, OnlineLinearModel):
+class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
 
     Parameters
@@ -89,14 +88,8 @@ n_features_in_, feature_names_in_
         self.verbose = verbose
         self.random_state = random_state
 
-    def _unfitted_space(self):
-        return Simplex()
-
     def _unfitted_loss(self):
         return ZeroOneLoss()
-
-    def _task(self):
-        return "multiclass"
 
     def _decoder(self):
         return MAP()

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._validation import check_finite, check_lengths, read_rows, weighted_mean
 from skstructured.learner import Losses
+from skstructured.spaces import Simplex
 
 
 def _space_has(method):
@@ -218,3 +219,13 @@ class DecodedPredictions:
         tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
         tags.target_tags.single_output = multiclass
         return tags
+
+
+class OverClasses:
+    """Learners whose outputs are always classes."""
+
+    def _unfitted_space(self):
+        return Simplex()
+
+    def _task(self):
+        return "multiclass"

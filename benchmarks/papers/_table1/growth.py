@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks._statistics import slope
 from benchmarks.papers._table1.bounds import least_loss, ridge_directions
-from benchmarks.papers._table1.learners import gaptron, timely
+from benchmarks.papers._table1.learners import gaptron_of, timely
 from skstructured import BanditronClassifier, SOBAClassifier
 from skstructured.adversaries import LabelNoise, Separable
 from skstructured.spaces import Simplex
@@ -20,8 +20,8 @@ WIDE = math.sqrt(2.0) * D
 #: Who plays, the exponent of theory, the largest power of two and the seeds.
 GROWERS = {
     "Banditron": (timely(BanditronClassifier), "2/3", 18, 10),
-    "Gaptron logistic": (gaptron("logistic", WIDE), "1/2", 18, 10),
-    "Gaptron smooth_hinge": (gaptron("smooth_hinge", WIDE), "1/2", 18, 10),
+    "Gaptron logistic": (gaptron_of("logistic", WIDE), "1/2", 18, 10),
+    "Gaptron smooth_hinge": (gaptron_of("smooth_hinge", WIDE), "1/2", 18, 10),
     "SOBA": (timely(SOBAClassifier), "1/2", 16, 5),
 }
 TITLE = f"""
@@ -104,7 +104,7 @@ def surrogate_losses(kind, T):
     """Mistakes, the smallest Σ ℓ_t(U) found in the ball, and the bound on their difference."""
     space = Simplex().fit(np.arange(4))
     X, y = LabelNoise(T, noise=0.2, random_state=0).draw(space)
-    model = gaptron(kind, WIDE)(T, math.sqrt(2.0), 0)
+    model = gaptron_of(kind, WIDE)(T, math.sqrt(2.0), 0)
     mistakes = (1.0 - model.simulate(X, y, space.classes_).rewards).sum()
     directions, norms = ridge_directions(X, y, space.classes_), D * np.logspace(-1, 0, 6)
     loss = least_loss(kind, X, y, space.classes_, directions, norms)
