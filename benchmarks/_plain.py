@@ -4,7 +4,7 @@ from functools import partial
 
 import skstructured as sk
 
-AS_THEY_COME = {
+ONE_PASS = {
     "average": False,
     "standardize": False,
     "max_iter": 1,
