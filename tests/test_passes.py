@@ -182,3 +182,8 @@ def test_rows_sorted_by_class_are_learned_as_well(kind):
     assert min(sorted_.score(X, y), mixed.score(X, y)) > 0.9
     assert abs(sorted_.score(X, y) - mixed.score(X, y)) < 0.03
     assert plain.score(X, y) < sorted_.score(X, y)
+
+
+def test_a_negative_tol_lets_losses_rise_above_the_best_by_its_share():
+    model = MulticlassPerceptron(tol=-0.5)
+    assert not model._is_enough([1.0, 1.4]) and model._is_enough([1.0, 1.4, 1.6])
