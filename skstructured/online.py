@@ -83,7 +83,7 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply sample weights. "balanced" is
         ``n/(n_classes · count of the class)``, of the rows of the call. For classes only.
-    verbose : int, default=0
+    verbose : bool or int, default=0
         Whether `fit` prints a line for each pass.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling, and the draws of `sample`.

@@ -54,7 +54,8 @@ class Passes:
     @exclusive
     def _fit(self, X, y, sample_weight):
         check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
-        check_integer("verbose", self.verbose, lowest=0)
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_integer("verbose", self.verbose, lowest=0)
         if self.tol is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with unchanged_on_error(self):
