@@ -129,7 +129,7 @@ def _parameters(options):
     """Parameters of the learner that options ask for."""
     default = "ogd" if options.bounds else "parameter_free"
     return {
-        "constants": "sharp",
+        "constants": "sharp" if options.bounds else "paper",
         "optimizer": options.optimizer or default,
         "average": not (options.no_average or options.bounds),
         "standardize": not options.no_standardize,

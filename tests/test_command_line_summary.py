@@ -200,13 +200,13 @@ def texts_of_classes(n):
 def test_rows_needed_where_a_bound_says_nothing(tmp_path, capsys):
     given = ("--bounds", "--decoder", "randomized", "--regularizer", "shannon")
     every = texts_of_classes(800)
-    few = write(tmp_path / "few.csv", "xy", every[:120])
+    few = write(tmp_path / "few.csv", "xy", every[:60])
     lines = said(capsys, few, *given)
     compared, bound = (float(lines[2].split()[place]) for place in (4, 5))
-    assert bound > 120 > compared and lines[3].startswith("A bound above the number of rows")
+    assert bound > 60 > compared and lines[3].startswith("A bound above the number of rows")
     number = float(re.search(r"shannon, randomized: about ([\d,]+)", lines[4])[1].replace(",", ""))
-    assert number == pytest.approx((bound - compared) / (1.0 - compared / 120), rel=0.05)
-    assert number > 120
+    assert number == pytest.approx((bound - compared) / (1.0 - compared / 60), rel=0.05)
+    assert number > 60
     many = write(tmp_path / "many.csv", "xy", every)
     assert len(said(capsys, many, *given)) == 3
 

@@ -47,7 +47,7 @@ def odd_weights(kind, rng, n=N):
 def test_rows_are_standardised_as_defined(kind, weights, centred, rng):
     X, weight, n = odd_rows(kind, rng), odd_weights(weights, rng), min(N, 120)
     scale = RunningScale(X.shape[1], centred, True)
-    Z = scale.apply(Rows.from_array(X[:n]), weight=weight[:n])[0].X
+    Z = scale.apply(Rows.from_array(X[:n]), weight=weight[:n])[0].matrix
     wanted, known = standardized(X[:n], weight[:n], centred)
     np.testing.assert_allclose(Z, wanted, rtol=ERRORS[kind], atol=ERRORS[kind])
     for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
@@ -73,8 +73,8 @@ def test_rows_without_weight_are_none(rng):
     X, weight = odd_rows("plain", rng), odd_weights("mixed", rng)
     kept = weight > 0
     scales = [RunningScale(4, True, True) for _ in range(2)]
-    Z = scales[0].apply(Rows.from_array(X), weight=weight)[0].X
-    fewer = scales[1].apply(Rows.from_array(X[kept]), weight=weight[kept])[0].X
+    Z = scales[0].apply(Rows.from_array(X), weight=weight)[0].matrix
+    fewer = scales[1].apply(Rows.from_array(X[kept]), weight=weight[kept])[0].matrix
     np.testing.assert_array_equal(Z[kept], fewer)
     np.testing.assert_array_equal(scales[0].statistics, scales[1].statistics)
 
@@ -84,7 +84,7 @@ def test_sparse_rows_are_divided_by_the_largest_so_far(rng):
     X[:, 3] *= np.arange(30) != 3
     weight = rng.randint(3, size=30).astype(float)
     scale = RunningScale(4, True, True)
-    Z = scale.apply(Rows.from_array(sparse.csr_matrix(X)), weight=weight)[0].X.toarray()
+    Z = scale.apply(Rows.from_array(sparse.csr_matrix(X)), weight=weight)[0].matrix.toarray()
     largest = np.maximum.accumulate(np.abs(X) * (weight > 0)[:, None])
     wanted = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     np.testing.assert_allclose(Z, wanted, rtol=1e-15)

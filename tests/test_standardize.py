@@ -98,7 +98,7 @@ def test_learning_is_that_of_the_rows_as_transformed(name, store, intercept, rng
     (X, y), (make, _) = rounds(rng), LEARNERS[name]
     scale = RunningScale(4, intercept, True)
     numbers = np.arange(1.0, N + 1.0) if name == "linear" else None
-    Z = scale.apply(Rows.from_array(store(X)), weight=numbers)[0].X
+    Z = scale.apply(Rows.from_array(store(X)), weight=numbers)[0].matrix
     model = learn(make(fit_intercept=intercept), store(X), y)
     plain = learn(make(fit_intercept=intercept, standardize=False), Z, y)
     for W, V in zip(weights_of(model), weights_of(plain), strict=True):
@@ -147,7 +147,7 @@ def test_bounds_hold_for_rows_as_transformed(name, rng):
     result = progressive_validate(LEARNERS[name][0](), X, y, random_state=0)
     scale = RunningScale(4, True, True)
     numbers = np.arange(1.0, N + 1.0) if name == "linear" else None
-    Z = scale.apply(Rows.from_array(X), weight=numbers)[0].X
+    Z = scale.apply(Rows.from_array(X), weight=numbers)[0].matrix
     np.testing.assert_array_equal(result.estimator.comparison(result.rounds).X, Z)
     U, loss = rng.randn(3, 5), result.estimator.loss_
     wanted = loss.value(np.column_stack([Z, np.ones(N)]) @ U.T, np.eye(3)[y])

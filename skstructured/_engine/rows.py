@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, kernel
 
@@ -76,6 +77,14 @@ class Rows(NamedTuple):
             data = np.ascontiguousarray(X.data)
             return cls(data, indices, indptr, X.shape[1], X.shape[0], X)
         return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0], X)
+
+    @property
+    def matrix(self):
+        """The rows as an array or a CSR matrix, also where they were read from none."""
+        if self.X is not None:
+            return self.X
+        arrays = (self.data, self.indices, self.indptr)
+        return csr_matrix(arrays, shape=(self.n_rows, self.width))
 
     @property
     def arrays(self):

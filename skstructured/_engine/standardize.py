@@ -105,17 +105,28 @@ def standardize_rows(data, width, rows, weight, statistics, counts, centred, out
 
 
 @kernel
-def scale_entries(data, indices, indptr, rows, weight, statistics, out):
-    """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`."""
-    largest, inverse, place = statistics[DEVIATION], statistics[INVERSE], 0
+def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out, grown):
+    """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
+
+    `grown` (2, entries) receives the columns whose largest entry grew, and what it was before;
+    returns how many.
+    """
+    largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
     for r in range(rows.shape[0]):
         for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
             j, x = indices[t], abs(data[t])
             if x > largest[j] and weight[r] > 0.0:
+                grown[0, count], grown[1, count] = j, largest[j]
+                count += 1
                 largest[j] = x
                 inverse[j] = 1.0 / x if x > SMALLEST else 0.0
-            out[place] = data[t] * inverse[j]
+            columns[place], out[place] = j, data[t] * inverse[j]
             place += 1
+    return count
+
+
+def _nothing():
+    """Undo nothing."""
 
 
 class RunningScale(Learned):
@@ -148,37 +159,60 @@ class RunningScale(Learned):
         return self._kind == "sparse" if self.used else rows.is_sparse
 
     def block_size(self, size):
-        """Rows to transform at a time, at most `size`: those that stay in cache until learned."""
+        """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile."""
+        if not self.used or self._kind == "sparse":
+            return size
         return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
 
     def apply(self, rows, order=None, weight=None):
-        """Rows transformed, and their order: `order` of the rows given are counted one by one.
+        """Rows transformed, their order, and a function that makes undone that they were counted.
 
-        `weight` has an entry for each of `order`; None is 1, as an order of None is all rows.
+        `order` of the rows given, all where it is None, are counted one by one; `weight` has an
+        entry for each of `order`, None is 1.
         """
         order = np.arange(rows.n_rows) if order is None else order
         if not self.used:
-            return rows, order
+            return rows, order, _nothing
         self.makes_sparse(rows)
         weight = np.ones(len(order)) if weight is None else weight
         order = np.ascontiguousarray(order, dtype=np.int64)
         transformed = self._moments if self._kind == "dense" else self._largest
-        return Rows.from_array(transformed(rows, order, weight)), np.arange(len(order))
+        ready, undo = transformed(rows, order, weight)
+        return ready, np.arange(len(order)), undo
 
     def _moments(self, rows, order, weight):
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
-        out = np.empty((len(order), rows.width))
+        out, before = (
+            np.empty((len(order), rows.width)),
+            (self.statistics.copy(), self.counts.copy()),
+        )
         learned = (self.statistics, self.counts, self.centred)
         standardize_rows(rows.data, rows.width, order, weight, *learned, out)
-        return out
+
+        def undo():
+            self.statistics[:], self.counts[:] = before
+
+        return Rows.from_array(out), undo
 
     def _largest(self, rows, order, weight):
-        X = csr_matrix(rows.X[order])
-        rows, every = Rows.from_array(X), np.arange(len(order))
-        arrays = (rows.data, rows.indices, rows.indptr, every, weight)
-        scale_entries(*arrays, self.statistics, X.data)
-        return X
+        rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.X))
+        indptr = np.zeros(len(order) + 1, dtype=np.int32)
+        np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
+        columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
+        arrays, grown = (
+            (rows.data, rows.indices, rows.indptr, order, weight),
+            np.empty((2, len(out))),
+        )
+        count = scale_entries(*arrays, self.statistics, columns, out, grown)
+
+        def undo():
+            places, values = grown[0, :count][::-1].astype(np.intp), grown[1, :count][::-1]
+            for j, value in zip(places, values, strict=True):
+                self.statistics[DEVIATION, j] = value
+                self.statistics[INVERSE, j] = 1.0 / value if value > SMALLEST else 0.0
+
+        return Rows(out, columns, indptr, rows.width, len(order), None), undo
 
     def copy(self):
         """Another one that counts by itself."""

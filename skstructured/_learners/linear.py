@@ -129,7 +129,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         weight = self._weights_of_rounds(np.ones(1), one)
         state, scale = self._state.copy(), self._scale.copy()
         state.store_for(scale.makes_sparse(rows))
-        given = (*scale.apply(rows, one, weight), np.array(V[:1]), weight)
+        given = (*scale.apply(rows, one, weight)[:2], np.array(V[:1]), weight)
         learn, _ = self._epoch(state.by_feature)
         if learn(*given, state, self._params, self._work.copy(), theta) >= 0:
             refuse_row(self, x, 0)
@@ -203,16 +203,19 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         sparse = self._scale.makes_sparse(rows)
         self._state.store_for(sparse)
         learn, size = self._epoch(sparse)
-        return learn, self._scale.block_size(size) if self._scale.used else size
+        return learn, self._scale.block_size(size)
 
     def _learn_block(self, learn, rows, block, V, weight, theta):
         """Transform, learn and count a block; the place of the row that stopped it, or -1."""
-        scale = self._scale.copy() if self._scale.used else self._scale
-        given = (*scale.apply(rows, block, weight), V, weight)
-        stopped = learn(*given, self._state, self._params, self._work, theta)
-        if stopped < 0:
-            self._scale = scale
-        else:  # the rows before it are counted again, without it
+        ready, places, undo = self._scale.apply(rows, block, weight)
+        given = (ready, places, V, weight)
+        try:
+            stopped = learn(*given, self._state, self._params, self._work, theta)
+        except BaseException:
+            undo()
+            raise
+        if stopped >= 0:  # the rows before it are counted again, without it
+            undo()
             weight = weight[:stopped]
             self._scale.apply(rows, block[:stopped], weight)
         self._count(weight)
@@ -248,7 +251,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             return found
         rows, scale = Rows.from_array(rounds.X), self._new_scale()
         numbers = np.arange(1.0, rows.n_rows + 1.0) if self._weigh_linearly else None
-        return found._replace(X=scale.apply(rows, weight=numbers)[0].X)
+        return found._replace(X=scale.apply(rows, weight=numbers)[0].matrix)
 
     def round_weights(self, n):
         """1, or with linear averages the number of the round over its mean, (n,)."""

@@ -76,7 +76,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     def _next_round(self, X):
         """Rows, s and the vector of the next round, whose rows count in it; nothing is changed."""
         vector = self._state.vector.copy()
-        Z = self._scale.copy().apply(Rows.from_array(X))[0].X
+        Z = self._scale.copy().apply(Rows.from_array(X))[0].matrix
         return Z, self.scale_kernel(vector, self._largest_sq(Z), 1.0), vector
 
     def _thetas(self, X):
@@ -92,7 +92,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         return self._next_round(X)[2][RHO]
 
     def _learn_rows(self, X, codes, rewards, propensities):
-        X = self._scale.apply(Rows.from_array(X))[0].X
+        X = self._scale.apply(Rows.from_array(X))[0].matrix
         self._state.store_for(hasattr(X, "indptr"))
         vector, Theta, p = self._state.vector, self._state.matrix, X.shape[1]
         theta = self.scale_kernel(vector, self._largest_sq(X), 1.0) * linear_scores(Theta, X)
@@ -127,13 +127,12 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         m, state = len(block), self._state
         drawn = np.zeros((m, 3))
         drawn[:, UNIFORM] = self.random_state_.random_sample(m)
-        scale = self._scale.copy()
-        given = (*scale.apply(rows, block), self.space_.unpack(codes), np.ones(m))
+        ready, places, undo = self._scale.apply(rows, block)
+        given = (ready, places, self.space_.unpack(codes), np.ones(m))
         # The state is what the gradient kernels read as parameters: ρ is another in every round.
         stopped = learn(*given, state, state.vector, drawn, np.empty((0, 0)))
-        if stopped < 0:
-            self._scale = scale
-        else:  # the rows before it are counted again, without it
+        if stopped >= 0:  # the rows before it are counted again, without it
+            undo()
             self._scale.apply(rows, block[:stopped])
         return drawn, stopped
 
