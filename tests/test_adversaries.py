@@ -213,7 +213,7 @@ OTHERS = {"pistol, bold": PiSTOL(), "pistol per coordinate": PiSTOL(per_coordina
     ("name", "dim"), [("simplex-squared", 2), ("simplex-shannon", 7), ("hypercube-squared", 3)]
 )
 def test_bound_holds_where_every_row_is_the_longest(name, dim, optimizer, factor):
-    space, stream = space_of(name, dim), Growing(20 if INTERPRETED else 60, factor)
+    space, stream = space_of(name, dim), Growing(8 if INTERPRETED else 60, factor)
     C = math.hypot(1.0, np.linalg.norm(stream.features(), axis=1).max())
     learner = PiSTOL(a=2.25, feature_norm=C) if optimizer == "pistol" else OPTIMIZERS[optimizer]
     for intercept in (False, True):

@@ -8,6 +8,7 @@ import broken_learners
 import broken_spaces
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from sklearn.exceptions import SkipTestWarning
 from sklearn.linear_model import SGDClassifier
 
@@ -146,6 +147,7 @@ def test_what_is_no_learner_or_space_is_named(rng):
         check_learner(MulticlassPerceptron(), rng.randn(19, 2), np.arange(19) % 2)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_examples_of_the_checks():
     result = doctest.testmod(checks)
     assert result.attempted > 8 and result.failed == 0
