@@ -24,7 +24,7 @@ from skstructured._engine import move_and_score as shipped
 from skstructured._engine.instructions import _add_lanes as add_lanes
 from skstructured.optimizers import GradientDescent
 
-ADD_ROW, PREFETCH, SCORE = "add_row", "_prefetch_row", "_score_csr"
+ADD_ROW, PREFETCH, SCORE = "add_row", "prefetch_row", "_score_csr"
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": shipped.FASTMATH}
 
 
