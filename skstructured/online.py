@@ -82,7 +82,8 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
         Whether `fit` visits the rows of each pass in random order.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply sample weights. "balanced" is
-        ``n/(n_classes · count of the class)``, of the rows of the call. For classes only.
+        ``n/(n_classes · count of the class)``, and for `fit` alone: a chunk does not know the
+        others' counts. For classes only.
     verbose : bool or int, default=0
         Whether `fit` prints a line for each pass.
     random_state : int, RandomState instance or None, default=None
@@ -128,8 +129,8 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
     "permutahedron". A sample weight w multiplies the loss of its round; a weight of zero
     equals leaving the row out, but a weight of two is not the same as seeing a row twice, as for
-    every online learner. Rows are zero or have norms between 1e-100 and 1e100, weights are zero or
-    lie between 1e-20 and 1e20: ``docs/numbers.md``.
+    every online learner. Norms of rows are at most 1e150 (with ``standardize=False`` zero, or
+    between 1e-100 and 1e100), weights are zero or between 1e-20 and 1e20: ``docs/numbers.md``.
 
     `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
     score a class where outputs are classes ("ordinal" has a class more than thresholds), else θ.

@@ -123,7 +123,13 @@ def test_class_weights_are_sample_weights(kind, weights, rng):
     wanted = kind(**given).fit(X, y, sample_weight=own * factor)
     assert (model.coef_ != kind(**given).fit(X, y, sample_weight=own).coef_).any()
     np.testing.assert_array_equal(model.coef_, wanted.coef_)
-    stream = kind(class_weight=weights).partial_fit(X, y, classes=[0, 1, 2])
+    stream = kind(class_weight=weights)
+    if weights == "balanced":
+        with pytest.raises(ValueError, match="class_weight='balanced' is for fit"):
+            stream.partial_fit(X, y, classes=[0, 1, 2])
+        assert not hasattr(stream, "space_")
+        return
+    stream.partial_fit(X, y, classes=[0, 1, 2])
     wanted = kind().partial_fit(X, y, classes=[0, 1, 2], sample_weight=factor)
     np.testing.assert_array_equal(stream.coef_, wanted.coef_)
 

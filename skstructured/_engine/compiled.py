@@ -1,8 +1,8 @@
-"""Function pointers: kernels handed to a compiled driver that is compiled once.
+"""Function pointers: kernels handed to a loop that is compiled once.
 
-A driver receives its kernels as integer addresses and turns each back into a callable with
+A loop receives its kernels as integer addresses and turns each back into a callable with
 `as_function`. numba can unbox such arguments by itself, at about 60 µs a kernel and call; an
-address costs nothing, and unlike a closure it leaves the driver cacheable on disk.
+address costs nothing, and unlike a closure it leaves the loop cacheable on disk.
 
 With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same loops run interpreted.
 """

@@ -85,7 +85,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             elif classes is not None:
                 self.space_.check_classes(classes)
             rounds = self._check_outputs(rows, y, sample_weight, stream=True)
-            rounds, every = self._weigh_classes(rounds, y), np.arange(rows.n_rows)
+            rounds, every = self._weigh_classes(rounds, y, stream=True), np.arange(rows.n_rows)
             if first:
                 self._learn(rounds, every)
         if not first:  # what interrupts it from here on leaves whole blocks that are counted

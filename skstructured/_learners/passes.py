@@ -114,13 +114,18 @@ class Passes:
     def _visiting_order(self, n):
         return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
 
-    def _weigh_classes(self, rounds, y):
+    def _weigh_classes(self, rounds, y, stream=False):
         """Rounds whose weights are multiplied by those of their classes."""
         if self.class_weight is None:
             return rounds
         if self.space_.task != "multiclass":
             name = type(self.space_).__name__
             raise ValueError(f"class_weight is for classes, not for the space {name}.")
+        if stream and isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} is for fit, which sees all rows; "
+                "partial_fit takes a dict of weights."
+            )
         weight = rounds.weight * compute_sample_weight(self.class_weight, y)
         name = "sample_weight times class_weight"
         return rounds._replace(weight=check_range_of_weights(name, weight))
