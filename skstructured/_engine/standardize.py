@@ -29,7 +29,7 @@ PATIENCE = 32.0
 UNLIKE = 25.0
 
 #: Numbers that stay in cache between being transformed and being learned, and rows at least.
-CACHED, LEAST_BLOCK = 65536, 64
+CACHED, LEAST_BLOCK = 131072, 64
 
 #: Deviations below this are none.
 SMALLEST = 1e-290
