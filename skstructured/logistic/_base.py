@@ -8,15 +8,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import LONGEST, Rows
+from skstructured._learners.classifier import with_intercept
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.scaling import scale_of
-from skstructured.logistic._soft_labels import (
-    check_distributions,
-    is_distribution,
-    labels_of,
-)
-from skstructured._learners.classifier import with_intercept
 from skstructured._validation import (
     check_choice,
     check_finite,
@@ -29,6 +24,11 @@ from skstructured._validation import (
 )
 from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.learner import OnlineLearner, Rounds
+from skstructured.logistic._soft_labels import (
+    check_distributions,
+    is_distribution,
+    labels_of,
+)
 from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, and rows at most.

@@ -117,7 +117,8 @@ def move_gradient(G, Q, x, w, kappa, vectors):
 @kernel
 def curvature(x, reach):
     """κ = 1/(2B‖x‖ + ln(K−1) + 2), for `reach` = (2B, ln(K−1) + 2, R); R, where it is not 0, is
-    taken for ‖x‖."""
+    taken for ‖x‖.
+    """
     norm = reach[2] if reach[2] > 0.0 else math.sqrt(np.dot(x, x))
     return 1.0 / (reach[0] * norm + reach[1])
 
