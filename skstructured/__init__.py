@@ -8,6 +8,7 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
+from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
@@ -20,6 +21,7 @@ from skstructured.risk import RiskMonitor
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaBoostOLMClassifier",
     "AioliClassifier",
     "BanditGaptronClassifier",
     "BanditReduction",
@@ -34,6 +36,7 @@ __all__ = [
     "NewtronClassifier",
     "OnlineLearner",
     "OnlineStructuredPredictor",
+    "OnlineTreeClassifier",
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",
