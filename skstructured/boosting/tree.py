@@ -25,9 +25,9 @@ class OnlineTreeClassifier(VotingLearner):
 
     Parameters
     ----------
-    max_depth : int, default=3
+    max_depth : int, default=5
         Tests between the root and the deepest leaves, 1 to 12; 1 is a stump.
-    n_tests : int, default=16
+    n_tests : int, default=8
         Features that a leaf tries, drawn with replacement.
     patience : int, default=32
         Rows of a leaf between two looks at its tests.
@@ -66,7 +66,7 @@ class OnlineTreeClassifier(VotingLearner):
     True
     """
 
-    def __init__(self, max_depth=3, n_tests=16, patience=32, shuffle=True, random_state=None):
+    def __init__(self, max_depth=5, n_tests=8, patience=32, shuffle=True, random_state=None):
         self.max_depth = max_depth
         self.n_tests = n_tests
         self.patience = patience
