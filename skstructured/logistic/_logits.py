@@ -8,8 +8,11 @@ from skstructured.spaces.simplex import softmax_into
 #: Newton steps, and halvings of one, at most.
 MOST_STEPS, MOST_HALVINGS = 100, 60
 
-#: Residuals of z, in units of its largest entry and 1, that are none.
-RESIDUAL = 4e-15
+#: Residuals of z, in units of the numbers it is made of, that are none.
+RESIDUAL = 1e-15
+
+#: Differences of the objective, in the same units, that rounding may hide.
+HIDDEN = 1e-14
 
 
 @kernel
@@ -61,43 +64,51 @@ def _newton_system(A, s, q, M):
 
 
 @kernel
-def _residual(A, s, q, z):
-    """Largest entry of A(s − q) over 1 + that of z: what q is off, as seen in z."""
-    worst, largest = 0.0, 1.0
-    for k in range(z.shape[0]):
+def _residual(A, s, q):
+    """Largest entry of A(s − q): what q is off, as seen in z."""
+    worst = 0.0
+    for k in range(s.shape[0]):
         off = 0.0
-        for j in range(z.shape[0]):
+        for j in range(s.shape[0]):
             off += A[k, j] * (s[j] - q[j])
-        worst, largest = max(worst, abs(off)), max(largest, abs(z[k]))
-    return worst / largest
+        worst = max(worst, abs(off))
+    return worst
 
 
 @kernel
 def _start(A, g, q, trial):
-    """A first q: the shares of scores that A, where it is large, keeps near each other."""
-    widest = 0.0
+    """A first q: the shares of scores that A, where it is large, keeps near each other.
+
+    Returns the unit that residuals are measured in, 1 + max |g| + max A.
+    """
+    widest, largest = 0.0, 1.0
     for k in range(g.shape[0]):
-        widest = max(widest, A[k, k])
+        widest, largest = max(widest, A[k, k]), max(largest, 1.0 + abs(g[k]))
     for k in range(g.shape[0]):
         trial[k] = g[k] / (1.0 + widest)
     softmax_into(trial, q)
+    return largest + widest
 
 
 @kernel
-def _descend(A, g, value, vectors, M):
-    """Take the Newton step in M, halved until the objective is no larger than `value`."""
-    z, s, q, trial = vectors[1], vectors[2], vectors[3], vectors[4]
-    step = 1.0
+def _descend(A, g, value, residual, unit, vectors, M):
+    """Take the Newton step in M, halved until it goes down; whether it does at any length.
+
+    Down from `value`, or where rounding hides that, from `residual`.
+    """
+    z, s, q, trial, step = vectors[1], vectors[2], vectors[3], vectors[4], 1.0
     for _ in range(MOST_HALVINGS):
         for k in range(g.shape[0]):
             trial[k] = q[k] + step * M[k, g.shape[0]]
         energy = _shifted(A, g, trial, z)
         top, rest = softmax_into(z, s)
-        if energy + top + rest <= value + 1e-15 * abs(value):
-            break
+        rise = energy + top + rest - value
+        if rise < 0.0 or (rise <= HIDDEN * unit and _residual(A, s, trial) < residual):
+            for k in range(g.shape[0]):
+                q[k] = trial[k]
+            return True
         step *= 0.5
-    for k in range(g.shape[0]):
-        q[k] = trial[k]
+    return False
 
 
 @kernel
@@ -106,23 +117,23 @@ def improper_logits(A, vectors, M):
 
     The rows of `vectors` are g, which is read, z and s, which are written, and scratch. The
     function ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimised over q by Newton's method, whose steps
-    ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros;
-    a step that does not make it smaller is halved.
+    ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros.
     """
     g, z, s, q, residual = vectors[0], vectors[1], vectors[2], vectors[3], 0.0
-    _start(A, g, q, vectors[4])
+    unit = _start(A, g, q, vectors[4])
     for _ in range(MOST_STEPS):
         energy = _shifted(A, g, q, z)
         top, rest = softmax_into(z, s)
-        residual = _residual(A, s, q, z)
-        if residual <= RESIDUAL:
+        residual = _residual(A, s, q)
+        if residual <= RESIDUAL * unit:
             break
         _newton_system(A, s, q, M)
         _eliminate(M, g.shape[0])
-        _descend(A, g, energy + top + rest, vectors, M)
-    _shifted(A, g, s, z)
-    softmax_into(z, s)
-    return residual
+        if not _descend(A, g, energy + top + rest, residual, unit, vectors, M):
+            _shifted(A, g, q, z)
+            softmax_into(z, s)
+            break
+    return residual / unit
 
 
 @kernel
