@@ -12,7 +12,13 @@ from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
-from skstructured.logistic import AioliClassifier, FolkloreClassifier
+from skstructured.logistic import (
+    AggregatingForecaster,
+    AioliClassifier,
+    FolkloreClassifier,
+    GaussianAggregatingForecaster,
+    OnlineNewtonClassifier,
+)
 from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
@@ -22,6 +28,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdaBoostOLMClassifier",
+    "AggregatingForecaster",
     "AioliClassifier",
     "BanditGaptronClassifier",
     "BanditReduction",
@@ -30,11 +37,13 @@ __all__ = [
     "FenchelYoung",
     "FolkloreClassifier",
     "GaptronClassifier",
+    "GaussianAggregatingForecaster",
     "GuaranteeError",
     "GuaranteeWarning",
     "MulticlassPerceptron",
     "NewtronClassifier",
     "OnlineLearner",
+    "OnlineNewtonClassifier",
     "OnlineStructuredPredictor",
     "OnlineTreeClassifier",
     "RiskMonitor",

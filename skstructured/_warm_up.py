@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from scipy import sparse
 
-from skstructured import bandits, gaptron, perceptron
+from skstructured import bandits, boosting, gaptron, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
 from skstructured.online import OnlineStructuredPredictor
@@ -43,6 +43,8 @@ def _learners():
     yield perceptron.MulticlassPerceptron(), _outputs("simplex")
     for kind in (bandits.BanditronClassifier, bandits.SOBAClassifier, bandits.NewtronClassifier):
         yield kind(), _outputs("simplex")
+    yield boosting.AdaBoostOLMClassifier(n_estimators=2), _outputs("simplex")
+    yield boosting.OnlineTreeClassifier(patience=2), _outputs("simplex")
     for n_outputs in OUTPUTS:
         for average in (False, True):
             model = OnlineStructuredPredictor("hypercube", average=average)

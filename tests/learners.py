@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
+from sklearn.linear_model import Perceptron
 from toy_learner import NearestMean
 
 import skstructured as sk
@@ -40,6 +41,24 @@ EVERY_LEARNER = {
     "confidit": sk.ConfiditClassifier(random_state=0),
     "reduction": sk.BanditReduction(predictor(), exploration=0.5, random_state=0),
     "reduction of theory": sk.BanditReduction(predictor(), random_state=0),
+    "folklore": sk.FolkloreClassifier(random_state=0),
+    "folklore mixture": sk.FolkloreClassifier(B=(0.5, 2.0), decoder="sampled", random_state=0),
+    "folklore plain": sk.FolkloreClassifier(
+        R=1e9, lam=1.0, standardize=False, fit_intercept=False, iterate="random", random_state=0
+    ),
+    "folklore classes": sk.FolkloreClassifier(structure="classes", random_state=0),
+    "folklore diagonal": sk.FolkloreClassifier(structure="diagonal", random_state=0),
+    "online newton": sk.OnlineNewtonClassifier(random_state=0),
+    "gaussian forecaster": sk.GaussianAggregatingForecaster(random_state=0),
+    "aggregating forecaster": sk.AggregatingForecaster(
+        n_particles=50, n_moves=2, max_weights=10**6, random_state=0
+    ),
+    "default boosting": sk.AdaBoostOLMClassifier(random_state=0),
+    "boosting": sk.AdaBoostOLMClassifier(
+        sk.OnlineTreeClassifier(max_depth=2), n_estimators=8, lam=0.5, random_state=0
+    ),
+    "boosting others": sk.AdaBoostOLMClassifier(Perceptron(), n_estimators=3, random_state=0),
+    "default tree": sk.OnlineTreeClassifier(random_state=0),
     "toy": NearestMean(),
 }
 

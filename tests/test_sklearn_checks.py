@@ -64,6 +64,8 @@ def test_docstring_examples():
     import doctest
 
     import skstructured.bandits.gaptron
+    import skstructured.boosting.olm
+    import skstructured.boosting.tree
     import skstructured.decoders
     import skstructured.gaptron
     import skstructured.losses
@@ -79,6 +81,8 @@ def test_docstring_examples():
         skstructured.risk,
         skstructured.gaptron,
         skstructured.bandits.gaptron,
+        skstructured.boosting.olm,
+        skstructured.boosting.tree,
     ):
         result = doctest.testmod(module)
         assert result.attempted > 0 and result.failed == 0

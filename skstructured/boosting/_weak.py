@@ -45,6 +45,8 @@ def check_weak(estimator):
 class TreeLearners:
     """Trees that play and learn in a compiled loop."""
 
+    compiled = True
+
     def __init__(self, base, generators, K, model):
         self.base, self.trees = base, base._new_trees(generators, K, model.n_features_in_)
         self.patience = base.patience
@@ -68,6 +70,8 @@ class TreeLearners:
 
 class OtherLearners:
     """Copies of any classifier, which see a row at a time; classes are their positions."""
+
+    compiled = False
 
     def __init__(self, base, generators, K):
         self.learners = [clone(base) for _ in generators]

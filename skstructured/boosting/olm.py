@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
 from skstructured._validation import check_integer, check_positive
-from skstructured.boosting._base import VotingLearner
+from skstructured.boosting._base import BLOCK, VotingLearner
 from skstructured.boosting._correction import COST, EDGE, MISTAKES, POTENTIAL, new_numbers
 from skstructured.boosting._rounds import advance, expert_shares
 from skstructured.boosting._weak import weak_learners
@@ -91,8 +91,8 @@ class AdaBoostOLMClassifier(VotingLearner):
     - ``Σ ℓ(s^N) ≤ T ln K − ½ Σ w_i γ_i² + Σ_i correction_regrets_``.
 
     Mistakes of the best expert fall with the edges, by a theorem whose constants are not stated:
-    `certificate` therefore raises. The original regularizer is centred at 0 and not at (2, 0), where
-    every correction begins by forgetting s; its bound is λ(4 + α²)/2 in place of λα²/2.
+    `certificate` therefore raises. The original regularizer is centred at 0, where every
+    correction begins by forgetting s, and has λ(4 + α²)/2 in its bound in place of λα²/2.
 
     References
     ----------
@@ -109,9 +109,7 @@ class AdaBoostOLMClassifier(VotingLearner):
     True
     """
 
-    def __init__(
-        self, estimator=None, n_estimators=50, lam=1.0, shuffle=True, random_state=None
-    ):
+    def __init__(self, estimator=None, n_estimators=50, lam=1.0, shuffle=True, random_state=None):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.lam = lam
@@ -205,6 +203,10 @@ class AdaBoostOLMClassifier(VotingLearner):
         self._weak = weak_learners(self.estimator, self.n_estimators, K, self)
         self._numbers = new_numbers(self.n_estimators, lam)
 
+    @property
+    def _block(self):
+        return BLOCK if self._weak.compiled else 1
+
     def _learn_block(self, rows, order, codes, weight):
         votes, logs = np.empty((2, len(order), self.space_.dim_))
         given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
@@ -221,10 +223,10 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     def _played(self, X):
         shares, leader = self._shares()
-        votes = np.zeros((X.shape[0], self.space_.dim_))
+        votes, logs = np.zeros((X.shape[0], self.space_.dim_)), None
         for i, logits in enumerate(self._chain(X)):
             votes[np.arange(len(votes)), np.argmax(logits, axis=1)] += shares[i]
-            logs = logits if i == leader else (None if i < leader else logs)
+            logs = logits if i == leader else logs
         return votes, logs
 
     def _votes(self, X):

@@ -109,9 +109,7 @@ class OnlineTreeClassifier(VotingLearner):
 
     def _learn_block(self, rows, order, codes, weight):
         played = np.zeros(len(order), dtype=np.int64)
-        learn_rows(
-            *rows.arrays, order, codes, weight, self.patience, self._trees.arrays, played
-        )
+        learn_rows(*rows.arrays, order, codes, weight, self.patience, self._trees.arrays, played)
         return self.space_.unpack(played), None
 
     def _played(self, X):
@@ -126,4 +124,6 @@ class OnlineTreeClassifier(VotingLearner):
         tree_leaves(*rows.arrays, self._trees.arrays, 0, leaves)
         counts = self._trees.counts[0][leaves]
         total = counts.sum(axis=1, keepdims=True)
-        return np.divide(counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0)
+        return np.divide(
+            counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0
+        )

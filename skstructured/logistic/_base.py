@@ -1,10 +1,12 @@
 """What learners of class probabilities share that see every row once, compiled, and keep no W."""
 
 import math
+import warnings
 from abc import abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import LONGEST, Rows
@@ -16,14 +18,14 @@ from skstructured._validation import (
     check_choice,
     check_finite,
     check_lengths,
-    check_positive,
     check_weights,
     own_arrays,
     read_rows,
     unchanged_on_error,
 )
 from skstructured.decoders import Sampled, resolve_decoder
-from skstructured.learner import OnlineLearner, Rounds
+from skstructured.learner import Comparison, OnlineLearner, Rounds
+from skstructured.logistic._row_limit import RowLimit
 from skstructured.logistic._soft_labels import (
     check_distributions,
     is_distribution,
@@ -33,6 +35,9 @@ from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, and rows at most.
 READY, BLOCK = 1 << 20, 4096
+
+#: Residuals of logits, in units of their size, that are told.
+UNSOLVED = 1e-8
 
 
 class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
@@ -137,10 +142,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
-        check_choice("long_rows", self.long_rows, ("refuse", "rescale"))
+        self._scale = self._new_scale()
         check_choice("iterate", self.iterate, ("last", "random"))
-        self._reach = math.inf if self.R is None else check_positive("R", self.R)
+        self._limit = RowLimit(self.R, self.long_rows)
         self.loss_ = self._loss(space)
         self._weights = self._new_weights(space.dim_, self.n_features_in_ + self._intercept)
         self.t_, self._counted, self._kept = 0, 0, None
@@ -191,6 +195,14 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
         return self._decoder().expected_loss(*same, V, self.loss_)
 
+    def comparison(self, rounds):
+        """What a comparator is measured by: over the rows as they were standardised."""
+        rows = self._new_scale().apply(Rows.from_array(rounds.X))[0]
+        return Comparison(self.loss_, rows.matrix, self._vertices(rounds.packed), self._intercept)
+
+    def _new_scale(self):
+        return scale_of(self, self.n_features_in_, self._intercept)
+
     def _counting(self, x):
         """The scale with which the row x will be played: x counts before it is."""
         scale = self._scale.copy()
@@ -211,7 +223,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             if note is not None:
                 note(theta, V[: len(theta)])
             if len(theta) < len(block):
-                self._refuse_long(block[len(theta)])
+                self._limit.refuse(block[len(theta)])
 
     def _learn_block(self, rows, block, V, weight):
         """Learn a block up to a row that is too long; the logits of those learned."""
@@ -236,7 +248,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def _learn_part(self, rows, block, V, weight):
         ready, places, undo = self._scale.apply(rows, block, weight)
-        Z, short = self._shortened(
+        Z, short = self._limit.apply(
             with_intercept(ready.matrix[places], self._intercept), weight > 0.0
         )
         if short < len(block):
@@ -249,36 +261,16 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self._counted += int(np.count_nonzero(weight))
         return theta
 
-    def _shortened(self, Z, live=True):
-        """Rows no longer than R, rescaled if asked for; the place of the first that is longer.
-
-        Rows that are not `live` are not learned, and so never too long.
-        """
-        if self._reach == math.inf:
-            return Z, len(Z)
-        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        long = norms > self._reach * (1.0 + 1e-12)
-        if self.long_rows == "refuse" and (long & live).any():
-            return Z, int(np.argmax(long & live))
-        factors = np.where(long, self._reach / np.maximum(norms, 1e-300), 1.0)
-        return Z * factors[:, None], len(Z)
-
-    def _refuse_long(self, row):
-        raise ValueError(
-            f"Row {row} of X has a norm, with the intercept and as standardised, above "
-            f"R={self.R:g}: give a larger R, None to learn it, or long_rows='rescale'."
-        )
-
     def _logits(self, weights, scale, rows):
         """Logits (n, K) of rows as `scale` transforms them."""
         matrix, found = scale.transformed(rows).matrix, []
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
-            Z, short = self._shortened(
+            Z, short = self._limit.apply(
                 with_intercept(matrix[start : start + size], self._intercept)
             )
             if short < len(Z):
-                self._refuse_long(start + short)
+                self._limit.refuse(start + short)
             found.append(weights.logits(Z))
         return np.concatenate(found)
 
@@ -286,6 +278,15 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         kept = self._kept if self.iterate == "random" else None
         weights, scale = (self._weights, self._scale) if kept is None else kept
         return self._logits(weights, scale, Rows.from_array(X))
+
+    def warn_of_trouble(self):
+        """Tell of predictions whose equations were not solved."""
+        if self._weights.residual > UNSOLVED:
+            warnings.warn(
+                f"Logits were found up to {self._weights.residual:.1g} of their size only.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     @property
     def longest_row(self):

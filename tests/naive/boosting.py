@@ -1,6 +1,7 @@
 """AdaBoost.OLM++ with online trees, literally: logits, explicit inverses, one node an object."""
 
 import numpy as np
+
 from naive.logistic import log_sum, softmax
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit
 
 
 def softmax(z):
@@ -27,7 +28,7 @@ def folklore_kappa(B, norm, K):
 
 
 def minimised(value, gradient, second, start):
-    """The minimiser of a smooth convex function by scipy's exact trust region, then Newton steps."""
+    """The minimiser of a smooth convex function by scipy's trust region and Newton."""
     found = minimize(value, start, jac=gradient, hess=second, method="trust-exact").x
     for _ in range(5):  # scipy stops where values do not change, at half the digits
         found = found - np.linalg.solve(second(found), gradient(found))
@@ -112,7 +113,7 @@ class Aioli:
         low, high = c - q / 2, c + q / 2
         for _ in range(200):
             m = 0.5 * (low + high)
-            if m + q * (1 / (1 + np.exp(-m)) - 0.5) > c:
+            if m + q * (expit(m) - 0.5) > c:
                 high = m
             else:
                 low = m
@@ -120,7 +121,7 @@ class Aioli:
 
     def update(self, x, m, y):
         """Learn the probability y of class 1."""
-        p, v = 1 / (1 + np.exp(-m)), self.C @ x
+        p, v = expit(m), self.C @ x
         a = 2 * self.kappa(np.linalg.norm(x)) * p * (1 - p)
         self.C -= a * np.outer(v, v) / (1 + a * x @ v)
         self.g += (p - y) * x - a * m * x
