@@ -57,7 +57,9 @@ EVERY_LEARNER = {
     "boosting": sk.AdaBoostOLMClassifier(
         sk.OnlineTreeClassifier(max_depth=2), n_estimators=8, lam=0.5, random_state=0
     ),
-    "boosting others": sk.AdaBoostOLMClassifier(Perceptron(), n_estimators=3, random_state=0),
+    "boosting others": sk.AdaBoostOLMClassifier(
+        Perceptron(fit_intercept=False), n_estimators=3, random_state=0
+    ),
     "default tree": sk.OnlineTreeClassifier(random_state=0),
     "toy": NearestMean(),
 }

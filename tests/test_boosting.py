@@ -295,6 +295,15 @@ class TestWeakLearners:
         assert model.score(X, y) > 0.6
         assert [type(e) for e in model.estimators_] == [type(weak)] * 5
 
+    def test_one_that_reads_no_csr_rows_is_named_and_nothing_changes(self, rng):
+        X, y = stream(rng, 30)
+        model = AdaBoostOLMClassifier(GaussianNB(), **SMALL)
+        with np.errstate(all="ignore"):
+            before = model.fit(X, y)._numbers.copy()
+        with pytest.raises(ValueError, match="estimator=GaussianNB.* reads no sparse rows"):
+            model.partial_fit(sparse.csr_matrix(X), y)
+        np.testing.assert_array_equal(model._numbers, before)
+
     def test_each_has_a_seed_of_its_own(self, rng):
         X, y = stream(rng, 30)
         model = AdaBoostOLMClassifier(SGDClassifier(), **SMALL).fit(X, y)
@@ -315,7 +324,7 @@ class TestWeakLearners:
     def test_csr_rows_reach_them(self, rng):
         X, y = stream(rng, 100)
         X[np.abs(X) < 0.5] = 0.0
-        for weak in (None, Perceptron()):
+        for weak in (None, Perceptron(fit_intercept=False)):
             dense = AdaBoostOLMClassifier(weak, **SMALL).fit(X, y)
             csr = AdaBoostOLMClassifier(weak, **SMALL).fit(sparse.csr_matrix(X), y)
             shown = csr.predict_proba(sparse.csr_matrix(X))

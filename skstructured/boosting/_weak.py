@@ -42,6 +42,13 @@ def check_weak(estimator):
         raise ValueError(f"{wanted}, got {estimator!r}, whose partial_fit has no {missing[0]}.")
 
 
+def reads_sparse(estimator):
+    """Whether a weak learner takes CSR rows, by its tags; None is our tree."""
+    if not (hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)):
+        return True
+    return bool(estimator.__sklearn_tags__().input_tags.sparse)
+
+
 class TreeLearners:
     """Trees that play and learn in a compiled loop."""
 

@@ -10,7 +10,7 @@ from skstructured._validation import check_integer, check_positive
 from skstructured.boosting._base import BLOCK, VotingLearner
 from skstructured.boosting._correction import COST, EDGE, MISTAKES, POTENTIAL, new_numbers
 from skstructured.boosting._rounds import advance, expert_shares
-from skstructured.boosting._weak import weak_learners
+from skstructured.boosting._weak import reads_sparse, weak_learners
 from skstructured.exceptions import GuaranteeError
 
 __all__ = ["AdaBoostOLMClassifier"]
@@ -197,6 +197,15 @@ class AdaBoostOLMClassifier(VotingLearner):
         shares = np.empty(len(self._numbers))
         return shares, expert_shares(self._numbers, shares)
 
+    def _rows(self, X, reset=False):
+        rows = super()._rows(X, reset)
+        if rows.is_sparse and not reads_sparse(self.estimator):
+            raise ValueError(
+                f"X is sparse, and estimator={self.estimator!r} reads no sparse rows: give "
+                "X.toarray()."
+            )
+        return rows
+
     def _setup(self, K):
         check_integer("n_estimators", self.n_estimators)
         self._live, lam = 0, check_positive("lam", self.lam)
@@ -235,3 +244,8 @@ class AdaBoostOLMClassifier(VotingLearner):
     def _thetas(self, X):
         leader = self._shares()[1]
         return next(logits for i, logits in enumerate(self._chain(X)) if i == leader)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = reads_sparse(self.estimator)
+        return tags
