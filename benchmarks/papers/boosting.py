@@ -84,7 +84,7 @@ def compare(name, X, y, out):
         out.say(f"{'':20}one pass is {100 * ratio:.0f} % of batch")
 
 
-def others(name, X, y, out, most=2000):
+def others(name, X, y, out, most=400):
     """Weak learners of scikit-learn, standardised, ten of them; Vowpal Wabbit."""
     X, Z, y, truth = train_test_split(X, y, random_state=0)
     scaler = StandardScaler().fit(X)
