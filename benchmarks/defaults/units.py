@@ -111,7 +111,7 @@ def main():
             row = worst | {"others": others, "score": score, "sorted": less, "seeds": spread}
             out.add(f"{line} {spread:6.3f}", data=name, space=space, **row)
             most = max(most, *worst.values(), -less)
-        out.say("worst change of the score in points; others: rows predicted otherwise, worst, in %")
+        out.say("worst change of the score in points; others: rows predicted otherwise, worst, %")
         out.say("sorted: what sorting the rows adds to the score; seeds: deviation of one shuffle")
         out.say(f"the worst is {most:.3f} points; {ALLOWED} are allowed")
 
