@@ -1,9 +1,14 @@
-"""Do risk certificates hold? One pass over two thirds, the error on the last third, 50 shuffles.
+"""Do risk certificates hold? One pass over two thirds, the error on other rows, 50 shuffles.
 
 The theorem is about the rules that played the last half of the rounds, drawn with probability
 proportional to λ_t. So at 20 rounds of that half, equally far apart, the rule that plays is tested:
 with the averages and the last weights on all rows kept back, with what the optimiser plays (which
-sees the row first) on 100 of them, drawn anew each time. Beside it, the final weights.
+sees the row first) on a twentieth of them each time. Beside it, the final weights. Kept back are
+the last third, and all rows of a set that were not drawn.
+
+The theorem is about risks; an error on rows kept back has a deviation of its own. Where it is as
+large as that of the mean loss that the certificate is of, more errors are above it than risks: 2 %
+in the place of .3 %, where the bound is 2.8 deviations away.
 """
 
 import numpy as np
@@ -14,26 +19,28 @@ from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 from skstructured.risk import path
 
-SHUFFLES, DELTA, SNAPSHOTS, DRAWN = 50, 0.05, 20, 100
+SHUFFLES, DELTA, SNAPSHOTS = 50, 0.05, 20
 SETS = ("breast_cancer", "digits", "segment", "satimage", "letter", "elec2")
-#: Most rows of a set: the last weights are played a row at a time.
+#: Most rows kept back for what the optimiser plays, which is asked row by row.
+ASKED = 6000
+#: Most rows of a set that are drawn: the last weights are played a row at a time.
 MOST = {"average": 15_000, "last": 6_000, "iterates": 6_000}
 
 
 class Watch:
     """Errors on rows kept back, of the rules that play some rounds."""
 
-    def __init__(self, at, X, y, seed):
+    def __init__(self, at, X, y):
         self.at, self.X, self.y = at, X, y
-        self.errors, self.rng = np.full(len(at), np.nan), np.random.RandomState(seed)
+        self.errors = np.full(len(at), np.nan)
 
     def within(self, which):
         """Which of the rounds to watch are played now."""
         return np.flatnonzero((self.at >= which[0]) & (self.at <= which[-1]))
 
-    def played_by(self, model):
-        """Error of the optimiser's next play, on rows drawn of those kept back."""
-        rows = self.rng.choice(len(self.y), DRAWN)
+    def played_by(self, model, place):
+        """Error of the optimiser's next play, on the rows that are for this place."""
+        rows = np.arange(min(ASKED, len(self.y)))[place :: len(self.at)]
         V = model.space_.unpack(model.space_.pack(self.y[rows]))
         pairs = zip(rows, V, strict=True)
         return np.mean([model.expected_losses(self.X[i : i + 1], v[None])[0] for i, v in pairs])
@@ -65,20 +72,20 @@ class Watched(OnlineStructuredPredictor):
         parts, now = [], self.watch.within(which)
         for part in np.split(which, self.watch.at[now] - which[0]):
             if len(part):
-                at = np.flatnonzero(self.watch.at == part[0])
-                self.watch.errors[at] = [self.watch.played_by(self) for _ in at]
+                for place in np.flatnonzero(self.watch.at == part[0]):
+                    self.watch.errors[place] = self.watch.played_by(self, place)
                 parts.append(super().play_and_learn(rounds, part, random_state))
         return type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def one(X, y, play, seed):
     """Bound, mean loss that it is of, error of those who played, error of the final weights."""
-    order = np.random.RandomState(seed).permutation(len(y))[: MOST[play]]
-    learned, kept = np.split(order, [2 * len(order) // 3])
+    order = np.random.RandomState(seed).permutation(len(y))
+    learned, kept = np.split(order, [2 * min(len(y), MOST[play]) // 3])
     half = len(learned) - max(1, round(0.5 * len(learned)))
     at = half + ((np.arange(SNAPSHOTS) + 0.5) * (len(learned) - half) / SNAPSHOTS).astype(int)
     model = Watched(decoder="nearest", average=play == "average", random_state=seed)
-    model.watch = Watch(at, X[kept], y[kept], seed)
+    model.watch = Watch(at, X[kept], y[kept])
     run = progressive_validate(model, X[learned], y[learned], play=play)
     losses = run.expected_target_loss[half:]
     weights = path(losses, DELTA, horizon=len(losses))[0][at - half]
@@ -94,15 +101,18 @@ def main():
         out.say("means over shuffles: certificate, loss in the second half, error on new rows of")
         out.say("those who played it; final weights; how often either is above the certificate")
         for play in MOST:
+            every = []
             for name, X, y in data:
                 found = np.array([one(X, y, play, seed) for seed in range(shuffles)])
                 bound, loss, error, final = found.mean(axis=0)
                 violated, above = (found[:, 2:] > found[:, :1]).mean(axis=0)
+                every.append(violated)
                 text = f"  {play:9}{name:14}{bound:7.3f} {loss:7.3f} {error:7.3f} {final:7.3f}"
                 row = {"bound": bound, "loss": loss, "error": error, "violated": violated}
                 row |= {"final": final, "final_above": above}
                 line = f"{text}; violated in {violated:.0%}, by the final ones in {above:.0%}"
                 out.add(line, play=play, data=name, **row)
+            out.say(f"  {play:9}all sets: violated in {np.mean(every):.1%}")
 
 
 if __name__ == "__main__":
