@@ -3,7 +3,7 @@
 The theorem is about the rules that played the last half of the rounds, drawn with probability
 proportional to λ_t. So at 20 rounds of that half, equally far apart, the rule that plays is tested:
 with the averages and the last weights on all rows kept back, with what the optimiser plays (which
-sees the row first) on a twentieth of them each time. Beside it, the final weights. Kept back are
+sees the row first) on a share of them, others each time. Beside it, the final weights. Kept back are
 the last third, and all rows of a set that were not drawn.
 
 The theorem is about risks; an error on rows kept back has a deviation of its own. Where it is as
@@ -21,7 +21,7 @@ from skstructured.risk import path
 
 SHUFFLES, DELTA, SNAPSHOTS = 50, 0.05, 20
 SETS = ("breast_cancer", "digits", "segment", "satimage", "letter", "elec2")
-#: Most rows kept back for what the optimiser plays, which is asked row by row.
+#: How often, about, what the optimiser plays is asked in a pass, row by row.
 ASKED = 6000
 #: Most rows of a set that are drawn: the last weights are played a row at a time.
 MOST = {"average": 15_000, "last": 6_000, "iterates": 6_000}
@@ -40,7 +40,8 @@ class Watch:
 
     def played_by(self, model, place):
         """Error of the optimiser's next play, on the rows that are for this place."""
-        rows = np.arange(min(ASKED, len(self.y)))[place :: len(self.at)]
+        every = -(-len(self.y) * len(self.at) // ASKED)
+        rows = np.arange(place % every, len(self.y), every)
         V = model.space_.unpack(model.space_.pack(self.y[rows]))
         pairs = zip(rows, V, strict=True)
         return np.mean([model.expected_losses(self.X[i : i + 1], v[None])[0] for i, v in pairs])
