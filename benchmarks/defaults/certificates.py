@@ -3,8 +3,8 @@
 The theorem is about the rules that played the last half of the rounds, drawn with probability
 proportional to λ_t. So at 20 rounds of that half, equally far apart, the rule that plays is tested:
 with the averages and the last weights on all rows kept back, with what the optimiser plays (which
-sees the row first) on a share of them, others each time. Beside it, the final weights. Kept back are
-the last third, and all rows of a set that were not drawn.
+sees the row first) on a share of them, others each time. Beside it, the final weights. Kept back
+are the last third, and all rows of a set that were not drawn.
 
 The theorem is about risks; an error on rows kept back has a deviation of its own. Where it is as
 large as that of the mean loss that the certificate is of, more errors are above it than risks: 2 %
