@@ -11,6 +11,13 @@ from skstructured.bandits import (
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
+from skstructured.logistic import (
+    AggregatingForecaster,
+    AioliClassifier,
+    FolkloreClassifier,
+    GaussianAggregatingForecaster,
+    OnlineNewtonClassifier,
+)
 from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
@@ -19,17 +26,22 @@ from skstructured.risk import RiskMonitor
 __version__ = "0.1.0"
 
 __all__ = [
+    "AggregatingForecaster",
+    "AioliClassifier",
     "BanditGaptronClassifier",
     "BanditReduction",
     "BanditronClassifier",
     "ConfiditClassifier",
     "FenchelYoung",
+    "FolkloreClassifier",
     "GaptronClassifier",
+    "GaussianAggregatingForecaster",
     "GuaranteeError",
     "GuaranteeWarning",
     "MulticlassPerceptron",
     "NewtronClassifier",
     "OnlineLearner",
+    "OnlineNewtonClassifier",
     "OnlineStructuredPredictor",
     "RiskMonitor",
     "SOBAClassifier",

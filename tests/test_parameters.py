@@ -11,6 +11,7 @@ from skstructured import (
     BanditReduction,
     BanditronClassifier,
     ConfiditClassifier,
+    FolkloreClassifier,
     NewtronClassifier,
     SOBAClassifier,
 )
@@ -118,7 +119,8 @@ def test_edges_are_pairs_of_nodes(edges):
 
 @pytest.mark.parametrize("value", ["no", None, 1, 0.0, [True], np.ones(1)], ids=repr)
 def test_shuffle_is_a_bool(value):
-    for model in (predictor(shuffle=value), gaptron(shuffle=value), second_order(shuffle=value)):
+    for kind in (predictor, gaptron, second_order, FolkloreClassifier):
+        model = kind(shuffle=value)
         with pytest.raises(ValueError, match=r"shuffle must be a bool, got "):
             model.fit(X, y)
         assert not hasattr(model, "t_")

@@ -225,6 +225,19 @@ def test_comparators_are_measured_by_what_was_fitted(name, fitted, rng):
     np.testing.assert_array_equal(result.comparator_loss(U), wanted)
 
 
+@pytest.mark.parametrize("fitted", [True, False])
+def test_logistic_learners_too_go_by_what_was_fitted(fitted, rng):
+    X, y = rounds(rng, 40)
+    X[:, 0] /= 1e6
+    result = progressive_validate(sk.FolkloreClassifier(standardize=fitted), X, y)
+    wanted = result.comparator_loss(U := rng.randn(3, 5))
+    model = result.estimator.set_params(standardize=not fitted)
+    np.testing.assert_array_equal(result.comparator_loss(U), wanted)
+    model.standardize = fitted
+    before = model.predict_proba(X)
+    np.testing.assert_array_equal(model.set_params(standardize=not fitted).predict_proba(X), before)
+
+
 #: What a feature may be in other units.
 UNITS = [lambda x: 1e6 * x, lambda x: 1e-6 * x, lambda x: x + 1e4]
 
