@@ -124,7 +124,7 @@ def main():
     T, draws = (2000, 2) if args.quick else (LENGTH, DRAWS)
     with Results(__file__, args) as out:
         every = hard_streams(out, T, draws)
-        blocks(out, (1000,) if args.quick else (1000, 30_000, 300_000))
+        blocks(out, (1000,) if args.quick else (1000, 3000, 10_000, 30_000))
     if args.picture:
         draw(every, args.picture)
 
