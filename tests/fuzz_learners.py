@@ -112,6 +112,12 @@ def classes(rng, areas):
             sk.AdaBoostOLMClassifier(n_estimators=rng.randint(1, 6)),
             sk.OnlineTreeClassifier(max_depth=rng.randint(1, 6), patience=rng.randint(1, 40)),
             sk.BanditReduction(exploration=0.3),
+            sk.FolkloreClassifier(iterate=pick(rng, ("last", "random"))),
+            sk.FolkloreClassifier(
+                B=(0.5, 2.0), structure=pick(rng, ("full", "classes", "diagonal"))
+            ),
+            sk.OnlineNewtonClassifier(standardize=bool(rng.randint(2))),
+            sk.GaussianAggregatingForecaster(),
         ),
     )
     if "classes" in model.get_params() and chance(rng, 0.7):

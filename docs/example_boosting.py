@@ -1,6 +1,6 @@
 """Boost shallow trees over a stream, and look at the accuracy of every expert.
 
-python docs/examples/boosting.py [PICTURE.png]
+python docs/example_boosting.py [PICTURE.png]
 """
 
 import sys
