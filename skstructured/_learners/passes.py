@@ -128,4 +128,4 @@ class Passes:
             )
         weight = rounds.weight * compute_sample_weight(self.class_weight, y)
         name = "sample_weight times class_weight"
-        return rounds._replace(weight=check_range_of_weights(name, weight))
+        return rounds._replace(weight=check_range_of_weights(self, name, weight))
