@@ -31,7 +31,7 @@ LIGHTEST, HEAVIEST = 1e-20, 1e20
 def check_features(estimator, X, reset):
     """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
 
-    The first rows decide, for learners in single precision, whether all are float32; see `dtype_of`.
+    The first rows decide whether the learner takes float32, where it can at all; see `dtype_of`.
     Values are not checked for NaN; see `check_finite`.
     """
     if issparse(X):

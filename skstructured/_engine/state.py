@@ -90,12 +90,11 @@ class LinearState(Learned):
 
     def _zeros(self, by_feature):
         """Θ before the first row, and the sums where they are apart."""
-        size, width = self._shape
         if by_feature or not self.single:
             return aligned_zeros(self._shape[::-1] if by_feature else self._shape), None
-        return aligned_zeros((self._own, width), np.float32), aligned_zeros(
-            (size - self._own, width)
-        )
+        size, width = self._shape
+        apart = aligned_zeros((size - self._own, width))
+        return aligned_zeros((self._own, width), np.float32), apart
 
     def _stored(self, matrix, by_feature):
         """Θ, and the sums where they are apart, of Θ with the sums behind it."""
