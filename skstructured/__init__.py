@@ -11,6 +11,7 @@ from skstructured.bandits import (
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
+from skstructured.logistic import AioliClassifier, FolkloreClassifier
 from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
@@ -19,11 +20,13 @@ from skstructured.risk import RiskMonitor
 __version__ = "0.1.0"
 
 __all__ = [
+    "AioliClassifier",
     "BanditGaptronClassifier",
     "BanditReduction",
     "BanditronClassifier",
     "ConfiditClassifier",
     "FenchelYoung",
+    "FolkloreClassifier",
     "GaptronClassifier",
     "GuaranteeError",
     "GuaranteeWarning",

@@ -205,6 +205,13 @@ def check_share(name, value):
     return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
 
 
+def check_choice(name, value, allowed):
+    """A ValueError unless `value` is one of the strings `allowed`."""
+    if not (isinstance(value, str) and value in allowed):
+        known = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {known}, got {value!r}.")
+
+
 def check_integer(name, value, lowest=1, highest=None):
     """A ValueError unless `value` is an integer from `lowest` to `highest`."""
     if isinstance(value, Integral) and not isinstance(value, bool):

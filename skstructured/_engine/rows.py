@@ -16,7 +16,7 @@ SHORTEST, LONGEST = 1e-100, 1e100
 SINGLE_NORMS, SINGLE_WEIGHTS = (1e-10, 1e10), (1e-10, 1e10)
 
 #: Numbers that stay in cache between being transformed and being learned, and rows at least.
-CACHED, LEAST_BLOCK = 65536, 64
+CACHED, LEAST_BLOCK = 131072, 64
 
 
 @kernel

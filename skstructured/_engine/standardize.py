@@ -214,6 +214,18 @@ class RunningScale(Learned):
 
         return Rows(out, columns, indptr, rows.width, len(order), None), undo
 
+    def transformed(self, rows):
+        """Rows as they are transformed now; they are not counted."""
+        if not self.used:
+            return rows
+        mean, inverse = self.statistics[MEAN], self.statistics[INVERSE]
+        if self.makes_sparse(rows):
+            X = csr_matrix(rows.X, copy=True)
+            X.data *= inverse[X.indices]
+            return Rows.from_array(X)
+        X = rows.X.toarray() if rows.is_sparse else rows.X
+        return Rows.from_array(np.ascontiguousarray((X - mean) * inverse))
+
     def copy(self):
         """Another one that counts by itself."""
         copy = object.__new__(type(self))

@@ -1,0 +1,293 @@
+"""What learners of class probabilities share that see every row once, compiled, and keep no W."""
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from skstructured._engine.rows import LONGEST, Rows
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.predictions import DecodedPredictions, OverClasses
+from skstructured._learners.scaling import scale_of
+from skstructured.logistic._soft_labels import (
+    check_distributions,
+    is_distribution,
+    labels_of,
+)
+from skstructured._learners.classifier import with_intercept
+from skstructured._validation import (
+    check_choice,
+    check_finite,
+    check_lengths,
+    check_positive,
+    check_weights,
+    own_arrays,
+    read_rows,
+    unchanged_on_error,
+)
+from skstructured.decoders import Sampled, resolve_decoder
+from skstructured.learner import OnlineLearner, Rounds
+from skstructured.losses import FenchelYoung
+
+#: Numbers of transformed rows that are ready at a time, and rows at most.
+READY, BLOCK = 1 << 20, 4096
+
+
+class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
+    """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
+
+    A subclass makes that object in `_new_weights(K, width)`: it has ``learn(Z, Y, weight)``, which
+    returns the logits (n, K) that were played, ``logits(Z)``, ``copy()`` and ``residual``.
+    Parameters `R`, `long_rows`, `iterate`, `decoder`, `standardize`, `fit_intercept`, `shuffle`,
+    `random_state`.
+    """
+
+    @abstractmethod
+    def _new_weights(self, K, width):
+        """Check the parameters; what is learned, for rows of `width` features."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn one pass from scratch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        y : array-like of shape (n,) or (n, K)
+            Labels; or a distribution over the classes 0 … K−1 a row.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, labels or distributions that are none, lengths
+            that differ; the fitted state is then unchanged.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    @exclusive
+    def _fit(self, X, y, sample_weight):
+        with unchanged_on_error(self):
+            rounds = self._begin(X, y, None, sample_weight)
+            order = np.arange(len(rounds.packed))
+            self._learn(rounds, self.random_state_.permutation(order) if self.shuffle else order)
+        self.warn_of_trouble()
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn the rows in order, one round each; chunks of any size give the same result.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array-like or None, default=None
+            All labels, needed on the first call unless y is a distribution a row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As for `fit`; also for labels that are not among the classes.
+        """
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    @exclusive
+    def _partial_fit(self, X, y, classes, sample_weight):
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self):
+            if first:
+                classes = labels_of(y) if classes is None and is_distribution(y) else classes
+                rounds = self._begin(X, y, classes, sample_weight, stream=True)
+                self._learn(rounds, np.arange(len(rounds.packed)))
+            else:
+                rows = read_rows(self, X)
+                check_finite(self, rows)
+                if classes is not None:
+                    self.space_.check_classes(classes)
+                rounds = self._check_outputs(rows, y, sample_weight, stream=True)
+        if not first:
+            own_arrays(self)
+            self._learn(rounds, np.arange(len(rounds.packed)))
+        self.warn_of_trouble()
+
+    def begin(self, X, y, classes=None):
+        """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
+        with unchanged_on_error(self):
+            return self._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
+
+    def _begin(self, X, y, classes, sample_weight=None, stream=False):
+        rows, space = read_rows(self, X, reset=True), self._unfitted_space()
+        check_finite(self, rows)
+        self._start(space.fit_stream(y, classes) if stream else space.fit(labels_of(y)))
+        return self._check_outputs(rows, y, sample_weight, stream)
+
+    def _start(self, space):
+        self.space_, self.classes_ = space, space.classes_
+        self.random_state_ = check_random_state(self.random_state)
+        self._intercept = bool(self.fit_intercept)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
+        check_choice("long_rows", self.long_rows, ("refuse", "rescale"))
+        check_choice("iterate", self.iterate, ("last", "random"))
+        self._reach = math.inf if self.R is None else check_positive("R", self.R)
+        self.loss_ = self._loss(space)
+        self._weights = self._new_weights(space.dim_, self.n_features_in_ + self._intercept)
+        self.t_, self._counted, self._kept = 0, 0, None
+
+    def _loss(self, space):
+        unit = 1.0 if isinstance(self._decoder(), Sampled) else 1.0 / math.log(2.0)
+        return FenchelYoung(space, "shannon", scale=unit)
+
+    def _unfitted_loss(self):
+        return FenchelYoung(self._unfitted_space(), "shannon", scale=1.0)
+
+    def _decoder(self):
+        return resolve_decoder(self.decoder)
+
+    def _check_outputs(self, rows, y, sample_weight=None, stream=False):
+        if is_distribution(y):
+            packed = check_distributions(y, self.space_.dim_)
+        else:
+            packed = self.space_.pack(y)
+        check_lengths(rows.n_rows, len(packed))
+        weight = check_weights(sample_weight, packed, rows.n_rows, stream)
+        return Rounds(rows.X, packed, weight, rows)
+
+    def _vertices(self, packed):
+        return packed if packed.ndim == 2 else self.space_.unpack(packed)
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        theta = self._logits(self._weights, self._scale, Rows.from_array(rounds.X[which]))
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    @exclusive
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds, np.asarray(which))
+
+    @exclusive
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round, learn it, and go on; `Losses`."""
+        played = []
+        self._learn(rounds, np.asarray(which), lambda theta, V: played.append((theta, V)))
+        theta, V = (np.concatenate(part) for part in zip(*played, strict=True))
+        return self._losses(theta, V, random_state)
+
+    def expected_losses(self, x, V):
+        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
+        theta = self._logits(self._weights, self._counting(x), Rows.from_array(x))
+        same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
+        return self._decoder().expected_loss(*same, V, self.loss_)
+
+    def _counting(self, x):
+        """The scale with which the row x will be played: x counts before it is."""
+        scale = self._scale.copy()
+        scale.apply(Rows.from_array(x))
+        return scale
+
+    def _learn(self, rounds, order, note=None):
+        """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
+        rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
+        weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
+        start, size = 0, max(1, min(BLOCK, READY // max(rows.width, 1)))
+        while start < len(order):
+            block = order[start : start + size]
+            V, now = self._vertices(rounds.packed[block]), weight[block]
+            with uninterrupted():
+                theta = self._learn_block(rows, block, V, now)
+            start += len(theta)
+            if note is not None:
+                note(theta, V[: len(theta)])
+            if len(theta) < len(block):
+                self._refuse_long(block[len(theta)])
+
+    def _learn_block(self, rows, block, V, weight):
+        """Learn a block up to a row that is too long; the logits of those learned."""
+        hit, played = self._stops(weight), []
+        for part in (slice(0, hit), slice(hit, None)):
+            if part.start == hit and hit < len(block):
+                self._kept = (self._weights.copy(), self._scale.copy())
+            if len(block[part]):
+                played.append(self._learn_part(rows, block[part], V[part], weight[part]))
+                if len(played[-1]) < len(block[part]):
+                    break
+        return np.concatenate(played)
+
+    def _stops(self, weight):
+        """Place of the last round at which a random stop takes what was learned before it."""
+        if self.iterate == "last":
+            return len(weight)
+        live = np.flatnonzero(weight > 0.0)
+        number = self._counted + 1.0 + np.arange(len(live))
+        hits = live[self.random_state_.random_sample(len(live)) * number < 1.0]
+        return int(hits[-1]) if len(hits) else len(weight)
+
+    def _learn_part(self, rows, block, V, weight):
+        ready, places, undo = self._scale.apply(rows, block, weight)
+        Z, short = self._shortened(
+            with_intercept(ready.matrix[places], self._intercept), weight > 0.0
+        )
+        if short < len(block):
+            undo()
+            if short == 0:
+                return np.empty((0, V.shape[1]))
+            return self._learn_part(rows, block[:short], V[:short], weight[:short])
+        theta = self._weights.learn(Z, np.ascontiguousarray(V), weight)
+        self.t_ += len(block)
+        self._counted += int(np.count_nonzero(weight))
+        return theta
+
+    def _shortened(self, Z, live=True):
+        """Rows no longer than R, rescaled if asked for; the place of the first that is longer.
+
+        Rows that are not `live` are not learned, and so never too long.
+        """
+        if self._reach == math.inf:
+            return Z, len(Z)
+        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        long = norms > self._reach * (1.0 + 1e-12)
+        if self.long_rows == "refuse" and (long & live).any():
+            return Z, int(np.argmax(long & live))
+        factors = np.where(long, self._reach / np.maximum(norms, 1e-300), 1.0)
+        return Z * factors[:, None], len(Z)
+
+    def _refuse_long(self, row):
+        raise ValueError(
+            f"Row {row} of X has a norm, with the intercept and as standardised, above "
+            f"R={self.R:g}: give a larger R, None to learn it, or long_rows='rescale'."
+        )
+
+    def _logits(self, weights, scale, rows):
+        """Logits (n, K) of rows as `scale` transforms them."""
+        matrix, found = scale.transformed(rows).matrix, []
+        size = max(1, min(BLOCK, READY // max(rows.width, 1)))
+        for start in range(0, rows.n_rows, size):
+            Z, short = self._shortened(
+                with_intercept(matrix[start : start + size], self._intercept)
+            )
+            if short < len(Z):
+                self._refuse_long(start + short)
+            found.append(weights.logits(Z))
+        return np.concatenate(found)
+
+    def _thetas(self, X):
+        kept = self._kept if self.iterate == "random" else None
+        weights, scale = (self._weights, self._scale) if kept is None else kept
+        return self._logits(weights, scale, Rows.from_array(X))
+
+    @property
+    def longest_row(self):
+        """The largest norm of a row that is taken as it is."""
+        return LONGEST

@@ -1,0 +1,74 @@
+"""Several learners of probabilities, mixed by how well each has done."""
+
+import numpy as np
+
+from skstructured._engine.state import Learned
+from skstructured._validation import check_positive
+from skstructured.spaces.simplex import log_softmax
+
+
+def grid_of(B):
+    """The values of a parameter that is a number or a sequence of them; ValueErrors name B."""
+    if np.ndim(B) == 0:
+        return (check_positive("B", B),)
+    values = tuple(check_positive("B", value) for value in B)
+    if not values:
+        raise ValueError("B must be a positive number or some of them, got none.")
+    return values
+
+
+class Mixture(Learned):
+    """The mixture Σ_i v_i p_i of learners, ``v_i ∝ exp(−Σ_t w_t ℓ_t(p_i))`` (Vovk 1998).
+
+    Its log loss is at most that of the best learner plus the logarithm of how many they are.
+
+    Parameters
+    ----------
+    parts : sequence
+        Objects that `LogisticLearner` learns with.
+    """
+
+    def __init__(self, parts):
+        self.parts = tuple(parts)
+        self.losses = np.zeros(len(self.parts))
+
+    @property
+    def exact(self):
+        """Whether the theorem holds of every part."""
+        return all(part.exact for part in self.parts)
+
+    @property
+    def structure(self):
+        """What the parts keep of their matrices."""
+        return self.parts[0].structure
+
+    @property
+    def residual(self):
+        """The largest residual of a part."""
+        return max(part.residual for part in self.parts)
+
+    def learn(self, X, truth, weight):
+        """Play and learn rows; the logarithms (n, K) of the mixture played."""
+        logs = np.array([log_softmax(part.learn(X, truth, weight)) for part in self.parts])
+        losses = np.maximum(-weight[:, None] * np.einsum("ink,nk->ni", logs, truth), 0.0)
+        total = np.cumsum(np.vstack([self.losses, losses]), axis=0)
+        self.losses = total[-1]
+        return _mixed(logs, total[:-1])
+
+    def logits(self, X):
+        """Logarithms (n, K) of the mixture; nothing is learned."""
+        logs = np.array([log_softmax(part.logits(X)) for part in self.parts])
+        return _mixed(logs, np.repeat(self.losses[None], len(X), axis=0))
+
+    def copy(self):
+        """Another mixture that learns by itself."""
+        copy = Mixture([part.copy() for part in self.parts])
+        copy.losses = self.losses.copy()
+        return copy
+
+
+def _mixed(logs, losses):
+    """Log Σ_i v_i exp(logs_i) with v ∝ exp(−losses), (n, K)."""
+    shares = log_softmax(-losses).T[:, :, None] + logs
+    top = shares.max(axis=0)
+    return top + np.log(np.exp(shares - top).sum(axis=0))

@@ -1,0 +1,183 @@
+"""Online logistic regression, literally: explicit matrices over all K p weights."""
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+def softmax(z):
+    """Softmax of a vector."""
+    e = np.exp(z - z.max())
+    return e / e.sum()
+
+
+def log_sum(z):
+    """Log Σ exp z_k."""
+    return float(np.log(np.exp(z - z.max()).sum()) + z.max())
+
+
+def hessian(z):
+    """Diag s − ssᵀ with s = softmax(z)."""
+    s = softmax(z)
+    return np.diag(s) - np.outer(s, s)
+
+
+def folklore_kappa(B, norm, K):
+    """κ = 1/(2B‖x‖ + ln(K − 1) + 2)."""
+    return 1.0 / (2.0 * B * norm + np.log(K - 1) + 2.0)
+
+
+def minimised(value, gradient, second, start):
+    """The minimiser of a smooth convex function by scipy's exact trust region, then Newton steps."""
+    found = minimize(value, start, jac=gradient, hess=second, method="trust-exact").x
+    for _ in range(5):  # scipy stops where values do not change, at half the digits
+        found = found - np.linalg.solve(second(found), gradient(found))
+    return found
+
+
+class Folklore:
+    """Spec 5.1 with an explicit inverse; ``kappa(norm)`` gives the curvature of a round."""
+
+    def __init__(self, K, p, lam, kappa):
+        self.K, self.p, self.lam, self.kappa = K, p, lam, kappa
+        self.A, self.G = lam * np.eye(K * p), np.zeros(K * p)
+        self.past = []
+
+    def _each(self, x):
+        """I_K ⊗ x, (K p, K)."""
+        return np.kron(np.eye(self.K), x[:, None])
+
+    def _blocks(self):
+        """A⁻¹ with all but its K diagonal blocks set to 0."""
+        mask = np.kron(np.eye(self.K), np.ones((self.p, self.p)))
+        return np.linalg.inv(self.A) * mask
+
+    def logits(self, x, weight=1.0):
+        """W x of the minimiser of ‖W‖²_A + <W, G> + w φ(W) over all K p weights, (3.3)."""
+        each = self._each(x)
+        linear = 0.5 * self.A @ self._blocks() @ each.sum(axis=1)
+
+        def value(w):
+            return w @ self.A @ w + w @ self.G + weight * (log_sum(each.T @ w) - w @ linear)
+
+        def gradient(w):
+            inner = each @ softmax(each.T @ w) - linear
+            return 2.0 * self.A @ w + self.G + weight * inner
+
+        def second(w):
+            return 2.0 * self.A + weight * each @ hessian(each.T @ w) @ each.T
+
+        return each.T @ minimised(value, gradient, second, np.zeros(self.K * self.p))
+
+    def logits_of_surrogates(self, x):
+        """The same, with λ‖W‖² and the surrogate (3.2) of every past round written out."""
+        each, blocks = self._each(x), self._blocks()
+        linear = 0.5 * self.A @ blocks @ each.sum(axis=1)
+
+        def terms(w):
+            for row, z, y, kappa in self.past:
+                their = self._each(row)
+                yield their, softmax(z) - y, hessian(z), their.T @ w - z, kappa
+
+        def value(w):
+            total = self.lam * w @ w + log_sum(each.T @ w) - w @ linear
+            return total + sum(g @ d + kappa * d @ h @ d for _, g, h, d, kappa in terms(w))
+
+        def gradient(w):
+            total = 2.0 * self.lam * w + each @ softmax(each.T @ w) - linear
+            return total + sum(E @ (g + 2.0 * kappa * h @ d) for E, g, h, d, kappa in terms(w))
+
+        def second(w):
+            total = 2.0 * self.lam * np.eye(len(w)) + each @ hessian(each.T @ w) @ each.T
+            return total + sum(2.0 * kappa * E @ h @ E.T for E, _, h, _, kappa in terms(w))
+
+        return each.T @ minimised(value, gradient, second, np.zeros(self.K * self.p))
+
+    def update(self, x, z, y, weight=1.0):
+        """The row, its logits and its distribution y of labels join A and G."""
+        kappa, each = self.kappa(np.linalg.norm(x)), self._each(x)
+        self.A += weight * kappa * each @ hessian(z) @ each.T
+        self.G += weight * each @ (softmax(z) - y - 2.0 * kappa * hessian(z) @ z)
+        self.past.append((x, z, y, kappa))
+
+
+class Aioli:
+    """Spec 5.2: two classes, C = A⁻¹ over θ = w_1 − w_0 by Sherman and Morrison."""
+
+    def __init__(self, p, lam, kappa):
+        self.C, self.g, self.kappa = np.eye(p) / lam, np.zeros(p), kappa
+
+    def margin(self, x):
+        """The root m of m + q(σ(m) − ½) = c, by bisection."""
+        q, c = x @ self.C @ x, -x @ self.C @ self.g
+        low, high = c - q / 2, c + q / 2
+        for _ in range(200):
+            m = 0.5 * (low + high)
+            if m + q * (1 / (1 + np.exp(-m)) - 0.5) > c:
+                high = m
+            else:
+                low = m
+        return 0.5 * (low + high)
+
+    def update(self, x, m, y):
+        """Learn the probability y of class 1."""
+        p, v = 1 / (1 + np.exp(-m)), self.C @ x
+        a = 2 * self.kappa(np.linalg.norm(x)) * p * (1 - p)
+        self.C -= a * np.outer(v, v) / (1 + a * x @ v)
+        self.g += (p - y) * x - a * m * x
+
+
+class OnlineNewton:
+    """Spec 5.3: online Newton steps with the projection when the row arrives."""
+
+    def __init__(self, K, p, B, gamma):
+        self.K, self.B, self.gamma = K, B, gamma
+        self.A, self.W = np.eye(K * p) / (gamma**2 * K * B**2), np.zeros(K * p)
+
+    def logits(self, x):
+        """Project W in the norm of A on |Wx|_∞ ≤ B‖x‖ by a generic solver; W x."""
+        each = np.kron(np.eye(self.K), x[:, None])
+        bound, start = self.B * np.linalg.norm(x), self.W
+        S, u = each.T @ np.linalg.inv(self.A) @ each, each.T @ start
+        if np.abs(u).max() > bound:
+            inverse = np.linalg.inv(S)
+            found = minimize(
+                lambda z: 0.5 * (z - u) @ inverse @ (z - u),
+                np.clip(u, -bound, bound),
+                jac=lambda z: inverse @ (z - u),
+                bounds=[(-bound, bound)] * self.K,
+                method="L-BFGS-B",
+                options={"ftol": 1e-16, "gtol": 1e-12, "maxiter": 1000},
+            )
+            self.W = start + np.linalg.inv(self.A) @ each @ inverse @ (found.x - u)
+        return each.T @ self.W
+
+    def update(self, x, z, y):
+        """A ← A + ggᵀ and W ← W − A⁻¹g/γ."""
+        g = np.kron(softmax(z) - y, x)
+        self.A += np.outer(g, g)
+        self.W = self.W - np.linalg.solve(self.A, g) / self.gamma
+
+
+class BoostReg:
+    """Algorithm 3: the two logits of a weak answer, corrected by binary FOLKLORE."""
+
+    def __init__(self, B, lam, kappa):
+        self.inner, self.B = Folklore(2, 2, lam, kappa), B
+
+    def collapsed(self, s, answer, cap):
+        """The feature x̃, and log Σ_{k≠l} exp s_k."""
+        others = log_sum(np.delete(s, answer))
+        return np.array([np.clip(0.5 * (s[answer] - others), -cap, cap), 1.0]), others
+
+    def expanded(self, s, answer, cap):
+        """ŝ, with what `update` needs."""
+        x, others = self.collapsed(s, answer, cap)
+        zeta = self.inner.logits(x)
+        new = s + zeta[1] - others
+        new[answer] = zeta[0]
+        return new, (x, zeta)
+
+    def update(self, told, right):
+        """Learn whether the answer was right."""
+        x, zeta = told
+        self.inner.update(x, zeta, np.array([1.0, 0.0]) if right else np.array([0.0, 1.0]))
