@@ -131,17 +131,19 @@ def _norm_of_row(X, row):
     return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
 
 
-def check_weights(estimator, sample_weight, X, n, stream=False):
+def check_weights(sample_weight, X, n, stream=False, single=False):
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
     if sample_weight is None:
         return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
-    return check_range_of_weights(estimator, "sample_weight", weight)
+    return check_range_of_weights("sample_weight", weight, single)
 
 
-def check_range_of_weights(estimator, name, weight):
-    """Weights (n,) as they are; a ValueError unless each is 0 or in the range of the learner."""
-    single = takes_singles_as_they_are(estimator)
+def check_range_of_weights(name, weight, single=False):
+    """Weights (n,) as they are; a ValueError unless each is 0 or in range.
+
+    `single` is for learners that `takes_singles_as_they_are` tells, whose range is smaller.
+    """
     lightest, heaviest = SINGLE_WEIGHTS if single else (LIGHTEST, HEAVIEST)
     wrong = (weight != 0.0) & ~((weight >= lightest) & (weight <= heaviest))
     if wrong.any():

@@ -4,8 +4,11 @@ A lies behind Θ in one array and moves by the same rank-one terms, −(Σ w s) 
 CSR rows a row of Θ and of A are neighbours and move together, as one row twice as long. With dense
 rows, which touch all of A, the terms wait in a block and are added many rows to a sweep; every
 entry takes its terms one by one in the order of the rounds, so that chunks of any size give the
-same bits. Where Θ is float32, A is float64 in an array of its own: its terms are a millionth of it
-after a million rounds.
+same bits.
+
+Where Θ is float32, A is float64 in an array of its own: its terms are a millionth of it after a
+million rounds. What Θ loses by rounding is in no term of A, and would be counted for all rounds
+before it too, so that A is brought up to date after `WINDOW` rounds.
 """
 
 import numpy as np
@@ -14,6 +17,9 @@ from skstructured._engine.compiled import kernel
 
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
 WAITING = 48
+
+#: Rounds after which the sum of float32 weights is brought up to date.
+WINDOW = 1024
 
 #: Bytes in a cache line.
 LINE = 64

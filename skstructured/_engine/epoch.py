@@ -9,7 +9,7 @@ import functools
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.average import WAITING, add_dense, fold
+from skstructured._engine.average import WAITING, WINDOW, add_dense, fold
 from skstructured._engine.compiled import (
     LOSS,
     MATRIX,
@@ -33,7 +33,7 @@ from skstructured._engine.compiled import (
     kernel,
 )
 from skstructured._engine.rows import is_zero_row
-from skstructured._engine.state import FLUSH, RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._engine.state import FLUSH, RESCALE, SCALED_WEIGHT_SUM, SINCE, WEIGHT_SUM
 
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
 LARGEST = np.finfo(np.float64).max
@@ -74,6 +74,7 @@ def epoch(
     n, dim = truth.shape
     record, dense, turns = scores.shape[0] > 0, indptr.shape[0] == 0, work.shape[0] > 1
     waiting, together = average and dense, average and not dense
+    drifting = waiting and Theta.itemsize < A.itemsize
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
     move = np.zeros(2 * dim if together else dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
@@ -103,6 +104,10 @@ def epoch(
         state[SCALED_WEIGHT_SUM] += weight[r] * s
         state[WEIGHT_SUM] += weight[r]
         u = step(state, raw, g, x_sq, weight[r])
+        if drifting and weight[r] > 0.0:
+            state[SINCE] += 1.0
+            if state[SINCE] >= WINDOW:
+                state[SINCE], state[FLUSH] = 0.0, 1.0
         if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
             if waiting:
                 add_dense(data, width, rows[start:r], terms, A)

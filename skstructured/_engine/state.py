@@ -7,12 +7,12 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST, SHORTEST
 
 #: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
-#: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, and whether
-#: the sum of the weights must be brought up to date before Θ moves.
-RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH = range(4)
+#: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, whether the
+#: sum of the weights must be brought up to date before Θ moves, and rounds since a float32 Θ asked.
+RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE = range(5)
 
 #: Where an optimiser's own entries begin.
-OWN = 4
+OWN = 5
 
 
 def new_state(entries):

@@ -176,7 +176,8 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         """`Rounds` of rows with outputs and weights that fit them."""
         packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
-        weight = check_weights(self, sample_weight, packed, rows.n_rows, stream)
+        single = takes_singles_as_they_are(self)
+        weight = check_weights(sample_weight, packed, rows.n_rows, stream, single)
         return Rounds(rows.X, packed, weight, rows)
 
     def _epoch(self, state):

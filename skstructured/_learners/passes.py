@@ -13,6 +13,7 @@ from skstructured._validation import (
     check_range_of_weights,
     check_real,
     read_rows,
+    takes_singles_as_they_are,
     unchanged_on_error,
 )
 
@@ -127,5 +128,5 @@ class Passes:
                 "partial_fit takes a dict of weights."
             )
         weight = rounds.weight * compute_sample_weight(self.class_weight, y)
-        name = "sample_weight times class_weight"
-        return rounds._replace(weight=check_range_of_weights(self, name, weight))
+        name, single = "sample_weight times class_weight", takes_singles_as_they_are(self)
+        return rounds._replace(weight=check_range_of_weights(name, weight, single))
