@@ -106,6 +106,11 @@ class Rows(NamedTuple):
         """Whether kernels whose dense rows have this dtype read the rows; CSR is float64."""
         return self.data.dtype == (np.float64 if self.is_sparse else dtype)
 
+    def block_size(self, size):
+        """Rows that stay in cache as a copy, at most `size`."""
+        entries = len(self.data) // max(self.n_rows, 1)
+        return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
+
     def read_as(self, dtype, order):
         """Rows that such kernels read, and the order: these, or a copy of those in `order`."""
         if self.is_read_as(dtype):

@@ -160,9 +160,13 @@ class RunningScale(Learned):
         return self._kind == "sparse" if self.used else rows.is_sparse
 
     def block_size(self, size, rows):
-        """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile."""
-        as_they_are = not self.used and (rows.is_sparse or rows.is_read_as(self.dtype))
-        if as_they_are or (self.used and self._kind == "sparse"):
+        """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile.
+
+        Those that are converted to another dtype too.
+        """
+        if not rows.is_read_as(self.dtype):
+            return rows.block_size(size)
+        if not self.used or self._kind == "sparse":
             return size
         return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
 

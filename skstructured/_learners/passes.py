@@ -33,7 +33,9 @@ class Passes:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features. float64 C-ordered arrays and float64 CSR matrices are not copied.
+            Features. C-ordered arrays and CSR matrices of float64 or float32 are not copied.
+            float32 stays float32: where X is, the weights are, and later rows are rounded to it
+            (docs/numbers.md). All else is float64.
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None

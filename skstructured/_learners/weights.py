@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._engine.epoch import BLOCK
-from skstructured._engine.rows import CACHED, LEAST_BLOCK
+from skstructured._engine.rows import Rows
 from skstructured._validation import dtype_of
 from skstructured.learner import Comparison
 
@@ -23,8 +23,7 @@ def _products(X, V):
     """XV as a dense array, without a copy of X in another dtype as a whole."""
     if X.dtype == V.dtype:
         return safe_sparse_dot(X, V, dense_output=True)
-    size = BLOCK if hasattr(X, "indptr") else max(LEAST_BLOCK, CACHED // X.shape[1])
-    products = np.empty((X.shape[0], V.shape[1]))
+    products, size = np.empty((X.shape[0], V.shape[1])), Rows.from_array(X).block_size(BLOCK)
     for start in range(0, X.shape[0], size):
         part = X[start : start + size].astype(V.dtype)
         products[start : start + size] = safe_sparse_dot(part, V, dense_output=True)

@@ -116,6 +116,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         move_and_score = move_and_score_kernel(len(self.classes_), sparse)
         kernels = (move_and_score, self.gradient_kernel, self.scale_kernel, sum_step)
         learn, size = epoch_for(kernels, self._state.is_single)
+        size = self._scale.block_size(size, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in range(0, n, size):
             block = np.arange(start, min(start + size, n))
