@@ -112,7 +112,7 @@ def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out,
     largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
     for r in range(rows.shape[0]):
         for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            j, x = indices[t], abs(data[t])
+            j, x = indices[t], abs(np.float64(data[t]))
             if x > largest[j] and weight[r] > 0.0:
                 grown[0, count], grown[1, count] = j, largest[j]
                 count += 1
