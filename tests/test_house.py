@@ -27,6 +27,7 @@ FLOORS = [
     ["metrics"],
     ["decoders"],
     ["online", "perceptron", "gaptron"],
+    ["logistic"],
     ["bandits"],
     ["display", "_progressive_result"],
     ["evaluation"],

@@ -117,13 +117,14 @@ def move_gradient(G, Q, x, w, kappa, vectors):
 @kernel
 def curvature(x, reach):
     """κ = 1/(2B‖x‖ + ln(K−1) + 2), for `reach` = (2B, ln(K−1) + 2, R); R, where it is not 0, is
-    taken for ‖x‖."""
+    taken for ‖x‖.
+    """
     norm = reach[2] if reach[2] > 0.0 else math.sqrt(np.dot(x, x))
     return 1.0 / (reach[0] * norm + reach[1])
 
 
 @kernel
-def _wait(x, h, factor, waiting, factors, numbers, A):
+def wait(x, h, factor, waiting, factors, numbers, A):
     """Let factor h ⊗ xxᵀ wait; add all that wait to A where they are enough."""
     at, m = int(numbers[COUNT]), 0
     for a in range(x.shape[0]):
@@ -150,7 +151,7 @@ def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, v
     steps(V, small[FACTOR], L)
     downdate(P, L, Q.shape[0])
     move_gradient(G, Q, x, w, kappa, vectors)
-    _wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
+    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
 
 
 @kernel

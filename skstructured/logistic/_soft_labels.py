@@ -9,8 +9,8 @@ OFF = 1e-6
 
 def is_distribution(y):
     """Whether outputs are matrices with a column a class, and no labels."""
-    shape = y.shape if hasattr(y, "shape") else np.shape(y)
-    return len(shape) == 2 and shape[1] > 1
+    y = np.asarray(y)
+    return y.ndim == 2 and y.shape[1] > 1
 
 
 def labels_of(y):
