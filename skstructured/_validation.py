@@ -10,8 +10,10 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._engine.rows import (
+    DOUBLE,
     LONGEST,
     SHORTEST,
+    SINGLE,
     SINGLE_NORMS,
     SINGLE_WEIGHTS,
     Rows,
@@ -57,12 +59,12 @@ def check_features(estimator, X, reset):
 
 def dtype_of(estimator):
     """The dtype of the rows that a learner takes, which is that of its weights."""
-    return getattr(estimator, "_dtype", np.float64)
+    return getattr(estimator, "_dtype", DOUBLE)
 
 
 def takes_singles_as_they_are(estimator):
     """Whether float32 rows are learned without being standardised, so that ranges are smaller."""
-    return dtype_of(estimator) == np.float32 and not getattr(estimator, "standardize", False)
+    return dtype_of(estimator) == SINGLE and not getattr(estimator, "standardize", False)
 
 
 def is_ready(estimator, X):

@@ -15,6 +15,9 @@ SHORTEST, LONGEST = 1e-100, 1e100
 #: sample weights in `SINGLE_WEIGHTS`, stay far from both ends of float32.
 SINGLE_NORMS, SINGLE_WEIGHTS = (1e-10, 1e10), (1e-10, 1e10)
 
+#: As objects, which compare ten times as fast as the types they are of.
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
 #: Numbers that stay in cache between being transformed and being learned, and rows at least.
 CACHED, LEAST_BLOCK = 131072, 64
 
@@ -104,7 +107,7 @@ class Rows(NamedTuple):
 
     def is_read_as(self, dtype):
         """Whether kernels whose dense rows have this dtype read the rows; CSR is float64."""
-        return self.data.dtype == (np.float64 if self.is_sparse else dtype)
+        return self.data.dtype == (DOUBLE if self.is_sparse else dtype)
 
     def block_size(self, size):
         """Rows that stay in cache as a copy, at most `size`."""

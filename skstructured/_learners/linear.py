@@ -176,7 +176,7 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         """`Rounds` of rows with outputs and weights that fit them."""
         packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
-        single = takes_singles_as_they_are(self)
+        single = sample_weight is not None and takes_singles_as_they_are(self)
         weight = check_weights(sample_weight, packed, rows.n_rows, stream, single)
         return Rounds(rows.X, packed, weight, rows)
 
