@@ -62,9 +62,18 @@ def dtype_of(estimator):
     return getattr(estimator, "_dtype", DOUBLE)
 
 
-def takes_singles_as_they_are(estimator):
+def is_standardized(estimator, fresh=False):
+    """Whether a learner standardises rows, as it was fitted.
+
+    One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
+    """
+    scale = None if fresh else getattr(estimator, "_scale", None)
+    return getattr(estimator, "standardize", False) if scale is None else scale.used
+
+
+def takes_singles_as_they_are(estimator, fresh=False):
     """Whether float32 rows are learned without being standardised, so that ranges are smaller."""
-    return dtype_of(estimator) == SINGLE and not getattr(estimator, "standardize", False)
+    return dtype_of(estimator) == SINGLE and not is_standardized(estimator, fresh)
 
 
 def is_ready(estimator, X):
@@ -90,34 +99,35 @@ def read_rows(estimator, X, reset=False):
     return Rows.from_array(X)
 
 
-def check_finite(estimator, rows):
-    """NaN, inf and rows whose norm is out of range raise a ValueError."""
-    intercept = bool(getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False)))
-    bad = rows.first_bad(intercept, *norms_of(estimator))
+def check_finite(estimator, rows, fresh=False):
+    """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
+    intercept = getattr(estimator, "fit_intercept", False)
+    intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
+    bad = rows.first_bad(intercept, *norms_of(estimator, fresh))
     if bad >= 0:
-        refuse_row(estimator, rows.X, bad)
+        refuse_row(estimator, rows.X, bad, fresh)
 
 
-def norms_of(estimator):
-    """The least and the largest norm of rows that a learner takes."""
-    if getattr(estimator, "standardize", False):
+def norms_of(estimator, fresh=False):
+    """The least and the largest norm of rows that a learner takes; `fresh` as above."""
+    if is_standardized(estimator, fresh):
         return 0.0, LONGEST_GIVEN
-    if takes_singles_as_they_are(estimator):
+    if takes_singles_as_they_are(estimator, fresh):
         return SINGLE_NORMS
     return SHORTEST, getattr(estimator, "longest_row", LONGEST)
 
 
-def refuse_row(estimator, X, row):
+def refuse_row(estimator, X, row, fresh=False):
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator)
+    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
         raise ValueError(
             f"Row {row} of X has scores that are not finite {np.dtype(dtype_of(estimator))} "
             "numbers: a parameter (a step, "
             "a scale, a norm) does not fit features of this size, or the space returns such means."
         )
-    single = takes_singles_as_they_are(estimator)
+    single = takes_singles_as_they_are(estimator, fresh)
     ways = " or begin with float64 rows" if single else " or regularize more"
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
@@ -207,6 +217,12 @@ def check_positive(name, value, default=None):
 def check_share(name, value):
     """`value` as a float in [0, 1]."""
     return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
+
+
+def check_bool(name, value):
+    """A ValueError unless `value` is a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be a bool, got {value!r}.")
 
 
 def check_choice(name, value, allowed):

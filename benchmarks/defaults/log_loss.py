@@ -34,9 +34,7 @@ OURS = {
     "FOLKLORE, B=(.25, 1, 4, 16)": lambda: FolkloreClassifier(B=(0.25, 1.0, 4.0, 16.0)),
     "Gaussian forecaster": lambda: GaussianAggregatingForecaster(random_state=0),
     "online Newton": OnlineNewtonClassifier,
-    "first order (default)": lambda: OnlineStructuredPredictor(
-        max_iter=1, tol=None, shuffle=False
-    ),
+    "first order (default)": lambda: OnlineStructuredPredictor(max_iter=1, tol=None, shuffle=False),
 }
 
 
@@ -124,7 +122,9 @@ def main():
                 started = time.perf_counter()
                 losses = task(X, y)
                 took = time.perf_counter() - started
-                line = f"  {label:<29}{losses.mean():8.4f}{np.exp(-losses).mean():8.3f}{took:8.1f} s"
+                line = (
+                    f"  {label:<29}{losses.mean():8.4f}{np.exp(-losses).mean():8.3f}{took:8.1f} s"
+                )
                 results.add(line, set=name, learner=label, log_loss=losses.mean(), seconds=took)
 
 

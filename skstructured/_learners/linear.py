@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from skstructured._engine.epoch import epoch_for
-from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE_NORMS, Rows
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import LinearState
 from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
 from skstructured._learners.guards import exclusive, uninterrupted
@@ -83,7 +83,7 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=first)
             if self.standardize or not first:  # the weights move in place but on a first call
-                check_finite(self, rows)
+                check_finite(self, rows, fresh=first)
             if first:
                 self._start(self._unfitted_space().fit_stream(y, classes))
             elif classes is not None:
@@ -101,7 +101,7 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Rounds`."""
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=True)
-            check_finite(self, rows)
+            check_finite(self, rows, fresh=True)
             space = self._unfitted_space()
             self._start(space.fit(y) if classes is None else space.fit_stream(y, classes))
             return self._check_outputs(rows, y)
@@ -161,16 +161,14 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         self._averaged = bool(self.average)
         in_epoch = self._averaged and not optimizer.keeps_average
         vector = check_state(optimizer, vector)
-        self._single = self._dtype == np.float32 and optimizer.single_precision
+        single = self._dtype == SINGLE and optimizer.single_precision
+        read = SINGLE if single else DOUBLE
+        self._scale = scale_of(self, self.n_features_in_, self._intercept, read)
         limits = SINGLE_NORMS if takes_singles_as_they_are(self) else (SHORTEST, LONGEST)
-        given = (optimizer.blocks, in_epoch, self._single, limits)
-        self._state, self._scale = LinearState(dim, width, vector, *given), self._new_scale()
+        given = (optimizer.blocks, in_epoch, single, limits)
+        self._state = LinearState(dim, width, vector, *given)
         self._params, work = self.loss_.kernel_arguments(dim)
         self._work = work[None]  # one row of scratch for all rounds
-
-    def _new_scale(self):
-        dtype = np.float32 if self._single else np.float64
-        return scale_of(self, self.n_features_in_, self._intercept, dtype)
 
     def _check_outputs(self, rows, y, sample_weight=None, stream=False):
         """`Rounds` of rows with outputs and weights that fit them."""
@@ -256,7 +254,7 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         found = super().comparison(rounds)
         if not self._scale.used:
             return found
-        rows, scale = Rows.from_array(rounds.X), self._new_scale()
+        rows, scale = Rows.from_array(rounds.X), self._scale.anew()
         numbers = np.arange(1.0, rows.n_rows + 1.0) if self._weigh_linearly else None
         return found._replace(X=scale.apply(rows, weight=numbers)[0].matrix)
 

@@ -6,7 +6,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE_NORMS, Rows
+from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import OWN, LinearState, new_state
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.scaling import scale_of
@@ -61,10 +61,10 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         vector[EXPLORATION] = self._exploration()
         vector[LEARN_NORM] = 1.0
-        limits = SINGLE_NORMS if takes_singles_as_they_are(self) else (SHORTEST, LONGEST)
-        single = self._dtype == np.float32
-        self._state = LinearState(dim, width, vector, single=single, limits=limits)
         self._scale = scale_of(self, self.n_features_in_, self._intercept, self._dtype)
+        limits = SINGLE_NORMS if takes_singles_as_they_are(self) else (SHORTEST, LONGEST)
+        single = self._dtype == SINGLE
+        self._state = LinearState(dim, width, vector, single=single, limits=limits)
 
     def _exploration(self):
         """ρ as given, or −1 for the schedule of theory."""

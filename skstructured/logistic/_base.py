@@ -15,6 +15,7 @@ from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
+    check_bool,
     check_choice,
     check_finite,
     check_lengths,
@@ -80,6 +81,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     @exclusive
     def _fit(self, X, y, sample_weight):
+        check_bool("shuffle", self.shuffle)
         with unchanged_on_error(self):
             rounds = self._begin(X, y, None, sample_weight)
             order = np.arange(len(rounds.packed))
@@ -134,7 +136,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def _begin(self, X, y, classes, sample_weight=None, stream=False):
         rows, space = read_rows(self, X, reset=True), self._unfitted_space()
-        check_finite(self, rows)
+        check_finite(self, rows, fresh=True)
         self._start(space.fit_stream(y, classes) if stream else space.fit(labels_of(y)))
         return self._check_outputs(rows, y, sample_weight, stream)
 
@@ -142,7 +144,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = bool(self.fit_intercept)
-        self._scale = self._new_scale()
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
         self._limit = RowLimit(self.R, self.long_rows)
         self.loss_ = self._loss(space)
@@ -197,11 +199,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def comparison(self, rounds):
         """What a comparator is measured by: over the rows as they were standardised."""
-        rows = self._new_scale().apply(Rows.from_array(rounds.X))[0]
+        rows = self._scale.anew().apply(Rows.from_array(rounds.X))[0]
         return Comparison(self.loss_, rows.matrix, self._vertices(rounds.packed), self._intercept)
-
-    def _new_scale(self):
-        return scale_of(self, self.n_features_in_, self._intercept)
 
     def _counting(self, x):
         """The scale with which the row x will be played: x counts before it is."""
