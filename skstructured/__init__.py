@@ -8,6 +8,7 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
+from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
@@ -26,6 +27,7 @@ from skstructured.risk import RiskMonitor
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaBoostOLMClassifier",
     "AggregatingForecaster",
     "AioliClassifier",
     "BanditGaptronClassifier",
@@ -43,6 +45,7 @@ __all__ = [
     "OnlineLearner",
     "OnlineNewtonClassifier",
     "OnlineStructuredPredictor",
+    "OnlineTreeClassifier",
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",

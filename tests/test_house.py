@@ -27,7 +27,7 @@ FLOORS = [
     ["metrics"],
     ["decoders"],
     ["online", "perceptron", "gaptron"],
-    ["logistic"],
+    ["logistic", "boosting"],
     ["bandits"],
     ["display", "_progressive_result"],
     ["evaluation"],
