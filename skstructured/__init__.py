@@ -11,6 +11,7 @@ from skstructured.bandits import (
 from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
+from skstructured.kernel import KernelStructuredPredictor
 from skstructured.learner import OnlineLearner
 from skstructured.logistic import (
     AggregatingForecaster,
@@ -40,6 +41,7 @@ __all__ = [
     "GaussianAggregatingForecaster",
     "GuaranteeError",
     "GuaranteeWarning",
+    "KernelStructuredPredictor",
     "MulticlassPerceptron",
     "NewtronClassifier",
     "OnlineLearner",

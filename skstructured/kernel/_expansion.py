@@ -33,6 +33,9 @@ def block_move_and_score(
 class Expansion(Learned):
     """Support rows with their coefficients, in blocks, and the block that is being learned.
 
+    Coefficients are (dim, rows), the sums of those played behind them; support rows (p, BLOCK) a
+    block. Both have room for more.
+
     Parameters
     ----------
     dim, width : int
@@ -45,10 +48,9 @@ class Expansion(Learned):
 
     def __init__(self, dim, width, summed, function):
         self.function, self.dim, self.summed = function, dim, summed
-        self.blocks = np.empty((0, width, BLOCK))
-        self.coefs = np.empty((0, (1 + summed) * dim, BLOCK))
-        self.size = 0
-        self.given = False
+        self.blocks, self.pieces = np.empty((0, width, BLOCK)), 0
+        self.coefs = np.empty(((1 + summed) * dim, 0))
+        self.gram = None
         self._open(np.zeros((width, BLOCK)))
 
     def _open(self, rows):
@@ -58,14 +60,24 @@ class Expansion(Learned):
         self.Theta = np.zeros((self.dim + BLOCK, (1 + self.summed) * self.dim))
         self.Theta[: self.dim, : self.dim] = np.eye(self.dim)
 
-    def support(self, Z):
-        """Make rows Z, which are to be learned in any order and more than once, support rows."""
-        pieces = -(-len(Z) // BLOCK)
-        padded = np.zeros((pieces * BLOCK, Z.shape[1]))
+    def support(self, Z, cache):
+        """Make rows Z, which are learned in any order and again and again, support rows.
+
+        Their kernels are kept while they are learned, where they take `cache` bytes at most.
+        """
+        self.pieces = -(-len(Z) // BLOCK)
+        padded = np.zeros((self.pieces * BLOCK, Z.shape[1]))
         padded[: len(Z)] = Z
-        blocks = padded.reshape(pieces, BLOCK, -1).transpose(0, 2, 1)
-        self.blocks, self.size = np.ascontiguousarray(blocks), pieces * BLOCK
-        self.coefs = np.zeros((pieces, (1 + self.summed) * self.dim, BLOCK))
+        blocks = padded.reshape(self.pieces, BLOCK, -1).transpose(0, 2, 1)
+        self.blocks = np.ascontiguousarray(blocks)
+        self.coefs = np.zeros((len(self.coefs), self.pieces * BLOCK))
+        if 8 * len(Z) * len(padded) <= cache:
+            self.gram = np.hstack([self.function.gram(block, Z) for block in self.blocks])
+
+    def settle(self):
+        """The support rows are learned; what is kept of their kernels is let go."""
+        self.close()
+        self.gram = None
 
     @property
     def room(self):
@@ -78,13 +90,20 @@ class Expansion(Learned):
         `places` are those of support rows; None makes new ones of them when the block is full.
         """
         order = np.arange(self.count, self.count + len(Z))
-        self.rows[:, order] = Z.T
+        if self.gram is None or places is None:
+            self.rows[:, order] = Z.T
+            scores, kernels = np.zeros((len(Z), self.dim)), self.function.gram(self.rows, Z)
+            own = self.coefs[: self.dim]
+            self.function.add_scores(self.blocks, self.pieces, own, Z, scores)
+        else:
+            scores, kernels = (
+                self.gram[places] @ self.coefs[: self.dim].T,
+                np.zeros((len(Z), BLOCK)),
+            )
+            kernels[:, order] = self.gram[np.ix_(places, places)]
+            kernels[:, : self.count] = self.gram[np.ix_(places, self.places[: self.count])]
         self.places[order] = -1 if places is None else places
-        own = np.ascontiguousarray(self.coefs[:, : self.dim])
-        self.data[order, : self.dim] = self.function.scores(self.blocks, own, Z)
-        kernels = np.empty((len(Z), BLOCK))
-        self.function.gram(self.rows, Z, kernels)
-        self.data[order, self.dim :] = kernels
+        self.data[order, : self.dim], self.data[order, self.dim :] = scores, kernels
         width = self.data.shape[1]
         pointers = np.arange(0, (BLOCK + 1) * width, width, dtype=np.int32)
         return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, BLOCK, None), order
@@ -99,39 +118,65 @@ class Expansion(Learned):
         """Add the block's coefficients to those of the support rows."""
         if self.count == 0:
             return
-        self.coefs = self._moved()
-        own = self.Theta[self.dim : self.dim + self.count].T
-        if self.places[0] >= 0:
-            block, lane = np.divmod(self.places[: self.count], BLOCK)
-            np.add.at(self.coefs, (block, slice(None), lane), own.T)
-            self._open(self.rows)
-            return
-        new = np.zeros((1, len(own), BLOCK))
-        new[0, :, : self.count] = own
-        self.blocks = np.concatenate([self.blocks, self.rows[None]])
-        self.coefs = np.concatenate([self.coefs, new])
-        self.size += BLOCK
-        self._open(np.zeros_like(self.rows))
+        self._move(self.coefs)
+        own, new = self.Theta[self.dim : self.dim + self.count], self.places[0] < 0
+        if new:
+            self._reserve()
+            self.blocks[self.pieces] = self.rows
+            at = self.pieces * BLOCK
+            self.coefs[:, at : at + self.count] = own.T
+            self.pieces += 1
+        else:
+            np.add.at(self.coefs.T, self.places[: self.count], own)
+        self._open(np.zeros_like(self.rows) if new else self.rows)
 
-    def _moved(self):
-        """Coefficients of the support rows, as the block's loop has scaled and summed them."""
-        moved = self.Theta[0, 0] * self.coefs
-        if self.summed:
-            dim = self.dim
-            moved[:, dim:] = self.coefs[:, dim:] + self.Theta[0, dim] * self.coefs[:, :dim]
-        return moved
+    def _reserve(self):
+        """Room for another block."""
+        if self.pieces < len(self.blocks):
+            return
+        more = max(4, self.pieces)
+        self.blocks = np.concatenate([self.blocks, np.zeros((more, *self.rows.shape))])
+        room = np.zeros((len(self.coefs), more * BLOCK))
+        self.coefs = np.concatenate([self.coefs, room], axis=1)
+
+    def _move(self, coefs):
+        """Scale and sum coefficients, in place, as the block's loop has scaled and summed Θ."""
+        factor, dim = self.Theta[0, 0], self.dim
+        if self.summed and self.Theta[0, dim] != 0.0:
+            coefs[dim:] += self.Theta[0, dim] * coefs[:dim]
+        if factor != 1.0:
+            coefs[:dim] *= factor
 
     def current(self):
-        """All blocks and coefficients, those of the block that is being learned last."""
-        own = np.zeros((1, self.coefs.shape[1], BLOCK))
-        own[0, :, : self.count] = self.Theta[self.dim : self.dim + self.count].T
-        blocks = np.concatenate([self.blocks, self.rows[None]])
-        return blocks, np.concatenate([self._moved(), own])
+        """Coefficients and sums (2 dim, rows) now; those of the open block are the last `count`."""
+        coefs = self.coefs[:, : self.pieces * BLOCK].copy()
+        self._move(coefs)
+        own = self.Theta[self.dim : self.dim + self.count].T
+        if self.places[0] >= 0:
+            np.add.at(coefs.T, self.places[: self.count], own.T)
+            return coefs
+        return np.concatenate([coefs, own], axis=1)
+
+    def scores(self, coefs, Z):
+        """Σ_i coefs_i k(x_i, z) of rows z, (n, dim), for coefficients like those of `current`."""
+        out, at = np.zeros((len(Z), len(coefs))), self.pieces * BLOCK
+        self.function.add_scores(self.blocks, self.pieces, np.ascontiguousarray(coefs), Z, out)
+        if coefs.shape[1] > at:
+            own = np.zeros((len(coefs), BLOCK))
+            own[:, : self.count] = coefs[:, at:]
+            self.function.add_scores(self.rows[None], 1, own, Z, out)
+        return out
+
+    @property
+    def support_rows(self):
+        """The rows behind the coefficients of `current`, (rows, p)."""
+        closed = self.blocks[: self.pieces].transpose(0, 2, 1).reshape(-1, len(self.rows))
+        return closed if self.places[0] >= 0 else np.vstack([closed, self.rows.T[: self.count]])
 
     def copy(self):
         """Another one that learns by itself."""
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))
-        for name in ("rows", "places", "data", "Theta"):
+        for name in ("blocks", "coefs", "rows", "places", "data", "Theta"):
             setattr(copy, name, getattr(self, name).copy())
         return copy

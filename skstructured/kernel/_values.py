@@ -1,18 +1,19 @@
 """Values of kernels between one row and a block of support rows, which lie side by side.
 
-A block is (p, BLOCK): the same feature of all its rows is contiguous, loops over rows become vectors,
-and every value is a sum over the features in their order, whatever else is computed with it. So it
-is the same in chunks of any size.
+A block is (p, BLOCK): the same feature of all its rows is contiguous, loops over rows become
+vectors, and every value is a sum over the features in their order, whatever else is computed with
+it. So it is the same in chunks of any size.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import pdist
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.exponential import exp_of
-from skstructured._validation import check_integer, check_real
+from skstructured._validation import check_integer, check_positive, check_real
 
 #: Support rows in a block.
 BLOCK = 64
@@ -20,6 +21,9 @@ BLOCK = 64
 #: Kernels that are computed here, by their place; "multiscale" is the mean of three "rbf".
 KINDS = ("linear", "rbf", "multiscale", "poly", "sigmoid", "laplacian")
 LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN = range(6)
+
+#: Rows whose distances the median is taken of.
+SAMPLED = 500
 
 #: Exponents below it are 0 in float64 anyway.
 SMALLEST_EXPONENT = -700.0
@@ -109,23 +113,24 @@ def kernel_values(kind, numbers, block, z, out):
 
 
 @kernel(fastmath=FASTMATH)
-def add_scores(coefs, values, out):
-    """Out_k ← out_k + Σ_i coefs_ki values_i."""
+def _add_scores(coefs, start, values, out):
+    """Out_k ← out_k + Σ_i coefs_k,start+i values_i."""
     for k in range(out.shape[0]):
-        row, total = coefs[k], 0.0
+        row, total = coefs[k, start : start + values.shape[0]], 0.0
         for i in range(values.shape[0]):
             total += row[i] * values[i]
         out[k] += total
 
 
 @kernel
-def score_rows(kind, numbers, blocks, coefs, Z, out):
-    """Out (n, dim) ← out + Σ over the support rows of coefficient times kernel, block by block."""
-    values = np.empty(blocks.shape[2])
-    for m in range(blocks.shape[0]):
+def score_rows(kind, numbers, blocks, pieces, coefs, Z, out):
+    """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel."""
+    size = blocks.shape[2]
+    values = np.empty(size)
+    for m in range(pieces):
         for r in range(Z.shape[0]):
             kernel_values(kind, numbers, blocks[m], Z[r], values)
-            add_scores(coefs[m], values, out[r])
+            _add_scores(coefs, m * size, values, out[r])
 
 
 @kernel
@@ -149,25 +154,46 @@ class KernelFunction(NamedTuple):
     kind: int
     numbers: np.ndarray
 
-    def scores(self, blocks, coefs, Z):
-        """Σ_i coefs_i k(x_i, z) of every row z, (n, dim)."""
-        out = np.zeros((len(Z), coefs.shape[1]))
-        score_rows(self.kind, self.numbers, blocks, coefs, Z, out)
+    def add_scores(self, blocks, pieces, coefs, Z, out):
+        """Out (n, dim) ← out + Σ_i coefs_i k(x_i, z), of every row z."""
+        score_rows(self.kind, self.numbers, blocks, pieces, coefs, Z, out)
+
+    def gram(self, block, Z):
+        """Kernels (n, BLOCK) of rows Z with those of one block."""
+        out = np.empty((len(Z), block.shape[1]))
+        gram_rows(self.kind, self.numbers, block, Z, out)
         return out
 
-    def gram(self, block, Z, out):
-        """Kernels of rows Z with those of one block, into `out` (n, BLOCK)."""
-        gram_rows(self.kind, self.numbers, block, Z, out)
+
+def _median_distance(Z):
+    """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
+    few = Z[np.random.RandomState(0).permutation(len(Z))[:SAMPLED]]
+    squares = pdist(few, "sqeuclidean")
+    apart = squares[squares > 0.0]
+    return float(np.median(apart)) if len(apart) else 1.0
 
 
-def kernel_function(kernel, gamma, coef0, degree, intercept):
+def width_of(gamma, kernel, p, Z=None):
+    """γ, and whether it is the middle of three, from the parameter and, where known, the rows Z."""
+    if not isinstance(gamma, str):
+        return check_positive("gamma", gamma), False
+    if gamma not in ("scale", "multiscale"):
+        raise ValueError(
+            f'gamma must be a positive number, "scale" or "multiscale", got {gamma!r}.'
+        )
+    if gamma == "multiscale" and kernel == "rbf":
+        return 1.0 / (2.0 * p if Z is None else _median_distance(Z)), True
+    variance = 1.0 if Z is None else float(np.var(Z))
+    return 1.0 / (p * (variance if variance > 0.0 else 1.0)), False
+
+
+def kernel_function(kernel, width, coef0, degree, intercept):
     """The `KernelFunction` of parameters as scikit-learn has them; ValueErrors name them."""
     names = [name for name in KINDS if name != "multiscale"]
     if not (isinstance(kernel, str) and kernel in names):
         raise ValueError(f"kernel must be one of {', '.join(map(repr, names))}, got {kernel!r}.")
     check_integer("degree", degree)
     coef0 = check_real("coef0", coef0, math.isfinite, "be a number")
-    multiscale = isinstance(gamma, tuple)
-    kind = MULTISCALE if multiscale and kernel == "rbf" else KINDS.index(kernel)
-    width = gamma[0] if multiscale else gamma
-    return KernelFunction(kind, np.array([width, coef0, float(degree), float(intercept)]))
+    gamma, multiscale = width
+    kind = MULTISCALE if multiscale else KINDS.index(kernel)
+    return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
