@@ -11,7 +11,13 @@ from skstructured.bandits import (
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
-from skstructured.logistic import AioliClassifier, FolkloreClassifier
+from skstructured.logistic import (
+    AggregatingForecaster,
+    AioliClassifier,
+    FolkloreClassifier,
+    GaussianAggregatingForecaster,
+    OnlineNewtonClassifier,
+)
 from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
@@ -20,6 +26,7 @@ from skstructured.risk import RiskMonitor
 __version__ = "0.1.0"
 
 __all__ = [
+    "AggregatingForecaster",
     "AioliClassifier",
     "BanditGaptronClassifier",
     "BanditReduction",
@@ -28,11 +35,13 @@ __all__ = [
     "FenchelYoung",
     "FolkloreClassifier",
     "GaptronClassifier",
+    "GaussianAggregatingForecaster",
     "GuaranteeError",
     "GuaranteeWarning",
     "MulticlassPerceptron",
     "NewtronClassifier",
     "OnlineLearner",
+    "OnlineNewtonClassifier",
     "OnlineStructuredPredictor",
     "RiskMonitor",
     "SOBAClassifier",

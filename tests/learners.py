@@ -40,6 +40,18 @@ EVERY_LEARNER = {
     "confidit": sk.ConfiditClassifier(random_state=0),
     "reduction": sk.BanditReduction(predictor(), exploration=0.5, random_state=0),
     "reduction of theory": sk.BanditReduction(predictor(), random_state=0),
+    "folklore": sk.FolkloreClassifier(random_state=0),
+    "folklore mixture": sk.FolkloreClassifier(B=(0.5, 2.0), decoder="sampled", random_state=0),
+    "folklore plain": sk.FolkloreClassifier(
+        R=1e9, lam=1.0, standardize=False, fit_intercept=False, iterate="random", random_state=0
+    ),
+    "folklore classes": sk.FolkloreClassifier(structure="classes", random_state=0),
+    "folklore diagonal": sk.FolkloreClassifier(structure="diagonal", random_state=0),
+    "online newton": sk.OnlineNewtonClassifier(random_state=0),
+    "gaussian forecaster": sk.GaussianAggregatingForecaster(random_state=0),
+    "aggregating forecaster": sk.AggregatingForecaster(
+        n_particles=50, n_moves=2, max_weights=10**6, random_state=0
+    ),
     "toy": NearestMean(),
 }
 

@@ -28,7 +28,7 @@ def multiply(P, x, v, diagonal):
 
 @kernel
 def shrink(P, x, v, q, c, diagonal):
-    """P ← (P⁻¹ + c xxᵀ)⁻¹, with v = Px and q = <x, v>; of it the diagonal of P⁻¹, where P is one."""
+    """P ← (P⁻¹ + c xxᵀ)⁻¹, v = Px, q = <x, v>; or of the diagonal of what is in brackets."""
     if diagonal:
         for a in range(x.shape[0]):
             P[0, a] /= 1.0 + c * P[0, a] * x[a] * x[a]

@@ -1,10 +1,12 @@
 """What learners of class probabilities share that see every row once, compiled, and keep no W."""
 
 import math
+import warnings
 from abc import abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import LONGEST, Rows
@@ -23,7 +25,7 @@ from skstructured._validation import (
     unchanged_on_error,
 )
 from skstructured.decoders import Sampled, resolve_decoder
-from skstructured.learner import OnlineLearner, Rounds
+from skstructured.learner import Comparison, OnlineLearner, Rounds
 from skstructured.logistic._soft_labels import (
     check_distributions,
     is_distribution,
@@ -33,6 +35,9 @@ from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, and rows at most.
 READY, BLOCK = 1 << 20, 4096
+
+#: Residuals of logits, in units of their size, that are told.
+UNSOLVED = 1e-8
 
 
 class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
@@ -137,7 +142,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
+        self._scale = self._new_scale()
         check_choice("long_rows", self.long_rows, ("refuse", "rescale"))
         check_choice("iterate", self.iterate, ("last", "random"))
         self._reach = math.inf if self.R is None else check_positive("R", self.R)
@@ -190,6 +195,14 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         theta = self._logits(self._weights, self._counting(x), Rows.from_array(x))
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
         return self._decoder().expected_loss(*same, V, self.loss_)
+
+    def comparison(self, rounds):
+        """What a comparator is measured by: over the rows as they were standardised."""
+        rows = self._new_scale().apply(Rows.from_array(rounds.X))[0]
+        return Comparison(self.loss_, rows.matrix, self._vertices(rounds.packed), self._intercept)
+
+    def _new_scale(self):
+        return scale_of(self, self.n_features_in_, self._intercept)
 
     def _counting(self, x):
         """The scale with which the row x will be played: x counts before it is."""
@@ -286,6 +299,15 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         kept = self._kept if self.iterate == "random" else None
         weights, scale = (self._weights, self._scale) if kept is None else kept
         return self._logits(weights, scale, Rows.from_array(X))
+
+    def warn_of_trouble(self):
+        """Tell of predictions whose equations were not solved."""
+        if self._weights.residual > UNSOLVED:
+            warnings.warn(
+                f"Logits were found up to {self._weights.residual:.1g} of their size only.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     @property
     def longest_row(self):

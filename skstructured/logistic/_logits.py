@@ -27,7 +27,7 @@ def _shifted(A, g, q, z):
 
 @kernel
 def _eliminate(M, K):
-    """Solve the K linear equations M[:, :K] u = M[:, K] in place, by rows with the largest pivot."""
+    """Solve the K linear equations M[:, :K] u = M[:, K] in place, with row pivots."""
     for c in range(K):
         best = c
         for i in range(c + 1, K):

@@ -124,7 +124,7 @@ def curvature(x, reach):
 
 
 @kernel
-def _wait(x, h, factor, waiting, factors, numbers, A):
+def wait(x, h, factor, waiting, factors, numbers, A):
     """Let factor h ⊗ xxᵀ wait; add all that wait to A where they are enough."""
     at, m = int(numbers[COUNT]), 0
     for a in range(x.shape[0]):
@@ -151,7 +151,7 @@ def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, v
     steps(V, small[FACTOR], L)
     downdate(P, L, Q.shape[0])
     move_gradient(G, Q, x, w, kappa, vectors)
-    _wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
+    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
 
 
 @kernel

@@ -41,11 +41,16 @@ class FullMatrix(Learned):
     structure, exact = "full", True
 
     def __init__(self, K, width, lam, reach):
-        r = K - 1
-        self.Q, self.G, self.lam, self.reach = class_basis(K), np.zeros((r, width)), lam, reach
+        self.Q, self.lam, self.reach = self._basis(K), lam, reach
+        r = len(self.Q)
+        self.G = np.zeros((r, width))
         self.A, self.P = unit_blocks(r, width, lam), unit_blocks(r, width, 1.0 / lam)
         self._waiting = (np.empty((WAITING, width)), np.empty((len(self.A), WAITING)))
         self.numbers, self.learned, self.refactored = np.zeros(3), 0, 0
+
+    def _basis(self, K):
+        """The class directions that A is over."""
+        return class_basis(K)
 
     def learn(self, X, truth, weight):
         """Play and learn rows; their logits (n, K). P is looked at after every `LOOK` rounds."""

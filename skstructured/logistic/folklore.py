@@ -92,7 +92,8 @@ class FolkloreClassifier(LogisticLearner):
 
     For all rows, and every U with ‖U_k‖ ≤ B,
 
-    .. math:: \sum_t ℓ_t(z_t) - ℓ_t(U) \le λ\|U\|_F^2 + \tfrac14 \sum_t \mathrm{tr}(A_{t-1}^{-1}H_t),
+    .. math:: \sum_t ℓ_t(z_t) - ℓ_t(U) \le λ\|U\|_F^2
+        + \tfrac14 \sum_t \mathrm{tr}(A_{t-1}^{-1}H_t),
 
     with H the Hessian ``h ⊗ xxᵀ``: a number that `certificate` has, whatever R turns out to be.
     With R and its λ it is at most ``2KBR + ¼(2BR + ln(K−1) + 2)(K−1) p ln(1 + T/2)``. A

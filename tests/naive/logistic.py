@@ -27,7 +27,7 @@ def folklore_kappa(B, norm, K):
 
 
 def minimised(value, gradient, second, start):
-    """The minimiser of a smooth convex function by scipy's exact trust region, then Newton steps."""
+    """The minimiser of a smooth convex function by scipy's trust region and Newton."""
     found = minimize(value, start, jac=gradient, hess=second, method="trust-exact").x
     for _ in range(5):  # scipy stops where values do not change, at half the digits
         found = found - np.linalg.solve(second(found), gradient(found))

@@ -1,0 +1,181 @@
+"""Forecasters that average over weights: Gaussian, and Vovk's over a ball."""
+
+import math
+
+import numpy as np
+
+from skstructured._validation import check_integer, check_positive
+from skstructured.exceptions import GuaranteeError
+from skstructured.logistic._base import LogisticLearner
+from skstructured.logistic._gaussian import GaussianMatrix
+from skstructured.logistic._particles import Particles
+
+__all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
+
+
+class GaussianAggregatingForecaster(LogisticLearner):
+    r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
+
+    With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)``. A row x then has
+    logits ``z ∼ N(m, S)``, and the prediction is ``E softmax(z)``:
+
+    .. math:: m_k = -\tfrac12 ⟨x, (A^{-1}G)_k⟩, \quad S_{ij} = \tfrac12 x^⊤[A^{-1}]_{ij}x.
+
+    After y, the loss is expanded at the z with ``z = m − S(softmax(z) − y)``. The mean is taken by
+    quadrature for two and three classes, and over 256 points drawn once, in pairs ±e, for more.
+
+    Parameters
+    ----------
+    B, R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle, random_state
+        As in `FolkloreClassifier`; `random_state` draws the points too.
+
+    Attributes
+    ----------
+    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
+        As in `FolkloreClassifier`.
+
+    Notes
+    -----
+    Memory: K(K−1)p² doubles. No bound is stated: the structure of the algorithm is that of the
+    paper as we read it, with the κ of `FolkloreClassifier`.
+
+    References
+    ----------
+    Jézéquel, Gaillard, Rudi (2021), "Mixability made efficient: fast online multiclass logistic
+    regression".
+    """
+
+    def __init__(
+        self,
+        B=1.0,
+        R=None,
+        lam=None,
+        long_rows="refuse",
+        iterate="last",
+        decoder="map",
+        standardize="auto",
+        fit_intercept=True,
+        shuffle=True,
+        random_state=None,
+    ):
+        self.B = B
+        self.R = R
+        self.lam = lam
+        self.long_rows = long_rows
+        self.iterate = iterate
+        self.decoder = decoder
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _new_weights(self, K, width):
+        B, reach = check_positive("B", self.B), 0.0 if self.R is None else self.R
+        numbers = np.array([2.0 * B, math.log(K - 1) + 2.0, reach])
+        return GaussianMatrix(K, width, self._lam(), numbers, self.random_state_)
+
+    def _lam(self):
+        B = check_positive("B", self.B)
+        theory = 1.0 / (2.0 * B) if self.R is None else 2.0 * check_positive("R", self.R) / B
+        return check_positive("lam", self.lam, theory)
+
+    @property
+    def longest_row(self):
+        """The largest norm of a row that is taken as it is."""
+        return 1e5 * math.sqrt(self._lam())
+
+    def certificate(self, delta=None):
+        """No theorem: a GuaranteeError."""
+        raise GuaranteeError("No bound with constants is stated for this forecaster.")
+
+
+class AggregatingForecaster(LogisticLearner):
+    r"""The mean of softmax over all weights of a ball, each by how well it has predicted.
+
+    Statistically the best there is, and for toy sizes only: the reference for the others. With
+    the density ``∝ exp(−Σ ℓ_t(W))`` on ``{‖W_k‖ ≤ B}``, the prediction is its mean of
+    ``softmax(Wx)``, by `n_particles` particles that are drawn anew and moved when few of them
+    count, against all rows so far.
+
+    Parameters
+    ----------
+    B : float, default=3.0
+        Radius, in units of the standardised features.
+    R, long_rows
+        As in `FolkloreClassifier`.
+    n_particles : int, default=500
+        Particles.
+    n_moves : int, default=5
+        Steps of a random walk when they are moved.
+    max_weights : int, default=60
+        The most weights Kp, the intercept's included, that are taken.
+    iterate, decoder, standardize, fit_intercept, shuffle, random_state
+        As in `FolkloreClassifier`; `random_state` draws the particles too.
+
+    Attributes
+    ----------
+    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
+        As in `FolkloreClassifier`.
+
+    Raises
+    ------
+    ValueError
+        At the first call to learn, for more than `max_weights` weights; it says what they would
+        cost. Else as `FolkloreClassifier`.
+
+    Notes
+    -----
+    The rows are kept. With exact integrals the regret is at most
+    ``5(K−1)p ln(BRT/((K−1)p) + e)``; that of particles is not bounded.
+
+    References
+    ----------
+    Foster, Kale, Luo, Mohri, Sridharan (2018), "Logistic regression: the importance of being
+    improper", Theorem 3; Vovk (1998), "A game of prediction with expert advice".
+    """
+
+    def __init__(
+        self,
+        B=3.0,
+        R=None,
+        long_rows="refuse",
+        n_particles=500,
+        n_moves=5,
+        max_weights=60,
+        iterate="last",
+        decoder="map",
+        standardize="auto",
+        fit_intercept=True,
+        shuffle=True,
+        random_state=None,
+    ):
+        self.B = B
+        self.R = R
+        self.long_rows = long_rows
+        self.n_particles = n_particles
+        self.n_moves = n_moves
+        self.max_weights = max_weights
+        self.iterate = iterate
+        self.decoder = decoder
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _new_weights(self, K, width):
+        for name in ("n_particles", "n_moves", "max_weights"):
+            check_integer(name, getattr(self, name))
+        if K * width > self.max_weights:
+            cost = self.n_particles * self.n_moves * K * width
+            raise ValueError(
+                f"{K} classes and {width} features, the intercept included, are {K * width} "
+                f"weights, more than max_weights={self.max_weights}: a renewal of the particles "
+                f"would take {cost:,} products for every row so far. Use FolkloreClassifier."
+            )
+        seed = self.random_state_.randint(2**31 - 1)
+        given = (check_positive("B", self.B), self.n_particles, self.n_moves)
+        return Particles(K, width, *given, np.random.RandomState(seed))
+
+    def certificate(self, delta=None):
+        """No theorem for particles: a GuaranteeError."""
+        raise GuaranteeError("No bound is stated for an average over particles.")

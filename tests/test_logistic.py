@@ -1,0 +1,531 @@
+"""FOLKLORE, AIOLI and their relatives against literal forms, and FOLKLORE's bounds."""
+
+import math
+
+import naive.logistic
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config
+from scipy.optimize import minimize
+
+from skstructured import (
+    AggregatingForecaster,
+    AioliClassifier,
+    FolkloreClassifier,
+    GaussianAggregatingForecaster,
+    GuaranteeError,
+    OnlineNewtonClassifier,
+)
+from skstructured.evaluation import progressive_validate
+from skstructured.exceptions import GuaranteeWarning
+from skstructured.logistic import _blocks
+from skstructured.logistic._logits import improper_logits
+from skstructured.logistic._newton_rounds import in_the_box
+from skstructured.logistic._state import FullMatrix, class_basis
+from skstructured.spaces.simplex import log_softmax
+
+SIZES = [(K, p) for K in (2, 3, 5) for p in (1, 4, 10)]
+compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
+
+
+def reach_of(B, K, R=0.0):
+    return np.array([2.0 * B, math.log(K - 1) + 2.0, R])
+
+
+def stream(K, p, T, seed=0, scale=1.0):
+    rng = np.random.RandomState(seed)
+    return rng.randn(T, p) * scale, rng.dirichlet(np.ones(K), size=T)
+
+
+def naive_folklore(K, p, B, lam):
+    return naive.logistic.Folklore(K, p, lam, lambda n: naive.logistic.folklore_kappa(B, n, K))
+
+
+class TestFolkloreIsLiteral:
+    @pytest.mark.parametrize(("K", "p"), SIZES)
+    def test_logits_equal_the_minimiser_over_all_weights(self, K, p):
+        T = 60 if config.DISABLE_JIT else 500
+        X, Y = stream(K, p, T, scale=2.0)
+        played = FullMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, np.ones(T))
+        literal = naive_folklore(K, p, 1.0, 0.7)
+        for t in range(T):
+            z = literal.logits(X[t])
+            np.testing.assert_allclose(played[t], z, rtol=0, atol=1e-8)
+            literal.update(X[t], z, Y[t])
+
+    @pytest.mark.parametrize(("K", "p"), [(2, 3), (3, 2), (4, 1)])
+    def test_and_the_minimiser_of_explicit_surrogates(self, K, p):
+        X, Y = stream(K, p, 25)
+        played = FullMatrix(K, p, 0.5, reach_of(2.0, K)).learn(X, Y, np.ones(25))
+        literal = naive_folklore(K, p, 2.0, 0.5)
+        for t in range(25):
+            z = literal.logits_of_surrogates(X[t])
+            np.testing.assert_allclose(played[t], z, rtol=0, atol=1e-8)
+            literal.update(X[t], z, Y[t])
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_weights_multiply_losses(self, seed):
+        K, p, T = 3, 4, 40
+        X, Y = stream(K, p, T, seed)
+        weight = np.random.RandomState(seed).randint(0, 4, size=T) / 2.0
+        played = FullMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, weight)
+        literal = naive_folklore(K, p, 1.0, 0.7)
+        for t in range(T):
+            z = literal.logits(X[t], weight[t])
+            np.testing.assert_allclose(played[t], z, rtol=0, atol=1e-8)
+            literal.update(X[t], z, Y[t], weight[t])
+
+    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
+    def test_two_classes_are_aioli(self, scale):
+        X, Y = stream(2, 5, 200, scale=scale)
+        played = FullMatrix(2, 5, 0.7, reach_of(1.0, 2)).learn(X, Y, np.ones(200))
+        aioli = naive.logistic.Aioli(5, 0.7, lambda n: naive.logistic.folklore_kappa(1.0, n, 2))
+        for t in range(200):
+            m = aioli.margin(X[t])
+            assert abs(1 / (1 + math.exp(-m)) - np.exp(log_softmax(played[t][None])[0, 1])) < 1e-10
+            aioli.update(X[t], m, Y[t, 1])
+
+    def test_a_row_of_zeros_is_predicted_uniformly_and_changes_nothing(self):
+        X, Y = stream(4, 3, 30)
+        X[10] = 0.0
+        state, other = (FullMatrix(4, 3, 0.7, reach_of(1.0, 4)) for _ in range(2))
+        played = state.learn(X, Y, np.ones(30))
+        other.learn(np.delete(X, 10, axis=0), np.delete(Y, 10, axis=0), np.ones(29))
+        assert np.array_equal(played[10], np.zeros(4))
+        np.testing.assert_allclose(state.P, other.P, atol=1e-14)
+
+    def test_an_orthonormal_basis(self):
+        for K in (2, 3, 7):
+            Q = class_basis(K)
+            np.testing.assert_allclose(Q @ Q.T, np.eye(K - 1), atol=1e-15)
+            np.testing.assert_allclose(Q.sum(axis=1), 0.0, atol=1e-15)
+
+
+class TestImproperLogits:
+    @settings(deadline=None, max_examples=100 if not config.DISABLE_JIT else 20)
+    @given(st.integers(2, 8), st.integers(0, 10**6), st.floats(-6, 6), st.floats(-3, 4))
+    def test_solve_their_equation_at_any_size(self, K, seed, size, spread):
+        rng = np.random.RandomState(seed)
+        root = rng.randn(K, rng.randint(1, K + 1)) * 10.0 ** (size / 2)
+        A, vectors = root @ root.T, np.empty((6, K))
+        vectors[0] = rng.randn(K) * 10.0**spread
+        improper_logits(A, vectors, np.empty((K, K + 1)))
+        z, unit = vectors[1], 1.0 + np.abs(vectors[1]).max() + np.abs(vectors[0]).max()
+        s = np.exp(log_softmax(z[None])[0])
+        assert np.abs(z - (vectors[0] - A @ s)).max() <= 1e-9 * unit
+
+
+class TestMatrices:
+    @pytest.mark.parametrize(("r", "p"), [(1, 1), (1, 5), (3, 4), (6, 9)])
+    def test_blocks_are_the_matrix(self, r, p):
+        rng = np.random.RandomState(0)
+        root = rng.randn(r * p, r * p)
+        matrix = root @ root.T + np.eye(r * p)
+        first, second = _blocks.pairs_of(r)
+        blocks = matrix.reshape(r, p, r, p)[first, :, second, :].copy()
+        np.testing.assert_array_equal(_blocks.dense(blocks, r), matrix)
+        inverse = np.empty_like(blocks)
+        _blocks.set_inverse(blocks, inverse, r)
+        np.testing.assert_allclose(_blocks.dense(inverse, r), np.linalg.inv(matrix), atol=1e-10)
+        x, V, S = rng.randn(p), np.empty((r, r, p)), np.empty((r, r))
+        _blocks.products(blocks, x, V, S)
+        np.testing.assert_allclose(V, matrix.reshape(r, p, r, p).transpose(0, 2, 1, 3) @ x)
+        np.testing.assert_allclose(S, V @ x)
+        L = rng.randn(r, r, p)
+        _blocks.downdate(blocks, L, r)
+        flat = L.transpose(0, 2, 1).reshape(r * p, r)
+        np.testing.assert_allclose(_blocks.dense(blocks, r), matrix - flat @ flat.T, atol=1e-10)
+
+    def test_a_drifted_inverse_is_made_anew(self):
+        K, p = 3, 4
+        X, Y = stream(K, p, 1100)
+        state = FullMatrix(K, p, 0.7, reach_of(1.0, K))
+        state.learn(X[:1000], Y[:1000], np.ones(1000))
+        state.P *= 1.0 + 1e-6
+        assert state.drift() > 1e-7
+        state.learn(X[1000:], Y[1000:], np.ones(100))
+        assert state.refactored == 1
+        assert state.drift() < 1e-12
+
+    @compiled_only
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("K", "p", "scale"), [(3, 10, 1.0), (5, 4, 100.0), (2, 30, 1e4)])
+    def test_the_inverse_after_100_000_rounds(self, K, p, scale):
+        rng, T = np.random.RandomState(0), 100_000
+        X = rng.randn(T, p) * np.geomspace(1.0, scale, p)
+        Y = np.eye(K)[np.argmax(X[:, :1] * np.arange(K) + rng.gumbel(size=(T, K)), axis=1)]
+        state = FullMatrix(K, p, 1.0, reach_of(1.0, K))
+        state.learn(X, Y, np.ones(T))
+        state.add_waiting()
+        A, P = (_blocks.dense(blocks, K - 1) for blocks in (state.A, state.P))
+        assert np.abs(A @ P - np.eye(len(A))).max() <= 1e-6
+
+
+def best_comparator(X, Y, B):
+    """Σ ℓ(Ux) of (nearly) the best U with ‖U_k‖ ≤ B, by projected quasi-Newton from many sides."""
+    K, p = Y.shape[1], X.shape[1]
+
+    def projected(flat):
+        U = flat.reshape(K, p)
+        return U * np.minimum(1.0, B / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), 1e-300))
+
+    def value(flat):
+        U = flat.reshape(K, p)
+        logs = log_softmax(X @ U.T)
+        return -np.sum(logs * Y), ((np.exp(logs) - Y).T @ X).ravel()
+
+    U, step = np.zeros(K * p), 1.0 / (np.linalg.norm(X, 2) ** 2 + 1e-12)
+    momentum = U
+    for t in range(500):
+        new = projected(momentum - step * value(momentum)[1]).ravel()
+        momentum, U = new + t / (t + 3.0) * (new - U), new
+    free = minimize(value, U, jac=True, method="L-BFGS-B").x
+    return min(value(U)[0], value(projected(free).ravel())[0])
+
+
+def regret_streams(T=400):
+    """Name -> rows of norm at most 1, and labels, on which a wrong κ or λ shows."""
+    rng = np.random.RandomState(0)
+    ones = np.ones((T, 1))
+    X = rng.randn(T, 4)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    flips = np.r_[np.ones(T // 10, int), np.zeros(T - T // 10, int)]
+    yield "random", X, rng.randint(0, 3, T), 3
+    yield "block-wise", ones, flips, 2
+    yield "block-wise, three", ones, np.repeat([0, 1, 2], [T // 10, T // 10, T - 2 * (T // 10)]), 3
+    yield "rare label", X, (rng.rand(T) < 0.01).astype(int), 2
+    yield "separable", X, (X[:, 0] > 0).astype(int), 2
+    yield "separable, four", X, 2 * (X[:, 0] > 0) + (X[:, 1] > 0), 4
+    yield "alternating", np.tile(np.eye(4), (T // 4, 1)), np.arange(T) // 4 % 3, 3
+
+
+def adversarial(model, X, K):
+    """Labels that the model finds least likely, one round after the other."""
+    y = np.zeros(len(X), int)
+    rounds = model.begin(X, y, classes=np.arange(K))
+    for t in range(len(X)):
+        logits = model._logits(
+            model._weights, model._scale, rounds.rows._replace(X=X[t : t + 1], data=X[t], n_rows=1)
+        )
+        y[t] = np.argmin(logits[0])
+        rounds.packed[t] = y[t]
+        model.learn(rounds, np.array([t]))
+    return y
+
+
+def nats_of(model, X, y, K):
+    """Log losses, in nats, of every round played."""
+    rounds = model.begin(X, y, classes=np.arange(K))
+    return model.play_and_learn(rounds, np.arange(len(X))).surrogate * math.log(2.0)
+
+
+def explicit_bound(K, p, B, R, T):
+    """The corrected bound of Theorem 3.3."""
+    grows = (2 * B * R + math.log(K - 1) + 2) * (K - 1) * p * math.log(1 + T / 2) / 4
+    return 2 * K * B * R + grows
+
+
+def plain(**given):
+    return FolkloreClassifier(standardize=False, fit_intercept=False, **given)
+
+
+class TestRegret:
+    @compiled_only
+    @pytest.mark.parametrize("B", [0.5, 2.0, 10.0])
+    @pytest.mark.parametrize("named", list(regret_streams()), ids=lambda named: named[0])
+    def test_is_below_the_corrected_bound(self, named, B):
+        _, X, y, K = named
+        self._check(X, y, K, B)
+
+    @compiled_only
+    @pytest.mark.parametrize("B", [0.5, 5.0])
+    @pytest.mark.parametrize("K", [2, 3])
+    def test_also_against_an_adversary(self, K, B):
+        X = np.random.RandomState(1).randn(200, 2)
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        self._check(X, adversarial(plain(B=B, R=1.0), X, K), K, B)
+
+    def _check(self, X, y, K, B):
+        T, p = X.shape
+        best = best_comparator(X, np.eye(K)[y], B)
+        for given in ({"R": 1.0}, {}, {"lam": 0.01}):
+            model = plain(B=B, **given)
+            regret = nats_of(model, X, y, K).sum() - best
+            bits = model.certificate().regret(B * math.sqrt(K))
+            assert regret <= bits * math.log(2.0) + 1e-9
+            if "R" in given:
+                assert bits * math.log(2.0) <= explicit_bound(K, p, B, 1.0, T) + 1e-9
+
+    @compiled_only
+    def test_the_printed_kappa_has_linear_regret(self):
+        found = []
+        for T in (1000, 30000):
+            X, flips = np.ones((T, 1)), np.arange(T) >= T // 10
+            Y = np.eye(2)[flips.astype(int)]
+            printed = np.array([0.5, math.log(2) / 2, 1.0])  # κ = 1/(BR + ln(K)/2)
+            losses = [
+                -np.sum(log_softmax(FullMatrix(2, 1, 4.0, reach).learn(X, Y, np.ones(T))) * Y)
+                for reach in (printed, reach_of(0.5, 2, 1.0))
+            ]
+            best = best_comparator(X, Y, 0.5)
+            bound = explicit_bound(2, 1, 0.5, 1.0, T)
+            found.append((losses[0] - best, losses[1] - best, bound))
+        assert found[0][0] > 130 and found[1][0] > 1900  # above the bounds, and linear
+        assert all(right <= bound for _, right, bound in found)
+        assert all(wrong > bound for wrong, _, bound in found)
+
+    def test_the_surrogate_of_the_printed_kappa_is_above_the_loss(self):
+        z, point, K = np.zeros(3), np.array([1.0, -1.0, -1.0]), 3
+        s, y = np.full(3, 1 / 3), np.array([1.0, 0.0, 0.0])
+        H = np.diag(s) - np.outer(s, s)
+
+        def gap(kappa):
+            d = point - z
+            surrogate = math.log(3) + (s - y) @ d + kappa * d @ H @ d
+            return surrogate - (-(log_softmax(point[None])[0] @ y))
+
+        assert gap(1 / (1 + math.log(3) / 2)) == pytest.approx(0.099, abs=5e-4)
+        assert gap(1 / (2 * 1 + math.log(K - 1) + 2)) < 0
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.integers(2, 6), st.integers(0, 10**6), st.floats(0.01, 20.0))
+    def test_the_surrogate_of_kappa_is_below_the_loss(self, K, seed, reach):
+        """Lemma 3.1 with κ = 1/(2BR + ln(K−1) + 2): any played z, any |u_k| ≤ BR, any y."""
+        rng = np.random.RandomState(seed)
+        z, u = rng.randn(K) * rng.choice([0.1, 1, 10]), rng.uniform(-reach, reach, K)
+        u = np.sign(u) * reach if seed % 2 else u
+        s = np.exp(log_softmax(z[None])[0])
+        d, H = u - z, np.diag(s) - np.outer(s, s)
+        kappa = 1 / (2 * reach + math.log(K - 1) + 2)
+        for y in np.eye(K):
+            loss, there = (-(log_softmax(v[None])[0] @ y) for v in (z, u))
+            assert loss + (s - y) @ d + kappa * d @ H @ d <= there + 1e-9
+
+    def test_the_certificate_counts_mistakes(self):
+        X, Y = stream(3, 3, 200)
+        y = np.argmax(X, axis=1)
+        result = progressive_validate(FolkloreClassifier(), X, y)
+        assert result.target_loss.sum() <= result.surrogate_loss.sum() + 1e-9
+        assert result.target_loss.sum() <= result.regret_bound()
+        drawn = progressive_validate(FolkloreClassifier(decoder="sampled"), X, y)
+        assert np.all(drawn.expected_target_loss <= drawn.surrogate_loss + 1e-12)
+
+    def test_is_refused_where_nothing_is_proved(self):
+        X, y = np.eye(4), np.arange(4) % 3
+        with pytest.raises(GuaranteeError, match="structure='full'"):
+            FolkloreClassifier(structure="classes").fit(X, y).certificate()
+        with pytest.raises(GuaranteeError, match="decoder"):
+            FolkloreClassifier(decoder="randomized").fit(X, y).certificate()
+        with pytest.raises(GuaranteeError, match="set by fit"):
+            FolkloreClassifier().certificate()
+        for model in (OnlineNewtonClassifier(), GaussianAggregatingForecaster()):
+            with pytest.raises(GuaranteeError):
+                model.fit(X, y).certificate()
+
+
+class TestMixture:
+    def test_is_within_ln_n_of_its_best(self):
+        X, _ = stream(3, 5, 300, seed=3)
+        y, grid = np.argmax(X[:, :3], axis=1), (0.1, 1.0, 10.0)
+        alone = [nats_of(FolkloreClassifier(B=B), X, y, 3).sum() for B in grid]
+        mixed = nats_of(FolkloreClassifier(B=grid), X, y, 3).sum()
+        assert mixed <= min(alone) + math.log(3)
+
+    def test_of_one_is_that_one(self):
+        X, _ = stream(3, 5, 50)
+        y = np.argmax(X[:, :3], axis=1)
+        one, list_of_one = (nats_of(FolkloreClassifier(B=B), X, y, 3) for B in (2.0, [2.0]))
+        np.testing.assert_array_equal(one, list_of_one)
+
+
+class TestRelatives:
+    @pytest.mark.parametrize("gamma", [0.1, 0.5, 3.0])
+    @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])
+    def test_online_newton_is_literal(self, K, p, gamma):
+        X, Y = stream(K, p, 60, scale=2.0)
+        Y = np.eye(K)[np.argmax(Y, axis=1)]
+        model = OnlineNewtonClassifier(
+            B=0.5, gamma=gamma, standardize=False, fit_intercept=False, decoder="sampled"
+        )
+        rounds = model.begin(X, Y)
+        losses = model.play_and_learn(rounds, np.arange(60)).surrogate
+        literal = naive.logistic.OnlineNewton(K, p, 0.5, gamma)
+        for t in range(60):
+            z = literal.logits(X[t])
+            assert losses[t] == pytest.approx(-(log_softmax(z[None])[0] @ Y[t]), abs=2e-5)
+            literal.update(X[t], z, Y[t])
+
+    def test_projections_are_exact(self):
+        rng = np.random.RandomState(0)
+        for K in (1, 2, 5, 9):
+            root, u = rng.randn(K, K), 3.0 * rng.randn(K)
+            S, m, z = root @ root.T + 1e-3 * np.eye(K), np.empty(K), np.empty(K)
+            assert in_the_box(S, u, 0.7, m, z)
+            gradient = np.linalg.solve(S, z - u)
+            inside = np.abs(z) < 0.7 * (1 - 1e-9)
+            assert np.abs(z).max() <= 0.7 * (1 + 1e-12)
+            assert np.abs(gradient[inside]).max(initial=0.0) < 1e-6
+            assert np.all(gradient[~inside] * z[~inside] <= 1e-6)
+
+    def test_a_gaussian_of_no_rows_predicts_uniformly(self):
+        X, y = np.random.RandomState(0).randn(30, 3), np.arange(30) % 4
+        model = GaussianAggregatingForecaster(random_state=0, decoder="sampled")
+        rounds = model.begin(X, y)
+        first = model.play(rounds, np.arange(1))
+        assert first.surrogate[0] == pytest.approx(math.log(4), abs=1e-12)
+
+    @compiled_only
+    @pytest.mark.parametrize("K", [2, 3, 4])
+    def test_the_gaussian_mean_is_that_of_many_draws(self, K):
+        X, Y = stream(K, 3, 40)
+        model = GaussianAggregatingForecaster(
+            standardize=False, fit_intercept=False, shuffle=False, random_state=0
+        ).fit(X, Y)
+        weights, rng = model._weights, np.random.RandomState(1)
+        A = np.kron(np.eye(K), np.ones((3, 3))) * 0
+        Q = np.kron(weights.Q, np.eye(3))
+        weights.add_waiting()
+        A = _blocks.dense(weights.A, K - 1)
+        cov = 0.5 * Q.T @ np.linalg.inv(A) @ Q
+        mean = -0.5 * Q.T @ np.linalg.solve(A, weights.G.ravel())
+        W = rng.multivariate_normal(mean, cov, size=200_000, check_valid="ignore")
+        for x in X[:3]:
+            logs = log_softmax(W.reshape(-1, K, 3) @ x)
+            wanted, got = np.exp(logs).mean(axis=0), model.predict_proba(x[None])[0]
+            np.testing.assert_allclose(got, wanted, atol=0.02 if K > 3 else 0.003)
+
+    def test_particles_are_near_the_exact_mean(self):
+        """One weight a class, two classes: the mean over a square, by a grid."""
+        rng = np.random.RandomState(0)
+        X, y = np.ones((40, 1)), (rng.rand(40) < 0.2).astype(int)
+        model = AggregatingForecaster(
+            B=2.0,
+            n_particles=4000,
+            standardize=False,
+            fit_intercept=False,
+            shuffle=False,
+            random_state=0,
+        ).fit(X, y)
+        axis = np.linspace(-2, 2, 401)
+        logs = log_softmax(np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2))
+        shares = np.exp(log_softmax((logs * np.bincount(y)).sum(axis=1)[None])[0])
+        wanted = shares @ np.exp(logs)
+        np.testing.assert_allclose(model.predict_proba(X[:1])[0], wanted, atol=0.01)
+
+    def test_too_many_weights_for_particles_say_what_they_would_cost(self):
+        with pytest.raises(ValueError, match=r"90 weights, more than max_weights=60.*225,000"):
+            AggregatingForecaster().fit(np.ones((9, 29)), np.arange(9) % 3)
+
+
+class TestStructures:
+    def test_of_one_class_direction_and_one_feature_are_the_same(self):
+        """Where off-diagonal blocks are empty, leaving them out changes nothing."""
+        X, Y = np.zeros((40, 3)), stream(2, 1, 40)[1]
+        X[np.arange(40), np.arange(40) % 3] = 1.0 + np.arange(40) % 5
+        given = {"standardize": False, "fit_intercept": False}
+        found = [
+            FolkloreClassifier(structure=name, **given).fit(X, Y).predict_proba(X)
+            for name in ("classes", "diagonal")
+        ]
+        np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+    def test_auto_says_what_it_leaves_out(self):
+        X, y = np.random.RandomState(0).randn(20, 9), np.arange(20) % 3
+        with pytest.warns(GuaranteeWarning, match="20 weights, more than max_weights=18"):
+            model = FolkloreClassifier(max_weights=18).fit(X, y)
+        assert model._weights.structure == "classes"
+        with pytest.warns(GuaranteeWarning, match="'diagonal'"):
+            FolkloreClassifier(max_weights=4).fit(X, y)
+
+
+class TestRandomStop:
+    def test_predicts_with_what_was_known_before_a_round(self):
+        X, _ = stream(3, 4, 80)
+        y = np.argmax(X[:, :3], axis=1)
+        model = FolkloreClassifier(iterate="random", shuffle=False, random_state=3).fit(X, y)
+        stops = np.random.RandomState(3).random_sample(80) * np.arange(1, 81) < 1.0
+        at = int(np.flatnonzero(stops)[-1])
+        before = FolkloreClassifier(shuffle=False).partial_fit(X[:at], y[:at], classes=[0, 1, 2])
+        np.testing.assert_array_equal(model.predict_proba(X), before.predict_proba(X))
+
+    def test_stops_uniformly(self):
+        X, y, found = np.eye(5), np.arange(5) % 2, np.zeros(5)
+        for seed in range(600):
+            model = FolkloreClassifier(
+                iterate="random", shuffle=False, random_state=seed, standardize=False
+            )
+            model._start = model._start  # the real thing
+            model.fit(X, y)
+            found[model._kept[0].learned] += 1
+        assert np.all(np.abs(found / 600 - 0.2) < 4 * math.sqrt(0.2 * 0.8 / 600))
+
+
+class TestInput:
+    def test_long_rows_are_refused_or_rescaled(self):
+        X, y = np.eye(4) * 2.0, np.arange(4) % 2
+        with pytest.raises(ValueError, match="Row 0 of X has a norm.*R=1.5"):
+            plain(R=1.5, shuffle=False).fit(X, y)
+        rescaled = plain(R=1.5, long_rows="rescale", shuffle=False).fit(X, y)
+        other = plain(R=1.5, shuffle=False).fit(X * 0.75, y)
+        np.testing.assert_array_equal(rescaled.predict_proba(X), other.predict_proba(X * 0.75))
+
+    def test_a_long_row_stops_a_stream_and_those_before_it_are_learned(self):
+        X, y = np.ones((6, 1)), np.arange(6) % 2
+        model = plain(R=1.5).partial_fit(X[:2], y[:2], classes=[0, 1])
+        X[3] = 7.0
+        with pytest.raises(ValueError, match="Row 1 of X"):
+            model.partial_fit(X[2:], y[2:])
+        assert model.t_ == 3
+
+    @pytest.mark.parametrize(
+        ("P", "message"),
+        [
+            ([[0.5, 0.6], [0.5, 0.5]], r"in row 0"),
+            ([[0.5, 0.5], [-0.1, 1.1]], r"in row 1"),
+            ([[0.5, 0.5], [np.nan, 1.0]], "NaN"),
+            ([[0.2, 0.3, 0.5]] * 2, "a column for each of the 2 classes, got 3"),
+        ],
+    )
+    def test_soft_labels_that_are_no_distributions(self, P, message):
+        X = np.eye(2)
+        model = FolkloreClassifier().partial_fit(X, [[0.5, 0.5], [0.1, 0.9]])
+        before = model.predict_proba(X)
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, P)
+        np.testing.assert_array_equal(model.predict_proba(X), before)
+
+    def test_soft_labels_of_one_are_labels(self):
+        X, _ = stream(3, 4, 50)
+        y = np.argmax(X[:, :3], axis=1)
+        hard = FolkloreClassifier(shuffle=False).fit(X, y).predict_proba(X)
+        soft = FolkloreClassifier(shuffle=False).fit(X, np.eye(3)[y]).predict_proba(X)
+        np.testing.assert_array_equal(hard, soft)
+
+    def test_aioli_wants_two_classes(self):
+        with pytest.raises(ValueError, match="AioliClassifier is for two classes"):
+            AioliClassifier().fit(np.eye(3), [0, 1, 2])
+
+    def test_theory_needs_the_norm(self):
+        with pytest.raises(ValueError, match="needs R"):
+            OnlineNewtonClassifier(gamma="theory").fit(np.eye(3), [0, 1, 2])
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"B": 0.0}, "B must be a positive number, got 0.0"),
+            ({"B": []}, "B must be a positive number or some"),
+            ({"B": (1.0, -1.0)}, "B must be a positive number, got -1.0"),
+            ({"R": -1.0}, "R must be a positive number, got -1.0"),
+            ({"lam": 0}, "lam must be a positive number, got 0"),
+            ({"long_rows": "drop"}, "long_rows must be one of 'refuse', 'rescale', got 'drop'"),
+            ({"iterate": "first"}, "iterate must be one of 'last', 'random', got 'first'"),
+            ({"structure": "low rank"}, "structure must be one of"),
+            ({"max_weights": 0.5}, "max_weights must be an integer"),
+            ({"decoder": "dice"}, "dice"),
+        ],
+    )
+    def test_bad_parameters_are_named(self, given, message):
+        with pytest.raises(ValueError, match=message):
+            FolkloreClassifier(**given).fit(np.eye(4), np.arange(4) % 3)
