@@ -26,7 +26,7 @@ FLOORS = [
     ["comparators"],
     ["metrics"],
     ["decoders"],
-    ["online", "perceptron", "gaptron", "_experts", "abstention"],
+    ["online", "perceptron", "gaptron", "_experts", "_advice", "abstention"],
     ["logistic"],
     ["bandits"],
     ["display", "_progressive_result"],
