@@ -78,7 +78,7 @@ class OverExperts(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         try:
             experts = [get_tags(expert).input_tags for _, expert in self._named()]
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, AttributeError):  # experts without tags
             experts = []
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = bool(experts) and all(one.sparse for one in experts)

@@ -29,7 +29,7 @@ FLOORS = [
     ["online", "perceptron", "gaptron", "_experts", "_advice", "abstention"],
     ["logistic"],
     ["bandits"],
-    ["display", "_progressive_result"],
+    ["_risk_coverage", "display", "_progressive_result"],
     ["evaluation"],
     ["adversaries", "utils"],
     ["_read", "_report", "_warm_up"],
