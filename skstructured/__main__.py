@@ -53,7 +53,6 @@ OPTIONS = {
     "--no-standardize": {"action": "store_true", "help": "take features as they are"},
     "--passes": {
         "type": int,
-        "default": 1,
         "help": "passes of the model that --save keeps (default: 1, which the promise is about)",
     },
     "--regularizer": {"help": "shannon, squared or tsallis (default: the space's own)"},
@@ -77,6 +76,9 @@ OPTIONS = {
         "help": "only compile every loop, and keep it on disk",
     },
 }
+
+#: Options that a learner of one's own does not read.
+OURS = ("optimizer", "no_average", "no_standardize", "passes", "regularizer", "decoder")
 
 
 def _parser():
@@ -137,6 +139,29 @@ def _parameters(options):
     }
 
 
+def _without_effect(options):
+    """Names of options that would do nothing beside the others, and why."""
+    if options.learner is not None:
+        yield OURS, "is not for --learner, which is played with its own defaults"
+    if options.bounds:
+        yield ("plot", "save"), "is not for --bounds: run it once with each"
+    if options.save is None:
+        yield ("passes",), "is about the model that --save keeps: give --save too"
+    if options.file is not None:
+        yield ("data",), "names a file, and FILE another: give one of them"
+    elif options.data is None:
+        yield ("target", "delimiter"), "is about a file, and none is given"
+
+
+def _check_options(options):
+    """A ValueError that names the first option that would do nothing."""
+    for names, why in _without_effect(options):
+        for name in names:
+            value = getattr(options, name)
+            if value is not None and value is not False:
+                raise ValueError(f"--{name.replace('_', '-')} {why}.")
+
+
 def _learner(options):
     """The learner to run, and what is to be played of it."""
     if options.learner is not None:
@@ -169,7 +194,7 @@ def _lines(options, table):
 def _save(options, table, learner):
     """Fit and keep a model; where it is, and how to use it."""
     if isinstance(learner, OnlineStructuredPredictor):
-        learner.set_params(max_iter=options.passes)
+        learner.set_params(max_iter=1 if options.passes is None else options.passes)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
     learner.fit(table.X, table.y)
     joblib.dump(model, options.save)
@@ -196,6 +221,7 @@ def main(arguments=None):
     if options.warm_up:
         return _warm_up()
     try:
+        _check_options(options)
         for line in _lines(options, _read(options)):
             print(line, flush=True)
         sys.stdout.flush()

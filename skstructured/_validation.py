@@ -118,25 +118,31 @@ def read_rows(estimator, X, reset=False):
     return Rows.from_array(X)
 
 
-def check_finite(estimator, rows):
-    """NaN, inf and rows whose norm is out of range raise a ValueError."""
-    intercept = bool(getattr(estimator, "_intercept", getattr(estimator, "fit_intercept", False)))
-    bad = rows.first_bad(intercept, *norms_of(estimator))
+def check_finite(estimator, rows, fresh=False):
+    """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
+    intercept = getattr(estimator, "fit_intercept", False)
+    intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
+    bad = rows.first_bad(intercept, *norms_of(estimator, fresh))
     if bad >= 0:
-        refuse_row(estimator, rows.X, bad)
+        refuse_row(estimator, rows.X, bad, fresh)
 
 
-def norms_of(estimator):
-    """The least and the largest norm of rows that a learner takes."""
-    if getattr(estimator, "standardize", False):
+def norms_of(estimator, fresh=False):
+    """The least and the largest norm of rows that a learner takes, as it was fitted.
+
+    One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
+    """
+    scale = None if fresh else getattr(estimator, "_scale", None)
+    used = getattr(estimator, "standardize", False) if scale is None else scale.used
+    if used:
         return 0.0, LONGEST_GIVEN
     return SHORTEST, getattr(estimator, "longest_row", LONGEST)
 
 
-def refuse_row(estimator, X, row):
+def refuse_row(estimator, X, row, fresh=False):
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator)
+    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
         raise ValueError(
             f"Row {row} of X has scores that are not finite float64 numbers: a parameter (a step, "
@@ -226,6 +232,12 @@ def check_positive(name, value, default=None):
 def check_share(name, value):
     """`value` as a float in [0, 1]."""
     return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
+
+
+def check_bool(name, value):
+    """A ValueError unless `value` is a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be a bool, got {value!r}.")
 
 
 def check_choice(name, value, allowed):

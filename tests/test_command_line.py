@@ -94,6 +94,12 @@ def test_text_columns_and_several_targets(tmp_path, capsys):
         (["--regularizer", "l2"], "regularizer='l2' is not known"),
         (["--decoder", "l2"], "decoder='l2' is not known"),
         (["--space", "hypercube", "--regularizer", "tsallis"], "no oracle for Hypercube with"),
+        (["--passes", "3"], "--passes is about the model that --save keeps"),
+        (["--bounds", "--save", "model"], "--save is not for --bounds"),
+        (["--bounds", "--plot", "run.png"], "--plot is not for --bounds"),
+        (["--target", "kind"], "--target is about a file, and none is given"),
+        (["--delimiter", ";"], "--delimiter is about a file, and none is given"),
+        (["{csv}", "--data", "{csv}"], "--data names a file, and FILE another"),
     ],
 )
 def test_errors_are_one_line_and_status_two(arguments, message, iris_csv, tmp_path, capsys):
@@ -113,6 +119,29 @@ def test_errors_are_one_line_and_status_two(arguments, message, iris_csv, tmp_pa
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1
     assert captured.err.startswith("error: ") and message.format(**paths) in captured.err
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--passes", "1"],
+        ["--passes", "0"],
+        ["--optimizer", "ogd"],
+        ["--no-average"],
+        ["--no-standardize"],
+        ["--regularizer", "squared"],
+        ["--decoder", "map"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("more", [[], ["--bounds"], ["--save", "model"]], ids=" ".join)
+def test_a_learner_of_ones_own_takes_no_parameters(given, more, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    own = ["--learner", "skstructured:OnlineStructuredPredictor"]
+    assert main([*own, *given, *more]) == 2
+    message = f"error: {given[0]} is not for --learner, which is played with its own defaults.\n"
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", message) and not list(tmp_path.iterdir())
 
 
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, capsys):

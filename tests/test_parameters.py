@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from plain import gaptron, predictor
+from plain import gaptron, predictor, second_order
 
 from skstructured import (
     BanditGaptronClassifier,
     BanditReduction,
     BanditronClassifier,
     ConfiditClassifier,
+    FolkloreClassifier,
     NewtronClassifier,
     SOBAClassifier,
 )
@@ -114,6 +115,17 @@ def test_numbers_of_every_type_are_taken(value):
 def test_edges_are_pairs_of_nodes(edges):
     with pytest.raises(ValueError, match=r"edges must be pairs of nodes from 0 to 2, got"):
         SpanningTrees(edges, 3).fit(PAIRS)
+
+
+@pytest.mark.parametrize("value", ["no", None, 1, 0.0, [True], np.ones(1)], ids=repr)
+def test_shuffle_is_a_bool(value):
+    for kind in (predictor, gaptron, second_order, FolkloreClassifier):
+        model = kind(shuffle=value)
+        with pytest.raises(ValueError, match=r"shuffle must be a bool, got "):
+            model.fit(X, y)
+        assert not hasattr(model, "t_")
+    wanted, taken = (predictor(shuffle=b, random_state=0) for b in (True, np.bool_(True)))
+    np.testing.assert_array_equal(taken.fit(X, y).coef_, wanted.fit(X, y).coef_)
 
 
 def test_a_space_may_be_anything_but_an_array():

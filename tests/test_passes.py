@@ -147,6 +147,8 @@ def test_ordered_classes_have_weights_and_label_sets_have_none(rng):
         assert not hasattr(model, "space_")
 
 
+NO_BOOLS = ["no", None, 1, 0.0, np.ones(1)]
+
 BAD = [
     ({"max_iter": 0}, "max_iter"),
     ({"max_iter": 2.5}, "max_iter"),
@@ -157,7 +159,10 @@ BAD = [
     ({"class_weight": {0: -1.0}}, "class_weight"),
     ({"class_weight": {0: np.nan}}, "class_weight"),
     ({"class_weight": {0: 1e21}}, "class_weight"),
-    ({"class_weight": "even"}, "class_weight"),
+    ({"class_weight": "even"}, "class_weight must be a dict, \"balanced\" or None, got 'even'"),
+    ({"class_weight": np.ones(3)}, "class_weight must be a dict"),
+    ({"class_weight": [1.0, 2.0, 3.0]}, "class_weight must be a dict"),
+    *(({"shuffle": value}, "shuffle must be a bool, got ") for value in NO_BOOLS),
     ({"class_weight": {7: 1.0}}, "class_weight"),
 ]
 
@@ -170,7 +175,7 @@ def test_bad_parameters_are_named_and_change_nothing(kind, given, name, rng):
     before, coef = set(vars(model)), model.coef_.copy()
     model.set_params(**given)
     calls = [lambda: model.fit(X, y)]
-    if name == "class_weight":
+    if "class_weight" in given:
         calls.append(lambda: model.partial_fit(X, y))
     for call in calls:
         with pytest.raises(ValueError, match=name):

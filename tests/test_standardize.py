@@ -198,6 +198,46 @@ def test_rows_beyond_the_range_are_refused(name, rng):
         np.testing.assert_array_equal(W, V)
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_norms_in_range_are_those_of_what_was_fitted(name, rng):
+    X, y = rounds(rng, 30)
+    far = X.copy()
+    far[7] = 1e120  # in range only for rows that are standardised
+    first, then = (learn(LEARNERS[name][0](standardize=b), X, y) for b in (True, False))
+    assert np.isfinite(first.set_params(standardize=False).decision_function(far)).all()
+    learn(first, far[7:8], y[7:8])
+    then.set_params(standardize=True)
+    for call in (lambda: then.predict(far), lambda: learn(then, far, y)):
+        with pytest.raises(ValueError, match="Row 7 of X is too large"):
+            call()
+    with pytest.raises(ValueError, match="Row 7 of X is too large"):
+        first.fit(far, y)  # anew, as the parameter says now
+    then.fit(far, y)
+
+
+@pytest.mark.parametrize("name", ["ogd", "average", "gaptron"])
+@pytest.mark.parametrize("fitted", [True, False])
+def test_comparators_are_measured_by_what_was_fitted(name, fitted, rng):
+    X, y = rounds(rng)
+    result = progressive_validate(LEARNERS[name][0](standardize=fitted), X, y)
+    wanted = result.comparator_loss(U := rng.randn(3, 5))
+    result.estimator.set_params(standardize=not fitted)
+    np.testing.assert_array_equal(result.comparator_loss(U), wanted)
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+def test_logistic_learners_too_go_by_what_was_fitted(fitted, rng):
+    X, y = rounds(rng, 40)
+    X[:, 0] /= 1e6
+    result = progressive_validate(sk.FolkloreClassifier(standardize=fitted), X, y)
+    wanted = result.comparator_loss(U := rng.randn(3, 5))
+    model = result.estimator.set_params(standardize=not fitted)
+    np.testing.assert_array_equal(result.comparator_loss(U), wanted)
+    model.standardize = fitted
+    before = model.predict_proba(X)
+    np.testing.assert_array_equal(model.set_params(standardize=not fitted).predict_proba(X), before)
+
+
 #: What a feature may be in other units.
 UNITS = [lambda x: 1e6 * x, lambda x: 1e-6 * x, lambda x: x + 1e4]
 

@@ -232,6 +232,10 @@ class RunningScale(Learned):
         vars(copy).update(vars(self), statistics=self.statistics.copy(), counts=self.counts.copy())
         return copy
 
+    def anew(self):
+        """One for the same kind of rows that has seen none."""
+        return type(self)(self.statistics.shape[1], self.centred, self.used)
+
     def fold(self, W):
         """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given."""
         if not self.used:

@@ -11,6 +11,7 @@ from skstructured._engine.rows import Rows
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
+    check_bool,
     check_finite,
     check_lengths,
     own_arrays,
@@ -53,8 +54,9 @@ class ClassScores:
 
     def _rows(self, X, reset=False):
         """`Rows` of a new X, checked."""
-        rows = read_rows(self, X, reset=reset or not hasattr(self, "classes_"))
-        check_finite(self, rows)
+        fresh = reset or not hasattr(self, "classes_")
+        rows = read_rows(self, X, reset=fresh)
+        check_finite(self, rows, fresh)
         return rows
 
     def _check_labels(self, rows, y):
@@ -91,6 +93,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     @exclusive
     def _fit(self, X, y):
+        check_bool("shuffle", self.shuffle)
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y))

@@ -79,7 +79,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=first)
             if self.standardize or not first:  # the weights move in place but on a first call
-                check_finite(self, rows)
+                check_finite(self, rows, fresh=first)
             if first:
                 self._start(self._unfitted_space().fit_stream(y, classes))
             elif classes is not None:
@@ -97,7 +97,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Rounds`."""
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=True)
-            check_finite(self, rows)
+            check_finite(self, rows, fresh=True)
             space = self._unfitted_space()
             self._start(space.fit(y) if classes is None else space.fit_stream(y, classes))
             return self._check_outputs(rows, y)
@@ -158,12 +158,9 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         in_epoch = self._averaged and not optimizer.keeps_average
         vector = check_state(optimizer, vector)
         self._state = LinearState(dim, width, vector, optimizer.blocks, in_epoch)
-        self._scale = self._new_scale()
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
         self._params, work = self.loss_.kernel_arguments(dim)
         self._work = work[None]  # one row of scratch for all rounds
-
-    def _new_scale(self):
-        return scale_of(self, self.n_features_in_, self._intercept)
 
     def _check_outputs(self, rows, y, sample_weight=None, stream=False):
         """`Rounds` of rows with outputs and weights that fit them."""
@@ -249,7 +246,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         found = super().comparison(rounds)
         if not self._scale.used:
             return found
-        rows, scale = Rows.from_array(rounds.X), self._new_scale()
+        rows, scale = Rows.from_array(rounds.X), self._scale.anew()
         numbers = np.arange(1.0, rows.n_rows + 1.0) if self._weigh_linearly else None
         return found._replace(X=scale.apply(rows, weight=numbers)[0].matrix)
 

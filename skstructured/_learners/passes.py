@@ -8,6 +8,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from skstructured._learners.guards import exclusive
 from skstructured._validation import (
+    check_bool,
     check_finite,
     check_integer,
     check_range_of_weights,
@@ -54,6 +55,7 @@ class Passes:
     @exclusive
     def _fit(self, X, y, sample_weight):
         check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
+        check_bool("shuffle", self.shuffle)
         if not isinstance(self.verbose, (bool, np.bool_)):
             check_integer("verbose", self.verbose, lowest=0)
         if self.tol is not None:
@@ -61,7 +63,7 @@ class Passes:
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=True)
             if self.standardize:  # afterwards, what was out of range is not seen any more
-                check_finite(self, rows)
+                check_finite(self, rows, fresh=True)
             self._start(self._unfitted_space().fit(y))
             rounds = self._check_outputs(rows, y, sample_weight)
             self._make_passes(self._weigh_classes(rounds, y))
@@ -118,14 +120,17 @@ class Passes:
         """Rounds whose weights are multiplied by those of their classes."""
         if self.class_weight is None:
             return rounds
+        given = self.class_weight
+        if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
+            raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
         if self.space_.task != "multiclass":
             name = type(self.space_).__name__
             raise ValueError(f"class_weight is for classes, not for the space {name}.")
-        if stream and isinstance(self.class_weight, str):
+        if stream and isinstance(given, str):
             raise ValueError(
-                f"class_weight={self.class_weight!r} is for fit, which sees all rows; "
+                f"class_weight={given!r} is for fit, which sees all rows; "
                 "partial_fit takes a dict of weights."
             )
-        weight = rounds.weight * compute_sample_weight(self.class_weight, y)
+        weight = rounds.weight * compute_sample_weight(given, y)
         name = "sample_weight times class_weight"
         return rounds._replace(weight=check_range_of_weights(name, weight))

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from skstructured._validation import check_real, check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.exceptions import GuaranteeError
-from skstructured.online import OnlineStructuredPredictor
+from skstructured.logistic import FolkloreClassifier
 from skstructured.spaces.simplex import log_softmax
 
 
@@ -24,7 +24,8 @@ class BanditReduction(BanditClassifier):
     ----------
     estimator : estimator or None, default=None
         A classifier with ``partial_fit(X, y, classes=…)`` and ``predict_proba``. None is
-        ``OnlineStructuredPredictor(optimizer="ogd", average=False)``, the logistic loss.
+        ``FolkloreClassifier(B=max(1, comparator_norm), decoder="sampled")``, whose regret for the
+        log loss grows like log T.
     exploration : float or None, default=None
         ρ; None computes it from the ``certificate()`` of the wrapped learner, for comparators of
         norm `comparator_norm`. A learner that states no bound (`PiSTOL` with its defaults, whose
@@ -95,15 +96,16 @@ class BanditReduction(BanditClassifier):
         )
 
     def _setup(self, dim, width):
-        # The bound of gradient descent is the one that is small enough to explore by.
-        default = OnlineStructuredPredictor(optimizer="ogd", average=False)
-        given = default if self.estimator is None else self.estimator
+        given = self._default() if self.estimator is None else self.estimator
         for method in ("partial_fit", "predict_proba"):
             if not hasattr(given, method):
                 raise ValueError(f"estimator must have {method}, got {given!r}.")
         if self.exploration is None:
             self._check_certified(clone(given))
         self.estimator_, self.n_taught_ = clone(given), 0
+
+    def _default(self):
+        return FolkloreClassifier(B=max(1.0, self.comparator_norm), decoder="sampled")
 
     def _check_certified(self, unfitted):
         """Teach it a row of zeros, to see whether it will state a regret bound."""
@@ -114,7 +116,7 @@ class BanditReduction(BanditClassifier):
 
     def _regret_of(self, estimator):
         try:
-            return estimator.certificate().regret(self.comparator_norm)
+            return estimator.certificate().bound(0.0, self.comparator_norm)
         except (AttributeError, GuaranteeError) as error:
             raise ValueError(
                 "exploration must be given: the wrapped estimator states no regret bound "

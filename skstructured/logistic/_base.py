@@ -15,10 +15,10 @@ from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
+    check_bool,
     check_choice,
     check_finite,
     check_lengths,
-    check_positive,
     check_weights,
     own_arrays,
     read_rows,
@@ -26,6 +26,7 @@ from skstructured._validation import (
 )
 from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.learner import Comparison, OnlineLearner, Rounds
+from skstructured.logistic._row_limit import RowLimit
 from skstructured.logistic._soft_labels import (
     check_distributions,
     is_distribution,
@@ -80,6 +81,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     @exclusive
     def _fit(self, X, y, sample_weight):
+        check_bool("shuffle", self.shuffle)
         with unchanged_on_error(self):
             rounds = self._begin(X, y, None, sample_weight)
             order = np.arange(len(rounds.packed))
@@ -134,7 +136,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def _begin(self, X, y, classes, sample_weight=None, stream=False):
         rows, space = read_rows(self, X, reset=True), self._unfitted_space()
-        check_finite(self, rows)
+        check_finite(self, rows, fresh=True)
         self._start(space.fit_stream(y, classes) if stream else space.fit(labels_of(y)))
         return self._check_outputs(rows, y, sample_weight, stream)
 
@@ -142,10 +144,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = bool(self.fit_intercept)
-        self._scale = self._new_scale()
-        check_choice("long_rows", self.long_rows, ("refuse", "rescale"))
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
-        self._reach = math.inf if self.R is None else check_positive("R", self.R)
+        self._limit = RowLimit(self.R, self.long_rows)
         self.loss_ = self._loss(space)
         self._weights = self._new_weights(space.dim_, self.n_features_in_ + self._intercept)
         self.t_, self._counted, self._kept = 0, 0, None
@@ -198,11 +199,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def comparison(self, rounds):
         """What a comparator is measured by: over the rows as they were standardised."""
-        rows = self._new_scale().apply(Rows.from_array(rounds.X))[0]
+        rows = self._scale.anew().apply(Rows.from_array(rounds.X))[0]
         return Comparison(self.loss_, rows.matrix, self._vertices(rounds.packed), self._intercept)
-
-    def _new_scale(self):
-        return scale_of(self, self.n_features_in_, self._intercept)
 
     def _counting(self, x):
         """The scale with which the row x will be played: x counts before it is."""
@@ -224,7 +222,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             if note is not None:
                 note(theta, V[: len(theta)])
             if len(theta) < len(block):
-                self._refuse_long(block[len(theta)])
+                self._limit.refuse(block[len(theta)])
 
     def _learn_block(self, rows, block, V, weight):
         """Learn a block up to a row that is too long; the logits of those learned."""
@@ -249,7 +247,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def _learn_part(self, rows, block, V, weight):
         ready, places, undo = self._scale.apply(rows, block, weight)
-        Z, short = self._shortened(
+        Z, short = self._limit.apply(
             with_intercept(ready.matrix[places], self._intercept), weight > 0.0
         )
         if short < len(block):
@@ -262,36 +260,16 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self._counted += int(np.count_nonzero(weight))
         return theta
 
-    def _shortened(self, Z, live=True):
-        """Rows no longer than R, rescaled if asked for; the place of the first that is longer.
-
-        Rows that are not `live` are not learned, and so never too long.
-        """
-        if self._reach == math.inf:
-            return Z, len(Z)
-        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        long = norms > self._reach * (1.0 + 1e-12)
-        if self.long_rows == "refuse" and (long & live).any():
-            return Z, int(np.argmax(long & live))
-        factors = np.where(long, self._reach / np.maximum(norms, 1e-300), 1.0)
-        return Z * factors[:, None], len(Z)
-
-    def _refuse_long(self, row):
-        raise ValueError(
-            f"Row {row} of X has a norm, with the intercept and as standardised, above "
-            f"R={self.R:g}: give a larger R, None to learn it, or long_rows='rescale'."
-        )
-
     def _logits(self, weights, scale, rows):
         """Logits (n, K) of rows as `scale` transforms them."""
         matrix, found = scale.transformed(rows).matrix, []
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
-            Z, short = self._shortened(
+            Z, short = self._limit.apply(
                 with_intercept(matrix[start : start + size], self._intercept)
             )
             if short < len(Z):
-                self._refuse_long(start + short)
+                self._limit.refuse(start + short)
             found.append(weights.logits(Z))
         return np.concatenate(found)
 

@@ -8,21 +8,27 @@ from skstructured.spaces.simplex import softmax_into
 #: Newton steps, and halvings of one, at most.
 MOST_STEPS, MOST_HALVINGS = 100, 60
 
-#: Residuals of z, in units of its largest entry and 1, that are none.
-RESIDUAL = 4e-15
+#: Residuals of z, in units of the numbers it is made of, that are none.
+RESIDUAL = 1e-15
+
+#: Differences of the objective, in the same units, that rounding may hide.
+HIDDEN = 1e-14
+
+#: Scores of this size need no fraction of them first; what is left of a residual there is enough.
+WIDE, ROUGH = 20.0, 1e-3
 
 
 @kernel
-def _shifted(A, g, q, z):
-    """z = g − A q; returns ½<q, Aq>."""
+def _shifted(A, g, cold, q, z):
+    """z = cold (g − A q); returns cold ½<q, Aq>."""
     energy = 0.0
     for k in range(g.shape[0]):
         total = 0.0
         for j in range(g.shape[0]):
             total += A[k, j] * q[j]
-        z[k] = g[k] - total
+        z[k] = cold * (g[k] - total)
         energy += q[k] * total
-    return 0.5 * energy
+    return 0.5 * cold * energy
 
 
 @kernel
@@ -47,57 +53,80 @@ def _eliminate(M, K):
 
 
 @kernel
-def _newton_system(A, s, q, M):
-    """M = (I + H A | s − q) with H = diag s − ssᵀ."""
+def _newton_system(A, cold, s, q, M):
+    """M = (I + cold H A | s − q) with H = diag s − ssᵀ."""
     K = s.shape[0]
     for j in range(K):
         mean = 0.0
         for k in range(K):
             mean += s[k] * A[k, j]
         for k in range(K):
-            M[k, j] = s[k] * (A[k, j] - mean) + (1.0 if k == j else 0.0)
+            M[k, j] = cold * s[k] * (A[k, j] - mean) + (1.0 if k == j else 0.0)
     for k in range(K):
         M[k, K] = s[k] - q[k]
 
 
 @kernel
-def _residual(A, s, q, z):
-    """Largest entry of A(s − q) over 1 + that of z: what q is off, as seen in z."""
-    worst, largest = 0.0, 1.0
-    for k in range(z.shape[0]):
+def _residual(A, s, q):
+    """Largest entry of A(s − q): what q is off, as seen in z."""
+    worst = 0.0
+    for k in range(s.shape[0]):
         off = 0.0
-        for j in range(z.shape[0]):
+        for j in range(s.shape[0]):
             off += A[k, j] * (s[j] - q[j])
-        worst, largest = max(worst, abs(off)), max(largest, abs(z[k]))
-    return worst / largest
+        worst = max(worst, abs(off))
+    return worst
 
 
 @kernel
-def _start(A, g, q, trial):
-    """A first q: the shares of scores that A, where it is large, keeps near each other."""
-    widest = 0.0
+def _start(A, g, q):
+    """A first q, all equal; the unit that residuals are measured in, 1 + max |g| + max A."""
+    widest, largest = 0.0, 1.0
     for k in range(g.shape[0]):
-        widest = max(widest, A[k, k])
-    for k in range(g.shape[0]):
-        trial[k] = g[k] / (1.0 + widest)
-    softmax_into(trial, q)
+        q[k] = 1.0 / g.shape[0]
+        widest, largest = max(widest, A[k, k]), max(largest, 1.0 + abs(g[k]))
+    return largest + widest
 
 
 @kernel
-def _descend(A, g, value, vectors, M):
-    """Take the Newton step in M, halved until the objective is no larger than `value`."""
-    z, s, q, trial = vectors[1], vectors[2], vectors[3], vectors[4]
-    step = 1.0
+def _descend(A, g, cold, value, residual, unit, vectors, M):
+    """Take the Newton step in M, halved until it goes down; whether it does at any length.
+
+    Down from `value`, or where rounding hides that, from `residual`.
+    """
+    z, s, q, trial, step = vectors[1], vectors[2], vectors[3], vectors[4], 1.0
     for _ in range(MOST_HALVINGS):
         for k in range(g.shape[0]):
             trial[k] = q[k] + step * M[k, g.shape[0]]
-        energy = _shifted(A, g, trial, z)
+        energy = _shifted(A, g, cold, trial, z)
         top, rest = softmax_into(z, s)
-        if energy + top + rest <= value + 1e-15 * abs(value):
-            break
+        rise = energy + top + rest - value
+        hidden = rise <= HIDDEN * cold * unit
+        if rise < 0.0 or (hidden and _residual(A, s, trial) < residual):
+            for k in range(g.shape[0]):
+                q[k] = trial[k]
+            return True
         step *= 0.5
-    for k in range(g.shape[0]):
-        q[k] = trial[k]
+    return False
+
+
+@kernel
+def _settle(A, g, cold, enough, unit, vectors, M):
+    """Newton's method from q, for A and g times `cold`; the residual that is left."""
+    z, s, q, residual = vectors[1], vectors[2], vectors[3], 0.0
+    for _ in range(MOST_STEPS):
+        energy = _shifted(A, g, cold, q, z)
+        top, rest = softmax_into(z, s)
+        residual = _residual(A, s, q)
+        if residual <= enough:
+            break
+        _newton_system(A, cold, s, q, M)
+        _eliminate(M, g.shape[0])
+        if not _descend(A, g, cold, energy + top + rest, residual, unit, vectors, M):
+            _shifted(A, g, cold, q, z)
+            softmax_into(z, s)
+            break
+    return residual
 
 
 @kernel
@@ -106,23 +135,17 @@ def improper_logits(A, vectors, M):
 
     The rows of `vectors` are g, which is read, z and s, which are written, and scratch. The
     function ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimised over q by Newton's method, whose steps
-    ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros;
-    a step that does not make it smaller is halved.
+    ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros.
+    Where A is large, shares are 0 or 1 nearly everywhere, and steps are lost: then A and g are
+    first taken at a fraction of their size, which is brought up to 1.
     """
-    g, z, s, q, residual = vectors[0], vectors[1], vectors[2], vectors[3], 0.0
-    _start(A, g, q, vectors[4])
-    for _ in range(MOST_STEPS):
-        energy = _shifted(A, g, q, z)
-        top, rest = softmax_into(z, s)
-        residual = _residual(A, s, q, z)
-        if residual <= RESIDUAL:
-            break
-        _newton_system(A, s, q, M)
-        _eliminate(M, g.shape[0])
-        _descend(A, g, energy + top + rest, vectors, M)
-    _shifted(A, g, s, z)
-    softmax_into(z, s)
-    return residual
+    g, q = vectors[0], vectors[3]
+    unit = _start(A, g, q)
+    cold = min(1.0, WIDE / max(unit, 1e-300))
+    while cold < 1.0:
+        _settle(A, g, cold, ROUGH * unit, unit, vectors, M)
+        cold = min(1.0, 8.0 * cold)
+    return _settle(A, g, 1.0, RESIDUAL * unit, unit, vectors, M) / unit
 
 
 @kernel

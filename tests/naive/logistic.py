@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit
 
 
 def softmax(z):
@@ -112,7 +113,7 @@ class Aioli:
         low, high = c - q / 2, c + q / 2
         for _ in range(200):
             m = 0.5 * (low + high)
-            if m + q * (1 / (1 + np.exp(-m)) - 0.5) > c:
+            if m + q * (expit(m) - 0.5) > c:
                 high = m
             else:
                 low = m
@@ -120,7 +121,7 @@ class Aioli:
 
     def update(self, x, m, y):
         """Learn the probability y of class 1."""
-        p, v = 1 / (1 + np.exp(-m)), self.C @ x
+        p, v = expit(m), self.C @ x
         a = 2 * self.kappa(np.linalg.norm(x)) * p * (1 - p)
         self.C -= a * np.outer(v, v) / (1 + a * x @ v)
         self.g += (p - y) * x - a * m * x
