@@ -147,8 +147,7 @@ def _column(proba, labels, label):
 
 def teach(expert, X, y, classes):
     """One call of ``partial_fit``; `classes` where they are not known yet and it takes them."""
-    takes = "classes" in inspect.signature(expert.partial_fit).parameters
-    if classes is not None and takes:
+    if classes is not None and "classes" in inspect.signature(expert.partial_fit).parameters:
         expert.partial_fit(X, y, classes=classes)
     else:
         expert.partial_fit(X, y)

@@ -8,6 +8,7 @@ from scipy import sparse
 from skstructured import bandits, gaptron, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
+from skstructured.abstention import AbstainingHedgeClassifier
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
@@ -43,6 +44,7 @@ def _learners():
     yield perceptron.MulticlassPerceptron(), _outputs("simplex")
     for kind in (bandits.BanditronClassifier, bandits.SOBAClassifier, bandits.NewtronClassifier):
         yield kind(), _outputs("simplex")
+    yield AbstainingHedgeClassifier([perceptron.MulticlassPerceptron()]), np.arange(12) % 2
     for n_outputs in OUTPUTS:
         for average in (False, True):
             model = OnlineStructuredPredictor("hypercube", average=average)

@@ -89,15 +89,15 @@ class AbstainingHedgeClassifier(HedgedExperts):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from skstructured import AbstainingHedgeClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> experts = [GaussianNB(), DecisionTreeClassifier(max_depth=3, random_state=0)]
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.utils import shuffle
+    >>> from skstructured import AbstainingHedgeClassifier, OnlineStructuredPredictor
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> experts = [GaussianNB(), KNeighborsClassifier(), OnlineStructuredPredictor(random_state=0)]
     >>> model = AbstainingHedgeClassifier(experts, abstention_cost=0.1).fit(X[:400], y[:400])
     >>> sure = ~model.abstains(X[400:])
-    >>> model.score(X[400:][sure], y[400:][sure]) > model.score(X[400:], y[400:])
+    >>> bool(model.score(X[400:][sure], y[400:][sure]) > model.score(X[400:], y[400:]))
     True
     """
 

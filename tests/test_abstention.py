@@ -318,6 +318,21 @@ class TestExperts:
         with pytest.raises(ValueError, match="'gaussiannb' knows a class 'nay' that y does not"):
             AbstainingHedgeClassifier([other], train=False).fit(X, y)
 
+    @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+    @pytest.mark.parametrize("size", [1, 7, 600])
+    def test_fitted_experts_hear_chunks_of_any_size(self, size):
+        """Products of matrices differ in the last bits with the rows beside; opinions do not."""
+        rng = np.random.RandomState(0)
+        X, n = rng.randn(4500, 40), 4500 if size == 600 else 300
+        y = (X[:, :9].sum(axis=1) + rng.randn(4500) > 0).astype(int)
+        experts = [LogisticRegression(C=c).fit(X[:99], y[:99]) for c in (1e-3, 1.0)]
+        whole, parts = (AbstainingHedgeClassifier(experts) for _ in range(2))
+        whole.partial_fit(X[:n], y[:n], classes=[0, 1])
+        for i in range(0, n, size):
+            parts.partial_fit(X[i : min(i + size, n)], y[i : min(i + size, n)], classes=[0, 1])
+        np.testing.assert_array_equal(whole.expert_losses_, parts.expert_losses_)
+        np.testing.assert_array_equal(whole.hedge_.weights_, parts.hedge_.weights_)
+
     def test_after_fit_a_stream_goes_on(self):
         X, y = binary_stream(100)
         model = AbstainingHedgeClassifier([GaussianNB(), DecisionTreeClassifier(random_state=0)])

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
         "docs/bandit_feedback.md",
         "docs/architecture.md",
         "docs/risk.md",
+        "docs/abstention.md",
     ],
 )
 def test_code_on_the_page_runs(page, capsys):
