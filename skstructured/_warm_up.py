@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from scipy import sparse
 
-from skstructured import bandits, gaptron, perceptron
+from skstructured import bandits, gaptron, logistic, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
 from skstructured.abstention import AbstainingHedgeClassifier
@@ -43,6 +43,10 @@ def _learners():
         yield bandits.BanditGaptronClassifier(loss, radius=1.0), _outputs("simplex")
     yield perceptron.MulticlassPerceptron(), _outputs("simplex")
     for kind in (bandits.BanditronClassifier, bandits.SOBAClassifier, bandits.NewtronClassifier):
+        yield kind(), _outputs("simplex")
+    for structure in ("full", "classes"):
+        yield logistic.FolkloreClassifier(structure=structure), _outputs("simplex")
+    for kind in (logistic.OnlineNewtonClassifier, logistic.GaussianAggregatingForecaster):
         yield kind(), _outputs("simplex")
     yield AbstainingHedgeClassifier([perceptron.MulticlassPerceptron()]), np.arange(12) % 2
     for n_outputs in OUTPUTS:

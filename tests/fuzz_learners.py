@@ -110,6 +110,12 @@ def classes(rng, areas):
             sk.SOBAClassifier(),
             sk.ConfiditClassifier(),
             sk.BanditReduction(exploration=0.3),
+            sk.FolkloreClassifier(iterate=pick(rng, ("last", "random"))),
+            sk.FolkloreClassifier(
+                B=(0.5, 2.0), structure=pick(rng, ("full", "classes", "diagonal"))
+            ),
+            sk.OnlineNewtonClassifier(standardize=bool(rng.randint(2))),
+            sk.GaussianAggregatingForecaster(),
         ),
     )
     if "classes" in model.get_params() and chance(rng, 0.7):

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
         "docs/bandit_feedback.md",
         "docs/architecture.md",
         "docs/risk.md",
+        "docs/logistic.md",
         "docs/abstention.md",
     ],
 )

@@ -97,6 +97,14 @@ class TestFolkloreIsLiteral:
         assert np.array_equal(played[10], np.zeros(4))
         np.testing.assert_allclose(state.P, other.P, atol=1e-14)
 
+    @pytest.mark.parametrize("unit", [2.0**-332, 2.0**-20, 2.0**20, 2.0**332])
+    def test_is_the_same_in_any_unit(self, unit):
+        X, Y = stream(3, 4, 60)
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        plain_ = FullMatrix(3, 4, 1.0, reach_of(1.0, 3)).learn(X, Y, np.ones(60))
+        state = FullMatrix(3, 4, unit**2, reach_of(1.0 / unit, 3))
+        np.testing.assert_allclose(state.learn(X * unit, Y, np.ones(60)), plain_, atol=1e-9)
+
     def test_an_orthonormal_basis(self):
         for K in (2, 3, 7):
             Q = class_basis(K)
