@@ -9,6 +9,7 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
+from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.learner import OnlineLearner
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AbstainingHedgeClassifier",
+    "AdaBoostOLMClassifier",
     "AggregatingForecaster",
     "AioliClassifier",
     "BanditGaptronClassifier",
@@ -45,6 +47,7 @@ __all__ = [
     "OnlineLearner",
     "OnlineNewtonClassifier",
     "OnlineStructuredPredictor",
+    "OnlineTreeClassifier",
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",

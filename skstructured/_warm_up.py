@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from scipy import sparse
 
-from skstructured import bandits, gaptron, logistic, perceptron
+from skstructured import bandits, boosting, gaptron, logistic, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
 from skstructured.abstention import AbstainingHedgeClassifier
@@ -48,6 +48,8 @@ def _learners():
         yield logistic.FolkloreClassifier(structure=structure), _outputs("simplex")
     for kind in (logistic.OnlineNewtonClassifier, logistic.GaussianAggregatingForecaster):
         yield kind(), _outputs("simplex")
+    yield boosting.AdaBoostOLMClassifier(n_estimators=2), _outputs("simplex")
+    yield boosting.OnlineTreeClassifier(patience=2), _outputs("simplex")
     yield AbstainingHedgeClassifier([perceptron.MulticlassPerceptron()]), np.arange(12) % 2
     for n_outputs in OUTPUTS:
         for average in (False, True):

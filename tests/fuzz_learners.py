@@ -109,6 +109,8 @@ def classes(rng, areas):
             sk.NewtronClassifier(),
             sk.SOBAClassifier(),
             sk.ConfiditClassifier(),
+            sk.AdaBoostOLMClassifier(n_estimators=rng.randint(1, 6)),
+            sk.OnlineTreeClassifier(max_depth=rng.randint(1, 6), patience=rng.randint(1, 40)),
             sk.BanditReduction(exploration=0.3),
             sk.FolkloreClassifier(iterate=pick(rng, ("last", "random"))),
             sk.FolkloreClassifier(

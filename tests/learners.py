@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
+from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
 from toy_learner import NearestMean
 
@@ -53,6 +54,14 @@ EVERY_LEARNER = {
     "aggregating forecaster": sk.AggregatingForecaster(
         n_particles=50, n_moves=2, max_weights=10**6, random_state=0
     ),
+    "default boosting": sk.AdaBoostOLMClassifier(random_state=0),
+    "boosting": sk.AdaBoostOLMClassifier(
+        sk.OnlineTreeClassifier(max_depth=2), n_estimators=8, lam=0.5, random_state=0
+    ),
+    "boosting others": sk.AdaBoostOLMClassifier(
+        Perceptron(fit_intercept=False), n_estimators=3, random_state=0
+    ),
+    "default tree": sk.OnlineTreeClassifier(random_state=0),
     "toy": NearestMean(),
 }
 

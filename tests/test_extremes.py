@@ -10,9 +10,11 @@ from scipy import sparse
 from streams import rows_of_norm_one
 
 from skstructured import (
+    AdaBoostOLMClassifier,
     BanditReduction,
     ConfiditClassifier,
     NewtronClassifier,
+    OnlineTreeClassifier,
     SOBAClassifier,
 )
 from skstructured.evaluation import progressive_validate
@@ -82,6 +84,8 @@ LEARNERS = CLASSIFIERS | BANDITS
 OTHERS = {
     "newtron": lambda: NewtronClassifier(fit_intercept=False, random_state=0),
     "reduction": lambda: BanditReduction(online(), exploration=0.3, random_state=0),
+    "boosting": lambda: AdaBoostOLMClassifier(n_estimators=5, random_state=0),
+    "tree": lambda: OnlineTreeClassifier(random_state=0),
 }
 EVERY = {name: lambda make=make: make(1.0) for name, (make, _) in LEARNERS.items()} | OTHERS
 
@@ -110,6 +114,17 @@ def test_learners_are_the_same_in_the_smallest_and_the_largest_unit(name, unit, 
     for W, V in zip(all_weights(plain), all_weights(scaled), strict=True):
         np.testing.assert_allclose(V * (1.0 / unit) ** power, W, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(plain.predict(store(X)), scaled.predict(store(unit * X)))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("name", ["boosting", "tree"])
+def test_trees_do_not_know_units(name, unit, storage, rng):
+    X, y = rows_of_norm_one(rng, N)
+    store = STORAGES[storage]
+    plain, scaled = learn(OTHERS[name](), store(X), y), learn(OTHERS[name](), store(unit * X), y)
+    probabilities = plain.predict_proba(store(X))
+    np.testing.assert_array_equal(probabilities, scaled.predict_proba(store(unit * X)))
 
 
 @pytest.mark.parametrize("storage", STORAGES)

@@ -1,0 +1,147 @@
+"""AdaBoost.OLM++ with online trees, literally: logits, explicit inverses, one node an object."""
+
+import numpy as np
+
+from naive.logistic import log_sum, softmax
+
+
+def curvature(x):
+    """κ = 1/(2B‖x‖ + 2) with B = √2."""
+    return 1.0 / (2.0 * np.sqrt(2.0) * np.linalg.norm(x) + 2.0)
+
+
+class Regression:
+    """Algorithm 3 with AIOLI around θ = (2, 0), which leaves s as it is."""
+
+    def __init__(self, lam):
+        self.A, self.g, self.potential = lam * np.eye(2), np.array([-2.0 * lam, 0.0]), 0.0
+
+    def margin(self, x, weight):
+        """The root m of m + wq(σ(m) − ½) = c by bisection."""
+        C = np.linalg.inv(self.A)
+        q, c = weight * x @ C @ x, -x @ C @ self.g
+        low, high = c - q / 2, c + q / 2
+        for _ in range(200):
+            m = 0.5 * (low + high)
+            above = m + q * (softmax(np.array([m, 0.0]))[0] - 0.5) > c
+            low, high = (low, m) if above else (m, high)
+        return 0.5 * (low + high)
+
+    def predict(self, s, answer, cap, weight=1.0):
+        """ŝ; and x̃ and m, which `update` needs."""
+        others = log_sum(np.delete(s, answer))
+        x = np.array([np.clip(0.5 * (s[answer] - others), -cap, cap), 1.0])
+        m = self.margin(x, weight)
+        new = s - 0.5 * m - others
+        new[answer] = 0.5 * m
+        return new, (x, m)
+
+    def update(self, told, right, weight=1.0):
+        """Learn whether the answer was right."""
+        x, m = told
+        p = softmax(np.array([m, 0.0]))
+        q = x @ np.linalg.inv(self.A) @ x
+        self.potential += 0.5 * weight**2 * p[0] * p[1] * q
+        a = 2.0 * curvature(x) * p[0] * p[1]
+        self.A += weight * a * np.outer(x, x)
+        self.g += weight * ((p[0] - right) * x - a * m * x)
+
+
+class Node:
+    """A leaf, until it is split."""
+
+    def __init__(self, place, counts):
+        self.place, self.counts, self.seen = place, counts, 0
+        self.tests, self.split = [], None
+
+
+class Tree:
+    """An online tree; `features[j]` are the features that node j tries, nodes in heap order."""
+
+    def __init__(self, K, features, patience):
+        self.K, self.features, self.patience = K, features, patience
+        self.root = Node(0, np.zeros(K))
+
+    def leaf(self, x):
+        """The leaf of a row."""
+        node = self.root
+        while node.split is not None:
+            feature, threshold, children = node.split
+            node = children[int(x[feature] > threshold)]
+        return node
+
+    def predict(self, x):
+        """The heaviest class of the row's leaf, the first of equals."""
+        return int(np.argmax(self.leaf(x).counts))
+
+    def update(self, x, y, weight):
+        """A row of class y joins its leaf, and the tests of the leaf."""
+        node = self.leaf(x)
+        node.counts[y] += weight
+        if node.place >= len(self.features):
+            return
+        tried = self.features[node.place]
+        if len(node.tests) < len(tried):
+            feature = tried[len(node.tests)]
+            node.tests.append((feature, x[feature], np.zeros((2, self.K))))
+        for feature, threshold, counts in node.tests:
+            counts[int(x[feature] > threshold), y] += weight
+        node.seen += 1
+        if node.seen % self.patience == 0:
+            self._split(node)
+
+    def _split(self, node):
+        gains = [gain(counts) for _, _, counts in node.tests]
+        if max(gains) > 1e-9:
+            feature, threshold, counts = node.tests[int(np.argmax(gains))]
+            places = 2 * node.place + 1, 2 * node.place + 2
+            children = [Node(p, c.copy()) for p, c in zip(places, counts, strict=True)]
+            node.split = feature, threshold, children
+
+
+def gain(counts):
+    """How much smaller Gini's impurity is after a test with class weights (2, K)."""
+    total = counts.sum()
+    sides = sum(((c / total) ** 2).sum() / (c.sum() / total) for c in counts if c.sum() > 0)
+    return sides - ((counts.sum(axis=0) / total) ** 2).sum()
+
+
+class Boosting:
+    """Algorithm 4 over weak learners with ``predict(x)`` and ``update(x, y, weight)``."""
+
+    def __init__(self, K, weak, lam):
+        self.K, self.weak, self.t = K, weak, 0
+        self.regressions = [Regression(lam) for _ in weak]
+        self.mistakes = np.zeros(len(weak))
+        self.weights, self.edges = np.zeros(len(weak)), np.zeros(len(weak))
+
+    def chain(self, x, weight=1.0):
+        """The logits s^0 … s^N, the weak answers, and what the regressions need."""
+        cap, s, told = np.log(max(self.t + 1, 2)), [np.zeros(self.K)], []
+        answers = [weak.predict(x) for weak in self.weak]
+        for regression, answer in zip(self.regressions, answers, strict=True):
+            new, what = regression.predict(s[-1], answer, cap, weight)
+            s.append(new)
+            told.append(what)
+        return s, answers, told
+
+    def shares(self):
+        """Probabilities of the experts."""
+        v = np.exp(-(self.mistakes - self.mistakes.min()))
+        return v / v.sum()
+
+    def play_and_learn(self, x, y, weight=1.0):
+        """Votes (K,) of the hedge and log softmax of the leader's logits, before y is learned."""
+        s, answers, told = self.chain(x, weight)
+        experts, leader = [int(np.argmax(z)) for z in s[1:]], int(np.argmin(self.mistakes))
+        votes = np.bincount(experts, self.shares(), self.K)
+        for i, answer in enumerate(answers):
+            p, right = softmax(s[i]), float(answer == y)
+            cost = np.delete(p, y).sum()
+            self.weights[i] += weight * cost
+            self.edges[i] += weight * (cost if right else -p[answer])
+            self.regressions[i].update(told[i], right, weight)
+            self.mistakes[i] += weight * (experts[i] != y)
+            self.weak[i].update(x, y, weight * cost)
+        self.t += 1
+        return votes, s[leader + 1] - log_sum(s[leader + 1])

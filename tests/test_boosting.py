@@ -1,0 +1,394 @@
+"""AdaBoost.OLM++ and its trees, against their literal forms and what is proved of them."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive import boosting as naive
+from naive.logistic import BoostReg, log_sum, softmax
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+from sklearn.linear_model import LinearRegression, Perceptron, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skstructured import AdaBoostOLMClassifier, GuaranteeError, OnlineTreeClassifier
+from skstructured.boosting._correction import (
+    MISTAKES,
+    POTENTIAL,
+    correct,
+    learn_correction,
+    new_numbers,
+    root,
+)
+from skstructured.evaluation import progressive_validate
+
+N = 60 if INTERPRETED else 400
+K = 4
+SMALL = {"n_estimators": 5, "shuffle": False, "random_state": 0}
+TREE = OnlineTreeClassifier(max_depth=2, n_tests=3, patience=10)
+
+
+def stream(rng, n=N, K=K, p=5):
+    X = rng.randn(n, p)
+    return X, np.argmax(X[:, :K] + 0.3 * rng.randn(n, K), axis=1)
+
+
+def units(rng, X):
+    """The same rows, each in units of its own, and some of them 0."""
+    X = X * 10.0 ** rng.choice([-6, 0, 6], size=(len(X), 1))
+    X[::11] = 0.0
+    return X
+
+
+def naive_trees(model):
+    """Literal trees that try what the model's do."""
+    return [
+        naive.Tree(len(model.classes_), tried, model._weak.patience)
+        for tried in model._weak.trees.tried
+    ]
+
+
+class Weak:
+    """Any classifier as the literal boosting takes it."""
+
+    def __init__(self, learner, K):
+        self.learner, self.K, self.new = learner, K, True
+
+    def predict(self, x):
+        return 0 if self.new else int(self.learner.predict(x[None])[0])
+
+    def update(self, x, y, weight):
+        self.new = False
+        self.learner.partial_fit(x[None], [y], classes=range(self.K), sample_weight=[weight])
+
+
+def compare(model, reference, X, y, weight=None):
+    """Play the stream by both; all that is seen of them must be equal."""
+    rounds = model.begin(X, y, np.arange(K))
+    weight = np.ones(len(y)) if weight is None else weight
+    losses = model.play_and_learn(rounds._replace(weight=weight), np.arange(len(y)), 0)
+    for t in range(len(y)):
+        votes, logs = reference.play_and_learn(X[t], y[t], weight[t])
+        assert losses.expected[t] == pytest.approx(1.0 - votes[y[t]], abs=1e-9)
+        assert losses.surrogate[t] == pytest.approx(-logs[y[t]], rel=1e-7, abs=1e-9)
+    np.testing.assert_allclose(model.expert_mistakes_, reference.mistakes)
+    np.testing.assert_allclose(model.edges_, reference.edges / reference.weights, atol=1e-9)
+    potentials = [regression.potential for regression in reference.regressions]
+    np.testing.assert_allclose(model._numbers[:, POTENTIAL], potentials, rtol=1e-7)
+
+
+@pytest.mark.parametrize("change", [lambda rng, X: X, units], ids=["as they are", "in units"])
+@pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
+def test_the_compiled_loop_is_the_literal_algorithm(lam, change, rng):
+    X, y = stream(rng)
+    X, model = change(rng, X), AdaBoostOLMClassifier(TREE, lam=lam, **SMALL)
+    model.begin(X, y, np.arange(K))
+    compare(model, naive.Boosting(K, naive_trees(model), lam), X, y)
+
+
+def test_weights_multiply_the_losses_of_the_corrections_and_the_weak_weights(rng):
+    X, y = stream(rng)
+    weight, model = rng.choice([0.25, 1.0, 3.0], size=len(y)), AdaBoostOLMClassifier(TREE, **SMALL)
+    model.begin(X, y, np.arange(K))
+    compare(model, naive.Boosting(K, naive_trees(model), 1.0), X, y, weight)
+
+
+def test_other_weak_learners_take_the_same_way(rng):
+    X, y = stream(rng, 60)
+    model = AdaBoostOLMClassifier(SGDClassifier(random_state=0), **SMALL)
+    model.begin(X, y, np.arange(K))
+    weak = [Weak(learner, K) for learner in pickle.loads(pickle.dumps(model.estimators_))]
+    compare(model, naive.Boosting(K, weak, 1.0), X, y)
+
+
+def test_a_tree_alone_is_the_literal_tree(rng):
+    X, y = stream(rng)
+    model = OnlineTreeClassifier(max_depth=3, n_tests=4, patience=15, random_state=0)
+    for rows in (X, units(rng, X), np.zeros_like(X)):
+        weight = rng.rand(len(y))
+        rounds = model.begin(rows, y, np.arange(K))._replace(weight=weight)
+        reference = naive.Tree(K, model._trees.tried[0], 15)
+        losses = model.play_and_learn(rounds, np.arange(len(y)))
+        for x, label, w, loss in zip(rows, y, weight, losses.target, strict=True):
+            assert loss == float(reference.predict(x) != label)
+            reference.update(x, label, w)
+        counts = np.array([reference.leaf(x).counts for x in rows])
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model.predict_proba(rows), shares)
+
+
+def test_our_tree_among_other_weak_learners_is_the_compiled_one(rng):
+    """A subclass takes the way of foreign learners: with the same features, the same bits."""
+
+    class Other(OnlineTreeClassifier):
+        pass
+
+    X, y = stream(rng)
+    own = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y)
+    other = AdaBoostOLMClassifier(Other(max_depth=2, n_tests=3, patience=10), **SMALL)
+    rounds = other.begin(X, y)
+    for i, learner in enumerate(other._weak.learners):
+        learner.begin(X, y, np.arange(K))
+        learner._trees.tried[0] = own._weak.trees.tried[i]
+    other.learn(rounds, np.arange(len(y)))
+    np.testing.assert_array_equal(own.decision_function(X), other.decision_function(X))
+    np.testing.assert_array_equal(own.edges_, other.edges_)
+
+
+class TestCorrection:
+    @pytest.mark.parametrize("a", [0.0, 1e-6, 1.0, 1e3, 1e20])
+    def test_the_root_solves_its_equation(self, a):
+        for c in (0.0, 1e-9, -0.3, 5.0, -40.0, 700.0):
+            m = root(c, a)
+            if a <= 1e3:
+                tail = 1.0 / (1.0 + math.exp(-m)) - 0.5
+                assert m + a * tail == pytest.approx(c, rel=1e-12, abs=1e-12 * (1 + a))
+            assert abs(m) <= abs(c) and m * c >= 0.0
+
+    def test_it_is_folklore_of_two_classes(self, rng):
+        """The draft over explicit matrices of four weights, centred at W = ((1, 0), (−1, 0))."""
+        draft = BoostReg(math.sqrt(2.0), 1.0, lambda norm: 1.0 / (2.0 * math.sqrt(2.0) * norm + 2))
+        draft.inner.G = -2.0 * np.array([1.0, 0.0, -1.0, 0.0])
+        state, shares = new_numbers(1, 1.0)[0], np.empty(3)
+        for t in range(1, 15 if INTERPRETED else 60):
+            s, answer, cap = rng.randn(3), rng.randint(3), math.log(max(t, 2))
+            s -= log_sum(s)
+            wanted, told = draft.expanded(s, answer, cap)
+            shares[:] = np.exp(s)
+            r, m, q = correct(answer, 1.0, cap, state, s, shares)
+            np.testing.assert_allclose(s, wanted - log_sum(wanted), atol=1e-7)
+            np.testing.assert_allclose(shares, softmax(wanted), atol=1e-7)
+            right = bool(rng.rand() < 0.6)
+            draft.update(told, right)
+            learn_correction(r, m, q, right, 1.0, state)
+
+    def test_before_the_first_round_logits_stay_as_they_are(self, rng):
+        s = 0.2 * rng.randn(5)
+        s -= log_sum(s)
+        wanted, p = s.copy(), np.exp(s)
+        correct(2, 1.0, 5.0, new_numbers(1, 1e9)[0], s, p)
+        np.testing.assert_allclose(s, wanted, atol=1e-6)
+
+    @pytest.mark.parametrize("kind", ["rising", "random", "blocks", "always right", "liar"])
+    @pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
+    def test_regret_is_below_the_bound_of_log_squared(self, kind, lam, rng):
+        T = 200 if INTERPRETED else 3000
+        answers, truths, inputs = correction_stream(kind, rng, T)
+        state, losses = new_numbers(1, lam)[0], np.zeros(T)
+        for t in range(T):
+            s = inputs[t] - log_sum(inputs[t])
+            p = np.exp(s)
+            r, m, q = correct(answers[t], 1.0, math.log(max(t + 1, 2)), state, s, p)
+            losses[t] = -s[truths[t]]
+            learn_correction(r, m, q, answers[t] == truths[t], 1.0, state)
+        clipped = np.log1p(math.e**2 / np.maximum(np.arange(1, T + 1), 2.0) ** 2).sum()
+        best = minimize_scalar(
+            lambda a: shifted_loss(a, answers, truths, inputs) + lam * a * a / 2,
+            bounds=(-2, 2),
+            method="bounded",
+        )
+        assert losses.sum() <= best.fun + state[POTENTIAL] + clipped
+        assert state[POTENTIAL] <= log_squared(T, lam)
+
+
+def correction_stream(kind, rng, T):
+    """Weak answers, truths and logits (T, 3)."""
+    truths, inputs = rng.randint(3, size=T), rng.randn(T, 3)
+    if kind == "rising":  # logits that know the truth better and better
+        inputs[np.arange(T), truths] += np.linspace(0, 20, T)
+        return rng.randint(3, size=T), truths, inputs
+    if kind == "liar":  # logits that are sure, and wrong
+        inputs[np.arange(T), (truths + 1) % 3] += 15.0
+        return (truths + (rng.rand(T) < 0.5)) % 3, truths, inputs
+    share = {"random": np.full(T, 0.3), "always right": np.zeros(T)}
+    wrong = share.get(kind, np.where(np.arange(T) % 1000 < 100, 0.9, 0.1))
+    return (truths + (rng.rand(T) < wrong)) % 3, truths, inputs
+
+
+def shifted_loss(alpha, answers, truths, inputs):
+    """Σ −log softmax(s + α e_l)_y."""
+    Z = inputs.copy()
+    Z[np.arange(len(Z)), answers] += alpha
+    return sum(log_sum(z) - z[y] for z, y in zip(Z, truths, strict=True))
+
+
+def log_squared(T, lam):
+    """½(2√2 R + 2)(1 + ρ/2) ln(1 + TR/(8√2 λ)), R² = 1 + ln²T, ρ = R/(4√2 λ)."""
+    R = math.sqrt(1.0 + math.log(T) ** 2)
+    grown, rho = T * R / (8.0 * math.sqrt(2.0) * lam), R / (4.0 * math.sqrt(2.0) * lam)
+    return 0.5 * (2.0 * math.sqrt(2.0) * R + 2.0) * (1.0 + rho / 2.0) * math.log1p(grown)
+
+
+class TestHedge:
+    def test_mistakes_are_a_constant_times_those_of_the_best_expert(self, rng):
+        X, y = stream(rng)
+        result = progressive_validate(AdaBoostOLMClassifier(TREE, **SMALL), X, y, random_state=0)
+        model = result.estimator
+        bound = (model.expert_mistakes_.min() + math.log(5)) / (1.0 - math.exp(-1.0))
+        assert result.expected_target_loss.sum() <= bound
+        assert model.leader_ == np.argmin(model.expert_mistakes_)
+        weights = np.exp(-model.expert_mistakes_ + model.expert_mistakes_.min())
+        np.testing.assert_allclose(model.expert_weights_, weights / weights.sum())
+
+    def test_draws_have_the_shares_of_the_hedge(self, rng):
+        X, y = stream(rng)
+        model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y)
+        model._numbers[:, MISTAKES] = [0.0, 1.0, 0.5, 3.0, 0.2]
+        staged = np.array(list(model.staged_predict(X)))
+        drawn = np.array([model.sample(X, seed) for seed in range(300)])
+        wanted = np.einsum("i,ink->nk", model.expert_weights_, staged[:, :, None] == np.arange(K))
+        got = (drawn[:, :, None] == np.arange(K)).mean(axis=0)
+        assert np.abs(got - wanted).max() < 0.15 and np.abs(got - wanted).mean() < 0.02
+        np.testing.assert_array_equal(model.sample(X, 3), model.sample(X, 3))
+
+    def test_predict_follows_the_leader(self, rng):
+        X, y = stream(rng)
+        model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, np.array(list("abcd"))[y])
+        staged = list(model.staged_predict(X))
+        probabilities = list(model.staged_predict_proba(X))
+        assert len(staged) == len(probabilities) == len(model.estimators_) == 5
+        np.testing.assert_array_equal(model.predict(X), staged[model.leader_])
+        np.testing.assert_array_equal(model.predict_proba(X), probabilities[model.leader_])
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+        for expert, P in zip(staged, probabilities, strict=True):
+            np.testing.assert_array_equal(expert, model.classes_[P.argmax(axis=1)])
+            np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+class TestWeakLearners:
+    @pytest.mark.parametrize(
+        ("estimator", "message"),
+        [
+            (KNeighborsClassifier(), "estimator must be .* no partial_fit"),
+            (SGDClassifier, "estimator must be .* no partial_fit"),
+            ("tree", "estimator must be .* no partial_fit"),
+            (make_pipeline(StandardScaler(), SGDClassifier()), "(?s)estimator .* no partial_fit"),
+            (StandardScaler(), "estimator must be .* no scikit-learn classifier"),
+            (OnlineTreeClassifier(max_depth=0), "max_depth must be an integer from 1 to 12"),
+            (OnlineTreeClassifier(n_tests=0), "n_tests must be an integer"),
+        ],
+    )
+    def test_what_is_none_is_named(self, estimator, message, rng):
+        X, y = stream(rng)
+        model = AdaBoostOLMClassifier(**SMALL).fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            model.set_params(estimator=estimator).fit(X, y)
+        assert model.t_ == N
+
+    def test_a_regressor_is_named_where_it_answers(self, rng):
+        X, y = stream(rng)
+        with pytest.raises(ValueError, match="estimator must be .* no partial_fit"):
+            AdaBoostOLMClassifier(LinearRegression(), **SMALL).fit(X, y)
+        with pytest.raises(ValueError, match="estimator must predict one of the classes"):
+            AdaBoostOLMClassifier(Stubborn(), **SMALL).fit(X, y)
+
+    @pytest.mark.parametrize("weak", [SGDClassifier(), Perceptron(), GaussianNB()], ids=str)
+    @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+    def test_those_of_scikit_learn_are_boosted(self, weak, rng):
+        X, y = stream(rng, 300)
+        model = AdaBoostOLMClassifier(weak, **SMALL).fit(X, y)
+        assert model.score(X, y) > 0.6
+        assert [type(e) for e in model.estimators_] == [type(weak)] * 5
+
+    def test_one_that_reads_no_csr_rows_is_named_and_nothing_changes(self, rng):
+        X, y = stream(rng, 30)
+        model = AdaBoostOLMClassifier(GaussianNB(), **SMALL)
+        with np.errstate(all="ignore"):
+            before = model.fit(X, y)._numbers.copy()
+        with pytest.raises(ValueError, match="estimator=GaussianNB.* reads no sparse rows"):
+            model.partial_fit(sparse.csr_matrix(X), y)
+        np.testing.assert_array_equal(model._numbers, before)
+
+    def test_each_has_a_seed_of_its_own(self, rng):
+        X, y = stream(rng, 30)
+        model = AdaBoostOLMClassifier(SGDClassifier(), **SMALL).fit(X, y)
+        assert len({learner.random_state for learner in model.estimators_}) == 5
+
+    def test_our_trees_are_seen_as_estimators(self, rng):
+        X, y = stream(rng)
+        model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y)
+        trees = model.estimators_
+        assert all(tree.max_depth == 2 and tree.n_leaves_ > 1 for tree in trees)
+        before = model.predict_proba(X)
+        trees[0].partial_fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X), before)
+        first = next(model.staged_predict(X))
+        agrees = [(tree.predict(X) == first).mean() for tree in model.estimators_]
+        assert agrees[0] > 0.9
+
+    def test_csr_rows_reach_them(self, rng):
+        X, y = stream(rng, 100)
+        X[np.abs(X) < 0.5] = 0.0
+        for weak in (None, Perceptron(fit_intercept=False)):
+            dense = AdaBoostOLMClassifier(weak, **SMALL).fit(X, y)
+            csr = AdaBoostOLMClassifier(weak, **SMALL).fit(sparse.csr_matrix(X), y)
+            shown = csr.predict_proba(sparse.csr_matrix(X))
+            np.testing.assert_allclose(shown, dense.predict_proba(X), atol=1e-9)
+
+
+class Stubborn(SGDClassifier):
+    """It answers with no class at all."""
+
+    def predict(self, X):
+        return np.full(X.shape[0], 0.5)
+
+
+def test_edges_are_those_of_definition_4_2(rng):
+    """−Σ Ĉ(y, l) / Σ (1 − softmax(s)_y), from staged probabilities before every round."""
+    X, y = stream(rng, 80)
+    model = AdaBoostOLMClassifier(TREE, **SMALL)
+    rounds = model.begin(X, y, np.arange(K))
+    cost, edge = np.zeros(5), np.zeros(5)
+    for t in range(len(y)):
+        P = [np.full(K, 1.0 / K), *[p[0] for p in model.staged_predict_proba(X[t : t + 1])]]
+        for i, tree in enumerate(model.estimators_):
+            answer = tree._played(X[t : t + 1])[0][0].argmax()
+            gradient = P[i] - np.eye(K)[y[t]]
+            cost[i] += 1.0 - P[i][y[t]]
+            edge[i] -= gradient[answer]
+        model.learn(rounds, np.array([t]))
+    np.testing.assert_allclose(model.edges_, edge / cost, atol=1e-9)
+    assert np.all(np.abs(model.edges_) <= 1.0)
+
+
+def test_corrections_keep_their_bound_and_the_losses_fall_by_the_edges(rng):
+    """(C.4) with the numbers at hand: Σℓ(s^N) ≤ T ln K − ½ Σ w_i γ_i² + Σ regrets."""
+    X, y = stream(rng)
+    model = AdaBoostOLMClassifier(TREE, **SMALL)
+    rounds = model.begin(X, y, np.arange(K))
+    total = 0.0
+    for t in range(len(y)):
+        *_, P = model.staged_predict_proba(X[t : t + 1])
+        total -= math.log(P[0, y[t]])
+        model.learn(rounds, np.array([t]))
+    gained = 0.5 * (model._numbers[:, 6] * model.edges_**2).sum()
+    assert total <= len(y) * math.log(K) - gained + model.correction_regrets_.sum()
+
+
+def test_no_theorem_is_promised(rng):
+    X, y = stream(rng)
+    with pytest.raises(GuaranteeError, match="no bound against linear comparators"):
+        AdaBoostOLMClassifier(**SMALL).fit(X, y).certificate()
+
+
+def test_the_heaviest_and_the_lightest_rows_leave_finite_numbers(rng):
+    X, y = stream(rng)
+    weight = 10.0 ** rng.choice([-19.9, 0, 19.9], size=len(y))
+    model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y, sample_weight=weight)
+    assert np.isfinite(model._numbers).all()
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_boosting_beats_its_weak_learner(rng):
+    X = rng.randn(300 if INTERPRETED else 5000, 6)
+    y = (X[:, 0] * X[:, 1] > 0).astype(int) + 2 * (X[:, 2] > X[:, 3])
+    half = len(y) // 2
+    tree = OnlineTreeClassifier(random_state=0).fit(X[:half], y[:half])
+    model = AdaBoostOLMClassifier(random_state=0).fit(X[:half], y[:half])
+    gain = model.score(X[half:], y[half:]) - tree.score(X[half:], y[half:])
+    assert gain > (-0.1 if INTERPRETED else 0.2)
