@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._advice import HedgedExperts, losses_of
+from skstructured._experts import rows_of
 from skstructured._learners.guards import exclusive
 from skstructured._validation import check_share
 from skstructured.certificates import AbstentionCertificate
@@ -218,7 +219,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
-        score = self._hedged(rounds.X[which]) if len(which) else np.empty(0)
+        score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
         return self._losses(score, rounds.packed[which], random_state)
 
     @exclusive

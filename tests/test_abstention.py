@@ -355,6 +355,15 @@ class TestExperts:
         )
         model = AbstainingHedgeClassifier([words]).fit(frame, y)
         assert model.score(frame, y) > 0.7 and list(model.feature_names_in_) == list(frame.columns)
+        frozen, numbers = FrozenEstimator(model.estimators_[0]), frame[list("abcd")]
+        for expert, rows, size in (
+            (frozen, frame, 7),
+            (frozen, frame, 1),
+            (GaussianNB(), numbers, 7),
+        ):
+            twin = AbstainingHedgeClassifier([expert])
+            result = progressive_validate(twin, rows, y, batch_size=size, random_state=0)
+            assert result.estimator.t_ == 80 and result.expected_target_loss.mean() < 0.4
         with pytest.raises(ValueError, match="feature names"):
             model.predict(frame.rename(columns={"a": "z"}))
 
