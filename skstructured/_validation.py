@@ -9,8 +9,17 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from skstructured._engine.rows import LONGEST, SHORTEST, Rows, index_range
+from skstructured._engine.rows import (
+    DOUBLE,
+    LONGEST,
+    SHORTEST,
+    SINGLE,
+    SINGLE_NORMS,
+    SINGLE_WEIGHTS,
+    Rows,
+)
 from skstructured._engine.state import Learned
+from skstructured._sparse_arrays import check_sparse
 
 INT32_MAX = np.iinfo(np.int32).max
 
@@ -22,21 +31,20 @@ LIGHTEST, HEAVIEST = 1e-20, 1e20
 
 
 def check_features(estimator, X, reset):
-    """X as C-contiguous float64 or CSR, checked by scikit-learn against the fitted width and names.
+    """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
 
+    The first rows decide whether the learner takes float32, where it can at all; see `dtype_of`.
     Values are not checked for NaN; see `check_finite`.
     """
     if issparse(X):
         check_sparse(X)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=np.float64,
-        order="C",
-        ensure_all_finite=False,
-    )
+    given = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
+    either = reset and getattr(estimator, "_learns_singles", False)
+    dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused as inf
+        X = validate_data(estimator, X, reset=reset, dtype=dtype, **given)
+    if reset:
+        estimator._dtype = X.dtype
     if issparse(X):
         if max(X.shape[1], X.nnz) > INT32_MAX:
             raise ValueError(
@@ -49,50 +57,23 @@ def check_features(estimator, X, reset):
     return X
 
 
-def check_sparse(X):
-    """Arrays of a sparse X that do not fit together: neither SciPy nor the kernels check them."""
-    if X.format in ("csr", "csc") and X.ndim == 2:
-        rows = X.format == "csr"
-        check_compressed(X, *(X.shape if rows else X.shape[::-1]), "columns" if rows else "rows")
-    elif X.format == "coo" and X.ndim == 2:
-        for name, size in zip(("row", "col"), X.shape, strict=True):
-            check_vector(f"X.{name}", getattr(X, name))
-            check_range(f"X.{name}", getattr(X, name), size, "columns" if name == "col" else "rows")
+def dtype_of(estimator):
+    """The dtype of the rows that a learner takes, which is that of its weights."""
+    return getattr(estimator, "_dtype", DOUBLE)
 
 
-def check_compressed(X, lines, size, kind):
-    """`lines` pointers that rise within the arrays, and places below `size` in each line."""
-    for name in ("indptr", "indices"):
-        check_vector(f"X.{name}", getattr(X, name))
-    if np.ndim(X.data) != 1:
-        raise ValueError(f"X.data must be a vector, got shape {np.shape(X.data)}.")
-    if len(X.indptr) != lines + 1:
-        raise ValueError(
-            f"X.indptr must have {lines + 1} entries for the shape {X.shape}, got {len(X.indptr)}."
-        )
-    stored = min(len(X.indices), len(X.data))
-    if X.indptr[0] != 0 or X.indptr[-1] > stored or np.any(X.indptr[1:] < X.indptr[:-1]):
-        raise ValueError(f"X.indptr must rise from 0 to at most the {stored} values stored in X.")
-    check_range("X.indices", X.indices[: X.indptr[-1]], size, kind)
+def is_standardized(estimator, fresh=False):
+    """Whether a learner standardises rows, as it was fitted.
+
+    One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
+    """
+    scale = None if fresh else getattr(estimator, "_scale", None)
+    return getattr(estimator, "standardize", False) if scale is None else scale.used
 
 
-def check_vector(name, array):
-    """A one-dimensional NumPy array of int32 or int64, as SciPy makes them."""
-    if not isinstance(array, np.ndarray) or array.dtype not in (np.int32, np.int64):
-        given = getattr(array, "dtype", type(array).__name__)
-        raise ValueError(f"{name} must be an array of int32 or int64, got {given}.")
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a vector, got shape {array.shape}.")
-
-
-def check_range(name, places, size, kind):
-    """Places between 0 and size − 1."""
-    low, high = index_range(places)
-    if low < 0 or high >= size:
-        raise ValueError(
-            f"{name} must lie between 0 and {size - 1} (X has {size} {kind}), "
-            f"they go from {low} to {high}."
-        )
+def takes_singles_as_they_are(estimator, fresh=False):
+    """Whether float32 rows are learned without being standardised, so that ranges are smaller."""
+    return dtype_of(estimator) == SINGLE and not is_standardized(estimator, fresh)
 
 
 def is_ready(estimator, X):
@@ -100,7 +81,7 @@ def is_ready(estimator, X):
     return (
         type(X) is np.ndarray
         and X.ndim == 2
-        and X.dtype == np.float64
+        and X.dtype == dtype_of(estimator)
         and X.flags.c_contiguous
         and X.shape[0] > 0
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
@@ -128,14 +109,11 @@ def check_finite(estimator, rows, fresh=False):
 
 
 def norms_of(estimator, fresh=False):
-    """The least and the largest norm of rows that a learner takes, as it was fitted.
-
-    One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
-    """
-    scale = None if fresh else getattr(estimator, "_scale", None)
-    used = getattr(estimator, "standardize", False) if scale is None else scale.used
-    if used:
+    """The least and the largest norm of rows that a learner takes; `fresh` as above."""
+    if is_standardized(estimator, fresh):
         return 0.0, LONGEST_GIVEN
+    if takes_singles_as_they_are(estimator, fresh):
+        return SINGLE_NORMS
     return SHORTEST, getattr(estimator, "longest_row", LONGEST)
 
 
@@ -145,38 +123,45 @@ def refuse_row(estimator, X, row, fresh=False):
     norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
         raise ValueError(
-            f"Row {row} of X has scores that are not finite float64 numbers: a parameter (a step, "
+            f"Row {row} of X has scores that are not finite {np.dtype(dtype_of(estimator))} "
+            "numbers: a parameter (a step, "
             "a scale, a norm) does not fit features of this size, or the space returns such means."
         )
+    single = takes_singles_as_they_are(estimator, fresh)
+    ways = " or begin with float64 rows" if single else " or regularize more"
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
         f"rows must be 0 or have norms between {shortest:g} and {longest:.4g}; rescale the "
-        f"features{' or regularize more' if longest < LONGEST else ''}."
+        f"features{ways if longest < LONGEST else ''}."
     )
 
 
 def _norm_of_row(X, row):
     """‖x‖ without overflow."""
-    x = X[row : row + 1].data if issparse(X) else X[row]
+    x = (X[row : row + 1].data if issparse(X) else X[row]).astype(np.float64)
     largest = np.abs(x).max(initial=0.0)
     return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
 
 
-def check_weights(sample_weight, X, n, stream=False):
+def check_weights(sample_weight, X, n, stream=False, single=False):
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
     if sample_weight is None:
         return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
-    return check_range_of_weights("sample_weight", weight)
+    return check_range_of_weights("sample_weight", weight, single)
 
 
-def check_range_of_weights(name, weight):
-    """Weights (n,) as they are; a ValueError unless each is 0 or in range."""
-    wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
+def check_range_of_weights(name, weight, single=False):
+    """Weights (n,) as they are; a ValueError unless each is 0 or in range.
+
+    `single` is for learners that `takes_singles_as_they_are` tells, whose range is smaller.
+    """
+    lightest, heaviest = SINGLE_WEIGHTS if single else (LIGHTEST, HEAVIEST)
+    wrong = (weight != 0.0) & ~((weight >= lightest) & (weight <= heaviest))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
-            f"{name} must be 0 or lie between {LIGHTEST:g} and {HEAVIEST:g}, "
+            f"{name} must be 0 or lie between {lightest:g} and {heaviest:g}, "
             f"got {weight[row]:g} for row {row}: divide all weights by their mean."
         )
     return weight

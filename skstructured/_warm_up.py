@@ -57,6 +57,22 @@ def _learners():
             yield model, _outputs("hypercube", n_outputs)
 
 
+def _single_learners():
+    """Pairs that between them use every kernel that float32 rows have for themselves."""
+    for optimizer in ("ogd", PiSTOL(per_coordinate=True)):
+        for standardize in (False, True):
+            given = {"optimizer": optimizer, "standardize": standardize}
+            yield OnlineStructuredPredictor(**given), _outputs("simplex")
+
+
+def _run(model, y, X):
+    """Learn and predict rows, dense and CSR."""
+    for rows in (X, sparse.csr_matrix(X)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(rows, y).predict(rows)
+
+
 def warm_up(learners=None):
     """Compile the kernels of every learner, for dense and CSR rows, and keep them on disk.
 
@@ -73,8 +89,7 @@ def warm_up(learners=None):
     X = np.eye(12)
     risk_bound(X[0])
     for model, y in _learners() if learners is None else learners:
-        for rows in (X, sparse.csr_matrix(X)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model.fit(rows, y).predict(rows)
+        _run(model, y, X)
+    for model, y in _single_learners() if learners is None else ():
+        _run(model, y, X.astype(np.float32))
     return next((folder for folder in folders() if folder.is_dir()), None)

@@ -66,7 +66,7 @@ def test_a_fold_keeps_the_sum_and_scales_the_weights(dense, rng):
     for average in (True, False):
         stored = both if average else W
         Theta = np.array(stored if dense else stored.T, order="C")
-        fold(Theta, 3, dense, average, 0.25, 8.0)
+        fold(Theta, Theta[3:], 3, dense, average, 0.25, 8.0)
         after = Theta if dense else Theta.T
         np.testing.assert_allclose(after[:3], W / 4)
         if average:

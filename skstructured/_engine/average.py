@@ -5,6 +5,10 @@ CSR rows a row of Θ and of A are neighbours and move together, as one row twice
 rows, which touch all of A, the terms wait in a block and are added many rows to a sweep; every
 entry takes its terms one by one in the order of the rounds, so that chunks of any size give the
 same bits.
+
+Where Θ is float32, A is float64 in an array of its own: its terms are a millionth of it after a
+million rounds. What Θ loses by rounding is in no term of A, and would be counted for all rounds
+before it too, so that A is brought up to date after `WINDOW` rounds.
 """
 
 import numpy as np
@@ -13,6 +17,9 @@ from skstructured._engine.compiled import kernel
 
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
 WAITING = 48
+
+#: Rounds after which the sum of float32 weights is brought up to date.
+WINDOW = 1024
 
 #: Bytes in a cache line.
 LINE = 64
@@ -45,23 +52,27 @@ def add_dense(data, width, rows, terms, A):
 
 
 @kernel
-def fold(Theta, dim, dense, average, factor, played):
-    """A ← A + played Θ where there is an A, then Θ ← factor Θ: the one sweep over weights."""
+def fold(Theta, A, dim, dense, average, factor, played):
+    """A ← A + played Θ where there is an A, then Θ ← factor Θ: the one sweep over weights.
+
+    A is an array for dense rows; for CSR rows it is found behind Θ.
+    """
     features = Theta.shape[1] if dense else Theta.shape[0]
     for i in range(dim if dense else features):
         for j in range(features if dense else dim):
             if average and dense:
-                Theta[dim + i, j] += played * Theta[i, j]
+                A[i, j] += played * Theta[i, j]
             elif average:
                 Theta[i, dim + j] += played * Theta[i, j]
             Theta[i, j] *= factor
 
 
-def aligned_zeros(shape):
+def aligned_zeros(shape, dtype=np.float64):
     """Zeros that start at a cache line."""
-    size, spare = int(np.prod(shape)), LINE // 8
-    array = np.zeros(size + spare)
-    start = -(array.ctypes.data // 8) % spare
+    itemsize = np.dtype(dtype).itemsize
+    size, spare = int(np.prod(shape)), LINE // itemsize
+    array = np.zeros(size + spare, dtype=dtype)
+    start = -(array.ctypes.data // itemsize) % spare
     return array[start : start + size].reshape(shape)
 
 
@@ -69,6 +80,6 @@ def aligned(array):
     """`array` itself if it is C-contiguous, ours and starts at a cache line, else such a copy."""
     if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % LINE == 0:
         return array
-    copy = aligned_zeros(array.shape)
+    copy = aligned_zeros(array.shape, array.dtype)
     copy[...] = array
     return copy

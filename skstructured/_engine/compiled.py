@@ -10,7 +10,7 @@ With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same lo
 import functools
 
 import numpy as np
-from numba import float64, int32, int64, njit, types
+from numba import float32, float64, int32, int64, njit, types
 from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
@@ -19,29 +19,26 @@ from skstructured._engine.kernel_cache import keep_on_disk
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
+SINGLE_MATRIX = float32[:, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
+READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
+
+def _move_and_score(data, Theta):
+    """The type of a row primitive, for rows and weights of these types."""
+    places = (READ_INT32, READ_INT32, int64, int64, int64)
+    rest = (VECTOR, VECTOR, float64, float64, VECTOR)
+    return types.FunctionType(float64(data, *places, Theta, *rest))
+
+
 #: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
-#: -> ‖ahead‖²; `weight` is that of the row ahead
-MOVE_AND_SCORE = types.FunctionType(
-    float64(
-        READ_VECTOR,
-        READ_INT32,
-        READ_INT32,
-        int64,
-        int64,
-        int64,
-        MATRIX,
-        VECTOR,
-        VECTOR,
-        float64,
-        float64,
-        VECTOR,
-    )
-)
+#: -> ‖ahead‖²; `weight` is that of the row ahead. The second reads float32 rows and moves float32
+#: weights; all else is float64 in both.
+MOVE_AND_SCORE = _move_and_score(READ_VECTOR, MATRIX)
+SINGLE_MOVE_AND_SCORE = _move_and_score(READ_SINGLE_VECTOR, SINGLE_MATRIX)
 #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
 LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
 #: scale(state, x_sq, weight) -> s with W = s Θ in this round
@@ -71,11 +68,8 @@ def address(kernel, function_type):
     return found
 
 
-def _function_at(function_type):
-    """Make the function that turns a kernel's address into the kernel.
-
-    Interpreted loops are handed kernels themselves, which it leaves as they are.
-    """
+def _reader(function_type):
+    """Make the compiled function that turns an address into a kernel of this type."""
 
     @intrinsic
     def read(typing_context, value):
@@ -85,6 +79,16 @@ def _function_at(function_type):
             return function._getvalue()
 
         return function_type(types.int64), codegen
+
+    return read
+
+
+def _function_at(function_type):
+    """Make the function that turns a kernel's address into the kernel.
+
+    Interpreted loops are handed kernels themselves, which it leaves as they are.
+    """
+    read = _reader(function_type)
 
     def function_at(value):
         return value
@@ -96,8 +100,21 @@ def _function_at(function_type):
     return function_at
 
 
-as_move_and_score, as_loss = _function_at(MOVE_AND_SCORE), _function_at(LOSS)
-as_scale, as_step = _function_at(SCALE), _function_at(STEP)
+as_loss, as_scale, as_step = map(_function_at, (LOSS, SCALE, STEP))
+
+_read_double, _read_single = _reader(MOVE_AND_SCORE), _reader(SINGLE_MOVE_AND_SCORE)
+
+
+def as_move_and_score(value, Theta):
+    """The row primitive at an address, of the type that goes with the weights."""
+    return value
+
+
+@overload(as_move_and_score, inline="always")
+def _compiled_as_move_and_score(value, Theta):
+    if Theta.dtype == float32:
+        return lambda value, Theta: _read_single(value)
+    return lambda value, Theta: _read_double(value)
 
 
 def kernel(function=None, *, fastmath=False, signature=None, cached=True, inline=False):

@@ -7,9 +7,9 @@ and bets never sweep over Θ. The sum of the weights played is ``(Σ w s) Θ + A
 import functools
 
 import numpy as np
-from numba import int64, types
+from numba import float64, int64, types
 
-from skstructured._engine.average import WAITING, add_dense, fold
+from skstructured._engine.average import WAITING, WINDOW, add_dense, fold
 from skstructured._engine.compiled import (
     LOSS,
     MATRIX,
@@ -17,8 +17,11 @@ from skstructured._engine.compiled import (
     READ_INT32,
     READ_INT64,
     READ_MATRIX,
+    READ_SINGLE_VECTOR,
     READ_VECTOR,
     SCALE,
+    SINGLE_MATRIX,
+    SINGLE_MOVE_AND_SCORE,
     STEP,
     VECTOR,
     address,
@@ -29,8 +32,8 @@ from skstructured._engine.compiled import (
     is_compiled,
     kernel,
 )
-from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, is_zero_row
-from skstructured._engine.state import FLUSH, RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._engine.rows import is_zero_row
+from skstructured._engine.state import FLUSH, RESCALE, SCALED_WEIGHT_SUM, SINCE, WEIGHT_SUM
 
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
 LARGEST = np.finfo(np.float64).max
@@ -48,7 +51,10 @@ def epoch(
     truth,
     weight,
     Theta,
+    A,
     average,
+    shortest_sq,
+    longest_sq,
     state,
     params,
     work,
@@ -59,15 +65,16 @@ def epoch(
 
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
     u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ w s) g xᵀ
-    for the rows (CSR: columns) behind Θ. Losses are handed the rows of `work` in turn: one row, as
+    (CSR: for the columns behind Θ). Losses are handed the rows of `work` in turn: one row, as
     scratch, or one a round, where a bandit finds its uniform number and leaves what it drew. Where
     `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or -1.
     """
-    move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
+    move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
     scale, step = as_scale(kernels[2]), as_step(kernels[3])
     n, dim = truth.shape
     record, dense, turns = scores.shape[0] > 0, indptr.shape[0] == 0, work.shape[0] > 1
     waiting, together = average and dense, average and not dense
+    drifting = waiting and Theta.itemsize < A.itemsize
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
     move = np.zeros(2 * dim if together else dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
@@ -76,7 +83,7 @@ def epoch(
         data, indices, indptr, width, first, first, Theta, state, move, 0.0, w, raw
     )
     for r in range(n):
-        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
+        usual = shortest_sq <= x_sq <= longest_sq
         if not usual and not is_zero_row(data, indptr, width, rows[r]):
             stopped = r
             break
@@ -97,17 +104,21 @@ def epoch(
         state[SCALED_WEIGHT_SUM] += weight[r] * s
         state[WEIGHT_SUM] += weight[r]
         u = step(state, raw, g, x_sq, weight[r])
+        if drifting and weight[r] > 0.0:
+            state[SINCE] += 1.0
+            if state[SINCE] >= WINDOW:
+                state[SINCE], state[FLUSH] = 0.0, 1.0
         if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
             if waiting:
-                add_dense(data, width, rows[start:r], terms, Theta[dim:])
+                add_dense(data, width, rows[start:r], terms, A)
                 start = r
-            fold(Theta, dim, dense, average, state[RESCALE], state[SCALED_WEIGHT_SUM])
+            fold(Theta, A, dim, dense, average, state[RESCALE], state[SCALED_WEIGHT_SUM])
             state[RESCALE], state[SCALED_WEIGHT_SUM], state[FLUSH] = 1.0, 0.0, 0.0
         if waiting:
             for k in range(dim):
                 terms[r - start, k] = -u * state[SCALED_WEIGHT_SUM] * g[k]
             if r + 1 - start == WAITING:
-                add_dense(data, width, rows[start : r + 1], terms, Theta[dim:])
+                add_dense(data, width, rows[start : r + 1], terms, A)
                 start = r + 1
         if together:
             for k in range(dim):
@@ -118,42 +129,45 @@ def epoch(
             data, indices, indptr, width, row, ahead, Theta, state, move, u, w, raw
         )
     if waiting:
-        add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, Theta[dim:])
+        add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, A)
     return stopped
 
 
 @functools.cache
-def _compiled_epoch():
-    arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
-    rest = (MATRIX, types.boolean, VECTOR, VECTOR, MATRIX, MATRIX, types.UniTuple(int64, 4))
-    return kernel(epoch, signature=int64(*arrays, *rest))
+def _compiled_epoch(single):
+    data, Theta = (READ_SINGLE_VECTOR, SINGLE_MATRIX) if single else (READ_VECTOR, MATRIX)
+    arrays = (data, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
+    learned = (Theta, MATRIX, types.boolean, float64, float64, VECTOR)
+    rest = (VECTOR, MATRIX, MATRIX, types.UniTuple(int64, 4))
+    return kernel(epoch, signature=int64(*arrays, *learned, *rest))
 
 
-def epoch_for(kernels):
+def epoch_for(kernels, single=False):
     """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
 
     It is called as ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
     `LinearState`. Compiled, here and now, when every kernel is a numba function; interpreted
-    otherwise, with fewer rows, so that an interruption does not wait for long.
+    otherwise, with fewer rows, so that an interruption does not wait for long. `single` is for
+    dense rows and weights in float32.
     """
     if all(map(is_compiled, kernels)):
-        types_ = (MOVE_AND_SCORE, LOSS, SCALE, STEP)
+        types_ = (SINGLE_MOVE_AND_SCORE if single else MOVE_AND_SCORE, LOSS, SCALE, STEP)
         at = tuple(map(address, kernels, types_))
-        return functools.partial(_run, _compiled_epoch(), at), BLOCK
+        return functools.partial(_run, _compiled_epoch(single), at), BLOCK
     return functools.partial(_run_interpreted, kernels), SLOW_BLOCK
 
 
 def _run(run, kernels, rows, order, truth, weight, state, params, work, scores):
-    learned = (state.Theta, state.summed, state.vector)
+    learned = (state.Theta, state.A, state.summed, *state.limits_sq, state.vector)
     return run(*rows.arrays, order, truth, weight, *learned, params, work, scores, kernels)
 
 
 def _run_interpreted(kernels, rows, order, truth, weight, state, *rest):
-    """`epoch` with kernels that may raise: Θ and the vector are then as they were."""
-    before = state.Theta.copy(), state.vector.copy()
+    """`epoch` with kernels that may raise: Θ, A and the vector are then as they were."""
+    before = state.Theta.copy(), state.A.copy(), state.vector.copy()
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return _run(epoch, kernels, rows, order, truth, weight, state, *rest)
     except BaseException:
-        state.Theta[...], state.vector[...] = before
+        state.Theta[...], state.A[...], state.vector[...] = before
         raise

@@ -24,16 +24,18 @@ def dense_move_and_score(
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
     Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
-    keeps sums in one order and so makes chunks bit-identical to one pass.
+    keeps sums in one order and so makes chunks bit-identical to one pass. Rows and Θ are both
+    float64 or both float32, and so are the numbers of the inner loop, which then converts none.
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
     intercept = Theta.shape[1] > width
     z_sq = 1.0 if intercept else 0.0
     for j in range(width):
-        z_sq += z[j] * z[j]
+        z_sq += np.float64(z[j]) * np.float64(z[j])
+    number = Theta.dtype.type
     for k in range(raw.shape[0]):
-        theta, c, total = Theta[k], u * move[k], 0.0
+        theta, c, total = Theta[k], number(u * move[k]), number(0.0)
         for j in range(width):
             moved = theta[j] + c * x[j]
             theta[j] = moved

@@ -10,7 +10,16 @@ from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, ke
 #: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
 #: norms and of their sums then stay far from both ends of float64.
 SHORTEST, LONGEST = 1e-100, 1e100
-SHORTEST_SQ, LONGEST_SQ = SHORTEST**2, LONGEST**2
+
+#: The same for learners in single precision: the products of such rows with weights, and with
+#: sample weights in `SINGLE_WEIGHTS`, stay far from both ends of float32.
+SINGLE_NORMS, SINGLE_WEIGHTS = (1e-10, 1e10), (1e-10, 1e10)
+
+#: As objects, which compare ten times as fast as the types they are of.
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
+#: Numbers that stay in cache between being transformed and being learned, and rows at least.
+CACHED, LEAST_BLOCK = 131072, 64
 
 
 @kernel
@@ -34,7 +43,7 @@ def first_bad_row(data, indptr, width, n_rows, constant, shortest_sq, longest_sq
         stop = indptr[i + 1] if sparse else start + width
         values, x_sq = data[start:stop], constant
         for t in range(values.shape[0]):
-            x_sq += values[t] * values[t]
+            x_sq += np.float64(values[t]) * np.float64(values[t])
         usual = shortest_sq <= x_sq <= longest_sq
         if not usual and not is_zero_row(data, indptr, width, i):
             return i
@@ -54,7 +63,7 @@ def index_range(indices):
 
 
 class Rows(NamedTuple):
-    """Validated rows of X as the kernels read them: float64 values, int32 indices.
+    """Validated rows of X as the kernels read them: float64 or float32 values, int32 indices.
 
     Dense rows have empty `indices` and `indptr`; `width` excludes the intercept; `X` is what they
     were read from. Sequences, whose rows are the positions of all of them one after the other, are
@@ -70,7 +79,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def from_array(cls, X):
-        """Read a C-contiguous float64 array or a CSR matrix without copying its values."""
+        """Read a C-contiguous array or a CSR matrix of floats without copying its values."""
         if hasattr(X, "indptr"):
             indices = np.ascontiguousarray(X.indices, dtype=np.int32)
             indptr = np.ascontiguousarray(X.indptr, dtype=np.int32)
@@ -95,6 +104,22 @@ class Rows(NamedTuple):
     def is_sparse(self):
         """Whether the rows are CSR."""
         return self.indptr.shape[0] > 0
+
+    def is_read_as(self, dtype):
+        """Whether kernels whose dense rows have this dtype read the rows; CSR is float64."""
+        return self.data.dtype == (DOUBLE if self.is_sparse else dtype)
+
+    def block_size(self, size):
+        """Rows that stay in cache as a copy, at most `size`."""
+        entries = len(self.data) // max(self.n_rows, 1)
+        return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
+
+    def read_as(self, dtype, order):
+        """Rows that such kernels read, and the order: these, or a copy of those in `order`."""
+        if self.is_read_as(dtype):
+            return self, order
+        taken = self.matrix[order].astype(np.float64 if self.is_sparse else dtype)
+        return Rows.from_array(taken), np.arange(len(order))
 
     def first_bad(self, intercept=False, shortest=SHORTEST, longest=LONGEST):
         """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.rows import Rows
+from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Learned
 
 #: Statistics of every feature: mean, deviation, one over it (0 for none), and Σ w z and Σ w z² of
@@ -28,9 +28,6 @@ PATIENCE = 32.0
 #: Rows whose mean square is larger than this count at once.
 UNLIKE = 25.0
 
-#: Numbers that stay in cache between being transformed and being learned, and rows at least.
-CACHED, LEAST_BLOCK = 131072, 64
-
 #: Deviations below this are none.
 SMALLEST = 1e-290
 
@@ -42,8 +39,9 @@ def transform(x, statistics, z):
     size, changed = 0.0, 0.0
     for j in range(x.shape[0]):
         d = x[j] - mean[j]
-        z[j] = d * inverse[j]
-        size += z[j] * z[j]
+        scaled = d * inverse[j]
+        z[j] = scaled
+        size += scaled * scaled
         changed += 1.0 if (inverse[j] == 0.0 and d != 0.0) else 0.0
     return math.inf if changed > 0.0 else size
 
@@ -114,7 +112,7 @@ def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out,
     largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
     for r in range(rows.shape[0]):
         for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            j, x = indices[t], abs(data[t])
+            j, x = indices[t], abs(np.float64(data[t]))
             if x > largest[j] and weight[r] > 0.0:
                 grown[0, count], grown[1, count] = j, largest[j]
                 count += 1
@@ -143,13 +141,16 @@ class RunningScale(Learned):
         Whether means are taken off; else features are divided by the root of their mean square.
     wanted : bool
         Whether rows are transformed, or stay as they are.
+    dtype : dtype, default=float64
+        Of dense rows for the kernels. CSR rows, means and deviations are float64.
     """
 
-    def __init__(self, width, centred, wanted):
+    def __init__(self, width, centred, wanted, dtype=np.float64):
         self.statistics = np.zeros((5, width))
         self.counts = np.zeros(2)
         self.centred = centred
         self.used = wanted
+        self.dtype = np.dtype(dtype)
         self._kind = None
 
     def makes_sparse(self, rows):
@@ -158,8 +159,13 @@ class RunningScale(Learned):
             self._kind = "sparse" if rows.is_sparse else "dense"
         return self._kind == "sparse" if self.used else rows.is_sparse
 
-    def block_size(self, size):
-        """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile."""
+    def block_size(self, size, rows):
+        """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile.
+
+        Those that are converted to another dtype too.
+        """
+        if not rows.is_read_as(self.dtype):
+            return rows.block_size(size)
         if not self.used or self._kind == "sparse":
             return size
         return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
@@ -172,7 +178,7 @@ class RunningScale(Learned):
         """
         order = np.arange(rows.n_rows) if order is None else order
         if not self.used:
-            return rows, order, _nothing
+            return *rows.read_as(self.dtype, order), _nothing
         self.makes_sparse(rows)
         weight = np.ones(len(order)) if weight is None else weight
         order = np.ascontiguousarray(order, dtype=np.int64)
@@ -183,10 +189,8 @@ class RunningScale(Learned):
     def _moments(self, rows, order, weight):
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
-        out, before = (
-            np.empty((len(order), rows.width)),
-            (self.statistics.copy(), self.counts.copy()),
-        )
+        out = np.empty((len(order), rows.width), dtype=self.dtype)
+        before = self.statistics.copy(), self.counts.copy()
         learned = (self.statistics, self.counts, self.centred)
         standardize_rows(rows.data, rows.width, order, weight, *learned, out)
 
@@ -234,7 +238,7 @@ class RunningScale(Learned):
 
     def anew(self):
         """One for the same kind of rows that has seen none."""
-        return type(self)(self.statistics.shape[1], self.centred, self.used)
+        return type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)
 
     def fold(self, W):
         """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given."""

@@ -4,14 +4,15 @@ import numpy as np
 
 from skstructured._engine.average import aligned, aligned_zeros
 from skstructured._engine.compiled import kernel
+from skstructured._engine.rows import LONGEST, SHORTEST
 
 #: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
-#: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, and whether
-#: the sum of the weights must be brought up to date before Θ moves.
-RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH = range(4)
+#: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, whether the
+#: sum of the weights must be brought up to date before Θ moves, and rounds since a float32 Θ asked.
+RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE = range(5)
 
 #: Where an optimiser's own entries begin.
-OWN = 4
+OWN = 5
 
 
 def new_state(entries):
@@ -50,12 +51,28 @@ class LinearState(Learned):
         How many arrays of the shape (dim, width), and how many numbers a feature, Θ consists of.
     summed : bool, default=False
         Whether the sums of the weights are kept behind Θ; see `skstructured._engine.average`.
+    single : bool, default=False
+        Whether Θ is float32 for dense rows. The sums, whose terms would be lost in them one day,
+        are then float64 in an array of their own, and CSR rows have all in float64.
+    limits : (float, float), default=(SHORTEST, LONGEST)
+        The least and the largest norm of rows, as they are learned.
     """
 
-    def __init__(self, dim, width, vector, blocks=(1, 0), summed=False):
+    def __init__(
+        self,
+        dim,
+        width,
+        vector,
+        blocks=(1, 0),
+        summed=False,
+        single=False,
+        limits=(SHORTEST, LONGEST),
+    ):
         self.vector = vector
         self.summed = summed
-        self.Theta = None
+        self.single = single
+        self.limits_sq = tuple(limit * limit for limit in limits)
+        self.Theta = self.apart = None
         self.by_feature = False
         self._own = blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * dim, width)
@@ -63,18 +80,58 @@ class LinearState(Learned):
     def store_for(self, by_feature):
         """Allocate Θ, or transpose it, for CSR rows (`by_feature`) or dense ones."""
         if self.Theta is None:
-            Theta = aligned_zeros(self._shape[::-1] if by_feature else self._shape)
+            Theta, apart = self._zeros(by_feature)
+        elif by_feature == self.by_feature:
+            Theta, apart = aligned(self.Theta), self.apart
         else:
-            Theta = aligned(self.Theta.T if by_feature != self.by_feature else self.Theta)
-        # Nothing is called between the two, where a signal could come in.
-        self.Theta, self.by_feature = Theta, by_feature
+            Theta, apart = self._stored(self.matrix, by_feature)
+        # Nothing is called between the three, where a signal could come in.
+        self.Theta, self.apart, self.by_feature = Theta, apart, by_feature
+
+    def _zeros(self, by_feature):
+        """Θ before the first row, and the sums where they are apart."""
+        if by_feature or not self.single:
+            return aligned_zeros(self._shape[::-1] if by_feature else self._shape), None
+        size, width = self._shape
+        apart = aligned_zeros((size - self._own, width))
+        return aligned_zeros((self._own, width), np.float32), apart
+
+    def _stored(self, matrix, by_feature):
+        """Θ, and the sums where they are apart, of Θ with the sums behind it."""
+        if by_feature or not self.single:
+            return aligned(matrix.T if by_feature else matrix), None
+        Theta = aligned_zeros((self._own, self._shape[1]), np.float32)
+        with np.errstate(over="ignore"):  # scores that are not finite stop the learner
+            Theta[...] = matrix[: self._own]
+        return Theta, aligned(matrix[self._own :].copy())
+
+    @property
+    def is_single(self):
+        """Whether Θ, as it is stored now, is float32."""
+        return self.single and not self.by_feature
+
+    @property
+    def A(self):
+        """The sums behind Θ, as kernels of dense rows are handed them."""
+        return self.Theta[self._own :] if self.apart is None else self.apart
 
     @property
     def matrix(self):
-        """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row."""
+        """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row.
+
+        In float64: what is stored in float32 is copied.
+        """
         if self.Theta is None:
             return np.zeros(self._shape)
+        if self.apart is not None:
+            return np.concatenate([self.Theta, self.apart])
         return self.Theta.T if self.by_feature else self.Theta
+
+    @property
+    def own(self):
+        """Θ as for dense rows, to be written to: of a state whose rows were stored."""
+        stored = self.Theta.T if self.by_feature else self.Theta
+        return stored[: self._own]
 
     @property
     def parts(self):
@@ -87,4 +144,5 @@ class LinearState(Learned):
         copy = object.__new__(type(self))
         vars(copy).update(vars(self), vector=self.vector.copy())
         copy.Theta = None if self.Theta is None else aligned(self.Theta.copy())
+        copy.apart = None if self.apart is None else aligned(self.apart.copy())
         return copy

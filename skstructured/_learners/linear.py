@@ -8,13 +8,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from skstructured._engine.epoch import epoch_for
-from skstructured._engine.rows import Rows
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import LinearState
 from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.passes import Passes
 from skstructured._learners.scaling import scale_of
-from skstructured._learners.weights import LinearWeights, linear_scores
+from skstructured._learners.weights import Iterates, linear_scores
 from skstructured._validation import (
     check_finite,
     check_lengths,
@@ -23,19 +23,22 @@ from skstructured._validation import (
     owned,
     read_rows,
     refuse_row,
+    takes_singles_as_they_are,
     unchanged_on_error,
 )
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.learner import OnlineLearner, Rounds
 
 
-class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
+class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
     """Rounds θ = Wz, a loss with its kernel, an optimiser, and W of shape (dim, p [+ 1]).
 
     z is the row x, or x standardised. A subclass has the parameters of `Passes`, `average`,
     `standardize`, `fit_intercept` and `random_state`, and says in `_unfitted_space` and `_parts`
     what it learns with.
     """
+
+    _learns_singles = True
 
     @abstractmethod
     def _unfitted_space(self):
@@ -51,7 +54,8 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features. A C-contiguous float64 array of the fitted width skips scikit-learn's checks.
+            Features. The first rows decide whether the learner is in float32, see `fit`; later ones
+            are converted. C-contiguous arrays of its dtype and width skip scikit-learn's checks.
         y : array-like
             Outputs of the space.
         classes : array-like or None, default=None
@@ -104,7 +108,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with the last weights; nothing is learned."""
-        theta = linear_scores(self.last_weights_, rounds.X[which])
+        theta = linear_scores(self._last_weights(), rounds.X[which])
         return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
 
     @exclusive
@@ -130,7 +134,7 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         state, scale = self._state.copy(), self._scale.copy()
         state.store_for(scale.makes_sparse(rows))
         given = (*scale.apply(rows, one, weight)[:2], np.array(V[:1]), weight)
-        learn, _ = self._epoch(state.by_feature)
+        learn, _ = self._epoch(state)
         if learn(*given, state, self._params, self._work.copy(), theta) >= 0:
             refuse_row(self, x, 0)
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
@@ -157,8 +161,12 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         self._averaged = bool(self.average)
         in_epoch = self._averaged and not optimizer.keeps_average
         vector = check_state(optimizer, vector)
-        self._state = LinearState(dim, width, vector, optimizer.blocks, in_epoch)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
+        single = self._dtype == SINGLE and optimizer.single_precision
+        read = SINGLE if single else DOUBLE
+        self._scale = scale_of(self, self.n_features_in_, self._intercept, read)
+        limits = SINGLE_NORMS if takes_singles_as_they_are(self) else (SHORTEST, LONGEST)
+        given = (optimizer.blocks, in_epoch, single, limits)
+        self._state = LinearState(dim, width, vector, *given)
         self._params, work = self.loss_.kernel_arguments(dim)
         self._work = work[None]  # one row of scratch for all rounds
 
@@ -166,15 +174,16 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         """`Rounds` of rows with outputs and weights that fit them."""
         packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
-        weight = check_weights(sample_weight, packed, rows.n_rows, stream)
+        single = sample_weight is not None and takes_singles_as_they_are(self)
+        weight = check_weights(sample_weight, packed, rows.n_rows, stream, single)
         return Rounds(rows.X, packed, weight, rows)
 
-    def _epoch(self, sparse):
-        """The loop for rows of this storage, and how many rows it learns at a time."""
+    def _epoch(self, state):
+        """The loop for a state as it is stored, and how many rows it learns at a time."""
         dim, optimizer = self.space_.dim_, self.optimizer_
-        move_and_score = optimizer.move_and_score_kernel(dim, sparse, self._state.summed)
-        scale, step = optimizer.scale_kernel, optimizer.step_kernel
-        return epoch_for((move_and_score, self.loss_.kernel, scale, step))
+        move_and_score = optimizer.move_and_score_kernel(dim, state.by_feature, state.summed)
+        kernels = (move_and_score, self.loss_.kernel, optimizer.scale_kernel, optimizer.step_kernel)
+        return epoch_for(kernels, state.is_single)
 
     def _learn(self, rounds, order, note=None):
         """Learn rounds in `order`; ``note(theta, V, weight)`` is told of every block played."""
@@ -197,10 +206,9 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     def _loop_for(self, rows):
         """The loop for these rows, as they are transformed, and how many it learns at a time."""
-        sparse = self._scale.makes_sparse(rows)
-        self._state.store_for(sparse)
-        learn, size = self._epoch(sparse)
-        return learn, self._scale.block_size(size)
+        self._state.store_for(self._scale.makes_sparse(rows))
+        learn, size = self._epoch(self._state)
+        return learn, self._scale.block_size(size, rows)
 
     def _learn_block(self, learn, rows, block, V, weight, theta):
         """Transform, learn and count a block; the place of the row that stopped it, or -1."""
@@ -262,31 +270,3 @@ class OnlineLinearModel(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         trouble = self.optimizer_.check(self._state.vector)
         if trouble is not None:
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
-
-    @property
-    def last_weights_(self):
-        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
-        state = self._fitted_state("weights are")
-        W = self.optimizer_.weights(state.parts[0], state.vector, self.space_.dim_)
-        return self._scale.fold(W)
-
-    @property
-    def average_weights_(self):
-        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
-        state = self._fitted_state("average_weights_ is")
-        if not self._averaged:
-            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        dim = self.space_.dim_
-        return self._scale.fold(self.optimizer_.average_weights(*state.parts, state.vector, dim))
-
-    def _fitted_state(self, what):
-        if not hasattr(self, "_state"):
-            raise AttributeError(f"{what} set by fit or partial_fit.")
-        return self._state
-
-    def _weights(self):
-        """The weights that predictions use."""
-        return self.average_weights_ if self.average else self.last_weights_
-
-    def _thetas(self, X):
-        return linear_scores(self._weights(), X)

@@ -14,6 +14,7 @@ from skstructured._validation import (
     check_range_of_weights,
     check_real,
     read_rows,
+    takes_singles_as_they_are,
     unchanged_on_error,
 )
 
@@ -33,7 +34,9 @@ class Passes:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features. float64 C-ordered arrays and float64 CSR matrices are not copied.
+            Features. C-ordered arrays and CSR matrices of float64 or float32 are not copied.
+            float32 stays float32: where X is, the weights are, and later rows are rounded to it
+            (docs/numbers.md). All else is float64.
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
@@ -132,5 +135,5 @@ class Passes:
                 "partial_fit takes a dict of weights."
             )
         weight = rounds.weight * compute_sample_weight(given, y)
-        name = "sample_weight times class_weight"
-        return rounds._replace(weight=check_range_of_weights(name, weight))
+        name, single = "sample_weight times class_weight", takes_singles_as_they_are(self)
+        return rounds._replace(weight=check_range_of_weights(name, weight, single))

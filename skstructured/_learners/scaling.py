@@ -5,13 +5,14 @@ import numpy as np
 from skstructured._engine.standardize import RunningScale
 
 
-def scale_of(learner, width, intercept):
+def scale_of(learner, width, intercept, dtype=np.float64):
     """A new `RunningScale` as ``learner.standardize`` says; a ValueError where that is unclear.
 
     "auto" is True for every kind of rows that there is today. Rows are centred where an intercept
-    makes up for it. Learners without the parameter take rows as they are.
+    makes up for it. Learners without the parameter take rows as they are. Kernels are given dense
+    rows of this dtype.
     """
     wanted = getattr(learner, "standardize", False)
     if not (isinstance(wanted, (bool, np.bool_)) or wanted == "auto"):
         raise ValueError(f'standardize must be a bool or "auto", got {wanted!r}.')
-    return RunningScale(width, bool(intercept), bool(wanted))
+    return RunningScale(width, bool(intercept), bool(wanted), dtype)

@@ -3,18 +3,43 @@
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skstructured._engine.epoch import BLOCK
+from skstructured._engine.rows import Rows
+from skstructured._validation import dtype_of
 from skstructured.learner import Comparison
 
 
 def linear_scores(W, X):
-    """Wx of every row of X (n, p), (n, dim); a column of W behind the p is an intercept."""
+    """Wx of every row of X (n, p), (n, dim); a column of W behind the p is an intercept.
+
+    W is float64, and so are the scores: float32 rows are converted some at a time.
+    """
     p = X.shape[1]
-    theta = safe_sparse_dot(X, W[:, :p].T, dense_output=True)
+    theta = _products(X, W[:, :p].T)
     return theta + W[:, p] if W.shape[1] > p else theta
 
 
+def _products(X, V):
+    """XV as a dense array, without a copy of X in another dtype as a whole."""
+    if X.dtype == V.dtype:
+        return safe_sparse_dot(X, V, dense_output=True)
+    products, size = np.empty((X.shape[0], V.shape[1])), Rows.from_array(X).block_size(BLOCK)
+    for start in range(0, X.shape[0], size):
+        part = X[start : start + size].astype(V.dtype)
+        products[start : start + size] = safe_sparse_dot(part, V, dense_output=True)
+    return products
+
+
+def rounded(W, dtype):
+    """Weights in another dtype; beyond the range of float32 its largest numbers."""
+    if W.dtype == dtype:
+        return W
+    largest = np.finfo(dtype).max
+    return np.clip(W, -largest, largest).astype(dtype)
+
+
 class LinearWeights:
-    """Learners with the matrix that `_weights()` returns, the intercept last."""
+    """Learners with the matrix that `_weights()` returns in float64, the intercept last."""
 
     def comparison(self, rounds):
         """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
@@ -26,10 +51,54 @@ class LinearWeights:
     @property
     def coef_(self):
         """Weights that predictions use, without the intercept, (dim, n_features_in_)."""
-        return self._weights()[:, : self.n_features_in_]
+        return rounded(self._weights()[:, : self.n_features_in_], dtype_of(self))
 
     @property
     def intercept_(self):
         """Intercepts of shape (dim,); zeros where it was fitted without."""
         W = self._weights()
-        return W[:, -1].copy() if W.shape[1] > self.n_features_in_ else np.zeros(len(W))
+        intercept = W[:, -1].copy() if W.shape[1] > self.n_features_in_ else np.zeros(len(W))
+        return rounded(intercept, dtype_of(self))
+
+
+class Iterates(LinearWeights):
+    """Weights of a `LinearState` that an optimiser moves, and their average.
+
+    Needs `_state`, `_scale`, `_averaged`, `optimizer_`, `space_`, and the parameter `average`.
+    """
+
+    @property
+    def last_weights_(self):
+        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        return rounded(self._last_weights(), dtype_of(self))
+
+    def _last_weights(self):
+        """`last_weights_` in float64."""
+        state = self._fitted_state("weights are")
+        W = self.optimizer_.weights(state.parts[0], state.vector, self.space_.dim_)
+        return self._scale.fold(W)
+
+    @property
+    def average_weights_(self):
+        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
+        return rounded(self._average_weights(), dtype_of(self))
+
+    def _average_weights(self):
+        """`average_weights_` in float64."""
+        state = self._fitted_state("average_weights_ is")
+        if not self._averaged:
+            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
+        dim = self.space_.dim_
+        return self._scale.fold(self.optimizer_.average_weights(*state.parts, state.vector, dim))
+
+    def _fitted_state(self, what):
+        if not hasattr(self, "_state"):
+            raise AttributeError(f"{what} set by fit or partial_fit.")
+        return self._state
+
+    def _weights(self):
+        """The weights that predictions use, in float64."""
+        return self._average_weights() if self.average else self._last_weights()
+
+    def _thetas(self, X):
+        return linear_scores(self._weights(), X)

@@ -6,12 +6,12 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rows import Rows
+from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import OWN, LinearState, new_state
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
-from skstructured._validation import check_share, refuse_row
+from skstructured._validation import check_share, refuse_row, takes_singles_as_they_are
 from skstructured.bandits._base import BanditClassifier
 from skstructured.surrogates import best_class
 
@@ -51,6 +51,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     """Bandit learners with W = s Θ, simulated by the compiled epoch."""
 
     fractional_rewards = True
+    _learns_singles = True
     scale_kernel = None
     gradient_kernel = None
 
@@ -60,8 +61,10 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         vector[EXPLORATION] = self._exploration()
         vector[LEARN_NORM] = 1.0
-        self._state = LinearState(dim, width, vector)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept, self._dtype)
+        limits = SINGLE_NORMS if takes_singles_as_they_are(self) else (SHORTEST, LONGEST)
+        single = self._dtype == SINGLE
+        self._state = LinearState(dim, width, vector, single=single, limits=limits)
 
     def _exploration(self):
         """ρ as given, or −1 for the schedule of theory."""
@@ -70,7 +73,8 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         return check_share("exploration", self.exploration)
 
     def _largest_sq(self, X):
-        squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (X * X).sum(axis=1)
+        sparse = hasattr(X, "multiply")
+        squares = (X.multiply(X) if sparse else np.square(X, dtype=np.float64)).sum(axis=1)
         return float(np.max(squares)) + float(self._intercept)
 
     def _next_round(self, X):
@@ -94,14 +98,16 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     def _learn_rows(self, X, codes, rewards, propensities):
         X = self._scale.apply(Rows.from_array(X))[0].matrix
         self._state.store_for(hasattr(X, "indptr"))
-        vector, Theta, p = self._state.vector, self._state.matrix, X.shape[1]
-        theta = self.scale_kernel(vector, self._largest_sq(X), 1.0) * linear_scores(Theta, X)
+        vector, Theta, p = self._state.vector, self._state.own, X.shape[1]
+        s = self.scale_kernel(vector, self._largest_sq(X), 1.0)
+        theta = s * linear_scores(self._state.matrix, X)
         vector[ROUND] += X.shape[0] - 1
         G = self._gradients(np.ascontiguousarray(theta), codes, rewards / propensities)
         Theta[:, :p] -= np.asarray((X.T @ G).T)
         if Theta.shape[1] > p:
             Theta[:, p] -= G.sum(axis=0)
-        vector[THETA_SQ] = float(np.vdot(Theta, Theta))
+        learned = self._state.matrix
+        vector[THETA_SQ] = float(np.vdot(learned, learned))
 
     def _simulate(self, rows, codes):
         n = len(codes)
@@ -109,7 +115,8 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         self._state.store_for(sparse)
         move_and_score = move_and_score_kernel(len(self.classes_), sparse)
         kernels = (move_and_score, self.gradient_kernel, self.scale_kernel, sum_step)
-        learn, size = epoch_for(kernels)
+        learn, size = epoch_for(kernels, self._state.is_single)
+        size = self._scale.block_size(size, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in range(0, n, size):
             block = np.arange(start, min(start + size, n))

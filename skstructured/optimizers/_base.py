@@ -30,6 +30,9 @@ class OnlineOptimizer(Component, ABC):
 
     #: How many arrays of the shape of W, and how many numbers a feature, Θ consists of.
     blocks = (1, 0)
+    #: Whether its row primitive reads float32 rows and moves a float32 Θ; else float32 rows are
+    #: converted to float64, block by block.
+    single_precision = True
     #: Whether the optimiser keeps averages by itself, in Θ; otherwise the epoch keeps them in A.
     keeps_average = False
 

@@ -249,6 +249,8 @@ class CoordinatePiSTOL(OnlineOptimizer):
     entries = 4
     blocks = (4, 2)
     keeps_average = True
+    #: Its α and exponents take more range than float32 has.
+    single_precision = False
 
     def __init__(self, a=0.08, b=1.0):
         self.a = a
