@@ -1,5 +1,6 @@
 """Online and batch structured prediction with guarantees, behind the scikit-learn interface."""
 
+from skstructured.abstention import AbstainingHedgeClassifier
 from skstructured.bandits import (
     BanditGaptronClassifier,
     BanditReduction,
@@ -28,6 +29,7 @@ from skstructured.risk import RiskMonitor
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbstainingHedgeClassifier",
     "AdaBoostOLMClassifier",
     "AggregatingForecaster",
     "AioliClassifier",

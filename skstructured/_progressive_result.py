@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skstructured._validation import check_real
-from skstructured.comparators import comparator_for, comparator_losses
+from skstructured.comparators import best_measured, measured
 from skstructured.exceptions import GuaranteeError
 from skstructured.learner import Rounds
 from skstructured.risk import fewest_losses, risk_bound, risk_curve
@@ -62,19 +62,20 @@ class ProgressiveResult:
         Parameters
         ----------
         U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
-            The comparator; the intercept is the last column.
+            The comparator; the intercept is the last column. For advice of experts their shares
+            (d,), of sum 1.
         """
-        loss, X, V, intercept = self.estimator.comparison(self.rounds)
-        return comparator_losses(loss, U, X, V, intercept)
+        return measured(self.estimator.comparison(self.rounds), U)
 
     def best_comparator(self, delta=None):
-        """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1])."""
+        """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1]).
+
+        For advice of experts the best of them, (d,).
+        """
         weight = self.weight
         # The certificate counts the first round once.
         certificate, share = self._certificate(delta), weight / weight[0]
-        return comparator_for(
-            certificate, *self.estimator.comparison(self.rounds), sample_weight=share
-        )
+        return best_measured(certificate, self.estimator.comparison(self.rounds), share)
 
     @property
     def encoded(self):

@@ -8,6 +8,7 @@ from scipy import sparse
 from skstructured import bandits, boosting, gaptron, logistic, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
+from skstructured.abstention import AbstainingHedgeClassifier
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
@@ -49,6 +50,7 @@ def _learners():
         yield kind(), _outputs("simplex")
     yield boosting.AdaBoostOLMClassifier(n_estimators=2), _outputs("simplex")
     yield boosting.OnlineTreeClassifier(patience=2), _outputs("simplex")
+    yield AbstainingHedgeClassifier([perceptron.MulticlassPerceptron()]), np.arange(12) % 2
     for n_outputs in OUTPUTS:
         for average in (False, True):
             model = OnlineStructuredPredictor("hypercube", average=average)

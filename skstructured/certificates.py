@@ -5,7 +5,13 @@ import math
 from skstructured._coin_regret import Game, linear_regret, target_regret
 from skstructured.exceptions import GuaranteeError
 
-__all__ = ["Certificate", "CoinBettingCertificate", "PiSTOLCertificate", "gap_constants"]
+__all__ = [
+    "AbstentionCertificate",
+    "Certificate",
+    "CoinBettingCertificate",
+    "PiSTOLCertificate",
+    "gap_constants",
+]
 
 
 class Certificate:
@@ -145,6 +151,49 @@ class PiSTOLCertificate(Certificate):
         phi = 0.5 * x * top**2 / (1.0 - x * math.exp(x / 2.0) - x)
         linear = norm * math.sqrt(spread) + k["beta"] * phi * math.log1p(T)
         return (1.0 - k["a"]) * k["c"] * linear
+
+
+class AbstentionCertificate(Certificate):
+    r"""What expert advice with abstention loses at most, against every expert.
+
+    With d experts of losses ``ℓ_t(y^i)``, costs below ``c < ½`` and the variances v_t of the
+    experts' losses under the weights,
+
+    .. math:: \sum_t \big((1-b_t) ℓ_t(y^*_t) + b_t c_t\big) \le \min_i \sum_t ℓ_t(y_t^i)
+        + \min\Big\{\frac{\ln d}{1 - 2c}, 2\sqrt{\ln d \, \textstyle\sum_t v_t}\Big\}
+        + \tfrac43 \ln d + 2.
+
+    Parameters
+    ----------
+    expert_losses : ndarray of shape (d,)
+        Total losses of the experts.
+    constants : dict
+        ``experts`` d, ``abstention_cost`` c, ``variance`` Σv and ``rounds``.
+
+    References
+    ----------
+    Van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
+    Theorem 7.
+    """
+
+    def __init__(self, expert_losses, constants):
+        super().__init__("Theorem 7", 0.0, _abstention_regret(constants), math.inf, constants)
+        self.expert_losses = expert_losses
+
+    def bound(self, comparator_loss=None, norm=0.0):
+        """The bound against an expert of this total loss; None takes the best expert's."""
+        least = float(min(self.expert_losses)) if comparator_loss is None else comparator_loss
+        return super().bound(least, norm)
+
+    def regret(self, norm=0.0):
+        """The regret against every expert, and every fixed mixture of them."""
+        return super().regret(0.0)
+
+
+def _abstention_regret(k):
+    price = math.log(k["experts"])
+    constant = price / (1.0 - 2.0 * k["abstention_cost"])
+    return min(constant, 2.0 * math.sqrt(price * k["variance"])) + 4.0 / 3.0 * price + 2.0
 
 
 def gap_constants(loss, norm):

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._learners.weights import linear_scores
+from skstructured.learner import ExpertComparison
 
 __all__ = ["best_comparator", "comparator_for", "comparator_losses"]
 
@@ -200,3 +201,31 @@ def _fit_on_sphere(rounds, penalty, U, radius):
         found.append(U * (radius / max(norm, 1e-300)))
         low, high = (middle * norm / radius, high) if norm > radius else (low, middle)
     return min(found, key=rounds.total)
+
+
+def measured(comparison, U):
+    """Losses (n,) of a comparator over rounds; U is a matrix, or the shares (d,) of experts.
+
+    Parameters
+    ----------
+    comparison : Comparison or ExpertComparison
+        What a learner's `comparison` returned.
+    U : array-like
+        The comparator.
+    """
+    if not isinstance(comparison, ExpertComparison):
+        loss, X, V, intercept = comparison
+        return comparator_losses(loss, U, X, V, intercept)
+    U, d = np.asarray(U, dtype=np.float64), comparison.losses.shape[1]
+    if U.shape != (d,) or not (np.all(U >= 0.0) and abs(U.sum() - 1.0) <= 1e-9):
+        raise ValueError(f"U must hold the shares of the {d} experts, of sum 1, got {U!r}.")
+    return comparison.losses @ U
+
+
+def best_measured(certificate, comparison, sample_weight=None):
+    """The comparator of the (nearly) smallest bound: a matrix, or all on the best expert (d,)."""
+    if not isinstance(comparison, ExpertComparison):
+        return comparator_for(certificate, *comparison, sample_weight=sample_weight)
+    shares = np.zeros(comparison.losses.shape[1])
+    shares[np.argmin(comparison.losses.sum(axis=0))] = 1.0
+    return shares

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from skstructured._risk_coverage import RiskCoverageDisplay
 from skstructured.exceptions import GuaranteeError
 
-__all__ = ["RegretDisplay"]
+__all__ = ["RegretDisplay", "RiskCoverageDisplay"]
 
 #: Longer curves are thinned to this many points.
 POINTS = 2000

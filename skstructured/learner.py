@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from skstructured.exceptions import GuaranteeError
 
-__all__ = ["Comparison", "Losses", "OnlineLearner", "Rounds"]
+__all__ = ["Comparison", "ExpertComparison", "Losses", "OnlineLearner", "Rounds"]
 
 
 class Rounds(NamedTuple):
@@ -70,6 +70,18 @@ class Comparison(NamedTuple):
     X: object
     V: np.ndarray
     intercept: bool
+
+
+class ExpertComparison(NamedTuple):
+    """What a fixed expert, or a fixed mixture of experts, is measured by over a run.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (n, d)
+        Losses of the experts, one round a row.
+    """
+
+    losses: np.ndarray
 
 
 class OnlineLearner(ABC):
@@ -179,7 +191,7 @@ class OnlineLearner(ABC):
         return None
 
     def comparison(self, rounds):
-        """What a comparator over these rounds is measured by, as a `Comparison`.
+        """What a comparator over these rounds is measured by: `Comparison` or `ExpertComparison`.
 
         Raises
         ------

@@ -123,3 +123,16 @@ def classes(rng, areas):
     if "classes" in model.get_params() and chance(rng, 0.7):
         model.set_params(classes=list(range(size)))
     return model, "labels", size, None
+
+
+def binary(rng, areas):
+    experts = [perceptron(), predictor(), gaptron(), second_order()]
+    rng.shuffle(experts)
+    model = sk.AbstainingHedgeClassifier(
+        experts[: rng.randint(1, 4)],
+        abstention_cost=pick(rng, (0.0, 0.3, 0.5)),
+        train=pick(rng, ("auto", True)),
+        cv=rng.randint(2, 6),
+        abstain_label=pick(rng, (None, None, -1)),
+    )
+    return pick(rng, (model, model, sk.AioliClassifier())), "labels", 2, None

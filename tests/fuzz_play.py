@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 from conftest import INTERPRETED
 from fuzz_inputs import ODD, Finding, chance, features, outputs, pick, weights
-from fuzz_learners import classes, online
+from fuzz_learners import binary, classes, online
 from sklearn.base import BaseEstimator, clone
 
 import skstructured as sk
@@ -24,7 +24,7 @@ class Case:
     """A learner and the kind of input that suits it."""
 
     def __init__(self, rng, areas):
-        make = online if chance(rng, 0.6) else classes
+        make = pick(rng, (online, online, online, classes, classes, binary))
         self.learner, self.kind, self.size, self.wrong = make(rng, areas)
         self.width, self.rng, self.areas, self.fitted = rng.randint(1, 5), rng, areas, None
         names = self.learner.get_params(deep=False)

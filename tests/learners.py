@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 from sklearn.linear_model import Perceptron
+from sklearn.naive_bayes import GaussianNB
 from toy_learner import NearestMean
 
 import skstructured as sk
@@ -87,5 +88,25 @@ OVER_SPACES = {
     "pairs": _over(KSubsets(2), (_THREE > _THREE.min(axis=1, keepdims=True)).astype(int)),
     "trees": _over(
         SpanningTrees(_EDGES, 3), (_THREE > _THREE.min(axis=1, keepdims=True)).astype(int)
+    ),
+}
+
+
+def binary_stream(n=60):
+    """n rows of 4 features with the labels "no" and "yes"; a tenth of them by chance."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(n, 4)
+    return X, np.where((X[:, 0] > 0.3 * X[:, 1]) ^ (rng.rand(n) < 0.1), "yes", "no")
+
+
+#: name -> learner of two classes, which `binary_stream` is for.
+BINARY_LEARNERS = {
+    "aioli": sk.AioliClassifier(random_state=0),
+    "abstaining": sk.AbstainingHedgeClassifier(
+        [("perceptron", perceptron()), ("online", predictor())], random_state=0
+    ),
+    "abstaining, one expert": sk.AbstainingHedgeClassifier([predictor()], random_state=0),
+    "abstaining, any experts": sk.AbstainingHedgeClassifier(
+        [GaussianNB(), perceptron()], abstention_cost=0.5, random_state=0
     ),
 }

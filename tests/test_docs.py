@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
         "docs/risk.md",
         "docs/logistic.md",
         "docs/logistic_boosting.md",
+        "docs/abstention.md",
     ],
 )
 def test_code_on_the_page_runs(page, capsys):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from learners import EVERY_LEARNER, OVER_SPACES, SHIPPED
+from learners import BINARY_LEARNERS, EVERY_LEARNER, OVER_SPACES, SHIPPED, binary_stream
 from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 from sklearn.decomposition import PCA, IncrementalPCA
@@ -26,6 +26,7 @@ from skstructured.spaces import Simplex
 from skstructured.utils import learner_checks
 
 NAMED = {name: (learner,) for name, learner in EVERY_LEARNER.items()} | OVER_SPACES
+NAMED |= {name: (learner, *binary_stream()) for name, learner in BINARY_LEARNERS.items()}
 #: One of each kind, where kernels are interpreted.
 KINDS = (
     "parameter free",
@@ -35,6 +36,7 @@ KINDS = (
     "soba",
     "toy",
     "trees",
+    "abstaining",
 )
 CHECKS = [
     pytest.param(check, id=f"{name}-{what}")
@@ -54,7 +56,8 @@ def test_every_public_learner_is_in_the_list():
     public = [getattr(skstructured, name) for name in skstructured.__all__]
     learners = {thing for thing in public if isinstance(thing, type)}
     learners = {thing for thing in learners if issubclass(thing, OnlineLearner)}
-    checked = {type(learner) for learner in EVERY_LEARNER.values()}
+    listed = [*EVERY_LEARNER.values(), *BINARY_LEARNERS.values()]
+    checked = {type(learner) for learner in listed}
     assert learners - {OnlineLearner} == checked - {NearestMean}
 
 

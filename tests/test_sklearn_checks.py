@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from learners import EVERY_LEARNER
+from learners import BINARY_LEARNERS, EVERY_LEARNER
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import OnlineStructuredPredictor, OnlineTreeClassifier
@@ -52,6 +52,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         *EVERY_LEARNER.values(),
+        *BINARY_LEARNERS.values(),
         OnlineStructuredPredictor(regularizer="squared"),
         OnlineStructuredPredictor(space="ordinal"),
         OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
@@ -65,17 +66,23 @@ def test_scikit_learn_checks(estimator, check):
 def test_docstring_examples():
     import doctest
 
+    import skstructured._risk_coverage
+    import skstructured.abstention
     import skstructured.bandits.gaptron
     import skstructured.boosting.olm
     import skstructured.boosting.tree
     import skstructured.decoders
     import skstructured.gaptron
+    import skstructured.hedge
     import skstructured.losses
     import skstructured.metrics
     import skstructured.online
     import skstructured.risk
 
     for module in (
+        skstructured._risk_coverage,
+        skstructured.abstention,
+        skstructured.hedge,
         skstructured.losses,
         skstructured.metrics,
         skstructured.decoders,

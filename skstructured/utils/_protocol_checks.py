@@ -123,7 +123,8 @@ def check_later_outputs_do_not_enter(trial):
 def check_a_rounds_own_output_does_not_enter(trial):
     """Losses on the possible outputs of a round are those of one play.
 
-    That is, of one distribution over the vertices, found by linear programming.
+    That is, of one distribution over the vertices, found by linear programming; where learners may
+    abstain, over one output more, which loses ``abstention_cost`` whatever comes.
     """
     (space, plays), outputs, losses = _space_and_vertices(trial), trial.distinct_outputs(), []
     for output in outputs:
@@ -131,6 +132,8 @@ def check_a_rounds_own_output_does_not_enter(trial):
         losses.append(model.play_and_learn(rounds, trial.every[-1:], 0).expected[0])
     V = space.encode(outputs)
     table = [space.expected_loss(plays, np.broadcast_to(v, plays.shape)) for v in V]
+    if hasattr(trial.subject, "abstention_cost"):
+        table = np.column_stack([table, np.full(len(table), trial.subject.abstention_cost)])
     gap = _misfit(np.array(table), np.array(losses))
     shown = ", ".join(f"{loss:.3g}" for loss in losses)
     assert gap <= 1e-6, f"the losses {shown} of one round on its possible outputs are of no play"

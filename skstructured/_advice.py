@@ -1,0 +1,262 @@
+"""What learners over experts share: parameters of experts, rounds, who is trained and when."""
+
+from copy import deepcopy
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._experts import (
+    checked_rows,
+    is_fitted,
+    is_frozen,
+    named_experts,
+    opinions,
+    opinions_out_of_fold,
+    rows_of,
+    teach,
+)
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._validation import check_integer, check_lengths, check_share, unchanged_on_error
+from skstructured.hedge import AdaHedge
+from skstructured.learner import OnlineLearner, Rounds
+from skstructured.spaces import Simplex
+
+#: Rounds for which experts that are not trained are asked at a time.
+BLOCK = 4096
+
+
+class OverExperts(ClassifierMixin, BaseEstimator):
+    """Parameters of the experts in the list ``estimators``, as those of scikit-learn's ensembles.
+
+    `get_params`, `set_params` and `clone` for experts with names or without.
+    """
+
+    def _named(self):
+        return named_experts(self.estimators, super().get_params(deep=False))
+
+    def get_params(self, deep=True):
+        """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""
+        found = super().get_params(deep=False)
+        if deep:
+            try:
+                named = self._named()
+            except ValueError:  # to be refused by name, when it learns
+                named = []
+            for name, expert in named:
+                found[name] = expert
+                found |= {f"{name}__{key}": value for key, value in expert.get_params().items()}
+        return found
+
+    def set_params(self, **params):
+        """Set parameters, experts by their names, and parameters of experts; returns self."""
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        own = super().get_params(deep=False)
+        if not params.keys() <= own.keys():
+            self._replace_experts(params)
+        return super().set_params(**params)
+
+    def _replace_experts(self, params):
+        """Take the experts among the parameters out of them, and put them into the list."""
+        named = self._named()
+        if any(name in params for name, _ in named):
+            new = [(name, params.pop(name, expert)) for name, expert in named]
+            pairs = all(isinstance(one, (tuple, list)) for one in self.estimators)
+            self.estimators = new if pairs else [expert for _, expert in new]
+
+    def __sklearn_clone__(self):
+        """A new one; with ``train=False`` over copies of the experts as they are, fitted."""
+        twin = super().__sklearn_clone__()
+        if self.train is False:
+            twin.estimators = deepcopy(self.estimators)
+        return twin
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        try:
+            experts = [get_tags(expert).input_tags for _, expert in self._named()]
+        except (ValueError, TypeError, AttributeError):  # experts without tags
+            experts = []
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = bool(experts) and all(one.sparse for one in experts)
+        tags.input_tags.allow_nan = bool(experts) and all(one.allow_nan for one in experts)
+        return tags
+
+
+class HedgedExperts(OnlineLearner, OverExperts):
+    """Rounds of experts with `AdaHedge` over them; parameters `estimators`, `train`, `cv`.
+
+    Experts that learn are in ``estimators_`` as copies; ``_learns`` tells which do, ``_naive``
+    which of them have not seen a row, so that they say 0.
+    """
+
+    @exclusive
+    def _fit(self, X, y):
+        with unchanged_on_error(self):
+            rows, codes = self._begin(X, y, None, online=False)
+            check_integer("cv", self.cv, lowest=2)
+            said = np.zeros((len(codes), len(self.estimators_)))
+            for j, (name, _) in enumerate(self._experts()):
+                said[:, j] = self._fit_expert(j, name, rows, codes)
+            self._naive = [False] * len(self._naive)
+            self._learn_rows(None, said, codes)
+
+    def _fit_expert(self, j, name, rows, codes):
+        """Fit an expert that learns on all rows; what it says of rows that it did not see."""
+        if not self._learns[j]:
+            return opinions(name, self.estimators_[j], rows, self.classes_)
+        fresh = clone(self.estimators_[j])
+        said = opinions_out_of_fold(name, fresh, rows, codes, self.classes_, self.cv)
+        self.estimators_[j] = fresh.fit(rows, self.classes_[codes])
+        return said
+
+    @exclusive
+    def _partial_fit(self, X, y, classes):
+        with unchanged_on_error(self):
+            if not hasattr(self, "classes_"):
+                rows, codes = self._begin(X, y, classes, stream=True)
+                self._learn(rows, codes, np.arange(len(codes)))
+                return
+            rows = checked_rows(self, X, reset=False)
+            if classes is not None:
+                self.space_.check_classes(classes)
+            codes = self._codes(rows, y)
+            check_share("abstention_cost", self.abstention_cost)
+            if len(codes) > (1 if any(self._learns) else BLOCK):
+                self._ask(rows)  # what an expert refuses is refused before any learns
+        self._learn(rows, codes, np.arange(len(codes)))
+
+    @exclusive
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds.X, rounds.packed, np.asarray(which), rounds.rows)
+
+    def begin(self, X, y, classes=None):
+        """Start a stream whose classes are `classes` or those of y; its `Rounds`.
+
+        The entry `rows` takes the losses of the experts (n, d), as rounds are learned.
+        """
+        with unchanged_on_error(self):
+            rows, codes = self._begin(X, y, classes)
+            return Rounds(rows, codes, None, np.full((len(codes), len(self.estimators_)), np.nan))
+
+    def _begin(self, X, y, classes, online=True, stream=False):
+        """Start anew; checked rows and the positions of the labels."""
+        named, space = self._named(), Simplex()
+        self._takes_nan = get_tags(self).input_tags.allow_nan
+        rows = checked_rows(self, X, reset=True)
+        if stream:
+            space.fit_stream(y, classes)
+        else:
+            space.fit(y if classes is None else classes)
+        if space.dim_ != 2:
+            raise ValueError(
+                f"{type(self).__name__} is for two classes, got {space.dim_}. Only binary "
+                "classification is supported: the theorem does not cover one-vs-rest."
+            )
+        check_share("abstention_cost", self.abstention_cost)
+        self.space_, self.classes_, self.t_ = space, space.classes_, 0
+        self._take_experts(named, online)
+        self.hedge_, self._dearest = AdaHedge(len(named)), 0.0
+        self.random_state_ = check_random_state(self.random_state)
+        return rows, self._codes(rows, y)
+
+    def _take_experts(self, named, online):
+        """``estimators_``: copies of experts that learn, and others as they are."""
+        if not (isinstance(self.train, (bool, np.bool_)) or self.train == "auto"):
+            raise ValueError(f"train must be 'auto', True or False, got {self.train!r}.")
+        fitted = [is_fitted(expert) for _, expert in named]
+        self._learns = [
+            not is_frozen(expert) and (not done if self.train == "auto" else bool(self.train))
+            for (_, expert), done in zip(named, fitted, strict=True)
+        ]
+        self._naive = [
+            learns and not done for learns, done in zip(self._learns, fitted, strict=True)
+        ]
+        for (name, expert), learns, done in zip(named, self._learns, fitted, strict=True):
+            _check_expert(name, expert, learns, done, online)
+        self.estimators_ = [
+            (deepcopy(expert) if done else clone(expert)) if learns else expert
+            for (_, expert), learns, done in zip(named, self._learns, fitted, strict=True)
+        ]
+
+    def _codes(self, rows, y):
+        codes = self.space_.pack(y)
+        check_lengths(rows.shape[0], len(codes))
+        return codes
+
+    def _experts(self):
+        """Names and experts as they are now."""
+        return [(name, now) for (name, _), now in zip(self._named(), self.estimators_, strict=True)]
+
+    def _ask(self, rows, which=None):
+        """Opinions (n, d) of all experts; of those `which` are true, and 0 for the others."""
+        said = np.zeros((rows.shape[0], len(self.estimators_)))
+        for j, (name, expert) in enumerate(self._experts()):
+            if not self._naive[j] and (which is None or which[j]):
+                said[:, j] = opinions(name, expert, rows, self.classes_)
+        return said
+
+    def _learn(self, X, codes, which, record=None):
+        """Learn rounds in the order of `which`; the ŷ that they were played with.
+
+        Experts that learn are asked row by row, the others a block at a time.
+        """
+        told, fixed = [np.empty(0)], [not learns for learns in self._learns]
+        for start in range(0, len(which), BLOCK):
+            block = which[start : start + BLOCK]
+            said = self._ask(rows_of(X, block), fixed)
+            step = len(block) if all(fixed) else 1
+            for i in range(0, len(block), step):
+                now = block[i : i + step]
+                x = None if all(fixed) else rows_of(X, now)
+                if x is not None:
+                    said[i : i + step] += self._ask(x, self._learns)
+                told.append(self._learn_rows(x, said[i : i + step], codes[now]))
+            if record is not None:
+                record[block] = losses_of(said, codes[block])
+        return np.concatenate(told)
+
+    def _learn_rows(self, x, said, codes):
+        """Learn rounds with these opinions, and teach the experts the row x if there is one."""
+        losses, sign = losses_of(said, codes), 2.0 * codes - 1.0
+        with uninterrupted():
+            for j in np.flatnonzero(self._learns) if x is not None else ():
+                classes = self.classes_ if self._naive[j] else None
+                if classes is not None or hasattr(self.estimators_[j], "partial_fit"):
+                    teach(self.estimators_[j], x, self.classes_[codes], classes)
+                self._naive[j] = False
+            hedged = self.hedge_.update(losses)
+            self.t_ = self.hedge_.n_rounds
+            self._dearest = max(self._dearest, float(self.abstention_cost))
+        return sign * (1.0 - 2.0 * hedged)
+
+    def _hedged(self, rows):
+        """ŷ (n,) of checked rows, with the weights of the next round."""
+        return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
+
+    def _scores(self, X):
+        """ŷ (n,) of new rows."""
+        check_is_fitted(self, "classes_")
+        return self._hedged(checked_rows(self, X, reset=False))
+
+
+def losses_of(said, codes):
+    """``(1 − y u)/2`` of opinions u (n, d) where y = ±1 is the truth, (n, d)."""
+    return 0.5 * (1.0 - (2.0 * codes - 1.0)[:, None] * said)
+
+
+def _check_expert(name, expert, learns, fitted, online):
+    """Whether an expert can do what `train` says."""
+    if not learns and not fitted:
+        raise NotFittedError(f"the expert {name!r} is not fitted, and is not to be trained.")
+    if learns and online and not hasattr(expert, "partial_fit"):
+        raise ValueError(
+            f"the expert {name!r} has no partial_fit to learn row by row: call fit of "
+            "AbstainingHedgeClassifier, or fit the experts beforehand and say train=False."
+        )
+    if learns and not online and not hasattr(expert, "fit"):
+        raise ValueError(f"the expert {name!r} has no fit.")

@@ -1,0 +1,173 @@
+"""AdaHedge against its literal form, in every unit, and its bound on random and worst cases."""
+
+import copy
+import math
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import hedge as naive
+
+from skstructured.hedge import AdaHedge
+
+
+def literal(losses):
+    """The naive form after the rounds, the weights before each, and what they lost."""
+    twin = naive.AdaHedge(losses.shape[1])
+    told = [(twin.weights(), twin.update(list(row))) for row in losses]
+    weights, hedged = zip(*told, strict=True)
+    return twin, np.array(weights), np.array(hedged)
+
+
+def rounds(rng, n, d, kind):
+    """Losses (n, d) in [0, 1] of a kind."""
+    if kind == "ties":
+        return rng.randint(3, size=(n, d)) / 2.0
+    if kind == "same":
+        return np.repeat(rng.random_sample((n, 1)), d, axis=1)
+    if kind == "alternating":
+        return ((np.arange(n)[:, None] + np.arange(d)) % 2).astype(float)
+    return rng.random_sample((n, d))
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "same", "alternating"])
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_the_kernel_is_the_literal_form(kind, d, rng):
+    losses = rounds(rng, 200, d, kind)
+    twin, weights, hedged = literal(losses)
+    model = AdaHedge(d)
+    got = [(model.weights_, model.update(row[None])[0]) for row in losses]
+    np.testing.assert_allclose([w for w, _ in got], weights, atol=1e-9)
+    np.testing.assert_allclose([h for _, h in got], hedged, atol=1e-9)
+    np.testing.assert_allclose(model.losses_, twin.totals)
+    assert model.total_loss == pytest.approx(twin.total_loss)
+    assert model.gap == pytest.approx(twin.gap, abs=1e-9)
+    assert model.variance == pytest.approx(twin.variance, abs=1e-9)
+    assert model.n_rounds == 200
+    if kind == "same":
+        np.testing.assert_array_equal(model.weights_, np.full(d, 1.0 / d))
+
+
+@pytest.mark.parametrize("size", [1, 3, 64])
+def test_chunks_of_any_size_give_the_same_bits(size, rng):
+    losses = rng.random_sample((100, 4))
+    whole, parts = AdaHedge(4), AdaHedge(4)
+    told = whole.update(losses)
+    got = [parts.update(losses[i : i + size]) for i in range(0, 100, size)]
+    np.testing.assert_array_equal(told, np.concatenate(got))
+    np.testing.assert_array_equal(whole.weights_, parts.weights_)
+    assert (whole.gap, whole.variance) == (parts.gap, parts.variance)
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.5, 3.0])
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**-300, 2.0**-40, 2.0**40, 2.0**325])
+def test_neither_unit_nor_zero_of_losses_matters(unit, shift, rng):
+    losses = rng.randint(2, size=(150, 5)) + 0.25 * rng.randint(3, size=(150, 5))
+    plain, scaled = AdaHedge(5), AdaHedge(5)
+    plain.update(losses)
+    hedged = scaled.update(unit * (losses + shift))
+    np.testing.assert_allclose(scaled.weights_, plain.weights_, rtol=1e-9)
+    assert scaled.gap / unit == pytest.approx(plain.gap)
+    assert np.isfinite(hedged).all()
+
+
+@given(
+    st.integers(1, 6),
+    st.lists(
+        st.lists(
+            st.sampled_from(
+                [0.0, 5e-324, 1e-300, 1e-16, 0.5, 1.0, 1.0 + 2**-52, 1e16, 1e100, -1e100]
+            ),
+            min_size=6,
+            max_size=6,
+        ),
+        max_size=20,
+    ),
+)
+def test_no_losses_make_a_nan(d, rows):
+    model = AdaHedge(d)
+    for row in rows:
+        hedged = model.update([row[:d]])[0]
+        assert min(row[:d]) <= hedged <= max(row[:d])
+        weights = model.weights_
+        assert np.all(weights >= 0.0) and weights.sum() == pytest.approx(1.0)
+        assert np.isfinite([model.gap, model.variance, model.total_loss]).all()
+
+
+def adversarial(model, n, rng, kind):
+    """Losses against the weights of the moment."""
+    d = model.n_experts
+    for _ in range(n):
+        p = model.weights_
+        if kind == "on the favourite":
+            losses = (np.arange(d) == np.argmax(p)).astype(float)
+        elif kind == "of most variance":
+            losses = (np.cumsum(p[np.argsort(p)])[np.argsort(np.argsort(p))] > 0.5).astype(float)
+        else:
+            losses = rng.random_sample(d) * (p > rng.random_sample() / d)
+        model.update([losses])
+
+
+@pytest.mark.parametrize("kind", ["on the favourite", "of most variance", "at random"])
+@pytest.mark.parametrize("d", [1, 2, 3, 20])
+def test_the_bound_holds_against_adversaries(kind, d, rng):
+    model = AdaHedge(d)
+    adversarial(model, 1000, rng, kind)
+    assert model.regret <= model.regret_bound
+    assert model.gap >= 0.0
+
+
+@given(st.integers(1, 8), st.integers(0, 10**6), st.floats(-50, 50))
+def test_the_bound_holds_for_losses_of_any_range(d, seed, power):
+    rng = np.random.RandomState(seed)
+    model = AdaHedge(d)
+    model.update(10.0**power * (rng.standard_normal((80, d)) + rng.standard_normal(d)))
+    assert model.regret <= model.regret_bound * (1.0 + 1e-9)
+
+
+def test_one_good_expert_costs_a_constant(rng):
+    """The others err half of the time: the regret stops to grow."""
+    losses = (rng.random_sample((20000, 10)) < np.r_[0.1, np.full(9, 0.5)]).astype(float)
+    model, at = AdaHedge(10), []
+    for part in (losses[:1000], losses[1000:]):
+        model.update(part)
+        at.append(model.regret)
+    assert abs(at[1] - at[0]) < 0.1
+    assert model.weights_[0] > 1.0 - 1e-9
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [[0.0, 1.0], [[0.0]], [[0.0, 1.0, 2.0]], [[np.nan, 0.0]], [[np.inf, 0.0]], [[1e101, 0]]],
+)
+def test_wrong_losses_are_refused_and_nothing_is_learned(losses):
+    model = AdaHedge(2)
+    model.update([[0.0, 1.0]])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="losses must"):
+        model.update(losses)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("n_experts", [0, -1, 1.5, True, None, "two"])
+def test_a_wrong_number_of_experts_is_refused(n_experts):
+    with pytest.raises(ValueError, match="n_experts must be an integer at least 1"):
+        AdaHedge(n_experts)
+
+
+def test_copies_and_maps_of_files_go_on_alike(tmp_path, rng):
+    losses = rng.random_sample((40, 3))
+    model = AdaHedge(3)
+    model.update(losses[:20])
+    joblib.dump(model, tmp_path / "hedge")
+    others = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
+    others += [joblib.load(tmp_path / "hedge", mmap_mode=mode) for mode in ("r", "c", "r+")]
+    told = model.update(losses[20:])
+    for other in others:
+        np.testing.assert_array_equal(other.update(losses[20:]), told)
+        np.testing.assert_array_equal(other.weights_, model.weights_)
+    assert AdaHedge(3).update(np.empty((0, 3))).shape == (0,)
+    assert math.isfinite(AdaHedge(3).regret_bound)
