@@ -62,6 +62,18 @@ EVERY_LEARNER = {
         Perceptron(fit_intercept=False), n_estimators=3, random_state=0
     ),
     "default tree": sk.OnlineTreeClassifier(random_state=0),
+    "kernel": sk.KernelStructuredPredictor(max_iter=2, random_state=0),
+    "kernel plain": sk.KernelStructuredPredictor(
+        kernel="poly",
+        degree=2,
+        optimizer="pistol",
+        average="linear",
+        standardize=False,
+        fit_intercept=True,
+        max_iter=1,
+        shuffle=False,
+        random_state=0,
+    ),
     "toy": NearestMean(),
 }
 

@@ -27,7 +27,7 @@ FLOORS = [
     ["metrics"],
     ["decoders"],
     ["online", "perceptron", "gaptron", "_experts", "_advice", "abstention"],
-    ["logistic", "boosting"],
+    ["kernel", "logistic", "boosting"],
     ["bandits"],
     ["_risk_coverage", "display", "_progressive_result"],
     ["evaluation"],

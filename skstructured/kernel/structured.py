@@ -61,7 +61,9 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
     cache_size : float, default=200
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes; where they
         do not fit they are computed in every pass.
-    tol, shuffle, class_weight, verbose, random_state, constants
+    tol : float or None, default=None
+        As in `OnlineStructuredPredictor`; None makes all passes.
+    shuffle, class_weight, verbose, random_state, constants
         As in `OnlineStructuredPredictor`.
 
     Attributes
@@ -109,7 +111,7 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
         standardize="auto",
         fit_intercept=False,
         max_iter=30,
-        tol=1e-4,
+        tol=None,
         shuffle=True,
         class_weight=None,
         cache_size=200,

@@ -1,0 +1,72 @@
+"""Learners with kernels, literally: a Gram matrix, explicit coefficients, naive averages."""
+
+import math
+
+import numpy as np
+
+
+def rbf(gamma):
+    """k(x, z) = exp(−γ‖x−z‖²)."""
+    return lambda x, z: math.exp(-gamma * float((x - z) @ (x - z)))
+
+
+def multiscale(gamma):
+    """The mean of `rbf` with γ/4, γ and 4γ."""
+    return lambda x, z: sum(rbf(gamma * f)(x, z) for f in (0.25, 1.0, 4.0)) / 3.0
+
+
+def laplacian(gamma):
+    """k(x, z) = exp(−γ‖x−z‖₁)."""
+    return lambda x, z: math.exp(-gamma * float(np.abs(x - z).sum()))
+
+
+def poly(gamma, coef0, degree):
+    """k(x, z) = (γ<x, z> + coef0)^degree."""
+    return lambda x, z: (gamma * float(x @ z) + coef0) ** degree
+
+
+def sigmoid(gamma, coef0):
+    """k(x, z) = tanh(γ<x, z> + coef0)."""
+    return lambda x, z: math.tanh(gamma * float(x @ z) + coef0)
+
+
+def linear(x, z):
+    """k(x, z) = <x, z>."""
+    return float(x @ z)
+
+
+def gram(kernel, X, Z):
+    """k(x, z) of all pairs, (len(Z), len(X))."""
+    return np.array([[kernel(x, z) for x in X] for z in Z])
+
+
+def pistol(G, gradient, dim, a, b, L):
+    """Algorithm 3 with vectors: the scores (n, dim) played, and the coefficients of the average.
+
+    `gradient(theta, t)` is s_t, `G` the Gram matrix of the rows. ‖g‖² is the Gram form.
+    """
+    n = len(G)
+    B, played, weights = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, n, dim))
+    path = 0.0
+    for t in range(n):
+        alpha = a * L * (L * math.sqrt(np.diag(G)[: t + 1].max()) ** 2 + path)
+        norm_sq = float(np.einsum("ik,ij,jk->", B, G, B))
+        multiplier = b / alpha * math.exp(norm_sq / (2.0 * alpha))
+        weights[t] = multiplier * B
+        played[t] = G[t] @ weights[t]
+        s = gradient(played[t], t)
+        B[t] = -s
+        path += np.linalg.norm(s) * math.sqrt(G[t, t])
+    return played, weights.mean(axis=0)
+
+
+def gradient_descent(G, gradient, step):
+    """W_t+1 = W_t − η s_t φ(x_t): scores played, coefficients last and averaged."""
+    n = len(G)
+    dim = len(gradient(None, 0))
+    B, played, total = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, dim))
+    for t in range(n):
+        total += B
+        played[t] = G[t] @ B
+        B[t] = -step * gradient(played[t], t)
+    return played, B, total / n
