@@ -151,7 +151,7 @@ class TestUse:
         for start in range(30, len(X), 7):
             model.partial_fit(X[start : start + 7], y[start : start + 7])
         assert model.dual_coef_.shape == (3, before + len(X) - 30)
-        assert model.score(X, y) > (0.5 if INTERPRETED else 0.8)
+        assert model.score(X, y) > 0.55  # guessing: 0.37
 
     def test_learn_what_is_not_linear(self):
         rng = np.random.RandomState(0)

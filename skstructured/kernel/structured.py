@@ -147,7 +147,7 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
                 f"optimizer={optimizer!r} moves every feature by itself; kernels have none."
             )
         self._cache = (
-            check_real("cache_size", self.cache_size, lambda v: v >= 0.0, "be ≥ 0") * 2**20
+            check_real("cache_size", self.cache_size, lambda v: v >= 0.0, "be at least 0") * 2**20
         )
         self._averaged = bool(self.average)
         vector = check_state(optimizer, optimizer.init(self.loss_))
