@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -253,9 +254,9 @@ def own_arrays(learner):
 
 def owned(value):
     """`value`, or a copy of it where it is an array that is not ours to write; parts too."""
-    if isinstance(value, tuple):
-        return tuple(map(owned, value))
-    if isinstance(value, Learned):
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(owned, value)) if type(value) in (tuple, list) else value
+    if isinstance(value, (Learned, BaseEstimator)):
         vars(value).update({name: owned(part) for name, part in vars(value).items()})
     if not isinstance(value, np.ndarray):
         return value

@@ -45,7 +45,7 @@ EVERY_LEARNER = {
     "folklore": sk.FolkloreClassifier(random_state=0),
     "folklore mixture": sk.FolkloreClassifier(B=(0.5, 2.0), decoder="sampled", random_state=0),
     "folklore plain": sk.FolkloreClassifier(
-        R=1e9, lam=1.0, standardize=False, fit_intercept=False, iterate="random", random_state=0
+        R=1e9, lam=1.0, standardize=False, fit_intercept=False, random_state=0
     ),
     "folklore classes": sk.FolkloreClassifier(structure="classes", random_state=0),
     "folklore diagonal": sk.FolkloreClassifier(structure="diagonal", random_state=0),

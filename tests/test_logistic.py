@@ -26,6 +26,7 @@ from skstructured.logistic._logits import improper_logits
 from skstructured.logistic._newton_rounds import in_the_box
 from skstructured.logistic._state import FullMatrix, class_basis
 from skstructured.spaces.simplex import log_softmax
+from skstructured.utils import check_learner
 
 SIZES = [(K, p) for K in (2, 3, 5) for p in (1, 4, 10)]
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
@@ -457,6 +458,9 @@ class TestRandomStop:
         at = int(np.flatnonzero(stops)[-1])
         before = FolkloreClassifier(shuffle=False).partial_fit(X[:at], y[:at], classes=[0, 1, 2])
         np.testing.assert_array_equal(model.predict_proba(X), before.predict_proba(X))
+
+    def test_passes_the_public_checks(self):
+        check_learner(FolkloreClassifier(iterate="random", random_state=0))
 
     def test_stops_uniformly(self):
         X, y, found = np.eye(5), np.arange(5) % 2, np.zeros(5)

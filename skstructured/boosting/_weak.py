@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import Rows
+from skstructured._engine.state import Learned
 from skstructured.boosting._rounds import boost_rows, play_round
 from skstructured.boosting._tree_kernels import tree_answers
 from skstructured.boosting.tree import OnlineTreeClassifier
@@ -49,7 +50,7 @@ def reads_sparse(estimator):
     return bool(estimator.__sklearn_tags__().input_tags.sparse)
 
 
-class TreeLearners:
+class TreeLearners(Learned):
     """Trees that play and learn in a compiled loop."""
 
     compiled = True
@@ -75,7 +76,7 @@ class TreeLearners:
         return boost_rows(*rows.arrays, *given, numbers, votes, logs)
 
 
-class OtherLearners:
+class OtherLearners(Learned):
     """Copies of any classifier, which see a row at a time; classes are their positions."""
 
     compiled = False

@@ -7,7 +7,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.state import LinearState
 from skstructured._foreign import check_state
 from skstructured._learners.scaling import scale_of
-from skstructured._validation import check_real
+from skstructured._validation import check_finite, check_real
 from skstructured.exceptions import GuaranteeError
 from skstructured.kernel._expansion import Expansion, block_move_and_score
 from skstructured.kernel._values import kernel_function, width_of
@@ -163,6 +163,10 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
         width = width_of(self.gamma, self.kernel, self.n_features_in_, Z)
         return kernel_function(self.kernel, width, self.coef0, self.degree, self._intercept)
 
+    def _check_outputs(self, rows, y, sample_weight=None, stream=False):
+        check_finite(self, rows)  # of kernels of what is not, nothing can be seen any more
+        return super()._check_outputs(rows, y, sample_weight, stream)
+
     def _make_passes(self, rounds):
         every = np.arange(rounds.rows.n_rows)
         self._scale.apply(rounds.rows, every, rounds.weight)
@@ -215,7 +219,8 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
     def expected_losses(self, x, V):
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim)."""
         twin, theta = self._twin(), np.empty((1, self.space_.dim_))
-        rows, one, weight = Rows.from_array(x), np.arange(1), np.ones(1)
+        rows, one = Rows.from_array(x), np.arange(1)
+        weight = self._weights_of_rounds(np.ones(1), one)
         learn, _ = twin._loop_for(rows)
         twin._learn_block(learn, rows, one, np.array(V[:1]), weight, theta)
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
