@@ -9,6 +9,7 @@ from skstructured import bandits, boosting, gaptron, logistic, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
 from skstructured.abstention import AbstainingHedgeClassifier
+from skstructured.kernel import KernelStructuredPredictor
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
@@ -44,6 +45,7 @@ def _learners():
     yield perceptron.MulticlassPerceptron(), _outputs("simplex")
     for kind in (bandits.BanditronClassifier, bandits.SOBAClassifier, bandits.NewtronClassifier):
         yield kind(), _outputs("simplex")
+    yield KernelStructuredPredictor(max_iter=1), _outputs("simplex")
     for structure in ("full", "classes"):
         yield logistic.FolkloreClassifier(structure=structure), _outputs("simplex")
     for kind in (logistic.OnlineNewtonClassifier, logistic.GaussianAggregatingForecaster):

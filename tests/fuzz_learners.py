@@ -118,6 +118,12 @@ def classes(rng, areas):
             ),
             sk.OnlineNewtonClassifier(standardize=bool(rng.randint(2))),
             sk.GaussianAggregatingForecaster(),
+            sk.KernelStructuredPredictor(
+                kernel=pick(rng, ("rbf", "laplacian", "linear", "poly", "sigmoid")),
+                max_iter=rng.randint(1, 3),
+                cache_size=pick(rng, (0, 200)),
+                standardize=bool(rng.randint(2)),
+            ),
         ),
     )
     if "classes" in model.get_params() and chance(rng, 0.7):

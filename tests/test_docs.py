@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
         "docs/architecture.md",
         "docs/risk.md",
         "docs/logistic.md",
+        "docs/kernels.md",
         "docs/logistic_boosting.md",
         "docs/abstention.md",
     ],
