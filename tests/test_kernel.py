@@ -129,8 +129,10 @@ class TestAgainstLiteral:
         for cache in (0, 200):
             model = plain(kernel="linear", fit_intercept=True, cache_size=cache, **given).fit(X, y)
             thetas = model.embedding_scores(X), linear.embedding_scores(X)
-            np.testing.assert_allclose(*thetas, rtol=1e-8, atol=1e-9)
-            np.testing.assert_allclose(model.loss_curve_, linear.loss_curve_, rtol=1e-9)
+            single = cache > 0 and passes > 1  # kernels that are kept are in single precision
+            np.testing.assert_allclose(*thetas, rtol=1e-8, atol=2e-3 if single else 1e-9)
+            curves = model.loss_curve_, linear.loss_curve_
+            np.testing.assert_allclose(*curves, rtol=1e-3 if single else 1e-9)
 
     def test_passes_in_any_order_keep_kernels_or_compute_them(self):
         X, y = stream()
@@ -139,7 +141,7 @@ class TestAgainstLiteral:
             KernelStructuredPredictor(cache_size=size, **given).fit(X, y) for size in (200, 0)
         )
         np.testing.assert_allclose(
-            kept.embedding_scores(X), computed.embedding_scores(X), rtol=1e-9, atol=1e-10
+            kept.embedding_scores(X), computed.embedding_scores(X), rtol=1e-4, atol=1e-4
         )
 
 

@@ -63,7 +63,8 @@ class Expansion(Learned):
     def support(self, Z, cache):
         """Make rows Z, which are learned in any order and again and again, support rows.
 
-        Their kernels are kept while they are learned, where they take `cache` bytes at most.
+        Their kernels are kept while they are learned, in single precision, where they take `cache`
+        bytes at most.
         """
         self.pieces = -(-len(Z) // BLOCK)
         padded = np.zeros((self.pieces * BLOCK, Z.shape[1]))
@@ -71,8 +72,10 @@ class Expansion(Learned):
         blocks = padded.reshape(self.pieces, BLOCK, -1).transpose(0, 2, 1)
         self.blocks = np.ascontiguousarray(blocks)
         self.coefs = np.zeros((len(self.coefs), self.pieces * BLOCK))
-        if 8 * len(Z) * len(padded) <= cache:
-            self.gram = np.hstack([self.function.gram(block, Z) for block in self.blocks])
+        if 4 * len(Z) * len(padded) <= cache:
+            self.gram = np.empty((len(Z), len(padded)), dtype=np.float32)
+            for m, block in enumerate(self.blocks):
+                self.gram[:, m * BLOCK : (m + 1) * BLOCK] = self.function.gram(block, Z)
 
     def settle(self):
         """The support rows are learned; what is kept of their kernels is let go."""

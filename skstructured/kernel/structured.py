@@ -59,8 +59,8 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
     max_iter : int, default=30
         Most passes of `fit`.
     cache_size : float, default=200
-        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes; where they
-        do not fit they are computed in every pass.
+        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
+        precision; where they do not fit they are computed in every pass.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
     shuffle, class_weight, verbose, random_state, constants
