@@ -157,8 +157,11 @@ class OnlineLearner(ABC):
             If the learner keeps no average.
         """
         if not (getattr(self, "average", False) and hasattr(self, "average_weights_")):
+            name = type(self).__name__
+            switch = "average=True or 'linear'" if hasattr(self, "average") else "an average"
             raise ValueError(
-                f"play='average' needs a learner with average=True or 'linear', got {self!r}."
+                f"play='average' needs a learner with {switch}, got {name}: play='last' and "
+                "play='iterates' are for every learner."
             )
         theta = self._thetas(rounds.X[which])
         return self._losses(theta, self._vertices(rounds.packed[which]), random_state)

@@ -343,6 +343,20 @@ class TestMixture:
         mixed = nats_of(FolkloreClassifier(B=grid), X, y, 3).sum()
         assert mixed <= min(alone) + math.log(3)
 
+    def test_is_certified_by_the_best_part_whose_ball_is_large_enough(self):
+        X, _ = stream(3, 5, 300, seed=3)
+        y, grid = np.argmax(X[:, :3], axis=1), (0.25, 1.0, 4.0)
+        alone = [FolkloreClassifier(B=B, shuffle=False).fit(X, y).certificate() for B in grid]
+        mixed = FolkloreClassifier(B=grid, shuffle=False).fit(X, y).certificate()
+        price = math.log(3) / math.log(2)
+        for norm in (0.0, 0.2, 0.25, 0.9, 3.0):
+            allowed = [c.regret(norm) for c in alone if norm <= c.radius]
+            assert mixed.bound(1.0, norm) == pytest.approx(1.0 + price + min(allowed))
+        with pytest.raises(GuaranteeError, match="≤ 4"):
+            mixed.bound(0.0, 5.0)
+        result = progressive_validate(FolkloreClassifier(B=grid), X, y)
+        assert result.target_loss.sum() <= result.regret_bound()
+
     def test_of_one_is_that_one(self):
         X, _ = stream(3, 5, 50)
         y = np.argmax(X[:, :3], axis=1)
@@ -476,25 +490,31 @@ class TestRandomStop:
 class TestInput:
     def test_long_rows_are_refused_or_rescaled(self):
         X, y = np.eye(4) * 2.0, np.arange(4) % 2
-        with pytest.raises(ValueError, match="Row 0 of X has a norm.*R=1.5"):
+        with pytest.raises(ValueError, match="Row 0 of X has norm 2, .*above R=1.5"):
             plain(R=1.5, shuffle=False).fit(X, y)
         rescaled = plain(R=1.5, long_rows="rescale", shuffle=False).fit(X, y)
         other = plain(R=1.5, shuffle=False).fit(X * 0.75, y)
         np.testing.assert_array_equal(rescaled.predict_proba(X), other.predict_proba(X * 0.75))
 
-    def test_a_long_row_stops_a_stream_and_those_before_it_are_learned(self):
-        X, y = np.ones((6, 1)), np.arange(6) % 2
-        model = plain(R=1.5).partial_fit(X[:2], y[:2], classes=[0, 1])
-        X[3] = 7.0
-        with pytest.raises(ValueError, match="Row 1 of X"):
-            model.partial_fit(X[2:], y[2:])
-        assert model.t_ == 3
+    @pytest.mark.parametrize("standardize", [False, True])
+    def test_a_long_row_is_refused_before_any_is_learned(self, standardize):
+        X, y = np.random.RandomState(0).randn(60, 2), np.arange(60) % 2
+        model = FolkloreClassifier(R=6.0, standardize=standardize)
+        model.partial_fit(X[:30], y[:30], classes=[0, 1])
+        before = model.predict_proba(X)
+        X[41] = 1000.0
+        with pytest.raises(ValueError, match="Row 11 of X"):
+            model.partial_fit(X[30:], y[30:])
+        assert model.t_ == 30
+        np.testing.assert_array_equal(
+            model.predict_proba(np.delete(X, 41, 0)), np.delete(before, 41, 0)
+        )
 
     @pytest.mark.parametrize(
         ("P", "message"),
         [
-            ([[0.5, 0.6], [0.5, 0.5]], r"in row 0"),
-            ([[0.5, 0.5], [-0.1, 1.1]], r"in row 1"),
+            ([[0.5, 0.6], [0.5, 0.5]], r"row 0 is \[0.5 0.6\]"),
+            ([[0.5, 0.5], [-0.1, 1.1]], r"row 1 is \[-0.1"),
             ([[0.5, 0.5], [np.nan, 1.0]], "NaN"),
             ([[0.2, 0.3, 0.5]] * 2, "a column for each of the 2 classes, got 3"),
         ],
@@ -515,7 +535,9 @@ class TestInput:
         np.testing.assert_array_equal(hard, soft)
 
     def test_aioli_wants_two_classes(self):
-        with pytest.raises(ValueError, match="AioliClassifier is for two classes"):
+        with pytest.raises(
+            ValueError, match="Only binary classification is supported by AioliClassifier, got 3"
+        ):
             AioliClassifier().fit(np.eye(3), [0, 1, 2])
 
     def test_theory_needs_the_norm(self):
@@ -526,7 +548,7 @@ class TestInput:
         ("given", "message"),
         [
             ({"B": 0.0}, "B must be a positive number, got 0.0"),
-            ({"B": []}, "B must be a positive number or some"),
+            ({"B": []}, "B must be a positive number or a non-empty"),
             ({"B": (1.0, -1.0)}, "B must be a positive number, got -1.0"),
             ({"R": -1.0}, "R must be a positive number, got -1.0"),
             ({"lam": 0}, "lam must be a positive number, got 0"),

@@ -309,7 +309,7 @@ class TestWhatIsPlayed:
             progressive_validate(learner(), X, y, play="best")
         bandit = BanditGaptronClassifier(radius=1.0, random_state=0)
         for model in (learner(), SecondOrderPerceptron(), bandit):
-            with pytest.raises(ValueError, match="play='average' needs a learner with average"):
+            with pytest.raises(ValueError, match="play='average' needs a learner with a"):
                 progressive_validate(model, X, y, play="average")
 
     @pytest.mark.parametrize("play", ["last", "average"])

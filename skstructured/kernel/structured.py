@@ -52,7 +52,8 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
     loss_scale, decoder, optimizer, average : default="theory", "randomized", "parameter_free", True
         As in `OnlineStructuredPredictor`; optimisers that move each feature by itself are refused.
     standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that `fit` knows all rows beforehand, and so takes
+        As in `OnlineStructuredPredictor` (CSR rows are divided by their columns' largest entries,
+        not centred), but that `fit` knows all rows beforehand, and so takes
         their mean and deviation from the start.
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel.
@@ -214,6 +215,13 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with the last weights; nothing is learned."""
         theta = self._kernel_scores(rounds.X[which], False)
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    def play_average(self, rounds, which, random_state=None):
+        """The `Losses` of rounds played with the average so far; nothing is learned."""
+        if not self.average:
+            return super().play_average(rounds, which, random_state)
+        theta = self._thetas(rounds.X[which])
         return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
 
     def expected_losses(self, x, V):

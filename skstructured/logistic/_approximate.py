@@ -102,6 +102,11 @@ class ClassBlocks(Learned):
         unit = np.ones((1, width)) if self.diagonal else np.eye(width)
         self.P = np.repeat(unit[None] / lam, K, axis=0)
 
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return 3 * self.P.size
+
     def learn(self, X, truth, weight):
         """Play and learn rows; their logits (n, K)."""
         logits = np.empty(truth.shape)

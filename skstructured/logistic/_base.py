@@ -37,6 +37,9 @@ from skstructured.losses import FenchelYoung
 #: Numbers of transformed rows that are ready at a time, and rows at most.
 READY, BLOCK = 1 << 20, 4096
 
+#: Products that take about a second.
+PRODUCTS = 1 << 32
+
 #: Residuals of logits, in units of their size, that are told.
 UNSOLVED = 1e-8
 
@@ -212,28 +215,39 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
         rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
         weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
-        start, size = 0, max(1, min(BLOCK, READY // max(rows.width, 1)))
-        while start < len(order):
+        size = self._rows_at_a_time(rows)
+        if self._limit.refuses:
+            self._refuse_long_rows(rows, order, weight, size)
+        for start in range(0, len(order), size):
             block = order[start : start + size]
             V, now = self._vertices(rounds.packed[block]), weight[block]
             with uninterrupted():
                 theta = self._learn_block(rows, block, V, now)
-            start += len(theta)
             if note is not None:
-                note(theta, V[: len(theta)])
-            if len(theta) < len(block):
-                self._limit.refuse(block[len(theta)])
+                note(theta, V)
+
+    def _refuse_long_rows(self, rows, order, weight, size):
+        """A ValueError for a row that is longer than R as it will be learned, before any is."""
+        scale = self._scale.copy()
+        for start in range(0, len(order), size):
+            block = order[start : start + size]
+            ready, places, _ = scale.apply(rows, block, weight[block])
+            Z = with_intercept(ready.matrix[places], self._intercept)
+            self._limit.check(Z, block, weight[block] > 0.0)
+
+    def _rows_at_a_time(self, rows):
+        """Rows to learn before a signal may come in: a second's work at most."""
+        wide, slow = READY // max(rows.width, 1), PRODUCTS // self._weights.products
+        return max(1, min(BLOCK, wide, slow))
 
     def _learn_block(self, rows, block, V, weight):
-        """Learn a block up to a row that is too long; the logits of those learned."""
+        """Learn a block; the logits played. A random stop keeps what is known within it."""
         hit, played = self._stops(weight), []
         for part in (slice(0, hit), slice(hit, None)):
             if part.start == hit and hit < len(block):
                 self._kept = (self._weights.copy(), self._scale.copy())
             if len(block[part]):
                 played.append(self._learn_part(rows, block[part], V[part], weight[part]))
-                if len(played[-1]) < len(block[part]):
-                    break
         return np.concatenate(played)
 
     def _stops(self, weight):
@@ -246,15 +260,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         return int(hits[-1]) if len(hits) else len(weight)
 
     def _learn_part(self, rows, block, V, weight):
-        ready, places, undo = self._scale.apply(rows, block, weight)
-        Z, short = self._limit.apply(
-            with_intercept(ready.matrix[places], self._intercept), weight > 0.0
-        )
-        if short < len(block):
-            undo()
-            if short == 0:
-                return np.empty((0, V.shape[1]))
-            return self._learn_part(rows, block[:short], V[:short], weight[:short])
+        ready, places, _ = self._scale.apply(rows, block, weight)
+        Z = self._limit.shortened(with_intercept(ready.matrix[places], self._intercept))
         theta = self._weights.learn(Z, np.ascontiguousarray(V), weight)
         self.t_ += len(block)
         self._counted += int(np.count_nonzero(weight))
@@ -265,12 +272,10 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         matrix, found = scale.transformed(rows).matrix, []
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
-            Z, short = self._limit.apply(
-                with_intercept(matrix[start : start + size], self._intercept)
-            )
-            if short < len(Z):
-                self._limit.refuse(start + short)
-            found.append(weights.logits(Z))
+            Z = with_intercept(matrix[start : start + size], self._intercept)
+            if self._limit.refuses:
+                self._limit.check(Z, start + np.arange(len(Z)))
+            found.append(weights.logits(self._limit.shortened(Z)))
         return np.concatenate(found)
 
     def _thetas(self, X):
@@ -282,7 +287,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         """Tell of predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
-                f"Logits were found up to {self._weights.residual:.1g} of their size only.",
+                f"Logits did not converge (relative error {self._weights.residual:.1g}): B or lam "
+                "is too extreme.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -1,9 +1,12 @@
 """Several learners of probabilities, mixed by how well each has done."""
 
+import math
+
 import numpy as np
 
 from skstructured._engine.state import Learned
 from skstructured._validation import check_positive
+from skstructured.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
 
 
@@ -13,8 +16,33 @@ def grid_of(B):
         return (check_positive("B", B),)
     values = tuple(check_positive("B", value) for value in B)
     if not values:
-        raise ValueError("B must be a positive number or some of them, got none.")
+        raise ValueError(
+            f"B must be a positive number or a non-empty sequence of positive numbers, got {B!r}."
+        )
     return values
+
+
+class MixtureCertificate(Certificate):
+    """The regret of a mixture: that of its best part whose ball has U, plus ln of how many.
+
+    Parameters
+    ----------
+    parts : list of Certificate
+        Those of the parts, in one unit.
+    price : float
+        ln of how many, in the same unit.
+    """
+
+    def __init__(self, parts, price):
+        radius = max(part.radius for part in parts)
+        constants = {"parts": len(parts), "B": radius, "rounds": parts[0].constants["rounds"]}
+        super().__init__("Theorem 3.3, mixed", None, None, radius, constants)
+        self.parts, self.price = parts, price
+
+    def regret(self, norm):
+        """The regret against a comparator with ‖U‖_F = norm; inf beyond the largest ball."""
+        allowed = [part for part in self.parts if norm <= part.radius * (1 + 1e-9)]
+        return self.price + min((part.regret(norm) for part in allowed), default=math.inf)
 
 
 class Mixture(Learned):
@@ -46,6 +74,11 @@ class Mixture(Learned):
     def residual(self):
         """The largest residual of a part."""
         return max(part.residual for part in self.parts)
+
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return sum(part.products for part in self.parts)
 
     def learn(self, X, truth, weight):
         """Play and learn rows; the logarithms (n, K) of the mixture played."""

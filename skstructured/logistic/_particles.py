@@ -28,6 +28,8 @@ class Particles(Learned):
     """
 
     residual = 0.0
+    #: A round is Python, and now and then goes over all rows so far.
+    products = 1 << 28
 
     def __init__(self, K, width, B, n_particles, n_moves, rng):
         self.B, self.n_moves, self.rng = B, n_moves, rng

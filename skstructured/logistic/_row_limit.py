@@ -21,25 +21,28 @@ class RowLimit:
     def __init__(self, R, long_rows):
         check_choice("long_rows", long_rows, ("refuse", "rescale"))
         self.R = math.inf if R is None else check_positive("R", R)
-        self.refuses = long_rows == "refuse"
+        self.refuses = long_rows == "refuse" and self.R < math.inf
 
-    def apply(self, Z, live=True):
-        """Rows (n, p), rescaled if asked for, and the place of the first that is refused, or n.
+    def check(self, Z, places, live=True):
+        """A ValueError for the first of rows Z that is too long; `places` are their numbers in X.
 
         Rows that are not `live` are not learned, and so never refused.
         """
-        if self.R == math.inf:
-            return Z, len(Z)
-        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        long = norms > self.R * (1.0 + 1e-12)
-        if self.refuses and (long & live).any():
-            return Z, int(np.argmax(long & live))
-        factors = self.R / np.maximum(norms, self.R)
-        return Z * factors[:, None], len(Z)
+        norms = self._norms(Z)
+        long = (norms > self.R * (1.0 + 1e-12)) & live
+        if long.any():
+            at = int(np.argmax(long))
+            raise ValueError(
+                f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
+                f"standardised, above R={self.R:g}: give a larger R, None for no limit, or "
+                "long_rows='rescale'."
+            )
 
-    def refuse(self, row):
-        """Raise the ValueError for a row that is too long."""
-        raise ValueError(
-            f"Row {row} of X has a norm, with the intercept and as standardised, above "
-            f"R={self.R:g}: give a larger R, None to learn it, or long_rows='rescale'."
-        )
+    def shortened(self, Z):
+        """Rows (n, p), those that are too long divided until their norm is R."""
+        if self.R == math.inf:
+            return Z
+        return Z * (self.R / np.maximum(self._norms(Z), self.R))[:, None]
+
+    def _norms(self, Z):
+        return np.sqrt(np.einsum("ij,ij->i", Z, Z))

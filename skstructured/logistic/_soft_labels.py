@@ -26,8 +26,9 @@ def check_distributions(y, K):
     wrong = (P < 0.0).any(axis=1) | (np.abs(P.sum(axis=1) - 1.0) > OFF)
     if wrong.any():
         row = int(np.argmax(wrong))
+        shown = np.array2string(P[row], threshold=8, precision=4)
         raise ValueError(
-            "y must hold labels or, in each row, shares of the classes that are not negative and "
-            f"sum to 1, got {np.array2string(P[row], threshold=8, precision=4)} in row {row}."
+            "y is two-dimensional, and so each row must be a distribution over the classes, not "
+            f"negative and of sum 1; row {row} is {shown}."
         )
     return P / P.sum(axis=1, keepdims=True)

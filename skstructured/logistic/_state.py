@@ -97,6 +97,11 @@ class FullMatrix(Learned):
         self.refactored += 1
 
     @property
+    def products(self):
+        """About how many products a round takes."""
+        return self.A.size * (len(self.G) + 2)
+
+    @property
     def potential(self):
         """Σ ¼ w² tr(A⁻¹ H) over the rounds: what the theorem adds to λ‖U‖²."""
         return float(self.numbers[POTENTIAL])

@@ -11,7 +11,7 @@ from skstructured.decoders import MAP, Nearest, Sampled
 from skstructured.exceptions import GuaranteeError
 from skstructured.logistic._approximate import chosen
 from skstructured.logistic._base import LogisticLearner
-from skstructured.logistic._mixture import Mixture, grid_of
+from skstructured.logistic._mixture import Mixture, MixtureCertificate, grid_of
 
 __all__ = ["AioliClassifier", "FolkloreClassifier"]
 
@@ -55,7 +55,8 @@ class FolkloreClassifier(LogisticLearner):
     lam : float or None, default=None
         λ; None is 1/(2B), or with R the 2R/B of theory.
     long_rows : {"refuse", "rescale"}, default="refuse"
-        What happens to a row longer than R: a ValueError, or it is divided until its norm is R.
+        What happens to a row longer than R, in learning or predicting: a ValueError, or it is
+        divided until its norm is R.
     structure : {"auto", "full", "classes", "diagonal"}, default="auto"
         What is kept of A: all of it; the K blocks of a class each, K p² numbers; or its diagonal.
         "auto" is "full" up to `max_weights`, then "classes" while K p² is at most
@@ -66,9 +67,12 @@ class FolkloreClassifier(LogisticLearner):
         What predicts after learning: what all rows have taught, or what was known before a round
         drawn uniformly, whose expected log loss on new rows is at most the mean of the rounds'.
     decoder : str or Decoder, default="map"
-        How probabilities become a class: "map", the most likely one, or "sampled", drawn.
+        What `sample` and the losses are about: "map", the most likely class, or "sampled", one
+        drawn by the probabilities. `predict` always gives the most likely one.
     standardize, fit_intercept : default="auto", True
-        As in `OnlineStructuredPredictor`. CSR rows are made dense block by block.
+        As in `OnlineStructuredPredictor`: CSR rows are divided by the largest entry of each column
+        and not centred, so that they give other predictions than the same rows dense; they are
+        made dense block by block.
     shuffle : bool, default=True
         Whether `fit`, which is one pass, visits the rows in random order.
     random_state : int, RandomState instance or None, default=None
@@ -96,6 +100,9 @@ class FolkloreClassifier(LogisticLearner):
         + \tfrac14 \sum_t \mathrm{tr}(A_{t-1}^{-1}H_t),
 
     with H the Hessian ``h ⊗ xxᵀ``: a number that `certificate` has, whatever R turns out to be.
+    The matrix of weights U is not what predicts, so that there is no ``coef_``. Learned from
+    distributions, it is scored by labels all the same: `score` takes no distributions.
+
     With R and its λ it is at most ``2KBR + ¼(2BR + ln(K−1) + 2)(K−1) p ln(1 + T/2)``. A
     prediction is wrong at most as often as its log loss has bits.
 
@@ -167,15 +174,23 @@ class FolkloreClassifier(LogisticLearner):
         ------
         GuaranteeError
             For an approximate `structure`, another decoder than "map", "nearest" or "sampled", or
-            a `delta`, before the first round, and after rows that were rescaled.
+            a `delta`, and before the first round.
         """
         self._check_certified(delta)
-        unit, B = self.loss_.scale_, min(grid_of(self.B))
-        parts = getattr(self._weights, "parts", (self._weights,))
-        lam, price = max(part.lam for part in parts), math.log(len(parts))
-        offset = unit * (max(part.potential for part in parts) + price)
-        constants = {"B": B, "lam": lam, "rounds": self.t_}
-        return Certificate("Theorem 3.3", unit * lam, offset, B, constants)
+        unit = self.loss_.scale_
+        parts = [self._certificate(unit, part) for part in self._parts_of()]
+        return (
+            parts[0] if len(parts) == 1 else MixtureCertificate(parts, unit * math.log(len(parts)))
+        )
+
+    def _parts_of(self):
+        return getattr(self._weights, "parts", (self._weights,))
+
+    def _certificate(self, unit, part):
+        B = 0.5 * float(part.reach[0])
+        constants = {"B": B, "lam": part.lam, "rounds": self.t_}
+        quadratic, offset = unit * part.lam, unit * part.potential
+        return Certificate("Theorem 3.3", quadratic, offset, B, constants)
 
     def _check_certified(self, delta):
         if not hasattr(self, "_weights"):
@@ -231,8 +246,8 @@ shuffle, random_state
     def _new_weights(self, K, width):
         if K != 2:
             raise ValueError(
-                "AioliClassifier is for two classes. Only binary classification is supported, got "
-                f"{K} classes; FolkloreClassifier takes any number."
+                f"Only binary classification is supported by AioliClassifier, got {K} classes; "
+                "FolkloreClassifier takes any number."
             )
         return super()._new_weights(K, width)
 
