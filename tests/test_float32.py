@@ -176,6 +176,7 @@ def test_the_first_rows_decide(rows):
         assert predictor().fit(lists, y).coef_.dtype == np.float64
 
 
+@pytest.mark.filterwarnings("ignore:np.find_common_type")  # of pandas 2.0 itself
 def test_frames_and_odd_arrays_of_float32(rows, tmp_path):
     X, y = rows
     wanted = predictor().fit(X, y).coef_
