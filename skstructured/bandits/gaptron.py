@@ -91,11 +91,10 @@ class BanditGaptronClassifier(FirstOrderBandit):
     ``Σ ℓ_t(U)``, ‖U‖_F ≤ D, by at most ``KXD max(2KXD/ln 2, 2√(T/ln 2))`` (logistic),
     ``max(K³X²D²/(K−1), 2KXD√(T/2))`` (hinge), ``max(4K²X²D², 2KXD√(2T))`` (smooth hinge).
 
-    On short streams it guesses: as its theorem says, it explores in nearly every round. In one pass
-    over the 1797 digits 10 % of its choices are right, as by chance, and it took 128,000 rounds of
-    them again and again, or more, until 20 % were. Take `ConfiditClassifier` there (62 %), or
-    `SOBAClassifier` (48 %) where propensities are needed. What it has learned meanwhile is in
-    `predict`, which does not explore: it is right for 78 % of these rows or more after the pass.
+    On short streams it guesses: as its theorem says, it explores in nearly every round, on the
+    digits for a hundred thousand (``docs/bandit_feedback.md``). Take `ConfiditClassifier` there, or
+    `SOBAClassifier` where propensities are needed. What it has learned meanwhile is in `predict`,
+    which does not explore.
 
     Parameters
     ----------

@@ -10,10 +10,13 @@ from skstructured._learners.scaling import scale_of
 from skstructured._validation import check_finite, check_real
 from skstructured.exceptions import GuaranteeError
 from skstructured.kernel._expansion import Expansion, block_move_and_score
-from skstructured.kernel._values import kernel_function, width_of
+from skstructured.kernel._values import BLOCK, kernel_function, width_of
 from skstructured.online import OnlineStructuredPredictor
 
 __all__ = ["KernelStructuredPredictor"]
+
+#: Products of about a second: signals wait for the rows that take them.
+PRODUCTS = 1 << 32
 
 
 class KernelStructuredPredictor(OnlineStructuredPredictor):
@@ -75,6 +78,12 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
         Their coefficients in what predicts: averaged with `average`, else the last.
     classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
         As in `OnlineStructuredPredictor`.
+
+    Raises
+    ------
+    ValueError
+        When used: a parameter out of its range, an optimiser that moves each feature by itself, and
+        as `OnlineStructuredPredictor`; the fitted state is then unchanged.
 
     Notes
     -----
@@ -182,7 +191,9 @@ class KernelStructuredPredictor(OnlineStructuredPredictor):
         """The loop for rows of kernels, and how many it learns at a time."""
         optimizer = self.optimizer_
         steps = (optimizer.scale_kernel, optimizer.step_kernel)
-        return epoch_for((block_move_and_score, self.loss_.kernel, *steps))
+        learn, size = epoch_for((block_move_and_score, self.loss_.kernel, *steps))
+        slow = PRODUCTS // max(self._expansion.blocks.size, 1)
+        return learn, max(BLOCK, min(size, slow))
 
     def _learn_block(self, learn, rows, block, V, weight, theta):
         start = 0

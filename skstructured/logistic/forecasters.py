@@ -34,6 +34,11 @@ class GaussianAggregatingForecaster(LogisticLearner):
     classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
         As in `FolkloreClassifier`.
 
+    Raises
+    ------
+    ValueError
+        As `FolkloreClassifier`.
+
     Notes
     -----
     Memory: K(K−1)p² doubles. No bound is stated: the structure of the algorithm is that of the

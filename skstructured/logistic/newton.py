@@ -39,6 +39,11 @@ class OnlineNewtonClassifier(LogisticLearner):
     classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
         As in `FolkloreClassifier`.
 
+    Raises
+    ------
+    ValueError
+        As `FolkloreClassifier`.
+
     Notes
     -----
     Memory: K(K+1)p² doubles; a round reads and writes half of them once.
