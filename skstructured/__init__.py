@@ -12,7 +12,13 @@ from skstructured.bandits import (
 from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
-from skstructured.kernel import KernelStructuredPredictor
+from skstructured.kernel import (
+    AveragedKernelSGDClassifier,
+    KernelPerceptronClassifier,
+    KernelStructuredPredictor,
+    PiSTOLClassifier,
+    PiSTOLRegressor,
+)
 from skstructured.learner import OnlineLearner
 from skstructured.logistic import (
     AggregatingForecaster,
@@ -33,6 +39,7 @@ __all__ = [
     "AdaBoostOLMClassifier",
     "AggregatingForecaster",
     "AioliClassifier",
+    "AveragedKernelSGDClassifier",
     "BanditGaptronClassifier",
     "BanditReduction",
     "BanditronClassifier",
@@ -43,6 +50,7 @@ __all__ = [
     "GaussianAggregatingForecaster",
     "GuaranteeError",
     "GuaranteeWarning",
+    "KernelPerceptronClassifier",
     "KernelStructuredPredictor",
     "MulticlassPerceptron",
     "NewtronClassifier",
@@ -50,6 +58,8 @@ __all__ = [
     "OnlineNewtonClassifier",
     "OnlineStructuredPredictor",
     "OnlineTreeClassifier",
+    "PiSTOLClassifier",
+    "PiSTOLRegressor",
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",

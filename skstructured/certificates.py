@@ -204,6 +204,8 @@ def gap_constants(loss, norm):
     GuaranteeError
         If the loss leaves no surrogate gap.
     """
+    if getattr(loss, "bounds_surrogate", False):  # what is bounded is the sum of the loss itself
+        return {"a": 0.0, "c": 1.0, "C": float(norm)}
     k = loss.constants_of()
     if k.a <= 0:
         raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise loss_scale.")

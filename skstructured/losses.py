@@ -151,6 +151,11 @@ class FenchelYoung(ShortCuts, Component):
         return self.constants_of().c
 
     @property
+    def lipschitz(self):
+        """D_2, the largest ‖ŷ_Ω(θ) − y‖_2: the Lipschitz constant of the loss without c."""
+        return resolve_space(self.space).geometry("l2").diameter
+
+    @property
     def surrogate_gap(self):
         """a = 1 − 4γ/(λνc); with the theory scale 1 − ln 2."""
         if isinstance(self.scale, str) and self.scale == "theory":

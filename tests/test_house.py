@@ -20,7 +20,7 @@ FLOORS = [
     ["regularizers"],
     ["_oracles", "_coin_regret"],
     ["certificates", "losses", "risk", "hedge"],
-    ["surrogates", "learner"],
+    ["surrogates", "_margins", "_residuals", "learner"],
     ["optimizers"],
     ["_learners"],
     ["comparators"],

@@ -64,7 +64,8 @@ class KernelModel:
 
     def _function(self, Z=None):
         """The kernel, with a width that goes by the rows Z, where there are any."""
-        width = width_of(self.gamma, self.kernel, self.n_features_in_, Z)
+        gamma = "multiscale" if self.gamma is None else self.gamma
+        width = width_of(gamma, self.kernel, self.n_features_in_, Z)
         return kernel_function(self.kernel, width, self.coef0, self.degree, self._intercept)
 
     @with_kernel

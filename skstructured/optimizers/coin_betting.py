@@ -132,7 +132,7 @@ class ParameterFree(OnlineOptimizer):
         state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
         if self.feature_norm is not None:
             state[NORM] = check_size("feature_norm", self.feature_norm)
-        state[DIAMETER] = loss.space.geometry("l2").diameter
+        state[DIAMETER] = loss.lipschitz
         return state
 
     def certificate(self, loss, state, delta=None):

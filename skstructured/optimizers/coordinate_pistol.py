@@ -261,7 +261,7 @@ class CoordinatePiSTOL(OnlineOptimizer):
         state = new_state(self.entries)
         state[PARAMETER_A] = check_positive("a", self.a)
         state[PARAMETER_B] = check_positive("b", self.b)
-        state[LIPSCHITZ] = loss.space.geometry("l2").diameter
+        state[LIPSCHITZ] = loss.lipschitz
         return state
 
     def move_and_score_kernel(self, dim, sparse, average=False):

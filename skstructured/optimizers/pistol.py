@@ -124,7 +124,7 @@ class PiSTOL(OnlineOptimizer):
         state = new_state(self.entries)
         state[PARAMETER_A] = check_positive("a", self.a)
         state[PARAMETER_B] = check_positive("b", self.b)
-        state[LIPSCHITZ] = loss.space.geometry("l2").diameter
+        state[LIPSCHITZ] = loss.lipschitz
         if self.feature_norm is not None:
             state[NORM] = check_size("feature_norm", self.feature_norm)
         return state
