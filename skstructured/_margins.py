@@ -87,7 +87,11 @@ class MarginLoss(Component):
     @property
     def lipschitz(self):
         """The largest norm of a gradient: that of φ times √dim."""
+        self._check_kind()
         return SLOPES[self.kind] * math.sqrt(self.space.dim_)
+
+    def _check_kind(self):
+        check_choice("loss", self.kind, tuple(KINDS))
 
     @property
     def has_probabilities(self):
@@ -96,7 +100,7 @@ class MarginLoss(Component):
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the kernel for scores of length `dim`."""
-        check_choice("loss", self.kind, tuple(KINDS))
+        self._check_kind()
         return np.array([KINDS[self.kind]]), np.zeros(0)
 
     def mean(self, theta):

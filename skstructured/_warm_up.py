@@ -9,7 +9,12 @@ from skstructured import bandits, boosting, gaptron, logistic, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
 from skstructured.abstention import AbstainingHedgeClassifier
-from skstructured.kernel import KernelStructuredPredictor
+from skstructured.kernel import (
+    AveragedKernelSGDClassifier,
+    KernelStructuredPredictor,
+    PiSTOLClassifier,
+    PiSTOLRegressor,
+)
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
@@ -46,6 +51,8 @@ def _learners():
     for kind in (bandits.BanditronClassifier, bandits.SOBAClassifier, bandits.NewtronClassifier):
         yield kind(), _outputs("simplex")
     yield KernelStructuredPredictor(max_iter=1), _outputs("simplex")
+    for kind in (PiSTOLClassifier, PiSTOLRegressor, AveragedKernelSGDClassifier):
+        yield kind(), np.arange(12) % 2
     for structure in ("full", "classes"):
         yield logistic.FolkloreClassifier(structure=structure), _outputs("simplex")
     for kind in (logistic.OnlineNewtonClassifier, logistic.GaussianAggregatingForecaster):

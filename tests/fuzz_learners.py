@@ -118,6 +118,15 @@ def classes(rng, areas):
             ),
             sk.OnlineNewtonClassifier(standardize=bool(rng.randint(2))),
             sk.GaussianAggregatingForecaster(),
+            sk.PiSTOLClassifier(
+                kernel=pick(rng, ("linear", "rbf", "cosine", "poly")),
+                loss=pick(rng, ("logistic", "smooth_hinge", "hinge")),
+                a=pick(rng, (0.08, 2.5)),
+                max_iter=rng.randint(1, 3),
+                standardize=bool(rng.randint(2)),
+            ),
+            sk.AveragedKernelSGDClassifier(max_iter=rng.randint(1, 3)),
+            sk.KernelPerceptronClassifier(max_iter=rng.randint(1, 3)),
             sk.KernelStructuredPredictor(
                 kernel=pick(rng, ("rbf", "laplacian", "linear", "poly", "sigmoid")),
                 max_iter=rng.randint(1, 3),

@@ -74,6 +74,21 @@ EVERY_LEARNER = {
         shuffle=False,
         random_state=0,
     ),
+    "default pistol": sk.PiSTOLClassifier(random_state=0),
+    "pistol with a kernel": sk.PiSTOLClassifier("rbf", loss="hinge", max_iter=2, random_state=0),
+    "pistol plain": sk.PiSTOLClassifier(
+        "rbf",
+        gamma=0.3,
+        loss="smooth_hinge",
+        average=False,
+        standardize=False,
+        fit_intercept=True,
+        max_iter=1,
+        shuffle=False,
+        random_state=0,
+    ),
+    "kernel descent": sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
+    "kernel perceptron": sk.KernelPerceptronClassifier(max_iter=2, random_state=0),
     "toy": NearestMean(),
 }
 

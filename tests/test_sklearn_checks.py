@@ -1,11 +1,16 @@
 """scikit-learn's own checks, and the commands of the README."""
 
+import doctest
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from learners import BINARY_LEARNERS, EVERY_LEARNER
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import skstructured
 from skstructured import OnlineStructuredPredictor, OnlineTreeClassifier
 
 WEIGHTS = (
@@ -63,38 +68,18 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_docstring_examples():
-    import doctest
+def modules_with_examples():
+    """Names of the modules whose docstrings hold examples."""
+    root = Path(skstructured.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            yield ".".join(("skstructured", *path.relative_to(root).with_suffix("").parts))
 
-    import skstructured._risk_coverage
-    import skstructured.abstention
-    import skstructured.bandits.gaptron
-    import skstructured.boosting.olm
-    import skstructured.boosting.tree
-    import skstructured.decoders
-    import skstructured.gaptron
-    import skstructured.hedge
-    import skstructured.losses
-    import skstructured.metrics
-    import skstructured.online
-    import skstructured.risk
 
-    for module in (
-        skstructured._risk_coverage,
-        skstructured.abstention,
-        skstructured.hedge,
-        skstructured.losses,
-        skstructured.metrics,
-        skstructured.decoders,
-        skstructured.online,
-        skstructured.risk,
-        skstructured.gaptron,
-        skstructured.bandits.gaptron,
-        skstructured.boosting.olm,
-        skstructured.boosting.tree,
-    ):
-        result = doctest.testmod(module)
-        assert result.attempted > 0 and result.failed == 0
+@pytest.mark.parametrize("module", modules_with_examples())
+def test_docstring_examples(module):
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted > 0 and result.failed == 0
 
 
 def test_public_names_have_numpydoc_docstrings():

@@ -16,6 +16,7 @@ from skstructured._learners.passes import Passes
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import Iterates, linear_scores
 from skstructured._validation import (
+    check_bool,
     check_finite,
     check_lengths,
     check_weights,
@@ -102,9 +103,13 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         with unchanged_on_error(self):
             rows = read_rows(self, X, reset=True)
             check_finite(self, rows, fresh=True)
-            space = self._unfitted_space()
-            self._start(space.fit(y) if classes is None else space.fit_stream(y, classes))
+            self._start(self._space_of_stream(y, classes))
             return self._check_outputs(rows, y)
+
+    def _space_of_stream(self, y, classes):
+        """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""
+        space = self._unfitted_space()
+        return space.fit(y) if classes is None else space.fit_stream(y, classes)
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with the last weights; nothing is learned."""
@@ -150,9 +155,14 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         if space.task is not None or hasattr(space, "classes_"):
             self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
         self.random_state_ = check_random_state(self.random_state)
-        self._intercept, self._weigh_linearly = bool(self.fit_intercept), self.average == "linear"
+        self._intercept, self._weigh_linearly = self._wants_intercept(), self.average == "linear"
         self.t_, self._counted = 0, 0
         self._start_state()
+
+    def _wants_intercept(self):
+        """Whether there is an intercept."""
+        check_bool("fit_intercept", self.fit_intercept)
+        return bool(self.fit_intercept)
 
     def _start_state(self):
         """Zero weights, the optimiser's vector, and what kernels need besides."""

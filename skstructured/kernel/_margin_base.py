@@ -17,20 +17,17 @@ from skstructured.spaces._signs import Signs
 
 
 class KernelOrLinear(KernelModel):
-    """In the primal with ``kernel="linear"``, with kernels otherwise; gamma None goes by the kernel."""
+    """In the primal with ``kernel="linear"``, with kernels otherwise."""
 
     def _in_primal(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
-    def _start(self, space):
-        if isinstance(self.fit_intercept, str) and self.fit_intercept != "auto":
+    def _wants_intercept(self):
+        if isinstance(self.fit_intercept, str) and self.fit_intercept == "auto":
+            return self._in_primal()
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ValueError(f'fit_intercept must be a bool or "auto", got {self.fit_intercept!r}.')
-        super()._start(space)
-
-    def _start_state(self):
-        if isinstance(self.fit_intercept, str):
-            self._intercept = self._in_primal()
-        super()._start_state()
+        return bool(self.fit_intercept)
 
     def certificate(self, delta=None):
         """The theorem that bounds the sum of the losses of the rounds; see `OnlineLearner`.
@@ -99,6 +96,9 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
         """
         self._partial_fit(X, y, None, sample_weight)
         return self
+
+    def _space_of_stream(self, y, classes):
+        return self._unfitted_space().fit_stream(y, classes)
 
     def predict(self, X):
         """Predictions f(x), (n,)."""

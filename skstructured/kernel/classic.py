@@ -40,6 +40,58 @@ class FixedStep(OnlineOptimizer):
 
 
 class AveragedKernelSGDClassifier(MarginClassifier):
+    r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
+
+    ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and the mean of the functions played predicts. The step has
+    to be chosen: it is best near ``‖f*‖/(L√T)``, which nobody knows.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "cosine", "precomputed"} or \
+callable, default="rbf"
+        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
+        time that goes by the stored values of CSR rows.
+    gamma : float, "multiscale", "scale" or None, default=None
+        As in `KernelStructuredPredictor`; None is "multiscale".
+    degree, coef0 : default=3, 1.0
+        As in `KernelStructuredPredictor`.
+    loss : {"smooth_hinge", "logistic", "hinge"}, default="smooth_hinge"
+        As in `PiSTOLClassifier`.
+    eta : float, default=0.3
+        η, the step.
+    average : bool or "linear", default=True
+        Whether predictions use the average of the functions played; "linear" weighs round t by t.
+    standardize : bool or "auto", default="auto"
+        As in `OnlineStructuredPredictor`; with a kernel as in `KernelStructuredPredictor`.
+    fit_intercept : bool or "auto", default="auto"
+        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
+        linear kernel and not with others, which mostly learn slower for it.
+    max_iter : int, default=10
+        Most passes of `fit`; with 1 what is proved of a single pass holds.
+    tol : float or None, default=None
+        As in `OnlineStructuredPredictor`; None makes all passes.
+    shuffle, class_weight, cache_size, verbose, random_state
+        As in `KernelStructuredPredictor`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_, optimizer_, t_, \
+n_iter_, loss_curve_, n_features_in_, feature_names_in_
+        As in `PiSTOLClassifier`.
+
+    References
+    ----------
+    Orabona (2014), Algorithm 1; Kivinen, Smola, Williamson (2004), "Online learning with kernels".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import AveragedKernelSGDClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> AveragedKernelSGDClassifier(random_state=0).fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
     def __init__(
         self,
         kernel="rbf",
@@ -84,6 +136,56 @@ class AveragedKernelSGDClassifier(MarginClassifier):
 
 
 class KernelPerceptronClassifier(MarginClassifier):
+    r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
+
+    ``f ← f + v k(x, ·)`` where ``v f(x) ≤ 0``, v = ±1; with K > 2 classes for each
+    against the rest. Only rows that were mistaken become support rows.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "cosine", "precomputed"} or \
+callable, default="rbf"
+        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
+        time that goes by the stored values of CSR rows.
+    gamma : float, "multiscale", "scale" or None, default=None
+        As in `KernelStructuredPredictor`; None is "multiscale".
+    degree, coef0 : default=3, 1.0
+        As in `KernelStructuredPredictor`.
+    average : bool or "linear", default=True
+        Whether predictions use the average of the functions played, where Algorithm 2 takes the
+        last; "linear" weighs round t by t.
+    standardize : bool or "auto", default="auto"
+        As in `OnlineStructuredPredictor`; with a kernel as in `KernelStructuredPredictor`.
+    fit_intercept : bool or "auto", default="auto"
+        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
+        linear kernel and not with others, which mostly learn slower for it.
+    max_iter : int, default=10
+        Most passes of `fit`; with 1 what is proved of a single pass holds.
+    tol : float or None, default=None
+        As in `OnlineStructuredPredictor`; None makes all passes.
+    shuffle, class_weight, cache_size, verbose, random_state
+        As in `KernelStructuredPredictor`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_, optimizer_, t_, \
+n_iter_, loss_curve_, n_features_in_, feature_names_in_
+        As in `PiSTOLClassifier`.
+
+    References
+    ----------
+    Orabona (2014), Algorithm 2; Freund, Schapire (1999), "Large margin classification using the
+    Perceptron algorithm", for the average.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import KernelPerceptronClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KernelPerceptronClassifier(random_state=0).fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
     def __init__(
         self,
         kernel="rbf",

@@ -122,7 +122,7 @@ class FolkloreClassifier(LogisticLearner):
     >>> from sklearn.datasets import load_iris
     >>> from skstructured import FolkloreClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> FolkloreClassifier(random_state=0).fit(X, y).predict_proba(X[:1]).round(2)
+    >>> FolkloreClassifier(random_state=0).fit(X, y).predict_proba(X[:1]).round(1)
     array([[1., 0., 0.]])
     """
 

@@ -49,8 +49,9 @@ def pistol(G, gradient, dim, a, b, L):
     B, played, weights = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, n, dim))
     path = 0.0
     for t in range(n):
-        alpha = a * L * (L * math.sqrt(np.diag(G)[: t + 1].max()) ** 2 + path)
-        norm_sq = float(np.einsum("ik,ij,jk->", B, G, B))
+        reach = L * math.sqrt(np.diag(G)[: t + 1].max())
+        alpha = a * reach * (reach + path)
+        norm_sq = float(np.sum(B[:t] * (G[:t, :t] @ B[:t])))
         multiplier = b / alpha * math.exp(norm_sq / (2.0 * alpha))
         weights[t] = multiplier * B
         played[t] = G[t] @ weights[t]

@@ -1,0 +1,323 @@
+"""PiSTOL's classifiers and regressors, and their baselines, against literal forms."""
+
+import math
+
+import naive.kernels as literal
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC
+
+from skstructured import (
+    AveragedKernelSGDClassifier,
+    GuaranteeError,
+    KernelPerceptronClassifier,
+    PiSTOLClassifier,
+    PiSTOLRegressor,
+)
+from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
+from skstructured.evaluation import progressive_validate
+from skstructured.spaces._signs import Signs
+
+N = 60 if INTERPRETED else 300
+PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
+RBF = {"kernel": "rbf", "gamma": 0.4}
+LOSSES = ("logistic", "smooth_hinge", "hinge")
+SLOPES = {"logistic": 1.0 / math.log(2.0), "smooth_hinge": 2.0, "hinge": 1.0}
+RESIDUALS = ("huber", "absolute", "epsilon_insensitive")
+
+
+def stream(K, n=N, p=3, seed=0):
+    """Rows, and K classes that no linear rule tells apart."""
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, p) * np.exp(0.3 * rng.randn(n, 1))
+    scores = np.sin(2.0 * X) + 0.3 * rng.randn(n, p)
+    return X, (scores[:, 0] > 0).astype(int) if K == 2 else np.argmax(scores[:, :K], axis=1)
+
+
+def derivative(loss, z):
+    """φ'(z), as the textbook has it."""
+    if loss == "logistic":
+        return -1.0 / (1.0 + math.exp(z)) / math.log(2.0)
+    if loss == "hinge":
+        return -1.0 if z < 1.0 else 0.0
+    return -2.0 if z <= 0.0 else -2.0 * (1.0 - z) if z < 1.0 else 0.0
+
+
+def signs(y, K):
+    """Vertices (n, 1) or (n, K) of ±1."""
+    V = np.where(y[:, None] == np.arange(K), 1.0, -1.0)
+    return V[:, 1:] if K == 2 else V
+
+
+def slope_of(loss, V):
+    return lambda f, t: np.array(
+        [v * derivative(loss, v * z) for v, z in zip(V[t], f, strict=True)]
+    )
+
+
+def residual_slope(loss, y, epsilon):
+    def slope(f, t):
+        r = f[0] - y[t]
+        if loss == "huber" and abs(r) < epsilon:
+            return np.array([r / epsilon])
+        return np.array([np.sign(r) * (loss != "epsilon_insensitive" or abs(r) > epsilon)])
+
+    return slope
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+class TestAgainstLiteral:
+    def test_pistol_with_a_kernel(self, loss, K):
+        X, y = stream(K)
+        V, L = signs(y, K), SLOPES[loss] * math.sqrt(K if K > 2 else 1)
+        model = PiSTOLClassifier(**RBF, **PLAIN, loss=loss, a=0.3, b=2.0).fit(X, y)
+        G = literal.gram(literal.rbf(0.4), X, X)
+        dim = V.shape[1]
+        _, average = literal.pistol(G, slope_of(loss, V), dim, 0.3, 2.0, L)
+        np.testing.assert_allclose(G @ average, model.embedding_scores(X), rtol=1e-8, atol=1e-9)
+        kept = (average != 0.0).any(axis=1)
+        assert np.count_nonzero(model.dual_coef_.any(axis=0)) == kept.sum()
+
+    def test_pistol_in_the_primal(self, loss, K):
+        X, y = stream(K)
+        V, L = signs(y, K), SLOPES[loss] * math.sqrt(K if K > 2 else 1)
+        G, dim = X @ X.T + 1.0, V.shape[1]
+        _, average = literal.pistol(G, slope_of(loss, V), dim, 0.3, 2.0, L)
+        wanted = np.column_stack([X, np.ones(len(X))]).T @ average
+        for rows in (X, sparse.csr_matrix(X)):
+            model = PiSTOLClassifier(**PLAIN, loss=loss, a=0.3, b=2.0).fit(rows, y)
+            learned = np.column_stack([model.coef_, model.intercept_]).T
+            np.testing.assert_allclose(learned, wanted, rtol=1e-8, atol=1e-9)
+
+    def test_descent_and_its_average(self, loss, K):
+        X, y = stream(K)
+        G, V = literal.gram(literal.rbf(0.4), X, X), signs(y, K)
+        slope = slope_of(loss, V)
+
+        def gradient(theta, t):
+            return V[t] * 0.0 if theta is None else slope(theta, t)
+
+        _, last, average = literal.gradient_descent(G, gradient, 0.2)
+        model = AveragedKernelSGDClassifier(gamma=0.4, eta=0.2, loss=loss, **PLAIN).fit(X, y)
+        np.testing.assert_allclose(model.embedding_scores(X), G @ average, rtol=1e-9, atol=1e-9)
+        model.set_params(average=False)
+        np.testing.assert_allclose(model.embedding_scores(X), G @ last, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", RESIDUALS)
+def test_regressors_equal_the_literal_algorithm(loss):
+    X, _ = stream(2)
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * X[:, 1]
+    G = literal.gram(literal.rbf(0.4), X, X)
+    _, average = literal.pistol(G, residual_slope(loss, y, 0.3), 1, 0.3, 2.0, 1.0)
+    given = PLAIN | {"loss": loss, "epsilon": 0.3, "a": 0.3, "b": 2.0}
+    model = PiSTOLRegressor(**RBF, **given).partial_fit(X, y)
+    np.testing.assert_allclose(model.predict(X), (G @ average)[:, 0], rtol=1e-8, atol=1e-9)
+    primal = PiSTOLRegressor(**given).partial_fit(X, y)
+    _, average = literal.pistol(X @ X.T + 1.0, residual_slope(loss, y, 0.3), 1, 0.3, 2.0, 1.0)
+    np.testing.assert_allclose(primal.coef_, X.T @ average[:, 0], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(primal.intercept_, average.sum(), rtol=1e-8, atol=1e-9)
+
+
+def test_the_perceptron_moves_on_mistakes_only():
+    X, y = stream(2, n=200)
+    G, v = literal.gram(literal.rbf(0.4), X, X), 2.0 * y - 1.0
+    beta = np.zeros(len(X))
+    for t in range(len(X)):
+        beta[t] = v[t] * (v[t] * (G[t] @ beta) <= 0.0)
+    model = KernelPerceptronClassifier(gamma=0.4, average=False, **PLAIN).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), G @ beta, atol=1e-9)
+
+
+class TestTheoremOne:
+    """Regret below the bound, for comparators along the path of an SVM's C, and for 0."""
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("kind", [LabelNoise, Drifting, Separable, GreedyAdversary])
+    def test_on_every_adversary(self, kind, loss):
+        n = 40 if INTERPRETED else 60 if kind is GreedyAdversary else 400
+        given = {"loss": loss, "a": 2.5, "b": 0.1, "feature_norm": 1.0}
+        model = PiSTOLClassifier("rbf", 0.5, standardize=False, **given)
+        result = play(model, kind(n_rounds=n, random_state=0), Signs().fit(["a", "b"]))
+        X, V = result.rounds.X, np.array([[-1.0], [1.0]])[result.rounds.packed]
+        certificate, learned = result.estimator.certificate(), result.estimator
+        played = result.surrogate_loss.sum()
+        for C in (0.01, 0.1, 1.0, 10.0, 100.0):
+            svm = SVC(kernel="rbf", gamma=0.5, C=C).fit(X, V[:, 0])
+            h = svm.decision_function(X) - svm.intercept_
+            dual, rows = svm.dual_coef_[0], svm.support_vectors_
+            norm = math.sqrt(dual @ literal.gram(literal.rbf(0.5), rows, rows) @ dual)
+            bound = certificate.bound(learned.loss_.value(h[:, None], V).sum(), norm)
+            assert played <= bound
+            assert result.target_loss.sum() <= bound
+        assert played <= certificate.bound(learned.loss_.value(0.0 * V, V).sum(), 0.0)
+
+    def test_says_something_on_long_easy_streams(self):
+        rng = np.random.RandomState(0)
+        n = 300 if INTERPRETED else 20_000
+        y = rng.randint(2, size=n)
+        X = (2.0 * y - 1.0)[:, None] * np.ones((n, 1))
+        given = {"loss": "hinge", "a": 2.5, "b": 1e-3, "feature_norm": 1.0}
+        model = PiSTOLClassifier(standardize=False, fit_intercept=False, **given)
+        result = progressive_validate(model, X, y)
+        bound = result.estimator.certificate().bound(0.0, 1.0)
+        assert result.target_loss.sum() <= bound < n * (0.5 if INTERPRETED else 0.1)
+
+    def test_needs_what_it_needs(self):
+        X, y = stream(2, n=50)
+        with pytest.raises(GuaranteeError, match="needs a ≥ 2.25"):
+            PiSTOLClassifier().fit(X, y).certificate()
+        with pytest.raises(GuaranteeError, match="feature_norm"):
+            PiSTOLClassifier(a=2.5).fit(X, y).certificate()
+        with pytest.raises(GuaranteeError, match="Perceptron"):
+            KernelPerceptronClassifier().fit(X, y).certificate()
+
+
+class TestClassifiers:
+    @pytest.mark.parametrize("K", [2, 3])
+    def test_have_probabilities_with_the_logistic_loss(self, K):
+        X, y = stream(K, n=100)
+        model = PiSTOLClassifier(**RBF, max_iter=2).fit(X, y)
+        theta, proba = model.embedding_scores(X), model.predict_proba(X)
+        share = 1.0 / (1.0 + np.exp(-theta))
+        wanted = np.hstack([1.0 - share, share]) if K == 2 else share / share.sum(1)[:, None]
+        np.testing.assert_allclose(proba, wanted, atol=1e-12)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), proba, atol=1e-12)
+        assert np.array_equal(model.predict(X), model.classes_[np.argmax(proba, axis=1)])
+        assert not hasattr(PiSTOLClassifier(loss="hinge"), "predict_proba")
+
+    def test_log_probabilities_have_their_digits_far_out(self):
+        loss = PiSTOLClassifier().partial_fit([[1.0]], [0], classes=[0, 1]).loss_
+        found = loss.log_proba(np.array([[-800.0], [800.0]]))
+        np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
+
+    def test_two_classes_have_one_function(self):
+        X, y = stream(2, n=100)
+        model = PiSTOLClassifier().fit(X, np.where(y, "yes", "no"))
+        assert model.coef_.shape == (1, 3) and model.intercept_.shape == (1,)
+        wanted = X @ model.coef_[0] + model.intercept_
+        np.testing.assert_allclose(model.decision_function(X), wanted)
+        assert np.array_equal(model.predict(X), np.where(wanted > 0, "yes", "no"))
+
+    def test_kernels_have_dual_coefficients_and_linear_ones_weights(self):
+        X, y = stream(2, n=50)
+        linear, kernel = PiSTOLClassifier().fit(X, y), PiSTOLClassifier("rbf").fit(X, y)
+        assert not hasattr(linear, "dual_coef_") and not hasattr(linear, "support_vectors_")
+        assert not hasattr(kernel, "coef_") and not hasattr(kernel, "intercept_")
+        for model in (PiSTOLClassifier(), PiSTOLClassifier("rbf")):
+            assert not hasattr(model, "coef_") and not hasattr(model, "dual_coef_")
+
+    def test_go_one_vs_rest_through_scikit_learn(self):
+        X, y = stream(3, n=90)
+        ours = PiSTOLClassifier("rbf", random_state=0)
+        model = OneVsRestClassifier(ours).fit(X, y)
+        alone = clone(ours).fit(X, y == 1)
+        np.testing.assert_allclose(
+            model.estimators_[1].decision_function(X), alone.decision_function(X)
+        )
+        parts = OneVsRestClassifier(PiSTOLClassifier("rbf"))
+        parts.partial_fit(X[:45], y[:45], classes=[0, 1, 2]).partial_fit(X[45:], y[45:])
+        assert parts.score(X, y) > 0.6
+
+    def test_keep_no_rows_that_were_not_learned(self):
+        X, y = stream(2, n=300)
+        model = PiSTOLClassifier(**RBF, loss="hinge", max_iter=1).fit(X, y)
+        assert model.dual_coef_.any(axis=0).sum() < 300
+
+
+class TestRegressors:
+    def test_do_not_depend_on_units_of_y(self):
+        X, _ = stream(2, n=100)
+        y = X[:, 0] + 0.1 * X[:, 1] ** 2
+        model = PiSTOLRegressor("rbf", random_state=0).fit(X, y)
+        for unit, origin in ((1e6, 0.0), (1e-6, 0.0), (2.0, 1e3)):
+            other = PiSTOLRegressor("rbf", random_state=0).fit(X, unit * y + origin)
+            np.testing.assert_allclose(
+                (other.predict(X) - origin) / unit, model.predict(X), rtol=1e-5, atol=1e-6
+            )
+
+    def test_bear_outliers(self):
+        rng = np.random.RandomState(0)
+        X = rng.randn(400, 3)
+        y = X @ [1.0, -2.0, 0.5]
+        y_bad = y + 300.0 * (rng.rand(400) < 0.02)
+        model = PiSTOLRegressor(loss="absolute", max_iter=30, random_state=0).fit(X, y_bad)
+        assert np.median(np.abs(model.predict(X) - y)) < 0.5
+
+    def test_work_in_cross_validation_and_progressively(self):
+        X, _ = stream(2, n=150)
+        y = np.sin(2.0 * X[:, 0])
+        assert cross_val_score(PiSTOLRegressor("rbf", random_state=0), X, y).mean() > 0.3
+        result = progressive_validate(PiSTOLRegressor("rbf"), X, y)
+        assert result.target_loss.shape == (150,)
+        again = PiSTOLRegressor("rbf").partial_fit(X, y)
+        assert np.array_equal(result.estimator.predict(X), again.predict(X))
+        with pytest.raises(GuaranteeError, match=r"\[0, 1\]"):
+            progressive_validate(PiSTOLRegressor("rbf"), X, 100.0 * y).risk_bound()
+
+    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
+    def test_chunks_equal_one_pass(self, kernel):
+        X, _ = stream(2, n=200)
+        y = X[:, 0]
+        whole, parts = (PiSTOLRegressor(kernel) for _ in range(2))
+        whole.partial_fit(X, y)
+        for start in range(0, 200, 37):
+            parts.partial_fit(X[start : start + 37], y[start : start + 37])
+        assert np.array_equal(whole.predict(X), parts.predict(X))
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_refuse_bad_outputs_and_stay_as_they_are(self, bad):
+        X, _ = stream(2, n=50)
+        model = PiSTOLRegressor().partial_fit(X, X[:, 0])
+        before = model.predict(X)
+        with pytest.raises(ValueError, match="y contains"):
+            model.partial_fit(X, np.full(50, bad))
+        assert np.array_equal(before, model.predict(X))
+
+    def test_constant_outputs(self):
+        X, _ = stream(2, n=50)
+        np.testing.assert_allclose(PiSTOLRegressor().fit(X, np.full(50, 7.0)).predict(X), 7.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (PiSTOLClassifier(loss="square"), "loss must be one of 'smooth_hinge', 'hinge'"),
+        (PiSTOLRegressor(loss="square"), "loss must be one of 'absolute'"),
+        (PiSTOLRegressor(epsilon=-1.0), "epsilon must be a number at least 0, or None, got -1.0"),
+        (PiSTOLClassifier(a=0.0), "a must be a positive number, got 0.0"),
+        (PiSTOLClassifier(b=-1.0), "b must be a positive number, got -1.0"),
+        (PiSTOLClassifier(fit_intercept="yes"), 'fit_intercept must be a bool or "auto"'),
+        (PiSTOLClassifier(fit_intercept=2), 'fit_intercept must be a bool or "auto"'),
+        (PiSTOLClassifier(feature_norm=0.0), "feature_norm must be"),
+        (PiSTOLClassifier(kernel="wavelet"), "kernel must be"),
+        (PiSTOLClassifier(kernel="rbf", gamma=-1.0), "gamma must be a positive number"),
+        (AveragedKernelSGDClassifier(eta=0.0), "eta must be a positive number, got 0.0"),
+    ],
+)
+def test_bad_parameters_are_named(model, message):
+    X, y = stream(2, n=30)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "t_")
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.05, 1e6])
+@pytest.mark.parametrize("b", [1e-12, 1e12])
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+def test_extreme_parameters_overflow_nowhere(a, b, unit):
+    X, y = stream(2, n=60)
+    with np.errstate(over="raise", invalid="raise"):
+        model = PiSTOLClassifier(a=a, b=b, standardize=False, fit_intercept=False)
+        try:
+            model.fit(unit * X, y)
+        except ValueError as error:
+            assert "scores" in str(error) or "weights" in str(error)
+            return
+    assert np.isfinite(model.decision_function(unit * X)).all()
