@@ -11,7 +11,7 @@ from learners import BINARY_LEARNERS, EVERY_LEARNER
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skstructured
-from skstructured import OnlineStructuredPredictor, OnlineTreeClassifier
+from skstructured import OnlineStructuredPredictor, OnlineTreeClassifier, PiSTOLRegressor
 
 WEIGHTS = (
     "an online learner takes one step a row, so that a weight of two is one larger step and not "
@@ -58,6 +58,8 @@ def expected_failures(estimator):
     [
         *EVERY_LEARNER.values(),
         *BINARY_LEARNERS.values(),
+        PiSTOLRegressor(random_state=0),
+        PiSTOLRegressor("rbf", loss="absolute", max_iter=2, random_state=0),
         OnlineStructuredPredictor(regularizer="squared"),
         OnlineStructuredPredictor(space="ordinal"),
         OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
@@ -76,7 +78,7 @@ def modules_with_examples():
             yield ".".join(("skstructured", *path.relative_to(root).with_suffix("").parts))
 
 
-@pytest.mark.parametrize("module", modules_with_examples())
+@pytest.mark.parametrize("module", list(modules_with_examples()))
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0 and result.failed == 0
