@@ -62,7 +62,7 @@ def chain_draws(unary, start, stop, pair, beta, uniforms, labels, table, totals,
 def batch_draws(unary, offsets, pair, uniforms, labels, log_z):
     """`chain_draws` of all chains, with their log Z; labels are left alone where that is −inf."""
     k = unary.shape[1]
-    beta, work = np.empty(unary.shape), np.empty((ROWS + 1, k))
+    beta, work = np.empty(unary.shape), np.empty((ROWS, k))
     table, totals = np.empty((k, k)), np.empty(k)
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]

@@ -16,8 +16,9 @@ from skstructured._chains.rows import exp_below, row_max, row_sum
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.instructions import greater
 
-#: Rows of the scratch `work` of these kernels: what lies ahead of a step, weights of a row.
-AHEAD, WEIGHTS, ROWS = 0, 1, 2
+#: Rows of the scratch `work` of these kernels: what lies ahead of a step, weights of the labels
+#: after one label, marginals of steps from it. How many there are.
+AHEAD, WEIGHTS, STEP, ROWS = 0, 1, 2, 3
 
 
 @kernel
@@ -93,29 +94,31 @@ def messages(unary, start, stop, pair, beta, work):
 
 
 @kernel(fastmath=FASTMATH)
-def _spread(mass, row, work, pair_row, mu):
-    """pair_row = mass · weights, added to mu[row]."""
+def _spread(mass, row, work, mu):
+    """work[STEP] = mass · weights, the marginals of a step from a label; mu[row] += these."""
     for j in range(work.shape[1]):
         value = mass * work[WEIGHTS, j]
-        pair_row[j] = value
+        work[STEP, j] = value
         mu[row, j] += value
 
 
 @kernel(fastmath=FASTMATH)
-def _spread_to_total(mass, row, work, weight, total_row, mu):
-    """total_row += weight · mass · weights, mass · weights added to mu[row]."""
-    for j in range(work.shape[1]):
-        value = mass * work[WEIGHTS, j]
-        total_row[j] += weight * value
-        mu[row, j] += value
+def _keep_step(work, row, i, weight, each, total):
+    """each[row, i] = work[STEP], and total[i] += weight · work[STEP], where they have rows."""
+    if each.shape[0] > 0:
+        for j in range(work.shape[1]):
+            each[row, i, j] = work[STEP, j]
+    if total.shape[0] > 0:
+        for j in range(work.shape[1]):
+            total[i, j] += weight * work[STEP, j]
 
 
 @kernel
 def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
     """Marginals by conditionals; they agree with each other to rounding, at any scale of scores.
 
-    Pair marginals are written to ``each``, where it has rows, else ``weight`` times their sum is
-    added to ``total``, where that has.
+    Pair marginals are written to ``each``, and ``weight`` times their sum is added to ``total``,
+    where these have rows.
     """
     k = unary.shape[1]
     look_ahead(unary, beta, start, work)
@@ -129,12 +132,8 @@ def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
         for i in range(k):
             sum_ = weigh_step(pair, at, i, work)[1]
             mass = mu[row, i] / sum_ if sum_ > 0.0 else 0.0
-            if each.shape[0] > 0:
-                _spread(mass, row + 1, work, each[row, i], mu)
-            elif total.shape[0] > 0:
-                _spread_to_total(mass, row + 1, work, weight, total[i], mu)
-            else:
-                _spread(mass, row + 1, work, work[ROWS], mu)
+            _spread(mass, row + 1, work, mu)
+            _keep_step(work, row, i, weight, each, total)
 
 
 @kernel
@@ -192,7 +191,7 @@ def log_probability(unary, start, stop, pair, beta, labels, work):
 def batch_entropies(unary, offsets, pair, entropies, log_z):
     """`chain_entropy` of all chains, with their log Z."""
     beta, after = np.empty(unary.shape), np.empty(unary.shape)
-    work = np.empty((ROWS + 1, unary.shape[1]))
+    work = np.empty((ROWS, unary.shape[1]))
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
         log_z[s] = messages(unary, start, stop, pair, beta, work)
@@ -204,7 +203,7 @@ def batch_entropies(unary, offsets, pair, entropies, log_z):
 @kernel
 def batch_log_probabilities(unary, offsets, pair, labels, values):
     """`log_probability` of all chains; NaN where no path is possible."""
-    beta, work = np.empty(unary.shape), np.empty((ROWS + 1, unary.shape[1]))
+    beta, work = np.empty(unary.shape), np.empty((ROWS, unary.shape[1]))
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
         values[s] = np.nan

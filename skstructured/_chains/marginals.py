@@ -12,7 +12,7 @@ from skstructured._engine.compiled import kernel
 @kernel
 def scratch_rows(longest, k):
     """Rows of k numbers that the marginals of chains of up to so many positions work in."""
-    return 2 * longest + 3 * k + ROWS + 1
+    return 2 * longest + 3 * k + ROWS
 
 
 @kernel
@@ -25,7 +25,12 @@ def _parts(work, longest, k):
 
 @kernel
 def _scaled(unary, start, stop, top, parts, mu):
-    """Unary marginals by rescaling; log Z, NaN where that is not enough."""
+    """Unary marginals by rescaling; log Z, NaN where that is not enough.
+
+    One position has no steps, and is left to logarithms whether steps are alike or not.
+    """
+    if not top == top or stop - start < 2:
+        return np.nan
     alpha, tilt, E, across, _products, rest = parts
     log_z = forward(unary, start, stop - start, E, top, alpha, tilt)
     if log_z > -np.inf and not backward(start, stop - start, across, alpha, tilt, rest, mu):
@@ -48,7 +53,7 @@ def chain_marginals(unary, start, stop, pair, top, weight, mu, each, total, part
     ``each`` (N, k, k) gets its pair marginals, ``total`` (k, k) `weight` times their sum added;
     either may have no rows, and is left alone then.
     """
-    log_z = _scaled(unary, start, stop, top, parts, mu) if top == top else top
+    log_z = _scaled(unary, start, stop, top, parts, mu)
     if log_z == log_z:
         _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts)
         return log_z
@@ -115,7 +120,7 @@ def chain_gap(unary, pair, labels, gap, each, total, work):
     parts = _parts(work, M, k)
     top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
     total[:] = 0.0
-    log_z = _scaled(unary, 0, M, top, parts, gap) if top == top else top
+    log_z = _scaled(unary, 0, M, top, parts, gap)
     if log_z == log_z:
         loss = -_scaled_log_probability(labels, parts, gap) if log_z > -np.inf else np.nan
         _scaled_pairs(0, M, log_z, 1.0, gap, each, total, parts)

@@ -1,6 +1,7 @@
 """Chains by enumeration of all label sequences, and by textbook recursions in logarithms."""
 
 import itertools
+import math
 
 import numpy as np
 from scipy.special import logsumexp
@@ -73,19 +74,28 @@ def sparse_map(unary, pair):
 
 
 def log_marginals(unary, pair):
-    """Unary marginals, the sum of pair marginals, and log Z, by recursions in logarithms."""
+    """Unary marginals, the sum of pair marginals, and log Z, by recursions in logarithms.
+
+    Messages are kept near 0, as sums over a long chain would round their last digits off.
+    """
     M, k = unary.shape
     steps = each_pair(pair, M)
-    forward, backward = unary.copy(), np.zeros((M, k))
+    forward, backward, levels = unary.copy(), np.zeros((M, k)), []
     for m in range(M - 1):
+        levels.append(forward[m].max())
+        forward[m] -= levels[-1]
         forward[m + 1] += logsumexp(forward[m][:, None] + steps[m], axis=0)
     for m in range(M - 2, -1, -1):
         backward[m] = logsumexp(steps[m] + (unary[m + 1] + backward[m + 1]), axis=1)
-    log_z, total = logsumexp(forward[-1]), np.zeros((k, k))
+        backward[m] -= backward[m].max()
+    total = np.zeros((k, k))
     for m in range(M - 1):
         after = unary[m + 1] + backward[m + 1]
-        total += np.exp(forward[m][:, None] + steps[m] + after - log_z)
-    return np.exp(forward + backward - log_z), total, log_z
+        log_p = forward[m][:, None] + steps[m] + after
+        total += np.exp(log_p - logsumexp(log_p))
+    log_mu = forward + backward
+    mu = np.exp(log_mu - logsumexp(log_mu, axis=1, keepdims=True))
+    return mu, total, math.fsum([*levels, logsumexp(forward[-1])])
 
 
 def viterbi(unary, pair):
