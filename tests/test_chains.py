@@ -1,12 +1,14 @@
 """Kernels of label sequences against enumeration, at extremes, and as samplers."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skstructured._chains import batch
-from skstructured._chains.marginals import chain_gap, scratch_rows
+from skstructured._chains.marginals import chain_gap, scratch_size
 from tests.conftest import INTERPRETED
 from tests.naive import chains as naive
 
@@ -28,7 +30,7 @@ def stacked(rng, lengths, k, shared=True, **options):
     """A batch, and its chains one by one."""
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     unary, pair = chain(rng, offsets[-1], k, shared=shared, **options)
-    rows = [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    rows = [slice(a, b) for a, b in itertools.pairwise(offsets)]
     return (unary, offsets, pair), [(unary[r], pair if shared else pair[r]) for r in rows]
 
 
@@ -95,7 +97,7 @@ class TestEnumeration:
 def gap_of(unary, pair, labels):
     M, k = unary.shape
     gap, each, total = np.empty((M, k)), np.zeros((M, k, k)), np.full((k, k), np.nan)
-    work = np.full((scratch_rows(M, k), k), np.nan)
+    work = np.full(scratch_size(M, k), np.nan)
     return chain_gap(unary, pair, labels, gap, each, total, work), gap, each, total
 
 
@@ -223,7 +225,9 @@ class TestExtremes:
         assert np.all(mu[np.arange(40), labels] > 1 - 1e-9)
         assert 0 <= batch.entropy(*one(unary, pair)) < 1e-3
         assert abs(batch.log_probability(*one(unary, pair), labels)) < 1e-3
-        np.testing.assert_array_equal(batch.sample(*one(unary, pair), rng.rand(2, 40)), [labels] * 2)
+        np.testing.assert_array_equal(
+            batch.sample(*one(unary, pair), rng.rand(2, 40)), [labels] * 2
+        )
 
     def test_equal_scores_of_any_size(self):
         for value in (0.0, 1e9, -1e9):
@@ -278,7 +282,9 @@ class TestExtremes:
         np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-12)
         np.testing.assert_allclose(total, steps, rtol=0, atol=1e-12)
         np.testing.assert_allclose(log_z, z, rtol=1e-13)
-        np.testing.assert_array_equal(batch.viterbi(*one(unary, pair))[0], naive.viterbi(unary, pair))
+        np.testing.assert_array_equal(
+            batch.viterbi(*one(unary, pair))[0], naive.viterbi(unary, pair)
+        )
 
 
 def test_equal_scores_in_lists(rng):

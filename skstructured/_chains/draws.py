@@ -11,8 +11,10 @@ import numpy as np
 from skstructured._chains.logarithms import (
     ROWS,
     WEIGHTS,
+    log_scratch,
     look_ahead,
     messages,
+    row_length,
     weigh_start,
     weigh_step,
 )
@@ -35,13 +37,13 @@ def _pick(weights, row, total, u):
 
 @kernel
 def _draw_steps(row, pair, at, uniforms, labels, table, totals, work):
-    """Labels after a row, work[AHEAD] being that of the next: weights of each label at most once."""
+    """Labels after a row, work[AHEAD] being that of the next; a label is weighed once at most."""
     totals[:] = -1.0
     for d in range(labels.shape[0]):
         i = labels[d, row]
         if totals[i] < 0.0:
             totals[i] = weigh_step(pair, at, i, work)[1]
-            table[i, :] = work[WEIGHTS]
+            table[i, :] = work[WEIGHTS, : table.shape[1]]
         labels[d, row + 1] = _pick(table, i, totals[i], uniforms[d, row + 1])
 
 
@@ -61,8 +63,8 @@ def chain_draws(unary, start, stop, pair, beta, uniforms, labels, table, totals,
 @kernel
 def batch_draws(unary, offsets, pair, uniforms, labels, log_z):
     """`chain_draws` of all chains, with their log Z; labels are left alone where that is −inf."""
-    k = unary.shape[1]
-    beta, work = np.empty(unary.shape), np.empty((ROWS, k))
+    k, beta = unary.shape[1], np.empty(unary.shape)
+    work = log_scratch(np.empty(ROWS * row_length(k)), k)
     table, totals = np.empty((k, k)), np.empty(k)
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]

@@ -1,9 +1,9 @@
 """Messages of a chain in logarithms, and the conditionals they give.
 
-``beta_m(i) = ln Σ exp`` of the scores of all that can follow label i at position m, less a constant.
-Then ``p(y_{m+1} = j | y_m = i) ∝ exp(pair_m(i, j) + unary_{m+1}(j) + beta_{m+1}(j))``, a distribution
-in which nothing cancels at any scale of the scores, and from which marginals, entropies,
-probabilities and draws follow. It takes two exponentials a step and pair of labels.
+``beta_m(i) = ln Σ exp`` of the scores of all that can follow label i at position m, less a
+constant. Then ``p(y_{m+1} = j | y_m = i) ∝ exp(pair_m(i, j) + unary_{m+1}(j) + beta_{m+1}(j))``, in
+which nothing cancels at any scale of the scores, and from which marginals, entropies, probabilities
+and draws follow. It takes two exponentials a step and pair of labels.
 
 ``pair`` is (1, k, k), one matrix for all steps, or has a matrix for each row of ``unary``.
 """
@@ -16,9 +16,26 @@ from skstructured._chains.rows import exp_below, row_max, row_sum
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.instructions import greater
 
-#: Rows of the scratch `work` of these kernels: what lies ahead of a step, weights of the labels
-#: after one label, marginals of steps from it. How many there are.
-AHEAD, WEIGHTS, STEP, ROWS = 0, 1, 2, 3
+#: Rows of the scratch `work` of these kernels: what lies ahead of a step; scores and weights of the
+#: labels after one label; marginals of steps from it. How many there are.
+AHEAD, SCORES, WEIGHTS, STEP, ROWS = 0, 1, 2, 3, 4
+#: Rows of the scratch are as long as a multiple of this, so that all of them is vectors.
+LANES = 32
+
+
+@kernel
+def row_length(k):
+    """Length of a row of the scratch."""
+    return (k + LANES - 1) // LANES * LANES
+
+
+@kernel
+def log_scratch(work, k):
+    """The scratch of these kernels (ROWS, row_length(k)) in the first entries of a vector."""
+    length = row_length(k)
+    rows = work[: ROWS * length].reshape(ROWS, length)
+    rows[:] = -np.inf  # what stands in SCORES beyond k has no weight
+    return rows
 
 
 @kernel
@@ -29,20 +46,23 @@ def look_ahead(unary, beta, row, work):
 
 
 @kernel(fastmath=FASTMATH)
-def _top_of_step(pair, at, i, work):
-    """work[WEIGHTS] = pair[at, i] + work[AHEAD]; the largest."""
+def _scores_of_step(pair, at, i, work):
+    """work[SCORES] = pair[at, i] + work[AHEAD]; the largest."""
     top = -np.inf
-    for j in range(work.shape[1]):
+    for j in range(pair.shape[2]):
         value = pair[at, i, j] + work[AHEAD, j]
-        work[WEIGHTS, j] = value
+        work[SCORES, j] = value
         top = greater(top, value)
     return top
 
 
 @kernel(fastmath={"contract"})
-def _exp_weights(work, top):
-    for j in range(work.shape[1]):
-        work[WEIGHTS, j] = exp_below(work[WEIGHTS, j] - top)
+def _exp_scores(work, top):
+    """work[SCORES] −= top; work[WEIGHTS] = exp(work[SCORES])."""
+    for j in range(work.shape[1] // LANES * LANES):
+        e = work[SCORES, j] - top
+        work[SCORES, j] = e
+        work[WEIGHTS, j] = exp_below(e)
 
 
 @kernel
@@ -51,23 +71,23 @@ def weigh_step(pair, at, i, work):
 
     Returns the logarithm of that factor, −inf where no label can follow, and their sum.
     """
-    top = _top_of_step(pair, at, i, work)
+    top = _scores_of_step(pair, at, i, work)
     if top == -np.inf:
         work[WEIGHTS, :] = 0.0
         return top, 0.0
-    _exp_weights(work, top)
+    _exp_scores(work, top)
     return top, row_sum(work, WEIGHTS)
 
 
 @kernel
 def weigh_start(work):
     """The same of the first label, with work[AHEAD] that of the first row."""
-    top = row_max(work, AHEAD)
-    work[WEIGHTS, :] = 0.0
+    work[SCORES, :] = work[AHEAD]
+    top = row_max(work, SCORES)
     if top == -np.inf:
+        work[WEIGHTS, :] = 0.0
         return top, 0.0
-    work[WEIGHTS, :] = work[AHEAD]
-    _exp_weights(work, top)
+    _exp_scores(work, top)
     return top, row_sum(work, WEIGHTS)
 
 
@@ -96,7 +116,7 @@ def messages(unary, start, stop, pair, beta, work):
 @kernel(fastmath=FASTMATH)
 def _spread(mass, row, work, mu):
     """work[STEP] = mass · weights, the marginals of a step from a label; mu[row] += these."""
-    for j in range(work.shape[1]):
+    for j in range(mu.shape[1]):
         value = mass * work[WEIGHTS, j]
         work[STEP, j] = value
         mu[row, j] += value
@@ -106,10 +126,10 @@ def _spread(mass, row, work, mu):
 def _keep_step(work, row, i, weight, each, total):
     """each[row, i] = work[STEP], and total[i] += weight · work[STEP], where they have rows."""
     if each.shape[0] > 0:
-        for j in range(work.shape[1]):
+        for j in range(each.shape[2]):
             each[row, i, j] = work[STEP, j]
     if total.shape[0] > 0:
-        for j in range(work.shape[1]):
+        for j in range(total.shape[1]):
             total[i, j] += weight * work[STEP, j]
 
 
@@ -136,18 +156,17 @@ def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
             _keep_step(work, row, i, weight, each, total)
 
 
-@kernel
+@kernel(fastmath=FASTMATH)
 def _entropy_of_weights(total, work, row, after):
     """Entropy of weights that `weigh_step` left, plus the mean of the entropies after.
 
-    With weights exp(d), largest 1, it is ln Σ exp(d) + Σ (−d) exp(d) / Σ exp(d): no term is
+    With weights exp(d), the largest 1, it is ln Σ exp(d) + Σ (−d) exp(d) / Σ exp(d): no term is
     negative.
     """
     value = 0.0
-    for j in range(work.shape[1]):
+    for j in range(after.shape[1]):
         w = work[WEIGHTS, j]
-        if w > 0.0:
-            value += w * (after[row, j] - math.log(w))
+        value += w * (after[row, j] - work[SCORES, j]) if w > 0.0 else 0.0
     return math.log(total) + value / total
 
 
@@ -163,9 +182,9 @@ def chain_entropy(unary, start, stop, pair, beta, entropies, work):
         at = row if pair.shape[0] > 1 else 0
         for i in range(unary.shape[1]):
             total = weigh_step(pair, at, i, work)[1]
-            possible = total > 0.0
-            after = _entropy_of_weights(total, work, row + 1, entropies) if possible else 0.0
-            entropies[row, i] = after
+            entropies[row, i] = 0.0
+            if total > 0.0:
+                entropies[row, i] = _entropy_of_weights(total, work, row + 1, entropies)
     look_ahead(unary, beta, start, work)
     total = weigh_start(work)[1]
     return _entropy_of_weights(total, work, start, entropies)
@@ -190,8 +209,8 @@ def log_probability(unary, start, stop, pair, beta, labels, work):
 @kernel
 def batch_entropies(unary, offsets, pair, entropies, log_z):
     """`chain_entropy` of all chains, with their log Z."""
-    beta, after = np.empty(unary.shape), np.empty(unary.shape)
-    work = np.empty((ROWS, unary.shape[1]))
+    k, beta, after = unary.shape[1], np.empty(unary.shape), np.empty(unary.shape)
+    work = log_scratch(np.empty(ROWS * row_length(k)), k)
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
         log_z[s] = messages(unary, start, stop, pair, beta, work)
@@ -203,7 +222,8 @@ def batch_entropies(unary, offsets, pair, entropies, log_z):
 @kernel
 def batch_log_probabilities(unary, offsets, pair, labels, values):
     """`log_probability` of all chains; NaN where no path is possible."""
-    beta, work = np.empty(unary.shape), np.empty((ROWS, unary.shape[1]))
+    k, beta = unary.shape[1], np.empty(unary.shape)
+    work = log_scratch(np.empty(ROWS * row_length(k)), k)
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
         values[s] = np.nan

@@ -4,23 +4,37 @@ import math
 
 import numpy as np
 
-from skstructured._chains.logarithms import ROWS, log_probability, marginals_of, messages
+from skstructured._chains.logarithms import (
+    ROWS,
+    log_probability,
+    log_scratch,
+    marginals_of,
+    messages,
+    row_length,
+)
 from skstructured._chains.scaled import add_pairs, backward, exp_transitions, forward, pairs_of
 from skstructured._engine.compiled import kernel
 
 
 @kernel
-def scratch_rows(longest, k):
-    """Rows of k numbers that the marginals of chains of up to so many positions work in."""
-    return 2 * longest + 3 * k + ROWS
+def scratch_size(longest, k):
+    """How many numbers the marginals of chains of up to so many positions work in."""
+    return 2 * longest * k + 3 * k * k + ROWS * row_length(k)
 
 
 @kernel
 def _parts(work, longest, k):
-    """alpha, tilt, E, its transpose, products and the rest, of a scratch of `scratch_rows`."""
-    a, b = longest, 2 * longest
-    matrices = work[b : b + k], work[b + k : b + 2 * k], work[b + 2 * k : b + 3 * k]
-    return work[:a], work[a:b], *matrices, work[b + 3 * k :]
+    """alpha, tilt, E, its transpose, products, and the scratch of logarithms."""
+    a, b, c, d, e = longest * k, 2 * longest * k, k * k, 2 * k * k, 3 * k * k
+    rest = work[b:]
+    return (
+        work[:a].reshape(longest, k),
+        work[a:b].reshape(longest, k),
+        rest[:c].reshape(k, k),
+        rest[c:d].reshape(k, k),
+        rest[d:e].reshape(k, k),
+        log_scratch(rest[e:], k),
+    )
 
 
 @kernel
@@ -31,9 +45,9 @@ def _scaled(unary, start, stop, top, parts, mu):
     """
     if not top == top or stop - start < 2:
         return np.nan
-    alpha, tilt, E, across, _products, rest = parts
+    alpha, tilt, E, across, row, _rest = parts
     log_z = forward(unary, start, stop - start, E, top, alpha, tilt)
-    if log_z > -np.inf and not backward(start, stop - start, across, alpha, tilt, rest, mu):
+    if log_z > -np.inf and not backward(start, stop - start, across, alpha, tilt, row, mu):
         return np.nan
     return log_z
 
@@ -86,8 +100,7 @@ def batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total):
     if pair.shape[0] == 1:
         for s in range(offsets.shape[0] - 1):
             longest = max(longest, offsets[s + 1] - offsets[s])
-    work = np.empty((scratch_rows(longest, k), k))
-    parts = _parts(work, longest, k)
+    parts = _parts(np.empty(scratch_size(longest, k)), longest, k)
     top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
@@ -109,7 +122,7 @@ def chain_gap(unary, pair, labels, gap, each, total, work):
     each, total : ndarrays of shapes (M, k, k) and (k, k)
         Overwritten with the gradient in ``pair``, at every step or summed over steps; without rows
         where that is not needed.
-    work : ndarray of shape (scratch_rows(M, k), k)
+    work : ndarray of shape (scratch_size(M, k),)
 
     Returns
     -------

@@ -41,14 +41,46 @@ def row_sum(A, row):
 
 
 @kernel(fastmath={"contract"})
-def exp_row(A, row, top, target, to):
-    """target[to] = exp(A[row] − top); whether what is not 0 is at least `SMALL`."""
+def _exp_all(values):
+    """values = exp(values), at most 0, in place; whether what is not 0 is at least `SMALL`."""
     low = 0
-    for j in range(A.shape[1]):
-        e = A[row, j] - top
-        target[to, j] = exp_below(e)
-        low += 1 if -np.inf < e < LOW else 0
+    for i in range(values.shape[0]):
+        e = values[i]
+        values[i] = exp_below(e)
+        low += (e < LOW) & (e > -np.inf)
     return low == 0
+
+
+@kernel
+def exp_rows(A, start, length, target):
+    """target = exp(A − maximum of the row), of rows from `start` on; the sum of the maxima.
+
+    −inf where all of a row is −inf, and NaN where something that is not 0 is less than `SMALL`. All
+    rows are one long loop: a short one's last entries would not be vectors.
+    """
+    total, k = 0.0, A.shape[1]
+    for m in range(length):
+        top = row_max(A, start + m)
+        if top == -np.inf:
+            return top
+        total += top
+        for j in range(k):
+            target[m, j] = A[start + m, j] - top
+    return total if _exp_all(target[:length].reshape(length * k)) else np.nan
+
+
+@kernel
+def exp_matrix(A, target):
+    """target = exp(A − its maximum), and that; or −inf, or NaN, as of `exp_rows`."""
+    k, top = A.shape[0], -np.inf
+    for i in range(k):
+        top = max(top, row_max(A, i))
+    if top == -np.inf:
+        return top
+    for i in range(k):
+        for j in range(k):
+            target[i, j] = A[i, j] - top
+    return top if _exp_all(target.reshape(k * k)) else np.nan
 
 
 @kernel(fastmath=FASTMATH)

@@ -14,10 +14,10 @@ import numpy as np
 
 from skstructured._chains.rows import (
     add_products,
-    exp_row,
+    exp_matrix,
+    exp_rows,
     multiply_row,
     product_of_rows,
-    row_max,
     row_sum,
     row_times,
     scale_row,
@@ -31,18 +31,11 @@ def exp_transitions(pair, E, across):
 
     It is no good where entries that are not forbidden span more than `SMALL`, or none is left.
     """
-    k = E.shape[0]
-    top, good = -np.inf, True
-    for i in range(k):
-        top = max(top, row_max(pair[0], i))
-    if top == -np.inf:
-        return np.nan
-    for i in range(k):
-        good = exp_row(pair[0], i, top, E, i) and good
+    top, k = exp_matrix(pair[0], E), E.shape[0]
     for i in range(k):
         for j in range(k):
             across[j, i] = E[i, j]
-    return top if good else np.nan
+    return top if top > -np.inf else np.nan
 
 
 @kernel
@@ -51,13 +44,10 @@ def forward(unary, start, length, E, top, alpha, tilt):
 
     Returns log Z; −inf where no path is possible, NaN where rescaling is not enough.
     """
-    log_z = top * (length - 1)
+    log_z = exp_rows(unary, start, length, tilt) + top * (length - 1)
+    if not log_z > -np.inf:
+        return log_z
     for m in range(length):
-        most = row_max(unary, start + m)
-        if most == -np.inf:
-            return most
-        if not exp_row(unary, start + m, most, tilt, m):
-            return np.nan
         if m == 0:
             alpha[0, :] = 1.0
         else:
@@ -67,7 +57,7 @@ def forward(unary, start, length, E, top, alpha, tilt):
             return -np.inf
         if not scale_row(alpha, m, 1.0 / total):
             return np.nan
-        log_z += most + math.log(total)
+        log_z += math.log(total)
     return log_z
 
 
