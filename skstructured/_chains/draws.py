@@ -51,7 +51,7 @@ def _draw_steps(row, pair, at, uniforms, labels, table, totals, work):
 def chain_draws(unary, start, stop, pair, beta, uniforms, labels, table, totals, work):
     """Draws (n, N) of a chain's rows from uniform numbers (n, N); ``beta`` is of `messages`."""
     look_ahead(unary, beta, start, work)
-    total = weigh_start(work)[1]
+    total = weigh_start(unary.shape[1], work)[1]
     for d in range(labels.shape[0]):
         labels[d, start] = _pick(work, WEIGHTS, total, uniforms[d, start])
     for row in range(start, stop - 1):

@@ -16,9 +16,13 @@ from skstructured._chains.rows import exp_below, row_max, row_sum
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.instructions import greater
 
-#: Rows of the scratch `work` of these kernels: what lies ahead of a step; scores and weights of the
-#: labels after one label; marginals of steps from it. How many there are.
-AHEAD, SCORES, WEIGHTS, STEP, ROWS = 0, 1, 2, 3, 4
+#: So many labels are taken at a time: what waits for one does not hold up the others.
+BLOCK = 8
+#: Rows of the scratch `work` of these kernels: what lies ahead of a step; marginals of steps from a
+#: label; the largest score after each label of a block, and the sum of its weights; scores less the
+#: largest, and weights, of the labels after each. How many rows there are.
+AHEAD, STEP, TOPS, TOTALS, SCORES, WEIGHTS = 0, 1, 2, 3, 4, 4 + BLOCK
+ROWS = WEIGHTS + BLOCK
 #: Rows of the scratch are as long as a multiple of this, so that all of them is vectors.
 LANES = 32
 
@@ -46,49 +50,56 @@ def look_ahead(unary, beta, row, work):
 
 
 @kernel(fastmath=FASTMATH)
-def _scores_of_step(pair, at, i, work):
-    """work[SCORES] = pair[at, i] + work[AHEAD]; the largest."""
+def _scores_of_step(pair, at, i, work, row):
+    """work[row] = pair[at, i] + work[AHEAD]; the largest."""
     top = -np.inf
     for j in range(pair.shape[2]):
         value = pair[at, i, j] + work[AHEAD, j]
-        work[SCORES, j] = value
+        work[row, j] = value
         top = greater(top, value)
     return top
 
 
 @kernel(fastmath={"contract"})
-def _exp_scores(work, top):
-    """work[SCORES] −= top; work[WEIGHTS] = exp(work[SCORES])."""
-    for j in range(work.shape[1] // LANES * LANES):
-        e = work[SCORES, j] - top
-        work[SCORES, j] = e
-        work[WEIGHTS, j] = exp_below(e)
+def _exp_scores(work, many):
+    """Weights and their sums, from scores and the largest of them, which are taken off."""
+    for i in range(many):
+        top = work[TOPS, i]
+        shift = top if top > -np.inf else 0.0
+        for j in range(work.shape[1] // LANES * LANES):
+            e = work[SCORES + i, j] - shift
+            work[SCORES + i, j] = e
+            work[WEIGHTS + i, j] = exp_below(e)
+    for i in range(many):
+        work[TOTALS, i] = row_sum(work, WEIGHTS + i)
+
+
+@kernel
+def weigh_steps(pair, at, first, many, work):
+    """Weights of the labels after labels first, …, first + many − 1, each up to a factor.
+
+    They stand in work[WEIGHTS + i], their sums in work[TOTALS], the logarithms of the factors, −inf
+    where no label can follow, in work[TOPS].
+    """
+    for i in range(many):
+        work[TOPS, i] = _scores_of_step(pair, at, first + i, work, SCORES + i)
+    _exp_scores(work, many)
 
 
 @kernel
 def weigh_step(pair, at, i, work):
-    """Weights of the labels after label i, up to a factor, in work[WEIGHTS].
-
-    Returns the logarithm of that factor, −inf where no label can follow, and their sum.
-    """
-    top = _scores_of_step(pair, at, i, work)
-    if top == -np.inf:
-        work[WEIGHTS, :] = 0.0
-        return top, 0.0
-    _exp_scores(work, top)
-    return top, row_sum(work, WEIGHTS)
+    """The same of one label; returns the logarithm of the factor, and the sum."""
+    weigh_steps(pair, at, i, 1, work)
+    return work[TOPS, 0], work[TOTALS, 0]
 
 
 @kernel
-def weigh_start(work):
+def weigh_start(k, work):
     """The same of the first label, with work[AHEAD] that of the first row."""
-    work[SCORES, :] = work[AHEAD]
-    top = row_max(work, SCORES)
-    if top == -np.inf:
-        work[WEIGHTS, :] = 0.0
-        return top, 0.0
-    _exp_scores(work, top)
-    return top, row_sum(work, WEIGHTS)
+    work[SCORES, :k] = work[AHEAD, :k]
+    work[TOPS, 0] = row_max(work, SCORES)
+    _exp_scores(work, 1)
+    return work[TOPS, 0], work[TOTALS, 0]
 
 
 @kernel
@@ -99,9 +110,12 @@ def messages(unary, start, stop, pair, beta, work):
     for row in range(stop - 2, start - 1, -1):
         look_ahead(unary, beta, row + 1, work)
         at = row if pair.shape[0] > 1 else 0
-        for i in range(k):
-            top, total = weigh_step(pair, at, i, work)
-            beta[row, i] = top + math.log(total) if total > 0.0 else -np.inf
+        for first in range(0, k, BLOCK):
+            many = min(BLOCK, k - first)
+            weigh_steps(pair, at, first, many, work)
+            for i in range(many):
+                top, total = work[TOPS, i], work[TOTALS, i]
+                beta[row, first + i] = top + math.log(total) if total > 0.0 else -np.inf
         most = row_max(beta, row)
         if most == -np.inf:
             return most
@@ -109,15 +123,15 @@ def messages(unary, start, stop, pair, beta, work):
             beta[row, i] -= most
         log_z += most
     look_ahead(unary, beta, start, work)
-    top, total = weigh_start(work)
+    top, total = weigh_start(k, work)
     return log_z + (top + math.log(total)) if total > 0.0 else -np.inf
 
 
 @kernel(fastmath=FASTMATH)
-def _spread(mass, row, work, mu):
+def _spread(mass, row, work, i, mu):
     """work[STEP] = mass · weights, the marginals of a step from a label; mu[row] += these."""
     for j in range(mu.shape[1]):
-        value = mass * work[WEIGHTS, j]
+        value = mass * work[WEIGHTS + i, j]
         work[STEP, j] = value
         mu[row, j] += value
 
@@ -142,22 +156,25 @@ def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
     """
     k = unary.shape[1]
     look_ahead(unary, beta, start, work)
-    sum_ = weigh_start(work)[1]
+    sum_ = weigh_start(k, work)[1]
     for j in range(k):
         mu[start, j] = work[WEIGHTS, j] / sum_
     for row in range(start, stop - 1):
         look_ahead(unary, beta, row + 1, work)
         at = row if pair.shape[0] > 1 else 0
         mu[row + 1, :] = 0.0
-        for i in range(k):
-            sum_ = weigh_step(pair, at, i, work)[1]
-            mass = mu[row, i] / sum_ if sum_ > 0.0 else 0.0
-            _spread(mass, row + 1, work, mu)
-            _keep_step(work, row, i, weight, each, total)
+        for first in range(0, k, BLOCK):
+            many = min(BLOCK, k - first)
+            weigh_steps(pair, at, first, many, work)
+            for i in range(many):
+                sum_ = work[TOTALS, i]
+                mass = mu[row, first + i] / sum_ if sum_ > 0.0 else 0.0
+                _spread(mass, row + 1, work, i, mu)
+                _keep_step(work, row, first + i, weight, each, total)
 
 
 @kernel(fastmath=FASTMATH)
-def _entropy_of_weights(total, work, row, after):
+def _entropy_of_weights(work, i, row, after):
     """Entropy of weights that `weigh_step` left, plus the mean of the entropies after.
 
     With weights exp(d), the largest 1, it is ln Σ exp(d) + Σ (−d) exp(d) / Σ exp(d): no term is
@@ -165,9 +182,9 @@ def _entropy_of_weights(total, work, row, after):
     """
     value = 0.0
     for j in range(after.shape[1]):
-        w = work[WEIGHTS, j]
-        value += w * (after[row, j] - work[SCORES, j]) if w > 0.0 else 0.0
-    return math.log(total) + value / total
+        w = work[WEIGHTS + i, j]
+        value += w * (after[row, j] - work[SCORES + i, j]) if w > 0.0 else 0.0
+    return math.log(work[TOTALS, i]) + value / work[TOTALS, i]
 
 
 @kernel
@@ -176,25 +193,28 @@ def chain_entropy(unary, start, stop, pair, beta, entropies, work):
 
     ``entropies`` gets that of all that follows a label. ``beta`` is of `messages`.
     """
+    k = unary.shape[1]
     entropies[stop - 1, :] = 0.0
     for row in range(stop - 2, start - 1, -1):
         look_ahead(unary, beta, row + 1, work)
         at = row if pair.shape[0] > 1 else 0
-        for i in range(unary.shape[1]):
-            total = weigh_step(pair, at, i, work)[1]
-            entropies[row, i] = 0.0
-            if total > 0.0:
-                entropies[row, i] = _entropy_of_weights(total, work, row + 1, entropies)
+        for first in range(0, k, BLOCK):
+            many = min(BLOCK, k - first)
+            weigh_steps(pair, at, first, many, work)
+            for i in range(many):
+                entropies[row, first + i] = 0.0
+                if work[TOTALS, i] > 0.0:
+                    entropies[row, first + i] = _entropy_of_weights(work, i, row + 1, entropies)
     look_ahead(unary, beta, start, work)
-    total = weigh_start(work)[1]
-    return _entropy_of_weights(total, work, start, entropies)
+    weigh_start(k, work)
+    return _entropy_of_weights(work, 0, start, entropies)
 
 
 @kernel
 def log_probability(unary, start, stop, pair, beta, labels, work):
     """ln p of labels, by conditionals; ``beta`` is of `messages`, ``labels`` of the whole batch."""
     look_ahead(unary, beta, start, work)
-    top, total = weigh_start(work)
+    top, total = weigh_start(unary.shape[1], work)
     value = work[AHEAD, labels[start]] - top - math.log(total)
     for row in range(start, stop - 1):
         look_ahead(unary, beta, row + 1, work)

@@ -153,12 +153,13 @@ def chain_gap(unary, pair, labels, gap, each, total, work):
 def _scaled_log_probability(labels, parts, mu):
     """ln p of labels: of the first, and of every next one given the one before it."""
     alpha, tilt, E, _across, _products, _rest = parts
-    value = math.log(mu[0, labels[0]])
+    first = mu[0, labels[0]]
+    value = math.log(first) if first > 0.0 else -np.inf
     for m in range(labels.shape[0] - 1):
         i, j = labels[m], labels[m + 1]
         mass = mu[m, i]
         given = alpha[m, i] * E[i, j] * tilt[m + 1, j] / mass if mass > 0.0 else 0.0
-        value += math.log(given)
+        value += math.log(given) if given > 0.0 else -np.inf
     return value
 
 
