@@ -366,3 +366,65 @@ def test_an_empty_batch():
     mu, log_z, total = batch.marginals(unary, [0], pair, "sum")
     assert mu.shape == (0, 3) and log_z.shape == (0,) and not total.any()
     assert [len(a) for a in batch.viterbi(unary, [0], pair)] == [0, 0]
+
+
+class TestSparseMap:
+    @pytest.mark.parametrize("shared", [True, False])
+    @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 5.0])
+    @pytest.mark.parametrize(("M", "k"), [(1, 1), (1, 4), (3, 1), (3, 2), (3, 3), (5, 2), (2, 6)])
+    def test_it_is_the_projection(self, rng, M, k, scale, shared):
+        unary, pair = chain(rng, M, k, scale, shared)
+        found = batch.sparse_map(unary, pair)
+        mu, pairs = naive.sparse_map(unary, pair)
+        np.testing.assert_allclose(found.mu, mu, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.pairs[:-1], pairs, rtol=0, atol=1e-10)
+        assert found.weights.sum() == pytest.approx(1.0, abs=1e-13) and found.weights.min() > 0
+        again = naive.mean(found.weights, found.labels, k)
+        np.testing.assert_allclose(found.mu, again[0], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(found.pairs[:-1], again[1], rtol=0, atol=1e-14)
+
+    @given(
+        seed=st.integers(0, 10**6),
+        M=st.integers(1, 5),
+        k=st.integers(1, 4),
+        scale=st.sampled_from([0.3, 1.0, 3.0, 1e4, 1e9]),
+        forbidden=st.sampled_from([0.0, 0.3]),
+    )
+    def test_the_gap_over_all_sequences(self, seed, M, k, scale, forbidden):
+        """No vertex is better in the direction θ − μ: that proves a projection."""
+        unary, pair = chain(np.random.RandomState(seed), M, k, scale, True, forbidden)
+        if not naive.all_scores(unary, pair)[1].max() > -np.inf:
+            with pytest.raises(ValueError, match="no possible labels"):
+                batch.sparse_map(unary, pair)
+            return
+        found = batch.sparse_map(unary, pair)
+        steps = naive.each_pair(pair, M) - found.pairs[:-1]
+        every, scores = naive.all_scores(unary - found.mu, np.concatenate([steps, pair[:1]]))
+        mine = [scores[np.all(every == row, axis=1)][0] for row in found.labels]
+        assert scores.max() - np.dot(found.weights, mine) <= 1e-12 * (1 + scale)
+
+    def test_a_longer_chain_and_a_warm_start(self, rng):
+        M, k = (6, 3) if INTERPRETED else (40, 6)
+        unary, pair = chain(rng, M, k, 2.0)
+        found = batch.sparse_map(unary, pair)
+        assert found.gap < 1e-12
+        moved = unary + 0.01 * rng.randn(M, k)
+        cold, warm = batch.sparse_map(moved, pair), batch.sparse_map(moved, pair, start=found)
+        np.testing.assert_allclose(warm.mu, cold.mu, rtol=0, atol=1e-6)
+        assert warm.gap < 1e-12
+        few = batch.sparse_map(unary, pair, max_iter=3)
+        distance = np.sum((few.mu - found.mu) ** 2) + np.sum((few.pairs - found.pairs) ** 2)
+        assert 0.5 * distance <= few.gap and few.gap > 1e-6
+        again = batch.sparse_map(unary, pair, start=found)
+        np.testing.assert_allclose(again.mu, found.mu, rtol=0, atol=1e-12)
+
+    def test_its_draws(self, rng):
+        """A chain of its marginals may be drawn from as well."""
+        unary, pair = chain(rng, 4, 3)
+        found = batch.sparse_map(unary, pair)
+        drawn = batch.sample_mean(
+            found.mu, [0, 4], found.pairs, grid(10 if not INTERPRETED else 4, 4)
+        )
+        shares = np.array([np.bincount(column, minlength=3) for column in drawn.T]) / len(drawn)
+        np.testing.assert_allclose(shares, found.mu, rtol=0, atol=0.5)
+        assert np.all(found.pairs[0][drawn[:, 0], drawn[:, 1]] > 0)

@@ -1,13 +1,15 @@
 """Batches of chains: the same questions to each, in one call.
 
 A batch of n label sequences of N positions in all is ``unary`` (N, k), the scores of labels at
-positions, with ``offsets`` (n + 1,): sequence i has the rows ``offsets[i]:offsets[i + 1]``, at least
-one; and ``pair``, the scores of labels beside each other: (1, k, k) for all steps alike, or
+positions, with ``offsets`` (n + 1,): sequence i has the rows ``offsets[i]:offsets[i + 1]``, one at
+the least; and ``pair``, the scores of labels beside each other: (1, k, k) for all steps alike, or
 (N, k, k), that of a row and the next in its row (that of a last row is not used). −inf forbids a
 step, or a label; other scores are finite. Scores of starts and ends are added to ``unary`` before.
 
 ``score(y) = Σ_m unary[m, y_m] + Σ_m pair[m, y_m, y_{m+1}]`` and ``p(y) ∝ exp(score(y))``.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from skstructured._chains.best_paths import batch_nbest, batch_scores, batch_vit
 from skstructured._chains.draws import batch_draws, batch_mean_draws
 from skstructured._chains.logarithms import batch_entropies, batch_log_probabilities
 from skstructured._chains.marginals import batch_marginals
+from skstructured._chains.sparse import add_vertices, project_chain
 
 
 def _read_only(array, dtype=np.float64):
@@ -141,7 +144,53 @@ def sample(unary, offsets, pair, uniforms):
 
 
 def sample_mean(mu, offsets, pairs, uniforms):
-    """Exact draws, labels (draws, N), of chains of given marginals ``mu`` and ``pairs`` (N, k, k)."""
+    """Exact draws, labels (draws, N), of given marginals ``mu`` (N, k) and ``pairs`` (N, k, k)."""
     labels = np.empty(np.shape(uniforms), dtype=np.int64)
     batch_mean_draws(*_chains(mu, offsets, pairs), _read_only(uniforms), labels)
     return labels
+
+
+class SparseMean(NamedTuple):
+    """A projection on the hull of label sequences, and the few sequences that make it up."""
+
+    mu: np.ndarray
+    pairs: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    gap: float
+
+
+def sparse_map(unary, pair, start=None, room=None, max_iter=10_000):
+    """SparseMAP of one chain: the marginals μ that are nearest to the scores, in the 2-norm.
+
+    Parameters
+    ----------
+    unary, pair : ndarrays of shapes (M, k) and (1, k, k) or (M, k, k)
+        The scores; a batch of one sequence.
+    start : SparseMean or None, default=None
+        A projection of similar scores, whose sequences are begun with.
+    room : int or None, default=None
+        The most sequences; None takes one more than the dimension of the hull, 1000 at the most.
+    max_iter : int, default=10_000
+        The most calls of Viterbi's algorithm.
+
+    Returns
+    -------
+    SparseMean
+        ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
+        M) with ``weights`` (n,), which sum to 1: draws take one of them. ``gap`` certifies it:
+        ``½‖μ − μ*‖² ≤ gap``, which is rounding unless `room` or `max_iter` was reached.
+    """
+    M, k = np.shape(unary)
+    if room is None:
+        room = min(M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1, 1000)
+    labels, weights, n = np.zeros((room, M), dtype=np.int64), np.zeros(room), 0
+    if start is not None:
+        n = min(len(start.weights), room)
+        labels[:n], weights[:n] = start.labels[:n], start.weights[:n]
+    n, gap = project_chain(_read_only(unary), _read_only(pair), labels, weights, n, max_iter)
+    if n < 0:
+        check_possible([-np.inf])
+    mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
+    add_vertices(labels, weights, n, mu, pairs, 1.0)
+    return SparseMean(mu, pairs, labels[:n], weights[:n], gap)

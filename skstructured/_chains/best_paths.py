@@ -12,7 +12,7 @@ from skstructured._engine.instructions import greater
 
 @kernel
 def chain_score(unary, start, stop, pair, labels):
-    """Σ unary[m, y_m] + Σ pair[m, y_m, y_{m+1}] of rows start to stop, from the first to the last."""
+    """Σ unary[m, y_m] + Σ pair[m, y_m, y_{m+1}] of rows start to stop, added up in order."""
     total = unary[start, labels[start]]
     for row in range(start, stop - 1):
         at = row if pair.shape[0] > 1 else 0
