@@ -13,7 +13,15 @@ PACKAGE = Path(skstructured.__file__).parent
 FLOORS = [
     ["exceptions"],
     ["_engine"],
-    ["_component", "_short_cuts", "_sparse_arrays", "_validation", "_foreign", "_active_set"],
+    [
+        "_component",
+        "_short_cuts",
+        "_sparse_arrays",
+        "_validation",
+        "_foreign",
+        "_active_set",
+        "_chains",
+    ],
     ["_output_space"],
     ["base"],
     ["spaces"],

@@ -116,16 +116,22 @@ def _power_of_two(shifted):
 two_to = _power_of_two if config.DISABLE_JIT else _last_bits_as_exponent
 
 
-@intrinsic
-def _minnum(typing_context, a, b):
-    def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), ir.DoubleType()])
-        minnum = builder.module.declare_intrinsic("llvm.minnum", [ir.DoubleType()], kind)
-        return builder.call(minnum, args, fastmath=("nnan", "nsz"))
+def _of_two(name):
+    """Make the function that is the machine's smaller or larger of two numbers."""
 
-    return types.float64(types.float64, types.float64), codegen
+    @intrinsic
+    def choose(typing_context, a, b):
+        def codegen(context, builder, signature, args):
+            kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), ir.DoubleType()])
+            function = builder.module.declare_intrinsic(name, [ir.DoubleType()], kind)
+            return builder.call(function, args, fastmath=("nnan", "nsz"))
+
+        return types.float64(types.float64, types.float64), codegen
+
+    return choose
 
 
-#: lesser(a, b): the smaller of two numbers that are not NaN; loops of it become vectors, which a
-#: compiler that must think of NaN does not make of comparisons.
-lesser = min if config.DISABLE_JIT else _minnum
+#: lesser(a, b), greater(a, b): the smaller and the larger of two numbers that are not NaN; loops of
+#: them become vectors, which a compiler that must think of NaN does not make of comparisons.
+lesser = min if config.DISABLE_JIT else _of_two("llvm.minnum")
+greater = max if config.DISABLE_JIT else _of_two("llvm.maxnum")

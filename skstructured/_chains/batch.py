@@ -1,0 +1,196 @@
+"""Batches of chains: the same questions to each, in one call.
+
+A batch of n label sequences of N positions in all is ``unary`` (N, k), the scores of labels at
+positions, with ``offsets`` (n + 1,): sequence i has the rows ``offsets[i]:offsets[i + 1]``, one at
+the least; and ``pair``, the scores of labels beside each other: (1, k, k) for all steps alike, or
+(N, k, k), that of a row and the next in its row (that of a last row is not used). −inf forbids a
+step, or a label; other scores are finite. Scores of starts and ends are added to ``unary`` before.
+
+``score(y) = Σ_m unary[m, y_m] + Σ_m pair[m, y_m, y_{m+1}]`` and ``p(y) ∝ exp(score(y))``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skstructured._chains.best_paths import batch_nbest, batch_scores, batch_viterbi
+from skstructured._chains.draws import batch_draws, batch_mean_draws
+from skstructured._chains.logarithms import batch_entropies, batch_log_probabilities
+from skstructured._chains.marginals import batch_marginals
+from skstructured._chains.sparse import add_vertices, project_chain
+
+
+def _read_only(array, dtype=np.float64):
+    """The array as kernels read it, so that they are compiled for one type."""
+    view = np.ascontiguousarray(array, dtype=dtype)[...]
+    view.flags.writeable = False
+    return view
+
+
+def _chains(unary, offsets, pair):
+    return _read_only(unary), _read_only(offsets, np.int64), _read_only(pair)
+
+
+def first_impossible(values):
+    """Number of the first sequence that no labels are possible for, by log Z or score; or −1."""
+    lost = np.flatnonzero(~(np.asarray(values) > -np.inf))
+    return int(lost[0]) if len(lost) else -1
+
+
+def check_possible(values):
+    """A ValueError that names the first sequence that no labels are possible for."""
+    lost = first_impossible(values)
+    if lost >= 0:
+        raise ValueError(f"sequence {lost} has no possible labels: each has a forbidden step.")
+
+
+def marginals(unary, offsets, pair, pairs=None, weight=None, total=None, out=None):
+    """Marginals of positions, log Z, and marginals of steps, by forward–backward.
+
+    Parameters
+    ----------
+    unary, offsets, pair : ndarrays
+        The batch, as above.
+    pairs : {None, "sum", "each"}, default=None
+        Which marginals of steps: none, their sum over all steps of the batch (k, k), or those of
+        each row and the next (N, k, k), with zeros in the last row of a sequence.
+    weight : ndarray of shape (n,) or None, default=None
+        Factors of the sequences in the sum; None for ones.
+    total : ndarray of shape (k, k) or None, default=None
+        What the sum is added to, in place, with ``pairs="sum"``; None starts at zeros. A batch cut
+        into parts that go on with one total has the same bits as the whole.
+    out : ndarray of shape (N, k) or None, default=None
+        Where marginals of positions are written.
+
+    Returns
+    -------
+    mu : ndarray of shape (N, k)
+        p(y_m = j); zeros where no labels are possible.
+    log_z : ndarray of shape (n,)
+        log Σ exp(score); −inf where no labels are possible, see `check_possible`.
+    pairs : ndarray or None
+        As asked for.
+    """
+    unary, offsets, pair = _chains(unary, offsets, pair)
+    k, n = unary.shape[1], len(offsets) - 1
+    mu = np.empty(unary.shape) if out is None else out
+    each = np.zeros((len(unary) if pairs == "each" else 0, k, k))
+    if pairs != "sum":
+        total = np.empty((0, k))
+    elif total is None:
+        total = np.zeros((k, k))
+    weight, log_z = _read_only(() if weight is None else weight), np.empty(n)
+    batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total)
+    return mu, log_z, {None: None, "sum": total, "each": each}[pairs]
+
+
+def score(unary, offsets, pair, labels):
+    """Scores (n,) of labels (N,)."""
+    scores = np.empty(len(offsets) - 1)
+    batch_scores(*_chains(unary, offsets, pair), _read_only(labels, np.int64), scores)
+    return scores
+
+
+def log_probability(unary, offsets, pair, labels):
+    """ln p (n,) of labels (N,), exact also where it is far less than scores; NaN for no labels."""
+    values = np.empty(len(offsets) - 1)
+    chains = _chains(unary, offsets, pair)
+    batch_log_probabilities(*chains, _read_only(labels, np.int64), values)
+    return values
+
+
+def entropy(unary, offsets, pair):
+    """Entropies (n,) in nats; NaN where no labels are possible.
+
+    ``log Z − <scores, marginals>``, summed up by H(y_1, …, y_M) = Σ E H(y_{m+1} | y_m).
+    """
+    entropies, log_z = np.empty((2, len(offsets) - 1))
+    batch_entropies(*_chains(unary, offsets, pair), entropies, log_z)
+    return entropies
+
+
+def viterbi(unary, offsets, pair):
+    """Labels (N,) of the largest scores, and these (n,); −inf where no labels are possible.
+
+    Of equals, the first label from the last position on.
+    """
+    labels, scores = np.empty(len(unary), dtype=np.int64), np.empty(len(offsets) - 1)
+    batch_viterbi(*_chains(unary, offsets, pair), labels, scores)
+    return labels, scores
+
+
+def nbest(unary, offsets, pair, n):
+    """The n best label sequences of each chain: labels (n, N), scores (chains, n), found (chains,).
+
+    From the best; all different. Where fewer are possible, ``found`` tells how many, the scores
+    after them are −inf, and the labels −1.
+    """
+    unary, offsets, pair = _chains(unary, offsets, pair)
+    k, chains = unary.shape[1], len(offsets) - 1
+    longest = int(np.max(np.diff(offsets), initial=0))
+    labels = np.full((n, len(unary)), -1, dtype=np.int64)
+    scores, found = np.empty((chains, n)), np.empty(chains, dtype=np.int64)
+    lists, before = np.empty((2, k, n)), np.empty((longest, k, n), dtype=np.int32)
+    batch_nbest(unary, offsets, pair, labels, scores, found, lists, before)
+    return labels, scores, found
+
+
+def sample(unary, offsets, pair, uniforms):
+    """Exact draws, labels (draws, N), from uniform numbers (draws, N) in [0, 1)."""
+    labels, log_z = np.empty(np.shape(uniforms), dtype=np.int64), np.empty(len(offsets) - 1)
+    batch_draws(*_chains(unary, offsets, pair), _read_only(uniforms), labels, log_z)
+    check_possible(log_z)
+    return labels
+
+
+def sample_mean(mu, offsets, pairs, uniforms):
+    """Exact draws, labels (draws, N), of given marginals ``mu`` (N, k) and ``pairs`` (N, k, k)."""
+    labels = np.empty(np.shape(uniforms), dtype=np.int64)
+    batch_mean_draws(*_chains(mu, offsets, pairs), _read_only(uniforms), labels)
+    return labels
+
+
+class SparseMean(NamedTuple):
+    """A projection on the hull of label sequences, and the few sequences that make it up."""
+
+    mu: np.ndarray
+    pairs: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    gap: float
+
+
+def sparse_map(unary, pair, start=None, room=None, max_iter=10_000):
+    """SparseMAP of one chain: the marginals μ that are nearest to the scores, in the 2-norm.
+
+    Parameters
+    ----------
+    unary, pair : ndarrays of shapes (M, k) and (1, k, k) or (M, k, k)
+        The scores; a batch of one sequence.
+    start : SparseMean or None, default=None
+        A projection of similar scores, whose sequences are begun with.
+    room : int or None, default=None
+        The most sequences; None takes one more than the dimension of the hull, 1000 at the most.
+    max_iter : int, default=10_000
+        The most calls of Viterbi's algorithm.
+
+    Returns
+    -------
+    SparseMean
+        ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
+        M) with ``weights`` (n,), which sum to 1: draws take one of them. ``gap`` certifies it:
+        ``½‖μ − μ*‖² ≤ gap``, which is rounding unless `room` or `max_iter` was reached.
+    """
+    M, k = np.shape(unary)
+    if room is None:
+        room = min(M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1, 1000)
+    labels, weights, n = np.zeros((room, M), dtype=np.int64), np.zeros(room), 0
+    if start is not None:
+        n = min(len(start.weights), room)
+        labels[:n], weights[:n] = start.labels[:n], start.weights[:n]
+    n, gap = project_chain(_read_only(unary), _read_only(pair), labels, weights, n, max_iter)
+    if n < 0:
+        check_possible([-np.inf])
+    mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
+    add_vertices(labels, weights, n, mu, pairs, 1.0)
+    return SparseMean(mu, pairs, labels[:n], weights[:n], gap)

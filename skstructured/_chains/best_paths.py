@@ -1,0 +1,156 @@
+"""Scores of labels, the best labels of chains (Viterbi), and the n best (list Viterbi).
+
+References: Viterbi (1967); Rabiner (1989), "A tutorial on hidden Markov models", section III.B;
+Seshadri and Sundberg (1994), "List Viterbi decoding algorithms with applications".
+"""
+
+import numpy as np
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.instructions import greater
+
+
+@kernel
+def chain_score(unary, start, stop, pair, labels):
+    """Σ unary[m, y_m] + Σ pair[m, y_m, y_{m+1}] of rows start to stop, added up in order."""
+    total = unary[start, labels[start]]
+    for row in range(start, stop - 1):
+        at = row if pair.shape[0] > 1 else 0
+        total += pair[at, labels[row], labels[row + 1]]
+        total += unary[row + 1, labels[row + 1]]
+    return total
+
+
+@kernel
+def batch_scores(unary, offsets, pair, labels, scores):
+    """`chain_score` of all chains."""
+    for s in range(offsets.shape[0] - 1):
+        scores[s] = chain_score(unary, offsets[s], offsets[s + 1], pair, labels)
+
+
+@kernel(fastmath=FASTMATH)
+def _best_before(best, m, pair, at, unary, row):
+    """best[m + 1, j] = unary[row, j] + max_i (best[m, i] + pair[at, i, j])."""
+    k = unary.shape[1]
+    for j in range(k):
+        best[m + 1, j] = best[m, 0] + pair[at, 0, j]
+    for i in range(1, k):
+        before = best[m, i]
+        for j in range(k):
+            best[m + 1, j] = greater(best[m + 1, j], before + pair[at, i, j])
+    for j in range(k):
+        best[m + 1, j] += unary[row, j]
+
+
+@kernel
+def chain_viterbi(unary, start, stop, pair, best, labels):
+    """Best labels of rows start to stop, the first of equals from the last row on; their score.
+
+    ``best`` has a row for each position: the best score up to there, a label each. Which label
+    came before is found on the way back, at k additions a position.
+    """
+    length, k = stop - start, unary.shape[1]
+    best[0, :] = unary[start]
+    for m in range(length - 1):
+        at = start + m if pair.shape[0] > 1 else 0
+        _best_before(best, m, pair, at, unary, start + m + 1)
+    label = 0
+    for j in range(1, k):
+        label = j if best[length - 1, j] > best[length - 1, label] else label
+    labels[stop - 1], value = label, best[length - 1, label]
+    for m in range(length - 2, -1, -1):
+        at, after = start + m if pair.shape[0] > 1 else 0, label
+        label = 0
+        for i in range(1, k):
+            better = best[m, i] + pair[at, i, after] > best[m, label] + pair[at, label, after]
+            label = i if better else label
+        labels[start + m] = label
+    return value
+
+
+@kernel
+def batch_viterbi(unary, offsets, pair, labels, scores):
+    """`chain_viterbi` of all chains."""
+    longest = 0
+    for s in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    best = np.empty((longest, unary.shape[1]))
+    for s in range(offsets.shape[0] - 1):
+        scores[s] = chain_viterbi(unary, offsets[s], offsets[s + 1], pair, best, labels)
+
+
+@kernel
+def _insert(scores, places, score, place):
+    """Put a score into a list sorted from the best; whether it belonged there."""
+    n = scores.shape[0]
+    if not score > scores[n - 1]:
+        return False
+    r = n - 1
+    while r > 0 and score > scores[r - 1]:
+        scores[r], places[r] = scores[r - 1], places[r - 1]
+        r -= 1
+    scores[r], places[r] = score, place
+    return True
+
+
+@kernel
+def _lists_before(lists, m, pair, at, unary, row, before):
+    """The n best scores of each label at a row, and which label and rank before it they have."""
+    k, n = lists.shape[1], lists.shape[2]
+    now, then = lists[(m + 1) % 2], lists[m % 2]
+    now[:] = -np.inf
+    for j in range(k):
+        for i in range(k):
+            for r in range(n):
+                score = then[i, r] + pair[at, i, j]
+                if not _insert(now[j], before[m + 1, j], score, i * n + r):
+                    break
+        for r in range(n):
+            now[j, r] += unary[row, j]
+
+
+@kernel
+def chain_nbest(unary, start, stop, pair, n, labels, scores, lists, before):
+    """The n best label sequences, labels (n, N) and scores (n,) from the best; how many there are.
+
+    ``lists`` (2, k, n) and ``before`` (M, k, n), of int32, are scratch.
+    """
+    k, length = unary.shape[1], stop - start
+    lists[0] = -np.inf
+    for j in range(k):
+        lists[0, j, 0] = unary[start, j]
+    for m in range(length - 1):
+        at = start + m if pair.shape[0] > 1 else 0
+        _lists_before(lists, m, pair, at, unary, start + m + 1, before)
+    scores[:] = -np.inf
+    ends = before[0, 0]  # the first row has nothing before it
+    last = lists[(length - 1) % 2]
+    for j in range(k):
+        for r in range(n):
+            if not _insert(scores, ends, last[j, r], j * n + r):
+                break
+    found = 0
+    for r in range(n):
+        if scores[r] > -np.inf:
+            found += 1
+            _trace(start, stop, ends[r], n, before, labels[r])
+    return found
+
+
+@kernel
+def _trace(start, stop, end, n, before, labels):
+    """Follow a list's entry from the last row to the first."""
+    place = end
+    for row in range(stop - 1, start - 1, -1):
+        labels[row] = place // n
+        if row > start:
+            place = before[row - start, place // n, place % n]
+
+
+@kernel
+def batch_nbest(unary, offsets, pair, labels, scores, found, lists, before):
+    """`chain_nbest` of all chains: labels (n, N), scores (chains, n), found (chains,)."""
+    n = labels.shape[0]
+    for s in range(offsets.shape[0] - 1):
+        start, stop = offsets[s], offsets[s + 1]
+        found[s] = chain_nbest(unary, start, stop, pair, n, labels, scores[s], lists, before)

@@ -1,0 +1,251 @@
+"""Messages of a chain in logarithms, and the conditionals they give.
+
+``beta_m(i) = ln Σ exp`` of the scores of all that can follow label i at position m, less a
+constant. Then ``p(y_{m+1} = j | y_m = i) ∝ exp(pair_m(i, j) + unary_{m+1}(j) + beta_{m+1}(j))``, in
+which nothing cancels at any scale of the scores, and from which marginals, entropies, probabilities
+and draws follow. It takes two exponentials a step and pair of labels.
+
+``pair`` is (1, k, k), one matrix for all steps, or has a matrix for each row of ``unary``.
+"""
+
+import math
+
+import numpy as np
+
+from skstructured._chains.rows import exp_below, row_max, row_sum
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.instructions import greater
+
+#: So many labels are taken at a time: what waits for one does not hold up the others.
+BLOCK = 8
+#: Rows of the scratch `work` of these kernels: what lies ahead of a step; marginals of steps from a
+#: label; the largest score after each label of a block, and the sum of its weights; scores less the
+#: largest, and weights, of the labels after each. How many rows there are.
+AHEAD, STEP, TOPS, TOTALS, SCORES, WEIGHTS = 0, 1, 2, 3, 4, 4 + BLOCK
+ROWS = WEIGHTS + BLOCK
+#: Rows of the scratch are as long as a multiple of this, so that all of them is vectors.
+LANES = 32
+
+
+@kernel
+def row_length(k):
+    """Length of a row of the scratch."""
+    return (k + LANES - 1) // LANES * LANES
+
+
+@kernel
+def log_scratch(work, k):
+    """The scratch of these kernels (ROWS, row_length(k)) in the first entries of a vector."""
+    length = row_length(k)
+    rows = work[: ROWS * length].reshape(ROWS, length)
+    rows[:] = -np.inf  # what stands in SCORES beyond k has no weight
+    return rows
+
+
+@kernel
+def look_ahead(unary, beta, row, work):
+    """work[AHEAD] = unary + beta, the scores of the labels at a row and of all that follows."""
+    for j in range(unary.shape[1]):
+        work[AHEAD, j] = unary[row, j] + beta[row, j]
+
+
+@kernel(fastmath=FASTMATH)
+def _scores_of_step(pair, at, i, work, row):
+    """work[row] = pair[at, i] + work[AHEAD]; the largest."""
+    top = -np.inf
+    for j in range(pair.shape[2]):
+        value = pair[at, i, j] + work[AHEAD, j]
+        work[row, j] = value
+        top = greater(top, value)
+    return top
+
+
+@kernel(fastmath={"contract"})
+def _exp_scores(work, many):
+    """Weights and their sums, from scores and the largest of them, which are taken off."""
+    for i in range(many):
+        top = work[TOPS, i]
+        shift = top if top > -np.inf else 0.0
+        for j in range(work.shape[1] // LANES * LANES):
+            e = work[SCORES + i, j] - shift
+            work[SCORES + i, j] = e
+            work[WEIGHTS + i, j] = exp_below(e)
+    for i in range(many):
+        work[TOTALS, i] = row_sum(work, WEIGHTS + i)
+
+
+@kernel
+def weigh_steps(pair, at, first, many, work):
+    """Weights of the labels after labels first, …, first + many − 1, each up to a factor.
+
+    They stand in work[WEIGHTS + i], their sums in work[TOTALS], the logarithms of the factors, −inf
+    where no label can follow, in work[TOPS].
+    """
+    for i in range(many):
+        work[TOPS, i] = _scores_of_step(pair, at, first + i, work, SCORES + i)
+    _exp_scores(work, many)
+
+
+@kernel
+def weigh_step(pair, at, i, work):
+    """The same of one label; returns the logarithm of the factor, and the sum."""
+    weigh_steps(pair, at, i, 1, work)
+    return work[TOPS, 0], work[TOTALS, 0]
+
+
+@kernel
+def weigh_start(k, work):
+    """The same of the first label, with work[AHEAD] that of the first row."""
+    work[SCORES, :k] = work[AHEAD, :k]
+    work[TOPS, 0] = row_max(work, SCORES)
+    _exp_scores(work, 1)
+    return work[TOPS, 0], work[TOTALS, 0]
+
+
+@kernel
+def messages(unary, start, stop, pair, beta, work):
+    """beta of the rows of a chain, the largest of each row 0; returns log Z, −inf for no path."""
+    k, log_z = unary.shape[1], 0.0
+    beta[stop - 1, :] = 0.0
+    for row in range(stop - 2, start - 1, -1):
+        look_ahead(unary, beta, row + 1, work)
+        at = row if pair.shape[0] > 1 else 0
+        for first in range(0, k, BLOCK):
+            many = min(BLOCK, k - first)
+            weigh_steps(pair, at, first, many, work)
+            for i in range(many):
+                top, total = work[TOPS, i], work[TOTALS, i]
+                beta[row, first + i] = top + math.log(total) if total > 0.0 else -np.inf
+        most = row_max(beta, row)
+        if most == -np.inf:
+            return most
+        for i in range(k):
+            beta[row, i] -= most
+        log_z += most
+    look_ahead(unary, beta, start, work)
+    top, total = weigh_start(k, work)
+    return log_z + (top + math.log(total)) if total > 0.0 else -np.inf
+
+
+@kernel(fastmath=FASTMATH)
+def _spread(mass, row, work, i, mu):
+    """work[STEP] = mass · weights, the marginals of a step from a label; mu[row] += these."""
+    for j in range(mu.shape[1]):
+        value = mass * work[WEIGHTS + i, j]
+        work[STEP, j] = value
+        mu[row, j] += value
+
+
+@kernel(fastmath=FASTMATH)
+def _keep_step(work, row, i, weight, each, total):
+    """each[row, i] = work[STEP], and total[i] += weight · work[STEP], where they have rows."""
+    if each.shape[0] > 0:
+        for j in range(each.shape[2]):
+            each[row, i, j] = work[STEP, j]
+    if total.shape[0] > 0:
+        for j in range(total.shape[1]):
+            total[i, j] += weight * work[STEP, j]
+
+
+@kernel
+def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
+    """Marginals by conditionals; they agree with each other to rounding, at any scale of scores.
+
+    Pair marginals are written to ``each``, and ``weight`` times their sum is added to ``total``,
+    where these have rows.
+    """
+    k = unary.shape[1]
+    look_ahead(unary, beta, start, work)
+    sum_ = weigh_start(k, work)[1]
+    for j in range(k):
+        mu[start, j] = work[WEIGHTS, j] / sum_
+    for row in range(start, stop - 1):
+        look_ahead(unary, beta, row + 1, work)
+        at = row if pair.shape[0] > 1 else 0
+        mu[row + 1, :] = 0.0
+        for first in range(0, k, BLOCK):
+            many = min(BLOCK, k - first)
+            weigh_steps(pair, at, first, many, work)
+            for i in range(many):
+                sum_ = work[TOTALS, i]
+                mass = mu[row, first + i] / sum_ if sum_ > 0.0 else 0.0
+                _spread(mass, row + 1, work, i, mu)
+                _keep_step(work, row, first + i, weight, each, total)
+
+
+@kernel(fastmath=FASTMATH)
+def _entropy_of_weights(work, i, row, after):
+    """Entropy of weights that `weigh_step` left, plus the mean of the entropies after.
+
+    With weights exp(d), the largest 1, it is ln Σ exp(d) + Σ (−d) exp(d) / Σ exp(d): no term is
+    negative.
+    """
+    value = 0.0
+    for j in range(after.shape[1]):
+        w = work[WEIGHTS + i, j]
+        value += w * (after[row, j] - work[SCORES + i, j]) if w > 0.0 else 0.0
+    return math.log(work[TOTALS, i]) + value / work[TOTALS, i]
+
+
+@kernel
+def chain_entropy(unary, start, stop, pair, beta, entropies, work):
+    """Entropy of a chain, from the last step to the first.
+
+    ``entropies`` gets that of all that follows a label. ``beta`` is of `messages`.
+    """
+    k = unary.shape[1]
+    entropies[stop - 1, :] = 0.0
+    for row in range(stop - 2, start - 1, -1):
+        look_ahead(unary, beta, row + 1, work)
+        at = row if pair.shape[0] > 1 else 0
+        for first in range(0, k, BLOCK):
+            many = min(BLOCK, k - first)
+            weigh_steps(pair, at, first, many, work)
+            for i in range(many):
+                entropies[row, first + i] = 0.0
+                if work[TOTALS, i] > 0.0:
+                    entropies[row, first + i] = _entropy_of_weights(work, i, row + 1, entropies)
+    look_ahead(unary, beta, start, work)
+    weigh_start(k, work)
+    return _entropy_of_weights(work, 0, start, entropies)
+
+
+@kernel
+def log_probability(unary, start, stop, pair, beta, labels, work):
+    """ln p of labels, by conditionals; ``beta`` is of `messages`, ``labels`` of the whole batch."""
+    look_ahead(unary, beta, start, work)
+    top, total = weigh_start(unary.shape[1], work)
+    value = work[AHEAD, labels[start]] - top - math.log(total)
+    for row in range(start, stop - 1):
+        look_ahead(unary, beta, row + 1, work)
+        i, j, at = labels[row], labels[row + 1], row if pair.shape[0] > 1 else 0
+        top, total = weigh_step(pair, at, i, work)
+        if total == 0.0:
+            return -np.inf
+        value += (pair[at, i, j] + work[AHEAD, j] - top) - math.log(total)
+    return value
+
+
+@kernel
+def batch_entropies(unary, offsets, pair, entropies, log_z):
+    """`chain_entropy` of all chains, with their log Z."""
+    k, beta, after = unary.shape[1], np.empty(unary.shape), np.empty(unary.shape)
+    work = log_scratch(np.empty(ROWS * row_length(k)), k)
+    for s in range(offsets.shape[0] - 1):
+        start, stop = offsets[s], offsets[s + 1]
+        log_z[s] = messages(unary, start, stop, pair, beta, work)
+        entropies[s] = np.nan
+        if log_z[s] > -np.inf:
+            entropies[s] = chain_entropy(unary, start, stop, pair, beta, after, work)
+
+
+@kernel
+def batch_log_probabilities(unary, offsets, pair, labels, values):
+    """`log_probability` of all chains; NaN where no path is possible."""
+    k, beta = unary.shape[1], np.empty(unary.shape)
+    work = log_scratch(np.empty(ROWS * row_length(k)), k)
+    for s in range(offsets.shape[0] - 1):
+        start, stop = offsets[s], offsets[s + 1]
+        values[s] = np.nan
+        if messages(unary, start, stop, pair, beta, work) > -np.inf:
+            values[s] = log_probability(unary, start, stop, pair, beta, labels, work)

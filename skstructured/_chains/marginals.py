@@ -1,0 +1,173 @@
+"""Marginals of batches of chains, and the gap between marginals and truth that learning needs."""
+
+import math
+
+import numpy as np
+
+from skstructured._chains.logarithms import (
+    ROWS,
+    log_probability,
+    log_scratch,
+    marginals_of,
+    messages,
+    row_length,
+)
+from skstructured._chains.scaled import add_pairs, backward, exp_transitions, forward, pairs_of
+from skstructured._engine.compiled import kernel
+
+
+@kernel
+def scratch_size(longest, k):
+    """How many numbers the marginals of chains of up to so many positions work in."""
+    return 2 * longest * k + 3 * k * k + ROWS * row_length(k)
+
+
+@kernel
+def _parts(work, longest, k):
+    """alpha, tilt, E, its transpose, products, and the scratch of logarithms."""
+    a, b, c, d, e = longest * k, 2 * longest * k, k * k, 2 * k * k, 3 * k * k
+    rest = work[b:]
+    return (
+        work[:a].reshape(longest, k),
+        work[a:b].reshape(longest, k),
+        rest[:c].reshape(k, k),
+        rest[c:d].reshape(k, k),
+        rest[d:e].reshape(k, k),
+        log_scratch(rest[e:], k),
+    )
+
+
+@kernel
+def _scaled(unary, start, stop, top, parts, mu):
+    """Unary marginals by rescaling; log Z, NaN where that is not enough.
+
+    One position has no steps, and is left to logarithms whether steps are alike or not.
+    """
+    if not top == top or stop - start < 2:
+        return np.nan
+    alpha, tilt, E, across, row, _rest = parts
+    log_z = forward(unary, start, stop - start, E, top, alpha, tilt)
+    if log_z > -np.inf and not backward(start, stop - start, across, alpha, tilt, row, mu):
+        return np.nan
+    return log_z
+
+
+@kernel
+def _nothing(start, stop, mu, each):
+    """Marginals where no path is possible: zeros."""
+    mu[start:stop] = 0.0
+    if each.shape[0] > 0:
+        each[start : stop - 1] = 0.0
+
+
+@kernel
+def chain_marginals(unary, start, stop, pair, top, weight, mu, each, total, parts):
+    """Marginals of one chain; `top` and E among `parts` are of `exp_transitions`; returns log Z.
+
+    ``each`` (N, k, k) gets its pair marginals, ``total`` (k, k) `weight` times their sum added;
+    either may have no rows, and is left alone then.
+    """
+    log_z = _scaled(unary, start, stop, top, parts, mu)
+    if log_z == log_z:
+        _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts)
+        return log_z
+    rest = parts[-1]
+    log_z = messages(unary, start, stop, pair, mu, rest)
+    if log_z == -np.inf:
+        _nothing(start, stop, mu, each)
+    else:  # a row of mu is beta until it is overwritten, by when it was read
+        marginals_of(unary, start, stop, pair, mu, weight, mu, each, total, rest)
+    return log_z
+
+
+@kernel
+def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
+    """Pair marginals from what the rescaled passes left."""
+    alpha, tilt, E, _across, products, _rest = parts
+    if log_z == -np.inf:
+        _nothing(start, stop, mu, each)
+        return
+    if each.shape[0] > 0:
+        pairs_of(start, stop - start, E, alpha, tilt, each)
+    if total.shape[0] > 0:
+        add_pairs(stop - start, E, alpha, tilt, weight, products, total)
+
+
+@kernel
+def batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total):
+    """Marginals of all chains of a batch; ``weight`` may be empty, for ones."""
+    k, longest = unary.shape[1], 0
+    if pair.shape[0] == 1:
+        for s in range(offsets.shape[0] - 1):
+            longest = max(longest, offsets[s + 1] - offsets[s])
+    parts = _parts(np.empty(scratch_size(longest, k)), longest, k)
+    top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
+    for s in range(offsets.shape[0] - 1):
+        start, stop = offsets[s], offsets[s + 1]
+        w = weight[s] if weight.shape[0] > 0 else 1.0
+        log_z[s] = chain_marginals(unary, start, stop, pair, top, w, mu, each, total, parts)
+
+
+@kernel
+def chain_gap(unary, pair, labels, gap, each, total, work):
+    """Marginals less the truth's indicators, of one chain; returns −ln p(labels).
+
+    Parameters
+    ----------
+    unary : ndarray of shape (M, k)
+    pair : ndarray of shape (1, k, k) or (M, k, k)
+    labels : int64 ndarray of shape (M,)
+    gap : ndarray of shape (M, k)
+        Overwritten, with the gradient of the loss in ``unary``.
+    each, total : ndarrays of shapes (M, k, k) and (k, k)
+        Overwritten with the gradient in ``pair``, at every step or summed over steps; without rows
+        where that is not needed.
+    work : ndarray of shape (scratch_size(M, k),)
+
+    Returns
+    -------
+    float
+        The loss; inf where the labels are forbidden, NaN where all are, and nothing is learnt then.
+    """
+    M, k = unary.shape
+    parts = _parts(work, M, k)
+    top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
+    total[:] = 0.0
+    log_z = _scaled(unary, 0, M, top, parts, gap)
+    if log_z == log_z:
+        loss = -_scaled_log_probability(labels, parts, gap) if log_z > -np.inf else np.nan
+        _scaled_pairs(0, M, log_z, 1.0, gap, each, total, parts)
+    else:
+        log_z = messages(unary, 0, M, pair, gap, parts[-1])
+        if log_z == -np.inf:
+            _nothing(0, M, gap, each)
+            return np.nan
+        loss = -log_probability(unary, 0, M, pair, gap, labels, parts[-1])
+        marginals_of(unary, 0, M, pair, gap, 1.0, gap, each, total, parts[-1])
+    if log_z > -np.inf:
+        _less_truth(labels, gap, each, total)
+    return loss
+
+
+@kernel
+def _scaled_log_probability(labels, parts, mu):
+    """ln p of labels: of the first, and of every next one given the one before it."""
+    alpha, tilt, E, _across, _products, _rest = parts
+    first = mu[0, labels[0]]
+    value = math.log(first) if first > 0.0 else -np.inf
+    for m in range(labels.shape[0] - 1):
+        i, j = labels[m], labels[m + 1]
+        mass = mu[m, i]
+        given = alpha[m, i] * E[i, j] * tilt[m + 1, j] / mass if mass > 0.0 else 0.0
+        value += math.log(given) if given > 0.0 else -np.inf
+    return value
+
+
+@kernel
+def _less_truth(labels, gap, each, total):
+    for m in range(labels.shape[0]):
+        gap[m, labels[m]] -= 1.0
+        if m > 0 and each.shape[0] > 0:
+            each[m - 1, labels[m - 1], labels[m]] -= 1.0
+        if m > 0 and total.shape[0] > 0:
+            total[labels[m - 1], labels[m]] -= 1.0

@@ -1,0 +1,215 @@
+"""SparseMAP of one chain: the projection of its scores on the hull of all label sequences.
+
+``argmin ½‖μ − θ‖²`` over means μ of indicators of labels and of steps: the marginals that
+``½‖μ‖²`` regularizes, which few sequences make up. Wolfe's minimum-norm-point method as in
+`skstructured._active_set`, but for vertices that are kept as labels: the scalar product of two is
+how many positions and steps they share, so that a vertex costs O(M), not O(M k²), and the linear
+oracle is Viterbi's.
+
+References: Wolfe (1976), "Finding the nearest point in a polytope"; Niculae, Martins, Blondel,
+Cardie (2018), "SparseMAP: differentiable sparse structured inference".
+"""
+
+import math
+
+import numpy as np
+
+from skstructured._chains.best_paths import chain_score, chain_viterbi
+from skstructured._engine.compiled import kernel
+
+#: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
+#: distance of a vertex from the span of the others, which is a rational number, or 0.
+ROUNDING, DEPENDENT = 1e-14, 1e-9
+
+
+@kernel
+def _shared(labels, i, other):
+    """How many positions and steps two label sequences share."""
+    count, before = 0, False
+    for m in range(labels.shape[1]):
+        same = labels[i, m] == other[m]
+        count += same + (same & before)
+        before = same
+    return float(count)
+
+
+@kernel
+def _factor(A, L, first, n):
+    """Rows of the Cholesky factor of A[:n, :n] from `first` on; the first dependent row, or n."""
+    for i in range(first, n):
+        for j in range(i + 1):
+            s = A[i, j]
+            for t in range(j):
+                s -= L[i, t] * L[j, t]
+            if j < i:
+                L[i, j] = s / L[j, j]
+            elif s > DEPENDENT:
+                L[i, i] = math.sqrt(s)
+            else:
+                return i
+    return n
+
+
+@kernel
+def _solve(L, n, x):
+    """x ← A⁻¹ x by the factor of A."""
+    for i in range(n):
+        for t in range(i):
+            x[i] -= L[i, t] * x[t]
+        x[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for t in range(i + 1, n):
+            x[i] -= L[t, i] * x[t]
+        x[i] /= L[i, i]
+
+
+@kernel
+def _affine_weights(L, n, scores, target, ones):
+    """Weights, summing to 1, of the best point of the affine hull of the active vertices."""
+    for i in range(n):
+        target[i], ones[i] = scores[i] - scores[0], 1.0
+    _solve(L, n, target)
+    _solve(L, n, ones)
+    excess = (target[:n].sum() - 1.0) / ones[:n].sum()
+    for i in range(n):
+        target[i] -= excess * ones[i]
+
+
+@kernel
+def _remove(i, n, labels, weights, scores, A):
+    """Take a vertex off the active ones."""
+    for a in range(i, n - 1):
+        labels[a, :] = labels[a + 1]
+        weights[a], scores[a] = weights[a + 1], scores[a + 1]
+        A[a, :] = A[a + 1]
+    for a in range(i, n - 1):
+        A[:, a] = A[:, a + 1]
+    return n - 1
+
+
+@kernel
+def _step_towards(target, n, labels, weights, scores, A, L):
+    """Move the weights to `target`, or to where one is 0 first; drop what is 0 then.
+
+    Returns how many vertices are left, and whether the target was reached.
+    """
+    step, worst = 1.0, -1
+    for i in range(n):
+        if target[i] <= 1e-14 and weights[i] > target[i]:
+            limit = weights[i] / (weights[i] - target[i])
+            if limit < step or worst < 0:
+                step, worst = min(limit, step), i
+    for i in range(n):
+        weights[i] += step * (target[i] - weights[i])
+    if worst < 0:
+        return n, True
+    weights[worst] = 0.0
+    first = n
+    for i in range(n - 1, -1, -1):
+        if weights[i] <= 1e-15:
+            n, first = _remove(i, n, labels, weights, scores, A), i
+    _factor(A, L, first, n)
+    return n, False
+
+
+@kernel
+def _add(n, vertex, weight, unary, pair, labels, weights, scores, A, L):
+    """Put a vertex after the n active ones; how many there are then: n if it depends on them."""
+    labels[n, :] = vertex
+    weights[n] = weight
+    scores[n] = chain_score(unary, 0, len(vertex), pair, vertex)
+    for i in range(n + 1):
+        A[n, i] = A[i, n] = _shared(labels, i, vertex)
+    return _factor(A, L, n, n + 1)
+
+
+@kernel
+def add_vertices(labels, weights, n, mu, each, sign):
+    """mu and each += sign · weighted indicators of positions and of steps; `each` may be empty."""
+    for i in range(n):
+        w = sign * weights[i]
+        for m in range(labels.shape[1]):
+            mu[m, labels[i, m]] += w
+            if m > 0 and each.shape[0] > 0:
+                each[m - 1, labels[i, m - 1], labels[i, m]] += w
+
+
+@kernel
+def _gap(vertex, labels, weights, n, unary, pair):
+    """Σ weights · (score of vertex − score of labels), where they differ, and its terms' size."""
+    gap, size = 0.0, 0.0
+    for i in range(n):
+        for m in range(len(vertex)):
+            a, b = vertex[m], labels[i, m]
+            if a != b:
+                gap += weights[i] * (unary[m, a] - unary[m, b])
+                size += weights[i] * (abs(unary[m, a]) + abs(unary[m, b]))
+            if m > 0 and (a != b or vertex[m - 1] != labels[i, m - 1]):
+                x, y = pair[m - 1, vertex[m - 1], a], pair[m - 1, labels[i, m - 1], b]
+                gap += weights[i] * (x - y)
+                size += weights[i] * (abs(x) + abs(y))
+    return gap, size
+
+
+@kernel
+def _residual(unary, pair, labels, weights, n, rest, rest_pair):
+    """Scores less the mean of the active vertices: the direction of steepest ascent."""
+    rest[:] = unary
+    for m in range(rest_pair.shape[0]):
+        rest_pair[m] = pair[m if pair.shape[0] > 1 else 0]
+    add_vertices(labels, weights, n, rest, rest_pair, -1.0)
+
+
+@kernel
+def _begin(n, vertex, unary, pair, labels, weights, scores, A, L):
+    """Vertices to start from: those given that do not depend on others, their weights summing to 1.
+
+    Returns how many; 0 where there is none, and −1 where that is because no labels are possible.
+    """
+    kept = 0
+    for i in range(n):
+        vertex[:] = labels[i]
+        possible = chain_score(unary, 0, len(vertex), pair, vertex) > -np.inf
+        if possible and weights[i] > 0.0:
+            kept = _add(kept, vertex, weights[i], unary, pair, labels, weights, scores, A, L)
+    if kept == 0:
+        best = np.empty(unary.shape)
+        if chain_viterbi(unary, 0, len(vertex), pair, best, vertex) == -np.inf:
+            return -1
+        kept = _add(0, vertex, 1.0, unary, pair, labels, weights, scores, A, L)
+    total = weights[:kept].sum()
+    for i in range(kept):
+        weights[i] /= total
+    return kept
+
+
+@kernel
+def project_chain(unary, pair, labels, weights, n, max_iter):
+    """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
+
+    ``labels`` (room, M) and ``weights`` (room,) hold n vertices to start from, and the active ones
+    in the end. Returns how many (−1 where no labels are possible), and the gap.
+    """
+    room, M = labels.shape
+    A, L = np.empty((room, room)), np.empty((room, room))
+    scores, target, ones = np.empty(room), np.empty(room), np.empty(room)
+    rest, best = np.empty(unary.shape), np.empty(unary.shape)
+    rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
+    n, gap = _begin(n, vertex, unary, pair, labels, weights, scores, A, L), 0.0
+    if n < 0:
+        return n, gap
+    for _ in range(max_iter):
+        reached = False
+        while not reached:
+            _affine_weights(L, n, scores, target, ones)
+            n, reached = _step_towards(target, n, labels, weights, scores, A, L)
+        _residual(unary, pair, labels, weights, n, rest, rest_pair)
+        chain_viterbi(rest, 0, M, rest_pair, best, vertex)
+        gap, size = _gap(vertex, labels, weights, n, rest, rest_pair)
+        if gap <= ROUNDING * (1.0 + size) or n == room:
+            break
+        before = n
+        n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, A, L)
+        if n == before:
+            break
+    return n, max(gap, 0.0)

@@ -1,0 +1,112 @@
+"""Chains by enumeration of all label sequences, and by textbook recursions in logarithms."""
+
+import itertools
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skstructured._active_set import _affine_weights, _wolfe
+
+
+def sequences(M, k):
+    """All k^M label sequences (k^M, M), in the order of their digits."""
+    return np.array(list(itertools.product(range(k), repeat=M)), dtype=np.int64)
+
+
+def each_pair(pair, M):
+    """One transition matrix a step (M − 1, k, k), of a shared one or of one a position."""
+    steps = np.broadcast_to(pair, (M, *pair.shape[1:])) if len(pair) == 1 else pair
+    return steps[: M - 1]
+
+
+def score(labels, unary, pair):
+    """Σ unary[m, y_m] + Σ pair[m, y_m, y_{m+1}]."""
+    total = sum(unary[m, y] for m, y in enumerate(labels))
+    steps = each_pair(pair, len(labels))
+    return total + sum(step[labels[m], labels[m + 1]] for m, step in enumerate(steps))
+
+
+def all_scores(unary, pair):
+    """All sequences, and their scores."""
+    found = sequences(*unary.shape)
+    return found, np.array([score(labels, unary, pair) for labels in found])
+
+
+def indicators(labels, k):
+    """Unary (M, k) and pair (M − 1, k, k) indicators of a sequence."""
+    ones = np.eye(k)[labels]
+    return ones, ones[:-1, :, None] * ones[1:, None, :]
+
+
+def mean(weights, found, k):
+    """Unary and pair marginals of weighted sequences."""
+    each = [indicators(labels, k) for labels in found]
+    return tuple(sum(w * e[part] for w, e in zip(weights, each, strict=True)) for part in (0, 1))
+
+
+def marginals(unary, pair):
+    """Unary and pair marginals, and log Z."""
+    found, scores = all_scores(unary, pair)
+    log_z = logsumexp(scores)
+    return *mean(np.exp(scores - log_z), found, unary.shape[1]), log_z
+
+
+def entropy(unary, pair):
+    """−Σ p ln p over all sequences."""
+    scores = all_scores(unary, pair)[1]
+    p = np.exp(scores - logsumexp(scores))
+    return -(p[p > 0] * np.log(p[p > 0])).sum()
+
+
+def sparse_map(unary, pair):
+    """Projection of the scores on the hull of all indicators, unary and pair marginals."""
+    M, k = unary.shape
+    V = np.array([np.concatenate([p.ravel() for p in indicators(s, k)]) for s in sequences(M, k)])
+    theta = np.concatenate([unary.ravel(), each_pair(pair, M).ravel()])
+
+    def oracle(direction, vertex):
+        vertex[:] = V[np.argmax(V @ direction)]
+
+    S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
+    x = _wolfe(oracle, theta, S, w, _affine_weights)[0]
+    return x[: M * k].reshape(M, k), x[M * k :].reshape(M - 1, k, k)
+
+
+def log_marginals(unary, pair):
+    """Unary marginals, the sum of pair marginals, and log Z, by recursions in logarithms.
+
+    Messages are kept near 0, as sums over a long chain would round their last digits off.
+    """
+    M, k = unary.shape
+    steps = each_pair(pair, M)
+    forward, backward, levels = unary.copy(), np.zeros((M, k)), []
+    for m in range(M - 1):
+        levels.append(forward[m].max())
+        forward[m] -= levels[-1]
+        forward[m + 1] += logsumexp(forward[m][:, None] + steps[m], axis=0)
+    for m in range(M - 2, -1, -1):
+        backward[m] = logsumexp(steps[m] + (unary[m + 1] + backward[m + 1]), axis=1)
+        backward[m] -= backward[m].max()
+    total = np.zeros((k, k))
+    for m in range(M - 1):
+        after = unary[m + 1] + backward[m + 1]
+        log_p = forward[m][:, None] + steps[m] + after
+        total += np.exp(log_p - logsumexp(log_p))
+    log_mu = forward + backward
+    mu = np.exp(log_mu - logsumexp(log_mu, axis=1, keepdims=True))
+    return mu, total, math.fsum([*levels, logsumexp(forward[-1])])
+
+
+def viterbi(unary, pair):
+    """Best labels by max-sum."""
+    M = len(unary)
+    steps, best, back = each_pair(pair, M), unary[0], []
+    for m in range(M - 1):
+        through = best[:, None] + steps[m]
+        back.append(np.argmax(through, axis=0))
+        best = unary[m + 1] + through.max(axis=0)
+    labels = [int(np.argmax(best))]
+    for before in reversed(back):
+        labels.append(int(before[labels[-1]]))
+    return np.array(labels[::-1])

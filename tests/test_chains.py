@@ -1,0 +1,430 @@
+"""Kernels of label sequences against enumeration, at extremes, and as samplers."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skstructured._chains import batch
+from skstructured._chains.marginals import chain_gap, scratch_size
+from tests.conftest import INTERPRETED
+from tests.naive import chains as naive
+
+SIZES = [(1, 1), (4, 1), (1, 3), (2, 2), (3, 2), (12, 2), (2, 3), (5, 3), (7, 3), (4, 5), (2, 26)]
+if INTERPRETED:
+    SIZES = [(1, 1), (4, 1), (1, 3), (2, 2), (4, 2), (3, 3)]
+#: Sizes of scores, and the agreement with enumeration that they leave.
+SCALES = [(0.0, 1e-12), (1.0, 1e-12), (30.0, 1e-12), (1e4, 1e-10)]
+
+
+def chain(rng, M, k, scale=1.0, shared=True, forbidden=0.0):
+    """Scores of a chain, some steps forbidden."""
+    unary, pair = rng.randn(M, k) * scale, rng.randn(1 if shared else M, k, k) * scale
+    pair[rng.rand(*pair.shape) < forbidden] = -np.inf
+    return unary, pair
+
+
+def stacked(rng, lengths, k, shared=True, **options):
+    """A batch, and its chains one by one."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    unary, pair = chain(rng, offsets[-1], k, shared=shared, **options)
+    rows = [slice(a, b) for a, b in itertools.pairwise(offsets)]
+    return (unary, offsets, pair), [(unary[r], pair if shared else pair[r]) for r in rows]
+
+
+def one(unary, pair):
+    return unary, np.array([0, len(unary)]), pair
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(("scale", "tolerance"), SCALES)
+@pytest.mark.parametrize(("M", "k"), SIZES)
+class TestEnumeration:
+    def test_marginals(self, rng, M, k, scale, tolerance, shared):
+        unary, pair = chain(rng, M, k, scale, shared)
+        expected, steps, log_z = naive.marginals(unary, pair)
+        mu, found, each = batch.marginals(*one(unary, pair), pairs="each")
+        np.testing.assert_allclose(mu, expected, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(each[:-1], steps, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(found, [log_z], rtol=1e-12, atol=1e-12)
+        assert not each[-1].any()
+        total = batch.marginals(*one(unary, pair), pairs="sum")[2]
+        np.testing.assert_allclose(total, each.sum(axis=0), rtol=0, atol=1e-12 * M)
+        np.testing.assert_array_equal(batch.marginals(*one(unary, pair))[0], mu)
+
+    def test_best_labels(self, rng, M, k, scale, tolerance, shared):
+        unary, pair = chain(rng, M, k, scale, shared)
+        found, scores = naive.all_scores(unary, pair)
+        labels, best = batch.viterbi(*one(unary, pair))
+        np.testing.assert_allclose(best, [scores.max()], rtol=1e-13)
+        assert best == batch.score(*one(unary, pair), labels)
+        if scale:
+            np.testing.assert_array_equal(labels, found[np.argmax(scores)])
+
+    def test_n_best(self, rng, M, k, scale, tolerance, shared):
+        unary, pair = chain(rng, M, k, scale, shared)
+        expected = -np.sort(-naive.all_scores(unary, pair)[1])[:7]
+        labels, scores, found = batch.nbest(*one(unary, pair), 7)
+        assert found == min(7, k**M) == len(set(map(tuple, labels[: found[0]])))
+        np.testing.assert_allclose(scores[0, : found[0]], expected, rtol=1e-13, atol=1e-13)
+        assert np.all(scores[0, found[0] :] == -np.inf) and np.all(labels[found[0] :] == -1)
+        for row, value in zip(labels[: found[0]], scores[0], strict=False):
+            assert batch.score(*one(unary, pair), row) == value
+
+    def test_entropy(self, rng, M, k, scale, tolerance, shared):
+        unary, pair = chain(rng, M, k, scale, shared)
+        entropy = batch.entropy(*one(unary, pair))
+        np.testing.assert_allclose(entropy, [naive.entropy(unary, pair)], rtol=0, atol=tolerance)
+        assert entropy >= 0.0
+
+    def test_log_probability_and_gap(self, rng, M, k, scale, tolerance, shared):
+        unary, pair = chain(rng, M, k, scale, shared)
+        mu, steps, log_z = naive.marginals(unary, pair)
+        labels = rng.randint(k, size=M)
+        expected = naive.score(labels, unary, pair) - log_z
+        found = batch.log_probability(*one(unary, pair), labels)
+        np.testing.assert_allclose(found, [expected], rtol=1e-12, atol=1e-11)
+        loss, gap, each, total = gap_of(unary, pair, labels)
+        ones, ones_of_steps = naive.indicators(labels, k)
+        np.testing.assert_allclose(loss, -expected, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(gap, mu - ones, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(each[:-1], steps - ones_of_steps, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(total, each[:-1].sum(axis=0), rtol=0, atol=M * tolerance)
+
+
+def gap_of(unary, pair, labels):
+    M, k = unary.shape
+    gap, each, total = np.empty((M, k)), np.zeros((M, k, k)), np.full((k, k), np.nan)
+    work = np.full(scratch_size(M, k), np.nan)
+    return chain_gap(unary, pair, labels, gap, each, total, work), gap, each, total
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_the_gradient_of_log_z(rng, shared, scale):
+    unary, pair = chain(rng, 5, 3, scale, shared)
+    mu, _, each = batch.marginals(*one(unary, pair), pairs="each")
+    gradients = [mu, each.sum(axis=0, keepdims=True) if shared else each]
+    for array, gradient in zip((unary, pair), gradients, strict=True):
+        for at in np.ndindex(array.shape):
+            step, sides = 1e-6 * scale, []
+            for sign in (1, -1):
+                moved = array.copy()
+                moved[at] += sign * step
+                parts = (moved, pair) if array is unary else (unary, moved)
+                sides.append(batch.marginals(*one(*parts))[1][0])
+            assert (sides[0] - sides[1]) / (2 * step) == pytest.approx(gradient[at], abs=1e-7)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_a_batch_is_its_chains(rng, shared, scale):
+    """Bits do not depend on how a batch is cut."""
+    lengths = [1, 5, 2, 1, 9]
+    whole, chains = stacked(rng, lengths, 4, shared, scale=scale)
+    weight, labels = rng.rand(5), rng.randint(4, size=18)
+    mu, log_z, total = batch.marginals(*whole, "sum", weight)
+    best, sure = batch.viterbi(*whole), batch.entropy(*whole)
+    each, summed, rows = batch.marginals(*whole, "each")[2], np.zeros((4, 4)), np.split(mu, 5 * [0])
+    uniforms = rng.rand(3, 18)
+    drawn, (nbest, n_scores, _) = batch.sample(*whole, uniforms), batch.nbest(*whole, 3)
+    for i, (part, w) in enumerate(zip(chains, weight, strict=True)):
+        r = slice(whole[1][i], whole[1][i + 1])
+        rows, z, _ = batch.marginals(*one(*part), "sum", [w], total=summed)
+        np.testing.assert_array_equal(rows, mu[r])
+        np.testing.assert_array_equal(z, log_z[i : i + 1])
+        np.testing.assert_array_equal(batch.marginals(*one(*part), "each")[2], each[r])
+        np.testing.assert_array_equal(batch.viterbi(*one(*part))[0], best[0][r])
+        np.testing.assert_array_equal(batch.nbest(*one(*part), 3)[0], nbest[:, r])
+        np.testing.assert_array_equal(batch.nbest(*one(*part), 3)[1][0], n_scores[i])
+        np.testing.assert_array_equal(batch.entropy(*one(*part)), sure[i : i + 1])
+        np.testing.assert_array_equal(batch.sample(*one(*part), uniforms[:, r]), drawn[:, r])
+        p = batch.log_probability(*one(*part), labels[r])
+        np.testing.assert_array_equal(p, batch.log_probability(*whole, labels)[i : i + 1])
+    np.testing.assert_array_equal(summed, total)
+
+
+class TestForbiddenSteps:
+    @given(
+        seed=st.integers(0, 10**6),
+        M=st.integers(1, 5),
+        k=st.integers(1, 4),
+        shared=st.booleans(),
+        scale=st.sampled_from([0.5, 50.0, 300.0]),
+        share=st.sampled_from([0.2, 0.6, 0.9]),
+    )
+    def test_enumeration(self, seed, M, k, shared, scale, share):
+        rng = np.random.RandomState(seed)
+        unary, pair = chain(rng, M, k, scale, shared, share)
+        unary[rng.rand(M, k) < 0.1] = -np.inf
+        found, scores = naive.all_scores(unary, pair)
+        possible = scores > -np.inf
+        mu, log_z, each = batch.marginals(*one(unary, pair), "each")
+        labels, best = batch.viterbi(*one(unary, pair))
+        n_found = batch.nbest(*one(unary, pair), 5)[2]
+        assert n_found == min(5, possible.sum())
+        assert best[0] == pytest.approx(scores.max(), rel=1e-12)
+        if not possible.any():
+            assert log_z == -np.inf and not mu.any() and not each.any()
+            assert np.isnan(batch.entropy(*one(unary, pair)))
+            with pytest.raises(ValueError, match="sequence 0 has no possible labels"):
+                batch.sample(*one(unary, pair), np.zeros((1, M)))
+            return
+        np.testing.assert_array_equal(batch.score(*one(unary, pair), labels), best)
+        expected, steps, z = naive.marginals(unary, pair)
+        np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(each[:-1], steps, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(log_z, z, rtol=1e-12, atol=1e-12)
+        dead = ~np.any(found[possible][:, :, None] == np.arange(k), axis=0)
+        assert not mu[dead].any()
+        entropy = batch.entropy(*one(unary, pair))
+        np.testing.assert_allclose(entropy, naive.entropy(unary, pair), rtol=0, atol=1e-12)
+        for row, p in zip(found[:20], scores[:20] - z, strict=True):
+            value = batch.log_probability(*one(unary, pair), row)
+            assert value == -np.inf if p == -np.inf else abs(value - p) < 1e-11 * (1 + abs(p))
+            loss = gap_of(unary, pair, row)[0]
+            assert loss == np.inf if p == -np.inf else abs(loss + p) < 1e-11 * (1 + abs(p))
+        drawn = batch.sample(*one(unary, pair), rng.rand(20, M))
+        assert all(batch.score(*one(unary, pair), row) > -np.inf for row in drawn)
+
+    def test_the_first_impossible_chain_is_named(self, rng):
+        pair = np.full((1, 2, 2), -np.inf)
+        unary, offsets = rng.randn(4, 2), np.array([0, 1, 2, 4])
+        log_z = batch.marginals(unary, offsets, pair)[1]
+        assert batch.first_impossible(log_z) == 2 and batch.first_impossible(log_z[:2]) == -1
+        with pytest.raises(ValueError, match="sequence 2 has no possible labels"):
+            batch.check_possible(log_z)
+
+    def test_chains_that_never_meet(self):
+        """Two blocks of labels: one leads by e^500 midway, and loses in the end."""
+        M = 101
+        unary, pair = np.zeros((M, 2)), np.where(np.eye(2) > 0, 0.0, -np.inf)[None]
+        unary[:50, 0], unary[50:100, 1], unary[100, 1] = 10.0, 10.0, 1.0
+        mu, log_z, total = batch.marginals(*one(unary, pair), "sum")
+        p = 1 / (1 + np.exp(-1.0))
+        np.testing.assert_allclose(mu, np.tile([1 - p, p], (M, 1)), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(total, 100 * np.diag([1 - p, p]), rtol=1e-12)
+        assert log_z == pytest.approx(500 + np.logaddexp(0, 1), rel=1e-14)
+
+
+class TestExtremes:
+    @pytest.mark.parametrize("shared", [True, False])
+    @pytest.mark.parametrize("scale", [1e4, 1e9])
+    @pytest.mark.parametrize("k", [2, 3, 8])
+    def test_large_scores(self, rng, scale, k, shared):
+        unary, pair = chain(rng, 40, k, scale, shared)
+        mu, log_z, each = batch.marginals(*one(unary, pair), "each")
+        labels, best = batch.viterbi(*one(unary, pair))
+        np.testing.assert_allclose(mu.sum(axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(each[:-1].sum(axis=2), mu[:-1], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(each[:-1].sum(axis=1), mu[1:], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(log_z, best, rtol=1e-12)
+        np.testing.assert_array_equal(labels, naive.viterbi(unary, pair))
+        assert np.all(mu[np.arange(40), labels] > 1 - 1e-9)
+        assert 0 <= batch.entropy(*one(unary, pair)) < 1e-3
+        assert abs(batch.log_probability(*one(unary, pair), labels)) < 1e-3
+        np.testing.assert_array_equal(
+            batch.sample(*one(unary, pair), rng.rand(2, 40)), [labels] * 2
+        )
+
+    def test_equal_scores_of_any_size(self):
+        for value in (0.0, 1e9, -1e9):
+            unary, pair = np.full((5, 4), value), np.full((1, 4, 4), value)
+            mu, log_z, total = batch.marginals(*one(unary, pair), "sum")
+            np.testing.assert_allclose(mu, 0.25, rtol=1e-14)
+            np.testing.assert_allclose(total, 0.25, rtol=1e-14)
+            np.testing.assert_allclose(log_z, 9 * value + 5 * np.log(4), rtol=1e-14)
+            np.testing.assert_allclose(batch.entropy(*one(unary, pair)), 5 * np.log(4), rtol=1e-14)
+            assert not batch.viterbi(*one(unary, pair))[0].any()
+
+    def test_small_differences_at_large_scores(self):
+        """Scores of 1e9 whose differences are of size one are seen in full."""
+        rng = np.random.RandomState(3)
+        small = np.round(rng.randn(5, 3) * 1024) / 1024
+        pair = np.round(rng.randn(1, 3, 3) * 1024) / 1024
+        expected, _, _ = naive.marginals(small, pair)
+        mu = batch.marginals(*one(small + 2.0**30, pair + 2.0**30))[0]
+        np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-12)
+
+    def test_a_small_range_below_the_scaled_one_agrees(self, rng):
+        """On both sides of the fallback's threshold the two ways agree."""
+        for scale in (40.0, 60.0, 80.0, 120.0):
+            unary, pair = chain(rng, 30, 4, scale)
+            shared = batch.marginals(*one(unary, pair), "sum")
+            each = batch.marginals(*one(unary, np.repeat(pair, 30, axis=0)), "sum")
+            for a, b in zip(shared, each, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+
+    @pytest.mark.parametrize("shared", [True, False])
+    def test_a_long_chain(self, rng, shared):
+        M = 300 if INTERPRETED else 100_000
+        unary, pair = chain(rng, M, 3, 2.0, shared)
+        mu, log_z, total = batch.marginals(*one(unary, pair), "sum")
+        expected, steps, z = naive.log_marginals(unary, pair)
+        np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(total, steps, rtol=1e-9)
+        np.testing.assert_allclose(log_z, z, rtol=1e-12)
+        labels, best = batch.viterbi(*one(unary, pair))
+        np.testing.assert_array_equal(labels, naive.viterbi(unary, pair))
+        assert best == batch.score(*one(unary, pair), labels)
+        entropy = z - (expected * unary).sum()
+        if shared:
+            entropy -= (steps * pair[0]).sum()
+            np.testing.assert_allclose(batch.entropy(*one(unary, pair)), entropy, rtol=1e-8)
+
+    def test_many_labels(self, rng):
+        k = 40 if INTERPRETED else 500
+        unary, pair = chain(rng, 5, k)
+        mu, log_z, total = batch.marginals(*one(unary, pair), "sum")
+        expected, steps, z = naive.log_marginals(unary, pair)
+        np.testing.assert_allclose(mu, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(total, steps, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(log_z, z, rtol=1e-13)
+        np.testing.assert_array_equal(
+            batch.viterbi(*one(unary, pair))[0], naive.viterbi(unary, pair)
+        )
+
+
+def test_equal_scores_in_lists(rng):
+    """Integer scores, with many ties: all different, sorted, and none left out."""
+    for _ in range(20):
+        unary, pair = rng.randint(2, size=(4, 3)) * 1.0, rng.randint(2, size=(1, 3, 3)) * 1.0
+        expected = -np.sort(-naive.all_scores(unary, pair)[1])[:30]
+        labels, scores, found = batch.nbest(*one(unary, pair), 30)
+        np.testing.assert_array_equal(scores[0], expected)
+        assert found == len(set(map(tuple, labels))) == 30
+
+
+def grid(sides, M):
+    """Uniform numbers (sides^M, M) in the middle of the cells of a grid."""
+    axis = (np.arange(sides) + 0.5) / sides
+    return np.stack(np.meshgrid(*[axis] * M, indexing="ij"), axis=-1).reshape(-1, M)
+
+
+class TestDraws:
+    @pytest.mark.parametrize("from_mean", [True, False])
+    @pytest.mark.parametrize("shared", [True, False])
+    def test_probabilities_of_multiples_are_hit(self, shared, from_mean):
+        """All labels at a step have probabilities of eighths: a grid of uniforms is exact."""
+        eighths = np.array([[1, 2, 5], [4, 4, 0], [6, 1, 1]]) / 8
+        first = np.array([3, 4, 1]) / 8
+        M = 2 if INTERPRETED else 4
+        with np.errstate(divide="ignore"):
+            pair = np.log(np.broadcast_to(eighths, (1 if shared else M, 3, 3)))
+        unary = np.zeros((M, 3))
+        unary[0] = np.log(first)
+        mu, _, each = batch.marginals(*one(unary, pair), "each")
+        if from_mean:
+            drawn = batch.sample_mean(mu, [0, M], each, grid(8, M))
+        else:
+            drawn = batch.sample(*one(unary, pair), grid(8, M))
+        found = naive.sequences(M, 3)
+        p = np.exp(naive.all_scores(unary, pair)[1])
+        counts = (drawn[:, None] == found).all(axis=2).sum(axis=0)
+        np.testing.assert_array_equal(counts, np.rint(p * 8**M))
+
+    @pytest.mark.parametrize("from_mean", [True, False])
+    def test_marginals_of_many_draws(self, rng, from_mean):
+        n, k = 2000 if INTERPRETED else 1_000_000, 3
+        (unary, offsets, pair), _ = stacked(rng, [3, 1, 2], k)
+        mu, _, each = batch.marginals(unary, offsets, pair, "each")
+        uniforms = rng.random_sample((n, 6))
+        if from_mean:
+            drawn = batch.sample_mean(mu, offsets, each, uniforms)
+        else:
+            drawn = batch.sample(unary, offsets, pair, uniforms)
+        for m in range(6):
+            share = np.bincount(drawn[:, m], minlength=k) / n
+            assert np.all(np.abs(share - mu[m]) < 5 * np.sqrt(mu[m] * (1 - mu[m]) / n) + 1e-12)
+        for m in (0, 1, 4):
+            pairs = drawn[:, m] * k + drawn[:, m + 1]
+            share, p = np.bincount(pairs, minlength=k * k) / n, each[m].ravel()
+            assert np.all(np.abs(share - p) < 5 * np.sqrt(p * (1 - p) / n))
+
+    def test_uniform_numbers_at_the_ends(self, rng):
+        unary, pair = chain(rng, 4, 3, forbidden=0.3)
+        ends = np.array([np.zeros(4), np.full(4, np.nextafter(1.0, 0.0))])
+        for labels in batch.sample(*one(unary, pair), ends):
+            assert batch.score(*one(unary, pair), labels) > -np.inf
+
+
+def test_arrays_may_be_read_only_or_strided(rng):
+    whole, _ = stacked(rng, [3, 4], 3)
+    expected = batch.marginals(*whole)[0]
+    unary = np.asfortranarray(whole[0])
+    unary.flags.writeable = whole[2].flags.writeable = False
+    out = np.empty((7, 3))
+    mu = batch.marginals(unary, whole[1].astype(np.int32), whole[2], out=out)[0]
+    assert mu is out and unary.flags.writeable is False
+    np.testing.assert_array_equal(mu, expected)
+
+
+def test_an_empty_batch():
+    unary, pair = np.empty((0, 3)), np.zeros((1, 3, 3))
+    mu, log_z, total = batch.marginals(unary, [0], pair, "sum")
+    assert mu.shape == (0, 3) and log_z.shape == (0,) and not total.any()
+    assert [len(a) for a in batch.viterbi(unary, [0], pair)] == [0, 0]
+
+
+class TestSparseMap:
+    @pytest.mark.parametrize("shared", [True, False])
+    @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 5.0])
+    @pytest.mark.parametrize(("M", "k"), [(1, 1), (1, 4), (3, 1), (3, 2), (3, 3), (5, 2), (2, 6)])
+    def test_it_is_the_projection(self, rng, M, k, scale, shared):
+        unary, pair = chain(rng, M, k, scale, shared)
+        found = batch.sparse_map(unary, pair)
+        mu, pairs = naive.sparse_map(unary, pair)
+        np.testing.assert_allclose(found.mu, mu, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.pairs[:-1], pairs, rtol=0, atol=1e-10)
+        assert found.weights.sum() == pytest.approx(1.0, abs=1e-13) and found.weights.min() > 0
+        again = naive.mean(found.weights, found.labels, k)
+        np.testing.assert_allclose(found.mu, again[0], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(found.pairs[:-1], again[1], rtol=0, atol=1e-14)
+
+    @given(
+        seed=st.integers(0, 10**6),
+        M=st.integers(1, 5),
+        k=st.integers(1, 4),
+        scale=st.sampled_from([0.3, 1.0, 3.0, 1e4, 1e9]),
+        forbidden=st.sampled_from([0.0, 0.3]),
+    )
+    def test_the_gap_over_all_sequences(self, seed, M, k, scale, forbidden):
+        """No vertex is better in the direction θ − μ: that proves a projection."""
+        unary, pair = chain(np.random.RandomState(seed), M, k, scale, True, forbidden)
+        if not naive.all_scores(unary, pair)[1].max() > -np.inf:
+            with pytest.raises(ValueError, match="no possible labels"):
+                batch.sparse_map(unary, pair)
+            return
+        found = batch.sparse_map(unary, pair)
+        steps = naive.each_pair(pair, M) - found.pairs[:-1]
+        every, scores = naive.all_scores(unary - found.mu, np.concatenate([steps, pair[:1]]))
+        mine = [scores[np.all(every == row, axis=1)][0] for row in found.labels]
+        assert scores.max() - np.dot(found.weights, mine) <= 1e-12 * (1 + scale)
+
+    def test_a_longer_chain_and_a_warm_start(self, rng):
+        M, k = (6, 3) if INTERPRETED else (40, 6)
+        unary, pair = chain(rng, M, k, 2.0)
+        found = batch.sparse_map(unary, pair)
+        assert found.gap < 1e-12
+        moved = unary + 0.01 * rng.randn(M, k)
+        cold, warm = batch.sparse_map(moved, pair), batch.sparse_map(moved, pair, start=found)
+        np.testing.assert_allclose(warm.mu, cold.mu, rtol=0, atol=1e-6)
+        assert warm.gap < 1e-12
+        few = batch.sparse_map(unary, pair, max_iter=3)
+        distance = np.sum((few.mu - found.mu) ** 2) + np.sum((few.pairs - found.pairs) ** 2)
+        assert 0.5 * distance <= few.gap and few.gap > 1e-6
+        again = batch.sparse_map(unary, pair, start=found)
+        np.testing.assert_allclose(again.mu, found.mu, rtol=0, atol=1e-12)
+
+    def test_its_draws(self, rng):
+        """A chain of its marginals may be drawn from as well."""
+        unary, pair = chain(rng, 4, 3)
+        found = batch.sparse_map(unary, pair)
+        drawn = batch.sample_mean(
+            found.mu, [0, 4], found.pairs, grid(10 if not INTERPRETED else 4, 4)
+        )
+        shares = np.array([np.bincount(column, minlength=3) for column in drawn.T]) / len(drawn)
+        np.testing.assert_allclose(shares, found.mu, rtol=0, atol=0.5)
+        assert np.all(found.pairs[0][drawn[:, 0], drawn[:, 1]] > 0)
