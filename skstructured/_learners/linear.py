@@ -17,12 +17,10 @@ from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import Iterates, linear_scores
 from skstructured._validation import (
     check_bool,
-    check_finite,
     check_lengths,
     check_weights,
     own_arrays,
     owned,
-    read_rows,
     refuse_row,
     takes_singles_as_they_are,
     unchanged_on_error,
@@ -82,9 +80,9 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
     def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "space_")
         with unchanged_on_error(self):
-            rows = read_rows(self, X, reset=first)
+            rows = self._rows_of(X, reset=first)
             if self.standardize or not first:  # the weights move in place but on a first call
-                check_finite(self, rows, fresh=first)
+                self._check_rows(rows, fresh=first)
             if first:
                 self._start(self._unfitted_space().fit_stream(y, classes))
             elif classes is not None:
@@ -101,8 +99,8 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
     def begin(self, X, y, classes=None):
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Rounds`."""
         with unchanged_on_error(self):
-            rows = read_rows(self, X, reset=True)
-            check_finite(self, rows, fresh=True)
+            rows = self._rows_of(X, reset=True)
+            self._check_rows(rows, fresh=True)
             self._start(self._space_of_stream(y, classes))
             return self._check_outputs(rows, y)
 

@@ -7,13 +7,12 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from skstructured._learners.guards import exclusive
+from skstructured._learners.reading import ReadsRows
 from skstructured._validation import (
     check_bool,
-    check_finite,
     check_integer,
     check_range_of_weights,
     check_real,
-    read_rows,
     takes_singles_as_they_are,
     unchanged_on_error,
 )
@@ -22,7 +21,7 @@ from skstructured._validation import (
 MOST_PASSES = 10**9
 
 
-class Passes:
+class Passes(ReadsRows):
     """`fit` of a learner that has `_start`, `_check_outputs`, `_learn` and `_losses`.
 
     Parameters `max_iter`, `tol`, `shuffle`, `class_weight` and `verbose`.
@@ -64,9 +63,9 @@ class Passes:
         if self.tol is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with unchanged_on_error(self):
-            rows = read_rows(self, X, reset=True)
+            rows = self._rows_of(X, reset=True)
             if self.standardize:  # afterwards, what was out of range is not seen any more
-                check_finite(self, rows, fresh=True)
+                self._check_rows(rows, fresh=True)
             self._start(self._unfitted_space().fit(y))
             rounds = self._check_outputs(rows, y, sample_weight)
             self._make_passes(self._weigh_classes(rounds, y))

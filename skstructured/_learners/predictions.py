@@ -4,7 +4,8 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._validation import check_finite, check_lengths, read_rows, weighted_mean
+from skstructured._learners.reading import ReadsRows
+from skstructured._validation import check_lengths, weighted_mean
 from skstructured.learner import Losses
 from skstructured.spaces import Simplex
 
@@ -29,7 +30,7 @@ def _has_probabilities(estimator):
     return _space_has("mean_proba")(estimator)
 
 
-class DecodedPredictions:
+class DecodedPredictions(ReadsRows):
     """Predictions, draws and exact expectations of a decoder over any scores.
 
     Needs `space_`, `loss_`, `_thetas(X)`, the scores (n, dim) of checked rows, and `_decoder()`;
@@ -39,8 +40,8 @@ class DecodedPredictions:
     def _scores(self, X):
         """θ of every row of a new X, (n, dim)."""
         check_is_fitted(self)
-        rows = read_rows(self, X)
-        check_finite(self, rows)
+        rows = self._rows_of(X)
+        self._check_rows(rows)
         return self._thetas(rows.X)
 
     def embedding_scores(self, X):

@@ -1,0 +1,188 @@
+"""The compiled loop over label sequences: one round a sequence.
+
+Weights are a matrix Θ, see `skstructured.sequences._moves`. As in `skstructured._engine.epoch`, weights are ``W = s Θ``, and the sum of those played is
+``(Σ w s) Θ + A``.
+"""
+
+import functools
+
+import numpy as np
+from numba import float64, int64, types
+
+from skstructured._chains.marginals import chain_gap, scratch_size
+from skstructured._chains.sparse import add_vertices, project_chain
+from skstructured._engine.compiled import (
+    MATRIX,
+    READ_INT32,
+    READ_INT64,
+    READ_VECTOR,
+    SCALE,
+    STEP,
+    VECTOR,
+    address,
+    as_scale,
+    as_step,
+    is_compiled,
+    kernel,
+)
+from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured.sequences._moves import (
+    as_numbers,
+    gather_gradient,
+    most_touched,
+    move,
+    norms,
+    raw_scores,
+)
+
+LARGEST = np.finfo(np.float64).max
+
+#: Most sequences that a projection is made of, and most calls of Viterbi's algorithm for it.
+ROOM, MOST_CALLS = 200, 1000
+
+#: Places in the options: whether there is an intercept, whether means are projections, whether the
+#: optimiser is told C²/λ of a sequence or a bound on its gradient, whether constants are sharp.
+INTERCEPT, PROJECTS, BY_RATIO, SHARP = range(4)
+
+#: Places in the numbers that a learner keeps: the largest w‖·‖² that the optimiser was told, and
+#: the largest w C²/λ.
+LARGEST_SQ, LARGEST_RATIO = range(2)
+
+
+@kernel
+def projection_gap(unary, pair, labels, gap, total):
+    """Gap = μ − y with the SparseMAP μ, total = that of transitions; returns the loss."""
+    M, k = unary.shape
+    vertices, weights = np.zeros((ROOM, M), dtype=np.int64), np.zeros(ROOM)
+    n, _ = project_chain(unary, pair, vertices, weights, 0, MOST_CALLS)
+    each = np.zeros((M, k, k))
+    gap[:] = 0.0
+    total[:] = 0.0
+    add_vertices(vertices, weights, n, gap, each, 1.0)
+    value = 0.5 * (2 * M - 1)
+    for m in range(M):
+        for i in range(k):
+            value -= 0.5 * gap[m, i] * gap[m, i]
+            value += unary[m, i] * gap[m, i]
+            for j in range(k if m < M - 1 else 0):
+                value += (pair[0, i, j] - 0.5 * each[m, i, j]) * each[m, i, j]
+                total[i, j] += each[m, i, j]
+        gap[m, labels[m]] -= 1.0
+        value -= unary[m, labels[m]]
+        if m < M - 1:
+            value -= pair[0, labels[m], labels[m + 1]]
+            total[labels[m], labels[m + 1]] -= 1.0
+    return max(value, 0.0)
+
+
+@kernel
+def sizes(data, indptr, width, first, M, options):
+    """‖·‖² of a sequence as the optimiser is told, and C²/λ.
+
+    C² = max(Σ‖x_m‖², M − 1) bounds what gradients in scores are multiplied by; λ is 1/(2M − 1)²,
+    with sharp constants 1/(2M − 1), and 1 for projections. The optimiser is told C²/λ or a bound on
+    ‖G‖², 2(Σ‖x_m‖)² + 2(M − 1)².
+    """
+    total, squares = norms(data, indptr, width, first, M, options[INTERCEPT])
+    wide = 2.0 * M - 1.0
+    flat = 1.0 if options[PROJECTS] > 0 else wide if options[SHARP] > 0 else wide * wide
+    ratio = max(squares, M - 1.0) * flat
+    return ratio if options[BY_RATIO] > 0 else 2.0 * (total * total + (M - 1.0) ** 2), ratio
+
+
+@kernel
+def scaled_scores(raw, s, Theta, first_transition, unary, pair):
+    """Unary = s raw, pair = s times the transitions; returns the sum of their sizes."""
+    size = 0.0
+    for m in range(raw.shape[0]):
+        for i in range(raw.shape[1]):
+            unary[m, i] = s * raw[m, i]
+            size += abs(unary[m, i])
+    for i in range(raw.shape[1]):
+        for j in range(raw.shape[1]):
+            pair[0, i, j] = s * Theta[first_transition + i, j]
+            size += abs(pair[0, i, j])
+    return size
+
+
+def epoch(
+    data,
+    indices,
+    indptr,
+    width,
+    firsts,
+    lengths,
+    labels,
+    weight,
+    Theta,
+    A,
+    state,
+    options,
+    numbers,
+    slot,
+    losses,
+    scores,
+    pairs,
+    kernels,
+):
+    """Learn sequences in order; stop before one whose scores are not finite.
+
+    Sequence r has the rows ``firsts[r]`` to ``firsts[r] + lengths[r] − 1`` and the next
+    ``lengths[r]`` of `labels`. `losses` get the losses; `scores` and `pairs`, where they have rows,
+    the scores played. Returns the place of the sequence that stopped it, or -1.
+    """
+    scale, step, intercept = as_scale(kernels[0]), as_step(kernels[1]), options[INTERCEPT]
+    k, at, longest = Theta.shape[1], 0, 1
+    for r in range(lengths.shape[0]):
+        longest = max(longest, lengths[r])
+    raw, unary, gap = np.empty((longest, k)), np.empty((longest, k)), np.empty((longest, k))
+    pair, total, each = np.empty((1, k, k)), np.empty((k, k)), np.empty((0, k, k))
+    work, g, inner = np.empty(scratch_size(longest, k)), np.zeros(1), np.zeros(1)
+    room = min(most_touched(indptr, width, firsts, lengths) + 3 + k, Theta.shape[0])
+    G, touched = np.empty((room, k)), np.empty(room, dtype=np.int64)
+    for r in range(lengths.shape[0]):
+        M, w, first = lengths[r], weight[r], firsts[r]
+        y = labels[at : at + M]
+        x_sq, ratio = sizes(data, indptr, width, first, M, options)
+        s = scale(state, x_sq, w)
+        raw_scores(data, indices, indptr, width, first, M, intercept, Theta, raw)
+        size = scaled_scores(raw[:M], s, Theta, width + intercept + 2, unary, pair)
+        if not size + abs(state[SCALED_WEIGHT_SUM] + w * s) <= LARGEST:
+            return r
+        if scores.shape[0] > 0:
+            scores[at : at + M] = unary[:M]
+            pairs[r] = pair[0]
+        if options[PROJECTS] > 0:
+            losses[r] = projection_gap(unary[:M], pair, y, gap[:M], total)
+        else:
+            losses[r] = chain_gap(unary[:M], pair, y, gap[:M], each, total, work)
+        found = (first, gap[:M], intercept, total, slot, touched, G)
+        count = gather_gradient(data, indices, indptr, width, *found)
+        as_numbers(G, touched, count, Theta, slot, x_sq, inner, g)
+        state[SCALED_WEIGHT_SUM] += w * s
+        state[WEIGHT_SUM] += w
+        move(Theta, A, state, step(state, inner, g, x_sq, w), G, touched, count)
+        numbers[LARGEST_SQ] = max(numbers[LARGEST_SQ], w * x_sq)
+        numbers[LARGEST_RATIO] = max(numbers[LARGEST_RATIO], w * ratio)
+        at += M
+    return -1
+
+
+@functools.cache
+def _compiled_epoch():
+    rows = (READ_VECTOR, READ_INT32, READ_INT32, int64)
+    sequences = (READ_INT64, READ_INT64, READ_INT64, READ_VECTOR)
+    options, cube = types.Array(int64, 1, "C", readonly=True), float64[:, :, ::1]
+    learned = (MATRIX, MATRIX, VECTOR, options, VECTOR, int64[::1])
+    rest = (VECTOR, MATRIX, cube, types.UniTuple(int64, 2))
+    return kernel(epoch, signature=int64(*rows, *sequences, *learned, *rest))
+
+
+def epoch_for(optimizer):
+    """The epoch, to be called with all but its kernels, for an optimiser."""
+    kernels = (optimizer.scale_kernel, optimizer.step_kernel)
+    if all(map(is_compiled, kernels)):
+        return functools.partial(
+            _compiled_epoch(), kernels=tuple(map(address, kernels, (SCALE, STEP)))
+        )
+    return functools.partial(epoch, kernels=kernels)

@@ -1,0 +1,210 @@
+"""Label sequences: a label at every position, scored alone and beside the one before it."""
+
+import math
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skstructured._chains import batch
+from skstructured._ragged import Ragged, check_same_lengths, stack_labels
+from skstructured.base import Geometry
+from skstructured.spaces._labels import LabelSpace
+
+
+class LabelSequence(LabelSpace):
+    r"""Sequences of labels, such as the letters of a word or the tags of a sentence.
+
+    A sequence of M labels out of k is embedded by an indicator of every position and label, (M, k),
+    and one of every step and pair of labels, (M − 1, k, k), one after the other: Mk + (M − 1)k²
+    numbers. The target loss is the share of wrong positions, or the mean cost of them.
+    Regularizers: `Shannon` (a conditional random field; the default), `SquaredNorm` (SparseMAP).
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (k, k) or None, default=None
+        ``cost_matrix[i, j]`` is what it costs to predict label i, in the order of `classes_`, where
+        j is true: not negative, 0 where they are the same. The target loss is the mean cost over
+        the largest one. None is 1 for all mistakes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+        Sorted labels.
+    dim_ : int
+        k, the scores of a position.
+
+    Notes
+    -----
+    Outputs y are lists of label arrays, of lengths from 1. Methods on embeddings take and return
+    lists of vectors, or arrays (n, dim) where all sequences have one length.
+
+    References
+    ----------
+    Lafferty, McCallum, Pereira (2001), "Conditional random fields"; Niculae, Martins, Blondel,
+    Cardie (2018), "SparseMAP"; Sakaue, Bao, Tsuchiya, Oki (2024).
+
+    Examples
+    --------
+    >>> from skstructured.spaces import LabelSequence
+    >>> space = LabelSequence().fit([["a", "b"], ["b", "b", "a"]])
+    >>> [len(vector) for vector in space.encode([["a", "b"], ["b"]])]
+    [8, 2]
+    >>> space.target_loss([["a", "a"]], [["a", "b"]])
+    array([0.5])
+    """
+
+    task = None
+    default_regularizer = "shannon"
+
+    def __init__(self, cost_matrix=None):
+        self.cost_matrix = cost_matrix
+
+    def fit(self, y):
+        """Learn the labels from label arrays `y`; returns self."""
+        return self._adopt(self._find_classes(stack_labels(y).values))
+
+    def _adopt(self, classes):
+        super()._adopt(classes)
+        self.costs_ = self._costs(len(classes))
+        return self
+
+    def _costs(self, k):
+        """Costs (k, k) in units of the largest."""
+        if self.cost_matrix is None:
+            return 1.0 - np.eye(k)
+        try:
+            costs = np.array(self.cost_matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            costs = np.empty(0)
+        good = costs.shape == (k, k) and np.isfinite(costs).all()
+        if not (good and (costs >= 0.0).all() and costs.any() and not np.diag(costs).any()):
+            raise ValueError(
+                f"cost_matrix must be a ({k}, {k}) matrix of numbers that are not negative, some of "
+                f"them positive, with zeros on its diagonal, got {self.cost_matrix!r}."
+            )
+        return costs / costs.max()
+
+    def _dim_of(self, n_classes):
+        return n_classes
+
+    def pack(self, y):
+        """Positions of the labels in `classes_`, as `Ragged`; ValueErrors list unknown labels."""
+        y = stack_labels(y)
+        return Ragged(super().pack(y.values), y.offsets)
+
+    def unpack(self, packed):
+        """Embeddings of packed outputs: a list, or an array where all have one length."""
+        return _together([self._vector(codes) for codes in packed.unstack()])
+
+    def _vector(self, codes):
+        M, k = len(codes), self.dim_
+        unary, pairs = np.zeros((M, k)), np.zeros((M - 1, k, k))
+        unary[np.arange(M), codes] = 1.0
+        pairs[np.arange(M - 1), codes[:-1], codes[1:]] = 1.0
+        return np.concatenate([unary.ravel(), pairs.ravel()])
+
+    def chains(self, vectors):
+        """Scores, or marginals, of embeddings as arrays: unary (N, k), offsets, pair (N, k, k)."""
+        k = self._dimension()
+        vectors = [np.asarray(vector, dtype=np.float64) for vector in vectors]
+        lengths = [self._length(len(vector)) for vector in vectors]
+        parts = [
+            np.concatenate([v[M * k :].reshape(M - 1, k, k), np.zeros((1, k, k))])
+            for v, M in zip(vectors, lengths, strict=True)
+        ]
+        unary = [v[: M * k].reshape(M, k) for v, M in zip(vectors, lengths, strict=True)]
+        offsets = Ragged.from_lengths(np.empty(0), lengths).offsets
+        return np.concatenate(unary), offsets, np.concatenate(parts)
+
+    def _length(self, size):
+        k = self.dim_
+        length, rest = divmod(size + k * k, k + k * k)
+        if rest or length < 1:
+            raise ValueError(f"no sequence of {k} labels is embedded in {size} numbers.")
+        return length
+
+    def decode(self, V):
+        """Labels, a list of arrays, of embeddings V."""
+        unary, offsets, _ = self.chains(V)
+        return self.named(Ragged(np.argmax(unary, axis=1), offsets))
+
+    def named(self, codes):
+        """A list of label arrays for `Ragged` positions among `classes_`."""
+        return [self.classes_[part] for part in codes.unstack()]
+
+    def argmax(self, theta):
+        """Embeddings of the labels of the largest score, by Viterbi's algorithm."""
+        unary, offsets, pair = self.chains(theta)
+        return self.unpack(Ragged(batch.viterbi(unary, offsets, pair)[0], offsets))
+
+    def nearest(self, mu):
+        """The vertex nearest to every mean, in ℓ1 and ℓ2: argmax <2μ − 1, y> (Prop. 3.2)."""
+        return self.argmax([2.0 * np.asarray(part) - 1.0 for part in mu])
+
+    def sample(self, mu, random_state=None):
+        """Draw label sequences with these means, those of chains: step by step, exactly."""
+        rng = check_random_state(random_state)
+        unary, offsets, pairs = self.chains(mu)
+        uniforms = rng.random_sample((1, len(unary)))
+        return self.unpack(Ragged(batch.sample_mean(unary, offsets, pairs, uniforms)[0], offsets))
+
+    def vertices(self, length=2):
+        """All label sequences of one length, (k^length, dim)."""
+        k = self._dimension()
+        if k**length > 10**6:
+            raise ValueError(f"there are {k}^{length} sequences: too many to list.")
+        codes = np.indices((k,) * length).reshape(length, -1).T
+        return np.array([self._vector(row) for row in codes])
+
+    def position_costs(self, mu, codes):
+        """Costs (N,) of marginals (N, k) where labels `codes` (N,) are true."""
+        return np.einsum("nk,kn->n", mu, self.costs_[:, codes])
+
+    def expected_loss(self, mu, V):
+        """Target loss, affine in μ, of every embedding, (n,)."""
+        unary, offsets, _ = self.chains(mu)
+        truth = np.argmax(self.chains(V)[0], axis=1)
+        return mean_of(self.position_costs(unary, truth), offsets)
+
+    def target_loss(self, y_pred, y_true):
+        """Mean cost over the positions of each sequence, in [0, 1].
+
+        Parameters
+        ----------
+        y_pred, y_true : list of label arrays
+            Of the same lengths.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            For unknown labels, and lengths that differ.
+        """
+        predicted, truth = self.pack(y_pred), self.pack(y_true)
+        check_same_lengths(predicted, truth)
+        return mean_of(self.costs_[predicted.values, truth.values], truth.offsets)
+
+    def geometry(self, norm, dim=None, length=2):
+        """ν, D, γ for sequences of one length M.
+
+        ℓ1: 4 (2 if M = 1), 2(2M − 1), 1/(2M); ℓ2: 2 (√2 if M = 1), √(2(2M − 1)), √((k−1)/(kM)).
+        """
+        k, M = self._dimension(dim), length
+        if norm == "l1":
+            return Geometry(4.0 if M > 1 else 2.0, 2.0 * (2 * M - 1), 0.5 / M)
+        nu, gamma = 2.0 if M > 1 else math.sqrt(2.0), math.sqrt((k - 1) / (k * M))
+        return Geometry(nu, math.sqrt(2.0 * (2 * M - 1)), gamma)
+
+
+def mean_of(values, offsets):
+    """Means (n,) of numbers (N,) over the positions of each sequence."""
+    return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)
+
+
+def _together(vectors):
+    """An array where all vectors have one length, else the list."""
+    same = len({len(vector) for vector in vectors}) == 1
+    return np.array(vectors) if same else vectors
