@@ -112,6 +112,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         shuffle=True,
         class_weight=None,
         cache_size=200,
+        budget=None,
         verbose=0,
         random_state=None,
         constants="paper",
@@ -133,6 +134,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         self.shuffle = shuffle
         self.class_weight = class_weight
         self.cache_size = cache_size
+        self.budget = budget
         self.verbose = verbose
         self.random_state = random_state
         self.constants = constants
