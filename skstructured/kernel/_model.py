@@ -11,6 +11,7 @@ from skstructured._foreign import check_state
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import check_finite, check_integer, check_real, dtype_of
 from skstructured.exceptions import GuaranteeError
+from skstructured.kernel._attributes import KernelAttributes
 from skstructured.kernel._expansion import Expansion, block_move_and_score
 from skstructured.kernel._foreign import PrecomputedKernel, foreign_kernel, is_precomputed
 from skstructured.kernel._support import support_for
@@ -32,7 +33,7 @@ def with_kernel(method):
     return chosen
 
 
-class KernelModel:
+class KernelModel(KernelAttributes):
     """`OnlineLinearModel` over φ(x), where <φ(x), φ(z)> = k(x, z); it stands before that class.
 
     Needs the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size`, and may have
@@ -141,14 +142,29 @@ class KernelModel:
 
     @with_kernel
     def _learn_block(self, learn, rows, block, V, weight, theta):
-        start = 0
-        while start < len(block):
-            part = slice(start, start + self._expansion.room)
-            given = (block[part], V[part], weight[part], theta[part])
-            stopped = self._learn_part(learn, rows, *given)
-            if stopped >= 0:
-                return start + stopped
-            start += len(block[part])
+        """Rows of weight 0 are played, and take no place, so that others fall into the same blocks.
+
+        The place of the row that stopped it, or -1.
+        """
+        start, idle = 0, weight == 0.0
+        changes = [*(np.flatnonzero(idle[1:] != idle[:-1]) + 1), len(block)]
+        for change in changes:
+            while start < change:
+                most = change if idle[start] else min(change, start + self._expansion.room)
+                part = slice(start, most)
+                given = (block[part], V[part], weight[part], theta[part])
+                one = self._pass_by if idle[start] else self._learn_part
+                stopped = one(learn, rows, *given)
+                if stopped >= 0:
+                    return start + stopped
+                start = most
+        return -1
+
+    def _pass_by(self, learn, rows, block, V, weight, theta):
+        """Play and count rows of weight 0."""
+        if len(theta) > 0:
+            theta[:] = self._kernel_scores(rows.matrix[block], False)
+        self._count(weight)
         return -1
 
     def _learn_part(self, learn, rows, block, V, weight, theta):
@@ -249,25 +265,6 @@ class KernelModel:
     def _thetas(self, X):
         return self._kernel_scores(X, bool(self.average))
 
-    @property
-    def dual_coef_(self):
-        """Coefficients (dim, n_support) of what predicts; set by `fit` or `partial_fit`."""
-        self._fitted_expansion("dual_coef_ is")
-        return self._coefficients(bool(self.average))
-
-    @property
-    def support_vectors_(self):
-        """Rows (n_support, p) as they were transformed; set by `fit` or `partial_fit`."""
-        expansion = self._fitted_expansion("support_vectors_ is")
-        if self._is_precomputed():
-            raise AttributeError("With kernel='precomputed' there are no rows, but support_.")
-        return expansion.support_rows
-
-    @property
-    def support_(self):
-        """Numbers (n_support,) of these rows in the order given; set by `fit` or `partial_fit`."""
-        return self._fitted_expansion("support_ is").index
-
     def certificate(self, delta=None):
         """The theorem that bounds the target loss of the rounds seen so far.
 
@@ -285,25 +282,3 @@ class KernelModel:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
-
-    def _fitted_expansion(self, what):
-        self._fitted_state(what)
-        if self._expansion is None:
-            raise AttributeError("With a linear kernel there are coef_ and intercept_.")
-        return self._expansion
-
-    def _without_kernel(name):
-        """The linear model's attribute, which a learner with a kernel has not."""
-
-        def read(self):
-            if getattr(self, "_expansion", None) is not None:
-                raise AttributeError(
-                    "A kernel learner has dual_coef_ and support_vectors_, no weights."
-                )
-            return getattr(super(), name)
-
-        return property(read)
-
-    coef_, intercept_ = _without_kernel("coef_"), _without_kernel("intercept_")
-    last_weights_ = _without_kernel("last_weights_")
-    average_weights_ = _without_kernel("average_weights_")
