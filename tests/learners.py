@@ -76,7 +76,9 @@ EVERY_LEARNER = {
         shuffle=False,
         random_state=0,
     ),
-    "kernel cosine": sk.KernelStructuredPredictor(kernel="cosine", max_iter=2, random_state=0),
+    "kernel cosine": sk.KernelStructuredPredictor(
+        kernel="cosine", fit_intercept=True, max_iter=2, random_state=0
+    ),
     "kernel callable": sk.KernelStructuredPredictor(
         kernel=partial(laplacian_kernel, gamma=0.1),
         regularizer="squared",
