@@ -72,6 +72,7 @@ def _single_learners():
         for standardize in (False, True):
             given = {"optimizer": optimizer, "standardize": standardize}
             yield OnlineStructuredPredictor(**given), _outputs("simplex")
+    yield KernelStructuredPredictor(max_iter=1), _outputs("simplex")
 
 
 def _run(model, y, X):

@@ -1,10 +1,12 @@
 """Every learner there is, in the list that tests of all learners share."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 from sklearn.linear_model import Perceptron
+from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.naive_bayes import GaussianNB
 from toy_learner import NearestMean
 
@@ -89,6 +91,19 @@ EVERY_LEARNER = {
     ),
     "kernel descent": sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
     "kernel perceptron": sk.KernelPerceptronClassifier(max_iter=2, random_state=0),
+    "kernel cosine": sk.KernelStructuredPredictor(
+        kernel="cosine", fit_intercept=True, max_iter=2, random_state=0
+    ),
+    "kernel callable": sk.KernelStructuredPredictor(
+        kernel=partial(laplacian_kernel, gamma=0.1),
+        regularizer="squared",
+        standardize=False,
+        max_iter=2,
+        random_state=0,
+    ),
+    "kernel budget": sk.KernelStructuredPredictor(
+        regularizer="squared", optimizer="ogd", budget=40, average=False, max_iter=1, random_state=0
+    ),
     "toy": NearestMean(),
 }
 

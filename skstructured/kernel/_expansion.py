@@ -31,155 +31,187 @@ def block_move_and_score(
 
 
 class Expansion(Learned):
-    """Support rows with their coefficients, in blocks, and the block that is being learned.
+    """Support rows with their coefficients, and the block that is being learned.
 
-    Coefficients are (dim, rows), the sums of those played behind them; support rows (p, BLOCK) a
-    block. Both have room for more.
+    Coefficients of a row are those of the function, and behind them those of the sum of the
+    functions played. Rows whose coefficients are all 0 are left out when their block ends.
 
     Parameters
     ----------
-    dim, width : int
-        Outputs, and features.
-    summed : bool
-        Whether sums of the functions played are kept.
-    function : KernelFunction
-        The kernel.
+    dim : int
+        Outputs.
+    support : Support
+        An empty one, whose rows have `dim` coefficients, or twice as many where sums are kept.
+    budget : int or None, default=None
+        The most support rows, the block's own included. When a block ends the oldest ones leave, so
+        that the next one finds room; blocks are at most a quarter of it.
     """
 
-    def __init__(self, dim, width, summed, function):
-        self.function, self.dim, self.summed = function, dim, summed
-        self.blocks, self.pieces = np.empty((0, width, BLOCK)), 0
-        self.coefs = np.empty(((1 + summed) * dim, 0))
-        self.gram = None
-        self._open(np.zeros((width, BLOCK)))
+    def __init__(self, dim, support, budget=None):
+        self.dim, self.budget = dim, budget
+        self.support, self.opened = support, support.another()
+        self.size = BLOCK if budget is None else max(1, min(BLOCK, budget // 4))
+        self.filled, self.gram = False, None
+        self.given = self.forgotten = 0
+        self._open()
 
-    def _open(self, rows):
+    def _open(self):
         """Begin a block."""
-        self.rows, self.places, self.count = rows, np.full(BLOCK, -1), 0
+        self.opened.count = self.count = 0
         self.data = np.zeros((BLOCK, self.dim + BLOCK))
-        self.Theta = np.zeros((self.dim + BLOCK, (1 + self.summed) * self.dim))
+        self.Theta = np.zeros((self.dim + BLOCK, len(self.support.coefs)))
         self.Theta[: self.dim, : self.dim] = np.eye(self.dim)
 
-    def support(self, Z, cache):
+    @property
+    def function(self):
+        """The kernel."""
+        return self.support.function
+
+    @property
+    def cost(self):
+        """Numbers to be read for the scores of a row."""
+        return self.support.count * self.support.width
+
+    def fill(self, Z, cache):
         """Make rows Z, which are learned in any order and again and again, support rows.
 
         Their kernels are kept while they are learned, in single precision, where they take `cache`
         bytes at most.
         """
-        self.pieces = -(-len(Z) // BLOCK)
-        padded = np.zeros((self.pieces * BLOCK, Z.shape[1]))
-        padded[: len(Z)] = Z
-        blocks = padded.reshape(self.pieces, BLOCK, -1).transpose(0, 2, 1)
-        self.blocks = np.ascontiguousarray(blocks)
-        self.coefs = np.zeros((len(self.coefs), self.pieces * BLOCK))
-        if 4 * len(Z) * len(padded) <= cache:
-            self.gram = np.empty((len(Z), len(padded)), dtype=np.float32)
-            for m, block in enumerate(self.blocks):
-                self.gram[:, m * BLOCK : (m + 1) * BLOCK] = self.function.gram(block, Z)
+        self.support.add(Z, np.arange(len(Z)))
+        self.filled = True
+        if 4 * len(Z) * len(self.support.index) <= cache:
+            self.gram = self.support.all_kernels(Z)
 
-    def settle(self):
-        """The support rows are learned; what is kept of their kernels is let go."""
+    def settle(self, rows):
+        """So many rows are learned for good; those without coefficients, and kernels kept, go."""
         self.close()
-        self.gram = None
+        if self.filled:
+            self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
+        self.filled, self.gram, self.given = False, None, rows
 
     @property
     def room(self):
         """Rows that fit into the block that is being learned."""
-        return BLOCK - self.count
+        return self.size - self.count
 
-    def take(self, Z, places=None):
+    def take(self, Z, index, together=False):
         """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
 
-        `places` are those of support rows; None makes new ones of them when the block is full.
+        `index` are their numbers, places of support rows after `fill`. Rows that always come in the
+        same company may be scored `together`.
         """
         order = np.arange(self.count, self.count + len(Z))
-        if self.gram is None or places is None:
-            self.rows[:, order] = Z.T
-            scores, kernels = np.zeros((len(Z), self.dim)), self.function.gram(self.rows, Z)
-            own = self.coefs[: self.dim]
-            self.function.add_scores(self.blocks, self.pieces, own, Z, scores)
+        self.opened.count = self.count
+        self.opened.add(Z, index)
+        own = self.support.coefs[: self.dim]
+        if self.gram is None:
+            scores = self.support.scores(own, Z, together)
+            kernels = self.opened.gram(Z, together)
         else:
-            scores, kernels = (
-                self.gram[places] @ self.coefs[: self.dim].T,
-                np.zeros((len(Z), BLOCK)),
-            )
-            kernels[:, order] = self.gram[np.ix_(places, places)]
-            kernels[:, : self.count] = self.gram[np.ix_(places, self.places[: self.count])]
-        self.places[order] = -1 if places is None else places
+            scores, kernels = self.gram[index] @ own.T, np.zeros((len(Z), BLOCK))
+            places = self.opened.index[: self.opened.count]
+            kernels[:, : len(places)] = self.gram[np.ix_(index, places)]
         self.data[order, : self.dim], self.data[order, self.dim :] = scores, kernels
         width = self.data.shape[1]
         pointers = np.arange(0, (BLOCK + 1) * width, width, dtype=np.int32)
         return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, BLOCK, None), order
 
+    def length_sq(self, place):
+        """k(x, x) of a row that was taken."""
+        return self.data[place, self.dim + place]
+
     def keep(self, count):
-        """So many of the rows taken were learned; the block ends where it is full."""
-        self.count += count
-        if self.count == BLOCK:
-            self.close()
+        """So many of the rows taken were learned; the block ends where it is full.
+
+        Returns by how much ‖Θ‖² fell because rows left.
+        """
+        self.count, self.given = self.count + count, self.given + count
+        if self.count < self.size:
+            return 0.0
+        self.close()
+        return self._forget()
 
     def close(self):
         """Add the block's coefficients to those of the support rows."""
         if self.count == 0:
             return
-        self._move(self.coefs)
-        own, new = self.Theta[self.dim : self.dim + self.count], self.places[0] < 0
-        if new:
-            self._reserve()
-            self.blocks[self.pieces] = self.rows
-            at = self.pieces * BLOCK
-            self.coefs[:, at : at + self.count] = own.T
-            self.pieces += 1
+        self._move(self.support.coefs)
+        own, index = self._own(), self.opened.index[: self.count]
+        if self.filled:
+            np.add.at(self.support.coefs.T, index, own)
         else:
-            np.add.at(self.coefs.T, self.places[: self.count], own)
-        self._open(np.zeros_like(self.rows) if new else self.rows)
+            which = self._used()
+            self.support.add(self.opened.rows(which), index[which], own[which].T)
+        self._open()
 
-    def _reserve(self):
-        """Room for another block."""
-        if self.pieces < len(self.blocks):
-            return
-        more = max(4, self.pieces)
-        self.blocks = np.concatenate([self.blocks, np.zeros((more, *self.rows.shape))])
-        room = np.zeros((len(self.coefs), more * BLOCK))
-        self.coefs = np.concatenate([self.coefs, room], axis=1)
+    def _forget(self):
+        """Let the oldest rows go that are too many; by how much ‖Θ‖² falls.
+
+        With d the function of these, ``‖Θ‖² − ‖Θ−d‖² = <Θ + (Θ−d), d>``, values of Θ and Θ−d at
+        the rows that go, times their coefficients.
+        """
+        support, dim = self.support, self.dim
+        many = 0 if self.budget is None else support.count - (self.budget - self.size)
+        if many <= 0:
+            return 0.0
+        before = support.coefs[:dim, : support.count]
+        after = before.copy()
+        after[:, :many] = 0.0
+        values = support.scores(np.vstack([before, after]), support.rows(np.arange(many)))
+        lost = float(np.sum(before[:, :many].T * (values[:, :dim] + values[:, dim:])))
+        support.select(np.arange(many, support.count))
+        self.forgotten += many
+        return lost
+
+    def _own(self):
+        """Coefficients (rows, c) of the block that is being learned."""
+        return self.Theta[self.dim : self.dim + self.count]
+
+    def _used(self):
+        """Places in the block of rows with coefficients."""
+        return np.flatnonzero(self._own().any(axis=1))
 
     def _move(self, coefs):
         """Scale and sum coefficients, in place, as the block's loop has scaled and summed Θ."""
         factor, dim = self.Theta[0, 0], self.dim
-        if self.summed and self.Theta[0, dim] != 0.0:
+        if len(coefs) > dim and self.Theta[0, dim] != 0.0:
             coefs[dim:] += self.Theta[0, dim] * coefs[:dim]
         if factor != 1.0:
             coefs[:dim] *= factor
 
     def current(self):
-        """Coefficients and sums (2 dim, rows) now; those of the open block are the last `count`."""
-        coefs = self.coefs[:, : self.pieces * BLOCK].copy()
+        """Coefficients (c, rows) now; those of the open block come last."""
+        coefs = self.support.coefs[:, : self.support.count].copy()
         self._move(coefs)
-        own = self.Theta[self.dim : self.dim + self.count].T
-        if self.places[0] >= 0:
-            np.add.at(coefs.T, self.places[: self.count], own.T)
-            return coefs
-        return np.concatenate([coefs, own], axis=1)
+        return np.concatenate([coefs, self._own()[self._used()].T], axis=1)
 
     def scores(self, coefs, Z):
-        """Σ_i coefs_i k(x_i, z) of rows z, (n, dim), for coefficients like those of `current`."""
-        out, at = np.zeros((len(Z), len(coefs))), self.pieces * BLOCK
-        self.function.add_scores(self.blocks, self.pieces, np.ascontiguousarray(coefs), Z, out)
-        if coefs.shape[1] > at:
-            own = np.zeros((len(coefs), BLOCK))
-            own[:, : self.count] = coefs[:, at:]
-            self.function.add_scores(self.rows[None], 1, own, Z, out)
+        """Σ_i coefs_i k(x_i, z) of rows z, (n, c), for coefficients like those of `current`."""
+        count, used = self.support.count, self._used()
+        out = self.support.scores(coefs[:, :count], Z)
+        if len(used):
+            self.opened.count, own = self.count, np.zeros((len(coefs), self.count))
+            own[:, used] = coefs[:, count:]
+            out += self.opened.scores(own, Z)
         return out
 
     @property
     def support_rows(self):
         """The rows behind the coefficients of `current`, (rows, p)."""
-        closed = self.blocks[: self.pieces].transpose(0, 2, 1).reshape(-1, len(self.rows))
-        return closed if self.places[0] >= 0 else np.vstack([closed, self.rows.T[: self.count]])
+        closed = self.support.rows(np.arange(self.support.count))
+        return np.concatenate([closed, self.opened.rows(self._used())])
+
+    @property
+    def index(self):
+        """The numbers of these rows."""
+        closed = self.support.index[: self.support.count]
+        return np.concatenate([closed, self.opened.index[self._used()]])
 
     def copy(self):
         """Another one that learns by itself."""
         copy = object.__new__(type(self))
         vars(copy).update(vars(self))
-        for name in ("blocks", "coefs", "rows", "places", "data", "Theta"):
+        for name in ("support", "opened", "data", "Theta"):
             setattr(copy, name, getattr(self, name).copy())
         return copy

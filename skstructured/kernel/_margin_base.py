@@ -35,6 +35,7 @@ class KernelOrLinear(KernelModel):
         ``bound(Σℓ(f), ‖f‖)`` of the result bounds the surrogate losses played, by those of any f.
         """
         check_is_fitted(self)
+        self._check_none_left()
         return self.optimizer_.certificate(self.loss_, self._state.vector, delta)
 
 

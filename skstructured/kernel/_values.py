@@ -19,14 +19,15 @@ from skstructured._validation import check_integer, check_positive, check_real
 BLOCK = 64
 
 #: Kernels that are computed here, by their place; "multiscale" is the mean of three "rbf".
-KINDS = ("linear", "rbf", "multiscale", "poly", "sigmoid", "laplacian")
-LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN = range(6)
+#: Rows are divided by their norms before "cosine", which is then the same as "linear".
+KINDS = ("linear", "rbf", "multiscale", "poly", "sigmoid", "laplacian", "cosine")
+LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN, COSINE = range(7)
 
 #: Rows whose distances the median is taken of.
 SAMPLED = 500
 
-#: Exponents below it are 0 in float64 anyway.
-SMALLEST_EXPONENT = -700.0
+#: Exponents below them are 0 in float64 anyway, and in float32 hardly more.
+SMALLEST_EXPONENT, SMALLEST_SINGLE = -700.0, -80.0
 
 
 @kernel(fastmath=FASTMATH)
@@ -76,8 +77,9 @@ def _distances(block, z, out):
 @kernel(fastmath={"contract"})
 def _exponentials(factor, out):
     """Out ← exp(−factor out)."""
+    smallest = SMALLEST_SINGLE if out.itemsize == 4 else SMALLEST_EXPONENT
     for i in range(out.shape[0]):
-        out[i] = exp_of(max(-factor * out[i], SMALLEST_EXPONENT))
+        out[i] = exp_of(max(-factor * out[i], smallest))
 
 
 @kernel(fastmath={"contract"})
@@ -88,14 +90,27 @@ def _fourth_powers(out):
         out[i] = (out[i] + once + once * once * once * once) / 3.0
 
 
+@kernel(fastmath={"contract"})
+def _three_exponentials(factor, out):
+    """Both of these for float32, whose fourth powers would be too small for it."""
+    for i in range(out.shape[0]):
+        value = exp_of(max(-factor * out[i], SMALLEST_SINGLE))
+        once = value * value * value * value
+        out[i] = (value + once + once * once * once * once) / 3.0
+
+
 @kernel
 def kernel_values(kind, numbers, block, z, out):
     """Out = k(x_i, z) + constant; `numbers` is (γ, coef0, degree, constant)."""
     gamma, coef0, degree = numbers[0], numbers[1], numbers[2]
     if kind in (RBF, MULTISCALE):
         _squared_distances(block, z, out)
-        _exponentials(gamma if kind == RBF else 0.25 * gamma, out)
-        if kind == MULTISCALE:
+        if kind == RBF:
+            _exponentials(gamma, out)
+        elif out.itemsize == 4:
+            _three_exponentials(0.25 * gamma, out)
+        else:
+            _exponentials(0.25 * gamma, out)
             _fourth_powers(out)
     elif kind == LAPLACIAN:
         _distances(block, z, out)
@@ -126,7 +141,7 @@ def _add_scores(coefs, start, values, out):
 def score_rows(kind, numbers, blocks, pieces, coefs, Z, out):
     """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel."""
     size = blocks.shape[2]
-    values = np.empty(size)
+    values = np.empty(size, dtype=blocks.dtype)
     for m in range(pieces):
         for r in range(Z.shape[0]):
             kernel_values(kind, numbers, blocks[m], Z[r], values)
@@ -138,6 +153,22 @@ def gram_rows(kind, numbers, block, Z, out):
     """Out (n, BLOCK) = kernels of rows with those of one block."""
     for r in range(Z.shape[0]):
         kernel_values(kind, numbers, block, Z[r], out[r])
+
+
+@kernel
+def divide_by_norms(Z, out):
+    """Out = the rows of Z divided by their norms, by their largest entries first; zeros stay."""
+    for r in range(Z.shape[0]):
+        largest, square = 0.0, 0.0
+        for a in range(Z.shape[1]):
+            largest = max(largest, abs(np.float64(Z[r, a])))
+        if largest == 0.0:
+            continue
+        for a in range(Z.shape[1]):
+            square += (Z[r, a] / largest) ** 2
+        norm = math.sqrt(square)
+        for a in range(Z.shape[1]):
+            out[r, a] = Z[r, a] / largest / norm
 
 
 class KernelFunction(NamedTuple):
@@ -154,13 +185,21 @@ class KernelFunction(NamedTuple):
     kind: int
     numbers: np.ndarray
 
+    def prepared(self, Z):
+        """Rows as they are kept."""
+        if self.kind != COSINE:
+            return Z
+        out = np.zeros_like(Z)
+        divide_by_norms(Z, out)
+        return out
+
     def add_scores(self, blocks, pieces, coefs, Z, out):
         """Out (n, dim) ← out + Σ_i coefs_i k(x_i, z), of every row z."""
         score_rows(self.kind, self.numbers, blocks, pieces, coefs, Z, out)
 
     def gram(self, block, Z):
         """Kernels (n, BLOCK) of rows Z with those of one block."""
-        out = np.empty((len(Z), block.shape[1]))
+        out = np.empty((len(Z), block.shape[1]), dtype=block.dtype)
         gram_rows(self.kind, self.numbers, block, Z, out)
         return out
 
@@ -183,7 +222,7 @@ def width_of(gamma, kernel, p, Z=None):
         )
     if gamma == "multiscale" and kernel == "rbf":
         return 1.0 / (2.0 * p if Z is None else _median_distance(Z)), True
-    variance = 1.0 if Z is None else float(np.var(Z))
+    variance = 1.0 if Z is None else float(np.var(Z, dtype=np.float64))
     return 1.0 / (p * (variance if variance > 0.0 else 1.0)), False
 
 
@@ -191,7 +230,10 @@ def kernel_function(kernel, width, coef0, degree, intercept):
     """The `KernelFunction` of parameters as scikit-learn has them; ValueErrors name them."""
     names = [name for name in KINDS if name != "multiscale"]
     if not (isinstance(kernel, str) and kernel in names):
-        raise ValueError(f"kernel must be one of {', '.join(map(repr, names))}, got {kernel!r}.")
+        known = ", ".join(map(repr, names))
+        raise ValueError(
+            f"kernel must be one of {known}, 'precomputed', or a callable, got {kernel!r}."
+        )
     check_integer("degree", degree)
     coef0 = check_real("coef0", coef0, math.isfinite, "be a number")
     gamma, multiscale = width

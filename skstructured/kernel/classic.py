@@ -70,7 +70,7 @@ callable, default="rbf"
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, verbose, random_state
+    shuffle, class_weight, cache_size, budget, verbose, random_state
         As in `KernelStructuredPredictor`.
 
     Attributes
@@ -108,6 +108,7 @@ n_iter_, loss_curve_, n_features_in_, feature_names_in_
         shuffle=True,
         class_weight=None,
         cache_size=200,
+        budget=None,
         verbose=0,
         random_state=None,
     ):
@@ -125,6 +126,7 @@ n_iter_, loss_curve_, n_features_in_, feature_names_in_
         self.shuffle = shuffle
         self.class_weight = class_weight
         self.cache_size = cache_size
+        self.budget = budget
         self.verbose = verbose
         self.random_state = random_state
 
@@ -163,7 +165,7 @@ callable, default="rbf"
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, verbose, random_state
+    shuffle, class_weight, cache_size, budget, verbose, random_state
         As in `KernelStructuredPredictor`.
 
     Attributes
@@ -200,6 +202,7 @@ n_iter_, loss_curve_, n_features_in_, feature_names_in_
         shuffle=True,
         class_weight=None,
         cache_size=200,
+        budget=None,
         verbose=0,
         random_state=None,
     ):
@@ -215,6 +218,7 @@ n_iter_, loss_curve_, n_features_in_, feature_names_in_
         self.shuffle = shuffle
         self.class_weight = class_weight
         self.cache_size = cache_size
+        self.budget = budget
         self.verbose = verbose
         self.random_state = random_state
 

@@ -61,7 +61,7 @@ callable, default="linear"
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, verbose, random_state
+    shuffle, class_weight, cache_size, budget, verbose, random_state
         As in `KernelStructuredPredictor`.
 
     Attributes
@@ -120,6 +120,7 @@ callable, default="linear"
         shuffle=True,
         class_weight=None,
         cache_size=200,
+        budget=None,
         verbose=0,
         random_state=None,
     ):
@@ -139,6 +140,7 @@ callable, default="linear"
         self.shuffle = shuffle
         self.class_weight = class_weight
         self.cache_size = cache_size
+        self.budget = budget
         self.verbose = verbose
         self.random_state = random_state
 
@@ -183,7 +185,7 @@ callable, default="linear"
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, cache_size, verbose, random_state
+    shuffle, cache_size, budget, verbose, random_state
         As in `KernelStructuredPredictor`.
 
     Attributes
@@ -239,6 +241,7 @@ callable, default="linear"
         tol=None,
         shuffle=True,
         cache_size=200,
+        budget=None,
         verbose=0,
         random_state=None,
     ):
@@ -258,6 +261,7 @@ callable, default="linear"
         self.tol = tol
         self.shuffle = shuffle
         self.cache_size = cache_size
+        self.budget = budget
         self.verbose = verbose
         self.random_state = random_state
 

@@ -12,7 +12,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
     The defaults are the place to start where rows are at most some ten thousands and classes are
     not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
     `space` by what an output is; ``max_iter=100`` where passes still help; ``partial_fit`` for
-    streams, whose rows are all kept.
+    streams, whose rows are kept but for those without a coefficient.
 
     It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
     are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round costs a kernel with every row before it,
@@ -27,9 +27,14 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
     ----------
     space, regularizer : default="simplex", None
         As in `OnlineStructuredPredictor`.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid"}, default="rbf"
-        k(x, z): ``exp(−γ‖x−z‖²)``, ``exp(−γ‖x−z‖₁)``, ``<x, z>``, ``(γ<x, z> + coef0)^degree``, or
-        ``tanh(γ<x, z> + coef0)``, which is no kernel but used as one.
+    kernel : str or callable, default="rbf"
+        k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
+        "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
+        but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros. With "precomputed" X
+        is the matrix (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them
+        in `predict`; it is not standardised, and `partial_fit` refuses it. A function
+        ``kernel(X, Z)`` of rows as standardised returns the matrix (n, m), as for `SVC`; a stream
+        calls it for each row alone. For the last two `gamma`, `degree` and `coef0` are ignored.
     gamma : float, "multiscale" or "scale", default="multiscale"
         γ. "multiscale" is for "rbf" the mean of three kernels, with γ/4, γ and 4γ, γ one over the
         median ‖x−z‖² of rows; for others it is "scale". "scale" is 1/(p v), v the variance of all
@@ -52,6 +57,11 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
     cache_size : float, default=200
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
         precision; where they do not fit they are computed in every pass.
+    budget : int or None, default=None
+        The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
+        less, is learned at a time; at its end the oldest rows leave, so that the next block finds
+        room. Only for one pass: streams, or ``max_iter=1``. Take ``average=False`` with it: what
+        rows that left did for the average leaves too.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
     shuffle, class_weight, verbose, random_state, constants
@@ -60,7 +70,10 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
     Attributes
     ----------
     support_vectors_ : ndarray of shape (n_support, p)
-        Rows as they were transformed; after `fit` filled up with rows of zeros to a multiple of 64.
+        Rows as they were transformed (with "cosine" divided by their norms), without those whose
+        coefficients are 0; float32 where the first rows were. With "precomputed" there are none.
+    support_ : ndarray of shape (n_support,)
+        Their numbers: places in X of `fit`, and from there on, or from 0, the order of a stream.
     dual_coef_ : ndarray of shape (dim, n_support)
         Their coefficients in what predicts: averaged with `average`, else the last.
     classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
@@ -69,12 +82,19 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
     Raises
     ------
     ValueError
-        When used: a parameter out of its range, an optimiser that moves each feature by itself, and
-        as `OnlineStructuredPredictor`; the fitted state is then unchanged.
+        When used: a parameter out of its range, an optimiser that moves each feature by itself, a
+        `budget` for more than one pass, a precomputed matrix that is not square, and as
+        `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
+        returns what is not finite, or not of the right shape: rows before it were learned.
+    GuaranteeError
+        By `certificate`, once rows have left for `budget`.
 
     Notes
     -----
-    Memory: the rows, once more, and `cache_size` during `fit`. CSR rows are made dense. Kernels are
+    Memory: support rows, and in `fit` all rows once more and `cache_size`. Rows without a
+    coefficient are dropped, 64 rows at a time: with ``regularizer="squared"``, whose losses can be
+    0, that is most of them where classes are easy to tell apart. float32 rows stay float32, at half
+    the memory; coefficients and sums are float64. CSR rows are made dense. Kernels are
     computed by differences of rows and sums in one order, so that chunks of any size give the same
     bits, and offsets lose no digits.
 
@@ -113,6 +133,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         shuffle=True,
         class_weight=None,
         cache_size=200,
+        budget=None,
         verbose=0,
         random_state=None,
         constants="paper",
@@ -134,6 +155,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         self.shuffle = shuffle
         self.class_weight = class_weight
         self.cache_size = cache_size
+        self.budget = budget
         self.verbose = verbose
         self.random_state = random_state
         self.constants = constants

@@ -52,6 +52,13 @@ class OnlineOptimizer(Component, ABC):
         """The mean (dim, width) of the weights played, weighted as the rounds were."""
         return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
 
+    def forget(self, state, lost):
+        """Rows left Θ, and ‖Θ‖² fell by `lost`; an optimiser that keeps ‖Θ‖² in `state` says so.
+
+        Θ is in the units of the steps u, as the kernels see it. Called by learners with kernels.
+        """
+        return None
+
     def certificate(self, loss, state, delta=None):
         """The regret bound of the rounds that made `state`, or a GuaranteeError."""
         raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")

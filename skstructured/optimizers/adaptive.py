@@ -85,6 +85,10 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         state[RADIUS] = check_size("diameter", self.diameter) / 2.0
         return state
 
+    def forget(self, state, lost):
+        """‖Θ‖² fell by `lost`, because rows left Θ."""
+        state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
+
     def certificate(self, loss, state, delta=None):
         """Theorem E.1: regret ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2.
 

@@ -135,6 +135,10 @@ class ParameterFree(OnlineOptimizer):
         state[DIAMETER] = loss.lipschitz
         return state
 
+    def forget(self, state, lost):
+        """‖Θ‖² fell by `lost`, because rows left Θ."""
+        state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
+
     def certificate(self, loss, state, delta=None):
         """A regret bound from appendix E.2 with its constants made explicit.
 

@@ -107,6 +107,11 @@ class GradientDescent(OnlineOptimizer):
             f'eta must be "theory", "high_probability" or a positive number, got {self.eta!r}.'
         )
 
+    def forget(self, state, lost):
+        """‖Θ‖² fell by `lost`, because rows left Θ; kept where there is a ball."""
+        if state[RADIUS] < math.inf:
+            state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
+
     def certificate(self, loss, state, delta=None):
         """The theorem that covers the rounds behind `state`, as a `Certificate`.
 

@@ -129,6 +129,10 @@ class PiSTOL(OnlineOptimizer):
             state[NORM] = check_size("feature_norm", self.feature_norm)
         return state
 
+    def forget(self, state, lost):
+        """‖Θ‖² fell by `lost`, because rows left Θ."""
+        state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
+
     def certificate(self, loss, state, delta=None):
         """Theorem 1 (for a ≥ 2.25 and C given), in its vector-valued form."""
         no_high_probability(self, delta)

@@ -49,7 +49,9 @@ class Chains:
         """<scores, differences> (n,) with `other`, which has the pairs of every step."""
         single = np.einsum("nk,nk->n", self.unary, other.unary)
         pair = np.broadcast_to(self.pair, other.pair.shape) if len(self.pair) == 1 else self.pair
-        return np.add.reduceat(single + np.einsum("nij,nij->n", pair, other.pair), self.offsets[:-1])
+        return np.add.reduceat(
+            single + np.einsum("nij,nij->n", pair, other.pair), self.offsets[:-1]
+        )
 
     def sizes(self, order):
         """ℓ1 norms, or squared ℓ2 norms, (n,)."""
