@@ -25,12 +25,13 @@ ROUNDING, DEPENDENT = 1e-14, 1e-9
 @kernel
 def _shared(labels, i, other):
     """How many positions and steps two label sequences share."""
-    count, before = 0, False
+    count, before = 0.0, False
     for m in range(labels.shape[1]):
         same = labels[i, m] == other[m]
-        count += same + (same & before)
+        if same:
+            count += 2.0 if before else 1.0
         before = same
-    return float(count)
+    return count
 
 
 @kernel
