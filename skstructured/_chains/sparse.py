@@ -20,6 +20,8 @@ from skstructured._engine.compiled import FASTMATH, kernel
 #: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
 #: distance of a vertex from the span of the others, which is a rational number, or 0.
 ROUNDING, DEPENDENT = 1e-14, 1e-9
+#: A gap that is small may be rounding: it is, if it has not halved in so many rounds.
+SMALL_GAP, PATIENCE = 1e-12, 20
 
 
 @kernel
@@ -214,6 +216,7 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
     rest, best = np.empty(unary.shape), np.empty(unary.shape)
     rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
     n, gap = _begin(n, vertex, unary, pair, labels, weights, scores, shared, L), 0.0
+    lowest, waited = np.inf, 0
     if n < 0:
         return n, gap
     for _ in range(max_iter):
@@ -224,7 +227,10 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
         _residual(unary, pair, labels, weights, n, rest, rest_pair)
         chain_viterbi(rest, 0, M, rest_pair, best, vertex)
         gap, size = _gap(vertex, labels, weights, n, rest, rest_pair)
-        if gap <= ROUNDING * (1.0 + size) or n == room:
+        waited = 0 if gap < 0.5 * lowest else waited + 1
+        lowest = min(lowest, gap)
+        stalled = waited >= PATIENCE and gap <= SMALL_GAP * (1.0 + size)
+        if gap <= ROUNDING * (1.0 + size) or n == room or stalled:
             break
         before = n
         n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, shared, L)
