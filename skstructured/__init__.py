@@ -31,6 +31,7 @@ from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
 from skstructured.risk import RiskMonitor
+from skstructured.sequences import SequenceTransformer
 
 __version__ = "0.1.0"
 
@@ -63,5 +64,6 @@ __all__ = [
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",
+    "SequenceTransformer",
     "__version__",
 ]

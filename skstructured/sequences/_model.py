@@ -132,7 +132,7 @@ class SequenceModel(SequencePredictions):
         given = (firsts, lengths, np.asarray(labels.values, dtype=np.int64), weight)
         learned = (state.Theta, state.A, state.vector, self._options, state.numbers, state.slot)
         try:
-            learn = epoch_for(self.optimizer_)
+            learn = epoch_for(self.optimizer_, self.loss_.projects)
             stopped = learn(*ready.arrays, *given, *learned, np.empty(len(block)), *played)
         except BaseException:
             undo()
