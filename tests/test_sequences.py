@@ -41,6 +41,7 @@ from skstructured.sequences._decoding import Decoding
 from skstructured.sequences._loss import Chains, SequenceLoss, indicators
 from skstructured.spaces import LabelSequence
 from skstructured.spaces.sequence import mean_of
+from skstructured.utils.checks import learner_checks
 
 N = 20 if INTERPRETED else 60
 LETTERS = np.array(["a", "b", "c"])
@@ -568,6 +569,27 @@ class TestBadInput:
             Stacked(np.ones((5, 2)), [2, 2])
         with pytest.raises(ValueError, match="lengths must be positive integers"):
             Stacked(np.ones((5, 2)), [5, 0])
+
+
+#: What these do to rows cannot be done to an array of sequences; the tests above do it to lists.
+OF_MATRICES = ("check_sparse_rows", "check_wrong_rows_are_refused", "check_pipeline")
+
+
+def _protocol_checks():
+    """The shared checks of learners, over sequences of two rows as an array (n, 2, p)."""
+    X = np.random.RandomState(0).randn(40, 2, 4)
+    y = np.argmax(X[:, :, :3], axis=2)
+    for average in (False, True):
+        given = learner(average=average, random_state=0)
+        for name, check in learner_checks(given, X, y, [0, 1, 2]):
+            if name in OF_MATRICES:
+                continue
+            yield pytest.param(check, id=f"{name}-{average}")
+
+
+@pytest.mark.parametrize("check", list(_protocol_checks()))
+def test_the_shared_checks_of_learners(check):
+    check()
 
 
 class TestScores:

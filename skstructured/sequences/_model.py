@@ -9,7 +9,7 @@ from skstructured._foreign import check_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.routing import routed
 from skstructured._learners.scaling import scale_of
-from skstructured._ragged import Ragged, check_same_lengths
+from skstructured._ragged import Ragged, check_same_lengths, stack_rows
 from skstructured._validation import check_weights, own_arrays, owned
 from skstructured.exceptions import GuaranteeError
 from skstructured.learner import Rounds
@@ -206,11 +206,15 @@ class SequenceModel(SequenceWeights, SequencePredictions):
 
         Parameters
         ----------
-        x : Ragged
+        x : Ragged, or list of one matrix
             One sequence.
-        V : Ragged
-            Positions of labels among `classes_`, m sequences of that length.
+        V : Ragged, or ndarray of shape (m, dim)
+            Positions of labels among `classes_`, m sequences of that length, or embeddings of them.
         """
+        x = stack_rows(x)
+        if not isinstance(V, Ragged):
+            unary, offsets, _ = self.space_.chains(V)
+            V = Ragged(np.argmax(unary, axis=1), offsets)
         twin = object.__new__(type(self))
         vars(twin).update(vars(self))
         twin._state, twin._scale = self._state.copy(), self._scale.copy()

@@ -29,7 +29,7 @@ class LearnerTrial:
             raise ValueError("X and y must be given together, or neither of them.")
         self.subject = learner
         X, y = three_classes() if X is None else (X, y)
-        self.X, self.y = check_array(X, dtype=np.float64, order="C"), np.asarray(y)
+        self.X, self.y = check_array(X, dtype=np.float64, order="C", allow_nd=True), np.asarray(y)
         check_consistent_length(self.X, self.y)
         if len(self.X) < 20:
             raise ValueError(f"X must have 20 rows or more, got {len(self.X)}.")
