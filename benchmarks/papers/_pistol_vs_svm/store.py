@@ -1,0 +1,60 @@
+"""What was measured, a JSON line each, so that runs go on where others ended."""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._common import commit
+from benchmarks.papers._pistol_vs_svm.problems import SHUFFLES
+
+PATH = Path(__file__).parents[1] / "results" / "pistol_vs_svm.jsonl"
+KEYS = ("set", "n", "shuffle", "learner")
+
+
+def read():
+    """Rows measured, by set, n, shuffle and learner; later ones count."""
+    if not PATH.exists():
+        return {}
+    rows = [json.loads(line) for line in PATH.read_text().splitlines()]
+    return {tuple(row[key] for key in KEYS): row for row in rows}
+
+
+def jobs(problem):
+    """n, shuffle and name of all that is to be learned of a problem, few rows first."""
+    for n in problem.sizes():
+        for seed in range(SHUFFLES):
+            for name, learner in problem.learners.items():
+                if n <= learner.many or (seed == 0 and n <= learner.most):
+                    yield n, seed, name
+
+
+def measure(problem, n, seed, name):
+    """Test error in %, and seconds to learn n rows of a shuffle."""
+    rows = np.random.RandomState(seed).permutation(len(problem.y))[:n]
+    model = problem.learners[name].make(seed)
+    X, y = problem.X[rows], problem.y[rows]
+    wall, processor = time.perf_counter(), time.process_time()
+    model.fit(X, y)
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    error = 100 * float(np.mean(model.predict(problem.X_test) != problem.y_test))
+    found = {"error": error, "seconds": processor, "wall": wall}
+    best = getattr(model, "best_params_", None)
+    return found | ({"C": best["C"]} if best else {})
+
+
+def fill(problem, keep=True, say=print):
+    """Measure what is not in the store yet; all measured now and before."""
+    known, run = read() if keep else {}, f"{time.strftime('%m-%d %H:%M')} {commit()}"
+    for n, seed, name in jobs(problem):
+        key = problem.name, n, seed, name
+        if key in known:
+            continue
+        known[key] = dict(zip(KEYS, key, strict=True)) | measure(problem, n, seed, name)
+        known[key]["run"] = run
+        say(json.dumps(known[key], ensure_ascii=False))
+        if keep:
+            with PATH.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(known[key], ensure_ascii=False) + "\n")
+    return known
