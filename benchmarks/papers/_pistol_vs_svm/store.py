@@ -1,5 +1,6 @@
 """What was measured, a JSON line each, so that runs go on where others ended."""
 
+import itertools
 import json
 import time
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._common import commit
-from benchmarks.papers._pistol_vs_svm.problems import SHUFFLES
+from benchmarks.papers._pistol_vs_svm.problems import MIDDLE, SHUFFLES
 
 PATH = Path(__file__).parents[1] / "results" / "pistol_vs_svm.jsonl"
 KEYS = ("set", "n", "shuffle", "learner")
@@ -22,12 +23,13 @@ def read():
 
 
 def jobs(problem):
-    """n, shuffle and name of all that is to be learned of a problem, few rows first."""
-    for n in problem.sizes():
-        for seed in range(SHUFFLES):
-            for name, learner in problem.learners.items():
-                if n <= learner.many or (seed == 0 and n <= learner.most):
-                    yield n, seed, name
+    """n, shuffle and name of all to be learned of a problem: many rows again and again at last."""
+    found = []
+    for n, seed in itertools.product(problem.sizes(), range(SHUFFLES)):
+        for name, learner in problem.learners.items():
+            if n <= learner.many or (seed == 0 and n <= learner.most):
+                found.append((n, seed, name))
+    return sorted(found, key=lambda job: (job[0] > MIDDLE and job[1] > 0, *job[:2]))
 
 
 def measure(problem, n, seed, name):
