@@ -59,7 +59,7 @@ def conclusion(out, table):
 def main():
     args = arguments(__doc__)
     with Results(__file__, args) as out:
-        heads = (*NAMED, *(f"{name}/median" for name in MULTIPLES), "best of 5")
+        heads = (*NAMED, *(f"{name}/med" for name in MULTIPLES), "best of 5")
         out.say("\nmistakes in %\n" + " " * 10 + "".join(f"{head:>11}" for head in heads))
         table = []
         for name, X, y in classes(args.quick):
