@@ -75,7 +75,7 @@ def gaussian(gamma, powers, raw, most, streams=False):
     found = {PAPERS: Learner(pistol(1, **given)), OWN: Learner(pistol(1, **own))}
     if streams:
         found[STREAM] = Learner(lambda seed: Streamed(pistol(1, **given)(seed)), MIDDLE)
-    found[TEN] = Learner(pistol(10, **given), MIDDLE, most)
+    found[TEN] = Learner(pistol(10, **given), MIDDLE, 2 * MIDDLE)
     found[OWN_TEN] = Learner(pistol(10, **own), MIDDLE, 2 * MIDDLE)
     found[SVM] = Learner(searched(SVC(gamma=gamma, cache_size=1000), powers), MIDDLE, most)
     return found
