@@ -7,9 +7,11 @@ with their own γ are given no bandwidth. Seconds are the processor's, learning 
 included. What is measured is kept in a store, and --sets says what to measure, which may be none.
 """
 
+import itertools
 import sys
 
 import numpy as np
+from scipy import sparse
 
 from benchmarks._common import Results, arguments
 from benchmarks.papers._pistol_vs_svm import problems, store
@@ -21,11 +23,11 @@ from skstructured import PiSTOLClassifier
 def warm_up():
     """Compile, so that no first fit is slow."""
     X, y = np.random.RandomState(0).randn(300, 3), np.arange(300)
-    for kernel in ("rbf", "linear"):
-        for classes in (2, 3):
-            for passes in (1, 2):
-                PiSTOLClassifier(kernel, max_iter=passes).fit(X, y % classes).predict(X)
-        PiSTOLClassifier(kernel).partial_fit(X, y % 2, classes=[0, 1])
+    for kernel, rows in (("rbf", X), ("linear", sparse.csr_matrix(X))):
+        for classes, passes, raw in itertools.product((2, 3), (1, 2), (True, False)):
+            model = PiSTOLClassifier(kernel, max_iter=passes, standardize=not raw)
+            model.fit(rows, y % classes).predict(rows)
+        PiSTOLClassifier(kernel).partial_fit(rows, y % 2, classes=[0, 1])
 
 
 def trial():

@@ -49,14 +49,18 @@ def measure(problem, n, seed, name):
 def fill(problem, keep=True, say=print):
     """Measure what is not in the store yet; all measured now and before."""
     known, run = read() if keep else {}, f"{time.strftime('%m-%d %H:%M')} {commit()}"
-    for n, seed, name in jobs(problem):
-        key = problem.name, n, seed, name
-        if key in known:
-            continue
-        known[key] = dict(zip(KEYS, key, strict=True)) | measure(problem, n, seed, name)
-        known[key]["run"] = run
-        say(json.dumps(known[key], ensure_ascii=False))
-        if keep:
-            with PATH.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(known[key], ensure_ascii=False) + "\n")
+    for job in jobs(problem):
+        key = problem.name, *job
+        if key not in known:
+            row = dict(zip(KEYS, key, strict=True)) | measure(problem, *job)
+            known[key] = row | {"run": run}
+            say(json.dumps(known[key], ensure_ascii=False))
+            if keep:
+                append(known[key])
     return known
+
+
+def append(row):
+    """Add a line to the store."""
+    with PATH.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")

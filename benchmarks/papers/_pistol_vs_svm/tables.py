@@ -2,7 +2,19 @@
 
 import numpy as np
 
-from benchmarks.papers._pistol_vs_svm.problems import OWN, PAPERS, RAW, RAW_TEN, STREAM, SVM, TEN
+from benchmarks.papers._pistol_vs_svm.problems import (
+    OWN,
+    OWN_TEN,
+    PAPERS,
+    RAW,
+    RAW_TEN,
+    SHUFFLES,
+    STREAM,
+    SVM,
+    TEN,
+)
+
+OURS = (PAPERS, STREAM, OWN, RAW, TEN, OWN_TEN, RAW_TEN)
 
 
 def select(found, name):
@@ -28,20 +40,18 @@ def table(out, name, found):
     groups = select(found, name)
     for n in sorted({n for sizes in groups.values() for n in sizes}):
         for learner in (learner for learner in groups if n in groups[learner]):
-            rows = groups[learner][n]
-            error, spread, spent = means(rows)
-            chosen = " ".join(f"{row['C']:g}" for row in rows if "C" in row)
-            told = f"{n:6} {learner:22} {error:6.2f} ± {spread:4.2f} {spent:9.2f} s"
-            out.add(
-                f"{told}  {len(rows)} of 5  {chosen}".rstrip(),
-                table=name,
-                n=n,
-                learner=learner,
-                error=error,
-                deviation=spread,
-                seconds=spent,
-                shuffles=len(rows),
-            )
+            line(out, name, n, learner, groups[learner][n])
+
+
+def line(out, name, n, learner, rows):
+    """One of the lines."""
+    error, spread, spent = means(rows)
+    chosen = " ".join(f"{row['C']:g}" for row in rows if "C" in row)
+    told = (
+        f"{n:6} {learner:22} {error:6.2f} ± {spread:4.2f} {spent:9.2f} s  {len(rows)} of {SHUFFLES}"
+    )
+    numbers = {"error": error, "deviation": spread, "seconds": spent, "shuffles": len(rows)}
+    out.add(f"{told}  {chosen}".rstrip(), table=name, n=n, learner=learner, **numbers)
 
 
 def conclusions(out, found):
@@ -49,7 +59,7 @@ def conclusions(out, found):
     out.say("\nall rows, on the shuffles that both have: points behind the search, and its times")
     for name in dict.fromkeys(key[0] for key in found):
         groups = select(found, name)
-        for learner in (PAPERS, STREAM, OWN, RAW, TEN, RAW_TEN):
+        for learner in OURS:
             if SVM in groups and learner in groups:
                 beside(out, name, learner, groups[learner], groups[SVM])
 
@@ -58,17 +68,9 @@ def beside(out, name, learner, ours, theirs):
     """A line at the most rows that both learned."""
     n = max(set(ours) & set(theirs))
     both = {row["shuffle"] for row in ours[n]} & {row["shuffle"] for row in theirs[n]}
-    (error, _, spent), (their_error, _, theirs_spent) = (
-        means([row for row in rows[n] if row["shuffle"] in both]) for rows in (ours, theirs)
-    )
-    line = f"{name:20} {n:6} {learner:22} {error - their_error:+6.2f} points"
-    out.add(
-        f"{line} {spent:9.2f} s, {theirs_spent / spent:7.1f} : 1",
-        table="conclusions",
-        set=name,
-        n=n,
-        learner=learner,
-        points=error - their_error,
-        seconds=spent,
-        ratio=theirs_spent / spent,
-    )
+    shared = ([row for row in rows[n] if row["shuffle"] in both] for rows in (ours, theirs))
+    (error, _, spent), (their_error, _, their_spent) = map(means, shared)
+    numbers = {"points": error - their_error, "seconds": spent, "ratio": their_spent / spent}
+    line = "{points:+6.2f} points {seconds:9.2f} s, {ratio:7.1f} : 1".format(**numbers)
+    told = f"{name:20} {n:6} {learner:22} {line}"
+    out.add(told, table="conclusions", set=name, n=n, learner=learner, **numbers)
