@@ -23,7 +23,8 @@ from skstructured import PiSTOLClassifier
 def warm_up():
     """Compile, so that no first fit is slow."""
     X, y = np.random.RandomState(0).randn(300, 3), np.arange(300)
-    for kernel, rows in (("rbf", X), ("linear", sparse.csr_matrix(X))):
+    wide = sparse.csr_matrix(X)
+    for kernel, rows in (("rbf", X), ("rbf", wide), ("linear", wide)):
         for classes, passes, raw in itertools.product((2, 3), (1, 2), (True, False)):
             model = PiSTOLClassifier(kernel, max_iter=passes, standardize=not raw)
             model.fit(rows, y % classes).predict(rows)

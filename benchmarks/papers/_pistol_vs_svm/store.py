@@ -35,12 +35,13 @@ def jobs(problem):
 def measure(problem, n, seed, name):
     """Test error in %, and seconds to learn n rows of a shuffle."""
     rows = np.random.RandomState(seed).permutation(len(problem.y))[:n]
-    model = problem.learners[name].make(seed)
-    X, y = problem.X[rows], problem.y[rows]
+    learner = problem.learners[name]
+    model, X, y = learner.make(seed), learner.prepare(problem.X[rows]), problem.y[rows]
     wall, processor = time.perf_counter(), time.process_time()
     model.fit(X, y)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    error = 100 * float(np.mean(model.predict(problem.X_test) != problem.y_test))
+    predicted = model.predict(learner.prepare(problem.X_test))
+    error = 100 * float(np.mean(predicted != problem.y_test))
     found = {"error": error, "seconds": processor, "wall": wall}
     best = getattr(model, "best_params_", None)
     return found | ({"C": best["C"]} if best else {})

@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks.papers._pistol_vs_svm.problems import (
     OWN,
+    OWN_DENSE,
     OWN_TEN,
     PAPERS,
     RAW,
@@ -14,7 +15,7 @@ from benchmarks.papers._pistol_vs_svm.problems import (
     TEN,
 )
 
-OURS = (PAPERS, STREAM, OWN, RAW, TEN, OWN_TEN, RAW_TEN)
+OURS = (PAPERS, STREAM, OWN, OWN_DENSE, RAW, TEN, OWN_TEN, RAW_TEN)
 
 
 def select(found, name):
