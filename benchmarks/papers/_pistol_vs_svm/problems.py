@@ -103,7 +103,7 @@ def linear(searches):
 
 
 def read_a9a():
-    """a9a; once more as an array, which is standardised where CSR rows of zeros and ones are not."""
+    """a9a, and once more as an array, which is standardised where CSR rows of ones are not."""
     X, y, X_test, y_test = a9a()
     learners = gaussian(0.04, range(-1, 4), np.inf, {})
     learners[OWN_DENSE] = Learner(pistol(1, kernel="rbf"), MIDDLE, prepare=dense)
