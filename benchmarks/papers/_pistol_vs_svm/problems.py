@@ -79,8 +79,8 @@ def gaussian(gamma, powers, most, own):
         PAPERS: Learner(pistol(1, **given), prepare=dense),
         OWN: Learner(pistol(1, **own)),
         STREAM: Learner(lambda seed: Streamed(pistol(1, **given)(seed)), MIDDLE, prepare=dense),
-        TEN: Learner(pistol(10, **given), MIDDLE, 2 * MIDDLE, dense),
-        OWN_TEN: Learner(pistol(10, **own), MIDDLE, 2 * MIDDLE),
+        TEN: Learner(pistol(10, **given), MIDDLE, 4 * MIDDLE, dense),
+        OWN_TEN: Learner(pistol(10, **own), MIDDLE, 4 * MIDDLE),
         SVM: Learner(search, MIDDLE, most, dense),
     }
 
@@ -116,7 +116,7 @@ def read_covtype():
     X, y = StandardScaler().fit_transform(X[:, :10]), (y == 1).astype(int)
     held = slice(0, HELD_OUT), slice(HELD_OUT, None)
     parts = [part[rows] for rows in held[::-1] for part in (X, y)]
-    learners = gaussian(0.125, range(7), 2 * MIDDLE, {"standardize": False})
+    learners = gaussian(0.125, range(7), 4 * MIDDLE, {"standardize": False})
     return Problem("covtype", *parts, learners, 2**16)
 
 
