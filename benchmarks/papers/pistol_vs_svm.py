@@ -54,9 +54,7 @@ def main():
     with Results(__file__, args) as out:
         for run in sorted({row["run"] for row in found.values()}):
             out.say(f"measured in the run of {run}")
-        out.say(
-            f"Lines tell how many of {problems.SHUFFLES} shuffles there are; where it is one, the first."
-        )
+        out.say(f"lines tell how many of {problems.SHUFFLES} shuffles there are; if one, the first")
         for name in dict.fromkeys(key[0] for key in found):
             table(out, name, found)
         conclusions(out, found)
