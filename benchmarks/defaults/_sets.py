@@ -1,4 +1,4 @@
-"""Data sets for tables of defaults: names, features, outputs."""
+"""Data sets for tables of defaults and of kernels: names, features, outputs; halves of them."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -6,6 +6,17 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from benchmarks.data import bibtex, covtype, load
 
 RANKINGS = ("authorship", "bodyfat", "iris", "pendigits", "segment", "vehicle", "wine", "wisconsin")
+
+#: Rows of a half.
+MOST = 4000
+
+
+def halves(X, y, seed):
+    """Rows to learn, and others to predict: half of the rows each, `MOST` at most."""
+    order = np.random.RandomState(seed).permutation(len(y))
+    half = min(len(y) // 2, MOST)
+    first, second = order[:half], order[half : half + MOST]
+    return X[first], y[first], X[second], y[second]
 
 
 def classes(quick=False):

@@ -17,21 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks._common import Results, arguments
-from benchmarks.defaults._sets import classes, grades, label_sets, rankings
+from benchmarks.defaults._sets import classes, grades, halves, label_sets, rankings
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 
 CLASSES = ("iris", "wine", "digits", "segment", "satimage", "letter")
 RANKINGS = ("vehicle", "segment", "pendigits", "wine")
-MOST, SHUFFLES = 4000, 3
+SHUFFLES = 3
 GAMMAS = [0.01, 0.1, 1.0]
-
-
-def halves(X, y, seed):
-    """Rows to learn, and others to predict."""
-    order = np.random.RandomState(seed).permutation(len(y))
-    half = min(len(y) // 2, MOST)
-    first, second = order[:half], order[half : half + MOST]
-    return X[first], y[first], X[second], y[second]
 
 
 def svc():

@@ -1,0 +1,1 @@
+"""The parts of `pistol_vs_svm`."""
