@@ -225,6 +225,18 @@ class TestClassifiers:
         parts.partial_fit(X[:45], y[:45], classes=[0, 1, 2]).partial_fit(X[45:], y[45:])
         assert parts.score(X, y) > 0.6
 
+    def test_csr_rows_are_left_as_they_are_by_a_linear_kernel_alone(self):
+        X, y = stream(2, n=50)
+        rows = sparse.csr_matrix(np.abs(X) * [1.0, 10.0, 100.0])
+        auto, plain = (PiSTOLClassifier(standardize=s).fit(rows, y) for s in ("auto", False))
+        assert np.array_equal(auto.coef_, plain.coef_)
+        dense = PiSTOLClassifier(standardize=True).fit(rows.toarray(), y)
+        same = PiSTOLClassifier().fit(rows.toarray(), y)
+        assert np.array_equal(same.coef_, dense.coef_)
+        kernel, scaled = (PiSTOLClassifier("rbf", standardize=s) for s in ("auto", True))
+        found = kernel.fit(rows, y).decision_function(rows)
+        assert np.array_equal(found, scaled.fit(rows, y).decision_function(rows))
+
     def test_keep_no_rows_that_were_not_learned(self):
         X, y = stream(2, n=300)
         model = PiSTOLClassifier(**RBF, loss="hinge", max_iter=1).fit(X, y)

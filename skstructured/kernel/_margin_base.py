@@ -22,6 +22,17 @@ class KernelOrLinear(KernelModel):
     def _in_primal(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
+    def _rows_of(self, X, reset=False):
+        rows = super()._rows_of(X, reset)
+        if reset:
+            self._began_sparse = rows.is_sparse
+        return rows
+
+    def _start_state(self):
+        super()._start_state()
+        if isinstance(self.standardize, str) and self._in_primal() and self._began_sparse:
+            self._scale.used = False  # columns of text have units, and its rows norms, that count
+
     def _wants_intercept(self):
         if isinstance(self.fit_intercept, str) and self.fit_intercept == "auto":
             return self._in_primal()

@@ -53,7 +53,8 @@ callable, default="linear"
     average : bool or "linear", default=True
         Whether predictions use the average of the functions played; "linear" weighs round t by t.
     standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`; with a kernel as in `KernelStructuredPredictor`.
+        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are with a linear
+        kernel, which suits text; with a kernel as in `KernelStructuredPredictor`.
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
@@ -177,7 +178,8 @@ callable, default="linear"
     average : bool or "linear", default=True
         Whether predictions use the average of the functions played; "linear" weighs round t by t.
     standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`; with a kernel as in `KernelStructuredPredictor`.
+        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are with a linear
+        kernel, which suits text; with a kernel as in `KernelStructuredPredictor`.
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
