@@ -39,7 +39,7 @@ def draw(ax, image, marginals, title):
     """A word, letter above letter, with the probabilities of the five likeliest letters."""
     length = len(marginals)
     for m in range(length):
-        ax.imshow(1 - image[m].reshape(16, 8), cmap="gray", extent=(m, m + 0.9, 0, 1.8))
+        ax.imshow(1 - image[m].reshape(16, 8), cmap="gray", extent=(m + 0.2, m + 0.7, 0, 1.8))
         best = np.argsort(-marginals[m])[:5]
         for place, letter in enumerate(best):
             share = marginals[m, letter]
@@ -60,16 +60,19 @@ def main(picture):
     alone.fit(words.values, np.concatenate(truth))
     unseen, letters = X[new], [y[i] for i in new]
     single = np.split(alone.predict(unseen.values), unseen.offsets[1:-1])
-    for name, found in {"alone": single, "in a chain": chain.predict(unseen)}.items():
+    together = chain.predict(unseen)
+    for name, found in {"alone": single, "in a chain": together}.items():
         right, whole = position_accuracy(letters, found), sequence_accuracy(letters, found)
         print(f"letters {name}: {right:.1%} right, {whole:.1%} of whole words")
-    wrong = [np.mean(s != t) for s, t in zip(single, letters, strict=True)]
-    figure, axes = plt.subplots(4, 1, figsize=(8, 9), layout="constrained")
-    mended = np.argsort(-np.array(wrong), kind="stable")[: len(axes)]
+    better = [
+        np.sum(s != t) - np.sum(c != t) for s, c, t in zip(single, together, letters, strict=True)
+    ]
+    figure, axes = plt.subplots(4, 1, figsize=(8, 10), layout="constrained")
+    mended = np.argsort(-np.array(better), kind="stable")[: len(axes)]
     for ax, i in zip(axes, mended, strict=True):
         one = unseen[np.array([i])]
-        marginals, read_as = chain.predict_marginals(one)[0], "".join(chain.predict(one)[0])
-        title = f"{''.join(letters[i])}: read as {''.join(single[i])} alone, {read_as} in a chain"
+        marginals, words = chain.predict_marginals(one)[0], (letters[i], single[i], together[i])
+        title = "{}: read as {} alone, as {} in a chain".format(*map("".join, words))
         draw(ax, one.values.toarray(), marginals, title)
     figure.savefig(picture, dpi=110)
 

@@ -91,10 +91,7 @@ def is_ready(estimator, X):
 
 
 def read_rows(estimator, X, reset=False):
-    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite.
-
-    Every X comes in here: lists of sequences will be told apart from matrices in this place.
-    """
+    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite."""
     if reset or not is_ready(estimator, X):
         X = check_features(estimator, X, reset)
     return Rows.from_array(X)

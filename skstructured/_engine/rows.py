@@ -66,8 +66,7 @@ class Rows(NamedTuple):
     """Validated rows of X as the kernels read them: float64 or float32 values, int32 indices.
 
     Dense rows have empty `indices` and `indptr`; `width` excludes the intercept; `X` is what they
-    were read from. Sequences, whose rows are the positions of all of them one after the other, are
-    to come in here with one more array: where each begins.
+    were read from.
     """
 
     data: np.ndarray
