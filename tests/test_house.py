@@ -35,7 +35,7 @@ FLOORS = [
     ["metrics"],
     ["decoders"],
     ["online", "perceptron", "gaptron", "_experts", "_advice", "abstention"],
-    ["kernel", "logistic", "boosting"],
+    ["kernel", "logistic", "boosting", "crf"],
     ["bandits"],
     ["_risk_coverage", "display", "_progressive_result"],
     ["evaluation"],

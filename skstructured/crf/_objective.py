@@ -171,7 +171,7 @@ class ChainObjective(Objective):
         super().__init__(X, labels.offsets, *rest, **options)
         self.labels = labels.values
         self._spread = np.repeat(self.share, np.diff(self.offsets))
-        self._truth = self._weighed_steps()
+        self.steps_of_truth = self._weighed_steps()
 
     def _weighed_steps(self):
         """Weighted counts (k, k) of steps from label to label."""
@@ -204,5 +204,5 @@ class ChainObjective(Objective):
         gaps[np.arange(len(y)), y] -= 1.0
         gaps *= self._spread[rows, None]
         ends = gaps[offsets[:-1]].sum(axis=0), gaps[offsets[1:] - 1].sum(axis=0)
-        steps = steps - self._truth if i == 0 else steps
+        steps = steps - self.steps_of_truth if i == 0 else steps
         return share @ losses, np.concatenate([np.array(ends), steps])
