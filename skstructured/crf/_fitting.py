@@ -116,8 +116,9 @@ class BatchFit:
         self._keep(Theta, scale, layout)
 
     def _scale_for(self, X, weight):
-        wanted = not hasattr(X, "indptr") if self.standardize == "auto" else self.standardize
-        return FeatureScale.of(X, weight, self.fit_intercept) if wanted else FeatureScale()
+        if self.standardize is False:
+            return FeatureScale()
+        return FeatureScale.of(X, weight, self.fit_intercept, self.standardize == "auto")
 
     def _objective(self, Z, packed, share, layout):
         rest = (share, float(self.alpha), layout)

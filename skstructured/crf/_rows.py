@@ -22,10 +22,11 @@ class FeatureScale:
         self.scale = scale
 
     @classmethod
-    def of(cls, X, weight, centred):
+    def of(cls, X, weight, centred, indicators=False):
         """Mean and deviation of dense columns, the largest entry of those of CSR rows.
 
-        Columns that are constant keep their scale; rows of weight 0 do not count.
+        Columns that are constant keep their scale, and dense ones of 0 and 1 alone do where
+        `indicators`; rows of weight 0 do not count.
         """
         if sparse.issparse(X):
             low, high = min_max_axis(X[weight > 0], axis=0)
@@ -34,8 +35,9 @@ class FeatureScale:
         mean = share @ X
         deviation = np.sqrt(np.maximum(share @ (X - mean) ** 2, 0.0))
         tiny = deviation <= 1e-12 * np.abs(mean)
-        scale = _positive(np.where(tiny, 0.0, deviation))
-        return cls(mean if centred else None, scale)
+        kept = ((X == 0.0) | (X == 1.0)).all(axis=0) if indicators else np.zeros(len(mean), bool)
+        scale = np.where(kept, 1.0, _positive(np.where(tiny, 0.0, deviation)))
+        return cls(np.where(kept, 0.0, mean) if centred else None, scale)
 
     def transform(self, X):
         """The features z of rows X; X itself where nothing is to be done."""

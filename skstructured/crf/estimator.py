@@ -54,9 +54,8 @@ class ConditionalRandomField(
         How scores become outputs: "map" (the most likely), "nearest", "randomized", "sampled".
     standardize : bool or "auto", default="auto"
         Whether features are centred and divided by their deviation before they are learned; CSR
-        ones are divided by their largest entry and never centred. "auto" standardises dense
-        features, and takes CSR ones, which are indicators mostly, as they are. `coef_` and
-        `intercept_` are in units of X always.
+        ones are divided by their largest entry and never centred. "auto" leaves indicators, whose
+        entries are 0 and 1, as they are. `coef_` and `intercept_` are in units of X always.
     fit_intercept : bool, default=True
         Whether there is a feature 1. Without it, nothing is centred.
     max_iter : int, default=1000
