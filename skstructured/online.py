@@ -13,12 +13,14 @@ from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.losses import FenchelYoung
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
-from skstructured.spaces import SPACES, resolve_space
+from skstructured.sequences._loss import SequenceLoss
+from skstructured.sequences._model import SequenceModel
+from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
 
 
-class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel):
+class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, OnlineLinearModel):
     r"""Predict classes, label sets, grades, matchings or rankings, from rows as they come.
 
     The defaults are the place to start: raw features in, no step size, no scaling. Then choose
@@ -208,6 +210,9 @@ class OnlineStructuredPredictor(ShortCuts, DecodedPredictions, OnlineLinearModel
     def _parts(self, space):
         regularizer = clone(resolve_regularizer(self.regularizer, space))
         resolve_decoder(self.decoder)
+        if isinstance(space, LabelSequence):
+            loss = SequenceLoss(space, regularizer, self.loss_scale, self.constants)
+            return loss, resolve_optimizer(self.optimizer)
         loss = FenchelYoung(space, regularizer, self.loss_scale, self.constants)
         return loss, resolve_optimizer(self.optimizer)
 

@@ -34,6 +34,7 @@ FLOORS = [
     ["comparators"],
     ["metrics"],
     ["decoders"],
+    ["sequences"],
     ["online", "perceptron", "gaptron", "_experts", "_advice", "abstention"],
     ["kernel", "logistic", "boosting", "crf"],
     ["bandits"],

@@ -1,9 +1,9 @@
 """Kernels themselves, or random features that stand for them: mistakes, and seconds to fit.
 
 Rows of letter and covtype (its ten numbers and the categories), more and more of them; 10,000
-others are predicted. Features come from standardised rows: Nystroem of a Gaussian kernel with gamma = one
-over the median squared distance, and RBFSampler with the same; the linear learner follows, with its
-defaults.
+others are predicted. Features come from standardised rows: Nystroem of a Gaussian kernel with gamma
+= one over the median squared distance, and RBFSampler with the same; the linear learner follows,
+with its defaults.
 """
 
 import time

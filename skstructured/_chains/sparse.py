@@ -15,52 +15,76 @@ import math
 import numpy as np
 
 from skstructured._chains.best_paths import chain_score, chain_viterbi
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 
 #: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
 #: distance of a vertex from the span of the others, which is a rational number, or 0.
 ROUNDING, DEPENDENT = 1e-14, 1e-9
+#: A gap that is small may be rounding: it is, if it has not halved in so many rounds.
+SMALL_GAP, PATIENCE = 1e-12, 20
 
 
 @kernel
 def _shared(labels, i, other):
     """How many positions and steps two label sequences share."""
-    count, before = 0, False
+    count, before = 0.0, False
     for m in range(labels.shape[1]):
         same = labels[i, m] == other[m]
-        count += same + (same & before)
+        if same:
+            count += 2.0 if before else 1.0
         before = same
-    return float(count)
+    return count
+
+
+@kernel(fastmath=FASTMATH)
+def _product(L, i, j, many):
+    """Scalar product of the first entries of two rows."""
+    total = 0.0
+    for t in range(many):
+        total += L[i, t] * L[j, t]
+    return total
 
 
 @kernel
-def _factor(A, L, first, n):
-    """Rows of the Cholesky factor of A[:n, :n] from `first` on; the first dependent row, or n."""
-    for i in range(first, n):
-        for j in range(i + 1):
-            s = A[i, j]
-            for t in range(j):
-                s -= L[i, t] * L[j, t]
-            if j < i:
-                L[i, j] = s / L[j, j]
-            elif s > DEPENDENT:
-                L[i, i] = math.sqrt(s)
-            else:
-                return i
-    return n
+def _factor_row(shared, L, n):
+    """Row n of the Cholesky factor, of what a vertex shares with those before it and itself.
+
+    Returns whether it is independent of them.
+    """
+    for j in range(n):
+        L[n, j] = (shared[j] - _product(L, n, j, j)) / L[j, j]
+    left = shared[n] - _product(L, n, n, n)
+    L[n, n] = math.sqrt(max(left, 0.0))
+    return left > DEPENDENT
 
 
 @kernel
+def _drop_row(L, i, n):
+    """Cholesky factor without vertex i: its rows below move up, and are rotated to a triangle."""
+    for a in range(i, n - 1):
+        L[a, : a + 2] = L[a + 1, : a + 2]
+    for t in range(i, n - 1):
+        r = math.hypot(L[t, t], L[t, t + 1])
+        c, s = L[t, t] / r, L[t, t + 1] / r
+        for a in range(t, n - 1):
+            x, y = L[a, t], L[a, t + 1]
+            L[a, t] = c * x + s * y
+            L[a, t + 1] = c * y - s * x
+
+
+@kernel(fastmath=FASTMATH)
 def _solve(L, n, x):
-    """x ← A⁻¹ x by the factor of A."""
+    """x ← A⁻¹ x by the factor L of A, rows of which are read in both directions."""
     for i in range(n):
+        total = 0.0
         for t in range(i):
-            x[i] -= L[i, t] * x[t]
-        x[i] /= L[i, i]
+            total += L[i, t] * x[t]
+        x[i] = (x[i] - total) / L[i, i]
     for i in range(n - 1, -1, -1):
-        for t in range(i + 1, n):
-            x[i] -= L[t, i] * x[t]
-        x[i] /= L[i, i]
+        value = x[i] / L[i, i]
+        x[i] = value
+        for t in range(i):
+            x[t] -= L[i, t] * value
 
 
 @kernel
@@ -76,19 +100,17 @@ def _affine_weights(L, n, scores, target, ones):
 
 
 @kernel
-def _remove(i, n, labels, weights, scores, A):
-    """Take a vertex off the active ones."""
+def _remove(i, n, labels, weights, scores, L):
+    """Take a vertex off the active ones; how many are left."""
     for a in range(i, n - 1):
         labels[a, :] = labels[a + 1]
         weights[a], scores[a] = weights[a + 1], scores[a + 1]
-        A[a, :] = A[a + 1]
-    for a in range(i, n - 1):
-        A[:, a] = A[:, a + 1]
+    _drop_row(L, i, n)
     return n - 1
 
 
 @kernel
-def _step_towards(target, n, labels, weights, scores, A, L):
+def _step_towards(target, n, labels, weights, scores, L):
     """Move the weights to `target`, or to where one is 0 first; drop what is 0 then.
 
     Returns how many vertices are left, and whether the target was reached.
@@ -104,23 +126,21 @@ def _step_towards(target, n, labels, weights, scores, A, L):
     if worst < 0:
         return n, True
     weights[worst] = 0.0
-    first = n
     for i in range(n - 1, -1, -1):
         if weights[i] <= 1e-15:
-            n, first = _remove(i, n, labels, weights, scores, A), i
-    _factor(A, L, first, n)
+            n = _remove(i, n, labels, weights, scores, L)
     return n, False
 
 
 @kernel
-def _add(n, vertex, weight, unary, pair, labels, weights, scores, A, L):
+def _add(n, vertex, weight, unary, pair, labels, weights, scores, shared, L):
     """Put a vertex after the n active ones; how many there are then: n if it depends on them."""
     labels[n, :] = vertex
     weights[n] = weight
     scores[n] = chain_score(unary, 0, len(vertex), pair, vertex)
     for i in range(n + 1):
-        A[n, i] = A[i, n] = _shared(labels, i, vertex)
-    return _factor(A, L, n, n + 1)
+        shared[i] = _shared(labels, i, vertex)
+    return n + 1 if _factor_row(shared, L, n) else n
 
 
 @kernel
@@ -161,7 +181,7 @@ def _residual(unary, pair, labels, weights, n, rest, rest_pair):
 
 
 @kernel
-def _begin(n, vertex, unary, pair, labels, weights, scores, A, L):
+def _begin(n, vertex, unary, pair, labels, weights, scores, shared, L):
     """Vertices to start from: those given that do not depend on others, their weights summing to 1.
 
     Returns how many; 0 where there is none, and −1 where that is because no labels are possible.
@@ -171,12 +191,12 @@ def _begin(n, vertex, unary, pair, labels, weights, scores, A, L):
         vertex[:] = labels[i]
         possible = chain_score(unary, 0, len(vertex), pair, vertex) > -np.inf
         if possible and weights[i] > 0.0:
-            kept = _add(kept, vertex, weights[i], unary, pair, labels, weights, scores, A, L)
+            kept = _add(kept, vertex, weights[i], unary, pair, labels, weights, scores, shared, L)
     if kept == 0:
         best = np.empty(unary.shape)
         if chain_viterbi(unary, 0, len(vertex), pair, best, vertex) == -np.inf:
             return -1
-        kept = _add(0, vertex, 1.0, unary, pair, labels, weights, scores, A, L)
+        kept = _add(0, vertex, 1.0, unary, pair, labels, weights, scores, shared, L)
     total = weights[:kept].sum()
     for i in range(kept):
         weights[i] /= total
@@ -191,25 +211,29 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
     in the end. Returns how many (−1 where no labels are possible), and the gap.
     """
     room, M = labels.shape
-    A, L = np.empty((room, room)), np.empty((room, room))
+    L, shared = np.empty((room, room)), np.empty(room)
     scores, target, ones = np.empty(room), np.empty(room), np.empty(room)
     rest, best = np.empty(unary.shape), np.empty(unary.shape)
     rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
-    n, gap = _begin(n, vertex, unary, pair, labels, weights, scores, A, L), 0.0
+    n, gap = _begin(n, vertex, unary, pair, labels, weights, scores, shared, L), 0.0
+    lowest, waited = np.inf, 0
     if n < 0:
         return n, gap
     for _ in range(max_iter):
         reached = False
         while not reached:
             _affine_weights(L, n, scores, target, ones)
-            n, reached = _step_towards(target, n, labels, weights, scores, A, L)
+            n, reached = _step_towards(target, n, labels, weights, scores, L)
         _residual(unary, pair, labels, weights, n, rest, rest_pair)
         chain_viterbi(rest, 0, M, rest_pair, best, vertex)
         gap, size = _gap(vertex, labels, weights, n, rest, rest_pair)
-        if gap <= ROUNDING * (1.0 + size) or n == room:
+        waited = 0 if gap < 0.5 * lowest else waited + 1
+        lowest = min(lowest, gap)
+        stalled = waited >= PATIENCE and gap <= SMALL_GAP * (1.0 + size)
+        if gap <= ROUNDING * (1.0 + size) or n == room or stalled:
             break
         before = n
-        n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, A, L)
+        n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, shared, L)
         if n == before:
             break
     return n, max(gap, 0.0)

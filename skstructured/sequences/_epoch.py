@@ -1,7 +1,7 @@
 """The compiled loop over label sequences: one round a sequence.
 
-Weights are a matrix Θ, see `skstructured.sequences._moves`. As in `skstructured._engine.epoch`, weights are ``W = s Θ``, and the sum of those played is
-``(Σ w s) Θ + A``.
+Weights are a matrix Θ, see `skstructured.sequences._moves`. As in `skstructured._engine.epoch`,
+weights are ``W = s Θ``, and the sum of those played is ``(Σ w s) Θ + A``.
 """
 
 import functools

@@ -4,10 +4,8 @@ import numpy as np
 
 from skstructured._chains import batch
 from skstructured._oracles import KAPPA_0
-from skstructured._ragged import Ragged
 from skstructured.losses import FenchelYoung, LossConstants
 from skstructured.regularizers import Shannon, SquaredNorm
-from skstructured.spaces.sequence import mean_of
 
 
 class Chains:
@@ -172,66 +170,3 @@ class SequenceLoss(FenchelYoung):
 
     def check_residual(self, work):
         """Nothing here warns of residuals."""
-
-
-class Decoding:
-    """How scores of sequences become labels: by a decoder's rule, with exact expectations.
-
-    y* is the best sequence for MAP, else the vertex nearest to the mean; with probability p a draw
-    with that mean is played instead: 0 for `MAP` and `Nearest`, min(1, 2‖y* − μ‖/ν) for
-    `Randomized`, 1 for `Sampled`.
-    """
-
-    def __init__(self, theta, loss, rule):
-        self.theta, self.loss, self.rule = theta, loss, rule
-        self.mu = loss.mean(theta)
-
-    @property
-    def anchor(self):
-        """y*, as `Ragged` positions among the labels."""
-        if self.rule == "map":
-            return Ragged(batch.viterbi(*self.theta.arrays)[0], self.theta.offsets)
-        mu = self.mu
-        found = batch.viterbi(2.0 * mu.unary - 1.0, mu.offsets, 2.0 * mu.pair - 1.0)[0]
-        return Ragged(found, mu.offsets)
-
-    def chances(self, anchor):
-        """P (n,)."""
-        if self.rule != "randomized":
-            return np.full(len(anchor), float(self.rule == "sampled"))
-        truth, order = indicators(anchor, self.loss.space.dim_), 2 if self.loss.projects else 1
-        apart = Chains(truth.unary - self.mu.unary, truth.offsets, truth.pair - self.mu.pair)
-        distance = apart.sizes(order) if order == 1 else np.sqrt(apart.sizes(order))
-        norm = "l2" if self.loss.projects else "l1"
-        nu = [self.loss.space.geometry(norm, length=M).nu for M in (1, 2)]
-        return np.minimum(1.0, 2.0 * distance / np.where(anchor.lengths > 1, nu[1], nu[0]))
-
-    def draw(self, rng):
-        """Labels drawn by the rule."""
-        anchor = self.anchor
-        played = rng.random_sample(len(anchor)) < self.chances(anchor)
-        drawn = self._draw_mean(rng)
-        values = np.where(np.repeat(played, anchor.lengths), drawn, anchor.values)
-        return Ragged(values, anchor.offsets)
-
-    def _draw_mean(self, rng):
-        uniforms = rng.random_sample((1, len(self.mu.unary)))
-        if self.mu.vertices is None:
-            return batch.sample_mean(*self.mu.arrays, uniforms)[0]
-        drawn = []
-        for (labels, weights), u in zip(
-            self.mu.vertices, uniforms[0, self.mu.offsets[:-1]], strict=True
-        ):
-            at = np.searchsorted(np.cumsum(weights), u * weights.sum(), "right")
-            drawn.append(labels[min(at, len(weights) - 1)])
-        return np.concatenate(drawn)
-
-    def expected_loss(self, V):
-        """Exact expected target losses (n,) where positions V are true."""
-        space, anchor = self.loss.space, self.anchor
-        chances = self.chances(anchor)
-        sure = mean_of(space.costs_[anchor.values, V.values], V.offsets)
-        if not chances.any():
-            return sure
-        mean = mean_of(space.position_costs(self.mu.unary, V.values), V.offsets)
-        return (1.0 - chances) * sure + chances * mean

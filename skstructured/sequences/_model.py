@@ -1,38 +1,54 @@
 """Online learning of label sequences, behind the methods of a linear learner."""
 
+import itertools
+
 import numpy as np
 
+from skstructured._engine.rows import Rows
 from skstructured._foreign import check_state
-from skstructured._learners.guards import uninterrupted
+from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.routing import routed
 from skstructured._learners.scaling import scale_of
 from skstructured._ragged import Ragged, check_same_lengths
 from skstructured._validation import check_weights, own_arrays, owned
 from skstructured.exceptions import GuaranteeError
-from skstructured.learner import Losses, Rounds
+from skstructured.learner import Rounds
 from skstructured.optimizers import GradientDescent
+from skstructured.sequences._decoding import Decoding
 from skstructured.sequences._epoch import LARGEST_RATIO, LARGEST_SQ, epoch_for
 from skstructured.sequences._loss import Chains, SequenceLoss
-from skstructured.sequences._predictions import SequencePredictions, rule_of
+from skstructured.sequences._predictions import SequencePredictions, over_sequences, rule_of
 from skstructured.sequences._state import (
     SequenceRows,
     SequenceState,
     check_finite_sequences,
     read_sequences,
 )
-from skstructured.spaces.sequence import LabelSequence
 
 #: Positions learned at a time, and numbers that pairs of labels may take meanwhile.
 POSITIONS, NUMBERS = 4096, 1 << 21
 
-
-def over_sequences(learner, fresh=False):
-    """Whether the outputs of a learner are label sequences, as fitted; `fresh` by its parameter."""
-    space = None if fresh else getattr(learner, "space_", None)
-    return isinstance(learner._unfitted_space() if space is None else space, LabelSequence)
-
-
 for_sequences = routed(lambda: SequenceModel, over_sequences)
+
+
+def blocks_of(order, lengths, k, record):
+    """Parts of `order` with some thousand positions each; fewer where pairs are recorded."""
+    most = min(POSITIONS, max(1, NUMBERS // k**2)) if record else POSITIONS
+    ends = np.cumsum(lengths[order])
+    cuts, start = [0], 0
+    while cuts[-1] < len(order):
+        stop = max(int(np.searchsorted(ends, start + most, side="right")), cuts[-1] + 1)
+        cuts.append(stop)
+        start = ends[stop - 1]
+    return [order[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+def concatenated(chains):
+    """`Chains` of several, one after the other; pairs of every step in all."""
+    lengths = np.concatenate([np.diff(part.offsets) for part in chains])
+    offsets = Ragged.from_lengths(np.empty(0), lengths).offsets
+    unary, pair = (np.concatenate([getattr(c, name) for c in chains]) for name in ("unary", "pair"))
+    return Chains(unary, offsets, pair)
 
 
 class SequenceModel(SequencePredictions):
@@ -51,7 +67,7 @@ class SequenceModel(SequencePredictions):
 
     @for_sequences
     def _start_state(self):
-        optimizer, k = self.optimizer_, self.space_.dim_
+        optimizer, width = self.optimizer_, self.n_features_in_ + self._intercept
         if optimizer.keeps_average or optimizer.blocks != (1, 0):
             raise ValueError(
                 f"optimizer={optimizer!r} moves every feature by itself, which is not for "
@@ -61,13 +77,11 @@ class SequenceModel(SequencePredictions):
         self._averaged = bool(self.average)
         vector = check_state(optimizer, optimizer.init(self.loss_))
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
-        self._state = SequenceState(
-            self.n_features_in_ + self._intercept, k, vector, self._averaged
-        )
-        flags = (self._intercept, self.loss_.projects)
-        sharp = self.loss_.constants == "sharp"
+        self._state = SequenceState(width, self.space_.dim_, vector, self._averaged)
         by_ratio = isinstance(optimizer, GradientDescent)
-        self._options = np.array([*flags, by_ratio, sharp], dtype=np.int64)
+        flags = (self._intercept, self.loss_.projects, by_ratio, self.loss_.constants == "sharp")
+        self._options, self._lengths_seen = np.array(flags, dtype=np.int64), None
+        self._work = np.zeros((1, 0))
 
     @for_sequences
     def _check_outputs(self, rows, y, sample_weight=None, stream=False):
@@ -79,67 +93,192 @@ class SequenceModel(SequencePredictions):
 
     def _note_lengths(self, lengths):
         """The loss is for sequences from the shortest to the longest so far."""
-        old, seen = self.loss_, hasattr(self, "_lengths_seen") and self.t_ > 0
-        low, high = (old.shortest, old.longest) if seen else (lengths[0], lengths[0])
-        ends = int(min(low, lengths.min())), int(max(high, lengths.max()))
-        self.loss_ = SequenceLoss(
-            self.space_, old.regularizer, old.scale, old.constants, *ends, old.stretch
-        )
-        self._lengths_seen = ends
+        low, high = self._lengths_seen or (lengths[0], lengths[0])
+        self._lengths_seen = int(min(low, lengths.min())), int(max(high, lengths.max()))
+        self.loss_ = self._loss_of(self._lengths_seen)
+
+    def _loss_of(self, lengths, stretch=1.0):
+        old = self.loss_
+        given = (self.space_, old.regularizer, old.scale, old.constants)
+        return SequenceLoss(*given, *lengths, stretch)
 
     @for_sequences
     def _learn(self, rounds, order, note=None):
         if owned(self._state.vector) is not self._state.vector:
             own_arrays(self)
-        sequences = rounds.X
+        sequences, record = rounds.X, note is not None
         weight = np.ones(len(sequences)) if rounds.weight is None else rounds.weight
         weight = self._weights_of_rounds(weight, order)
-        learn = epoch_for(self.optimizer_)
-        for block in _blocks(order, sequences.lengths, self.space_.dim_, note is not None):
+        for block in blocks_of(order, sequences.lengths, self.space_.dim_, record):
             labels, now = rounds.packed[block], weight[block]
             with uninterrupted():
-                stopped, played = self._learn_block(
-                    learn, sequences, block, labels, now, note is not None
-                )
+                stopped, played = self._learn_sequences(sequences, block, labels, now, record)
             if stopped >= 0:
                 raise ValueError(
                     f"sequence {block[stopped]} of X has scores that are not finite numbers: a "
                     "parameter (a step, a scale) does not fit features of this size."
                 )
-            if note is not None:
+            if record:
                 note(played, labels, now)
 
-    def _learn_block(self, learn, sequences, block, labels, weight, record):
+    def _learn_sequences(self, sequences, block, labels, weight, record):
         """Learn and count sequences; the place of the one that stopped it, or -1, and scores."""
-        if not isinstance(sequences, Ragged):
-            return super()._learn_block(learn, sequences, block, labels, weight, record)
-        rows, places = SequenceRows(sequences, None), sequences.places(block)
-        ready, at, undo = self._apply(sequences, places, np.repeat(weight, labels.lengths))
-        starts, k = labels.offsets[:-1], self.space_.dim_
-        losses, scores = np.empty(len(block)), np.empty((len(places) * record, k))
-        pairs, state = np.empty((len(block) * record, k, k)), self._state
-        firsts = at[starts].astype(np.int64)
-        arrays = (*ready.arrays, firsts, labels.lengths, labels.values.astype(np.int64), weight)
+        places, lengths = sequences.places(block), labels.lengths
+        rows = Rows.from_array(sequences.values)
+        ready, at, undo = self._scale.apply(rows, places, np.repeat(weight, lengths))
+        k, state, n = self.space_.dim_, self._state, record * len(block)
+        played = np.empty((record * len(places), k)), np.empty((n, k, k))
+        firsts = np.asarray(at[labels.offsets[:-1]], dtype=np.int64)
+        given = (firsts, lengths, np.asarray(labels.values, dtype=np.int64), weight)
         learned = (state.Theta, state.A, state.vector, self._options, state.numbers, state.slot)
         try:
-            stopped = learn(*arrays, *learned, losses, scores, pairs)
+            learn = epoch_for(self.optimizer_)
+            stopped = learn(*ready.arrays, *given, *learned, np.empty(len(block)), *played)
         except BaseException:
             undo()
             raise
-        if stopped >= 0:
+        if stopped >= 0:  # the sequences before it are counted again, without it
             undo()
-            before = labels.offsets[stopped]
-            weight = weight[:stopped]
-            self._apply(sequences, places[:before], np.repeat(weight, labels.lengths[:stopped]))
+            weight, places = weight[:stopped], places[: labels.offsets[stopped]]
+            self._scale.apply(rows, places, np.repeat(weight, lengths[:stopped]))
         self._count(weight)
-        del rows
-        return stopped, self._played(scores, pairs, labels.offsets) if record else None
+        pairs = np.repeat(played[1], lengths, axis=0) if record else played[1]
+        return stopped, Chains(played[0], labels.offsets, pairs)
 
-    def _apply(self, sequences, places, weight):
-        from skstructured._engine.rows import Rows
+    @for_sequences
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of sequences played with the last weights; nothing is learned."""
+        theta = self._chains_of(self._matrix(False), rounds.X[which])
+        return self._losses(theta, rounds.packed[which], random_state)
 
-        return self._scale.apply(Rows.from_array(sequences.values), places, weight)
+    @for_sequences
+    def play_average(self, rounds, which, random_state=None):
+        """The `Losses` of sequences played with the average; nothing is learned."""
+        if not self.average:
+            return super().play_average(rounds, which, random_state)
+        return self._losses(self._thetas(rounds.X[which]), rounds.packed[which], random_state)
 
-    @staticmethod
-    def _played(scores, pairs, offsets):
-        return Chains(scores, offsets, np.repeat(pairs, np.diff(offsets), axis=0))
+    @for_sequences
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each sequence with the weights the optimiser plays, learn it, and go on."""
+        played, which = [], np.asarray(which)
+        self._learn_all(rounds, which, lambda theta, V, weight: played.append(theta))
+        return self._losses(concatenated(played), rounds.packed[which], random_state)
+
+    @exclusive
+    def _learn_all(self, rounds, which, note):
+        self._learn(rounds, which, note)
+
+    @for_sequences
+    def expected_losses(self, x, V):
+        """Expected target losses (m,) of the next play at one sequence against labels V.
+
+        Parameters
+        ----------
+        x : Ragged
+            One sequence.
+        V : Ragged
+            Positions of labels among `classes_`, m sequences of that length.
+        """
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        twin._state, twin._scale = self._state.copy(), self._scale.copy()
+        one = Rounds(x, V[:1], None, None)
+        _, theta = twin._learn_sequences(one.X, np.arange(1), one.packed, np.ones(1), True)
+        decoding = Decoding(theta, self.loss_, rule_of(self._decoder()))
+        return np.concatenate([decoding.expected_loss(V[i : i + 1]) for i in range(len(V))])
+
+    @for_sequences
+    def comparison(self, rounds):
+        """No comparator can be found by search: a GuaranteeError says what to use."""
+        raise GuaranteeError(
+            "Comparators of sequences have transitions too: use certificate().bound(loss, norm) "
+            "with the surrogate loss and the norm of all weights of one."
+        )
+
+    @for_sequences
+    def certificate(self, delta=None):
+        """The theorem that bounds the target loss of the sequences seen so far.
+
+        The constants are those of the longest sequence; b takes C²/λ of each by itself.
+        """
+        self._fitted_state("certificates are for learners")
+        numbers, optimizer = self._state.numbers, self.optimizer_
+        if isinstance(optimizer, GradientDescent) and not isinstance(optimizer.eta, str):
+            if isinstance(self.loss_.scale, str):
+                raise GuaranteeError(
+                    "With eta as a number the scale must be one too: give loss_scale a number."
+                )
+        stretch = numbers[LARGEST_RATIO] / numbers[LARGEST_SQ] if numbers[LARGEST_SQ] > 0 else 1.0
+        decoder, loss = self._decoder(), self._loss_of(self._lengths_seen, stretch)
+        if not decoder.exploits_gap:
+            raise GuaranteeError(
+                f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+            )
+        return optimizer.certificate(loss, self._state.vector, delta)
+
+    def _matrix(self, averaged):
+        """All weights, (k, p + intercept + 2 + k), in units of X."""
+        state, optimizer = self._fitted_state("weights are"), self.optimizer_
+        if averaged:
+            W = optimizer.average_weights(state.Theta, state.A, state.vector, self.space_.dim_).T
+        else:
+            W = optimizer.weights(state.Theta, state.vector, self.space_.dim_).T
+        width = self.n_features_in_ + self._intercept
+        return np.hstack([self._scale.fold(W[:, :width].copy()), W[:, width:]])
+
+    def _chains_of(self, W, X):
+        """Scores of sequences, `Ragged`, as `Chains`."""
+        p, k = self.n_features_in_, self.space_.dim_
+        unary = np.asarray(X.values @ W[:, :p].T)
+        if self._intercept:
+            unary = unary + W[:, p]
+        unary[X.offsets[:-1]] += W[:, -k - 2]
+        unary[X.offsets[1:] - 1] += W[:, -k - 1]
+        return Chains(unary, X.offsets, np.ascontiguousarray(W[:, -k:].T)[None])
+
+    @for_sequences
+    def _thetas(self, X):
+        return self._chains_of(self._matrix(bool(self.average)), X)
+
+    @for_sequences
+    def _last_weights(self):
+        return self._matrix(False)
+
+    @for_sequences
+    def _average_weights(self):
+        if not self._averaged:
+            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
+        return self._matrix(True)
+
+    @property
+    def intercept_(self):
+        """Intercepts of shape (dim,); zeros where it was fitted without."""
+        if not over_sequences(self):
+            return super().intercept_
+        W, p = self._weights(), self.n_features_in_
+        return W[:, p].copy() if self._intercept else np.zeros(len(W))
+
+    def _of_sequences(self):
+        self._fitted_state("weights are")
+        if not over_sequences(self):
+            raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
+        return self._weights()
+
+    @property
+    def transitions_(self):
+        """Scores (k, k) of going from a label to the next; for space="sequence"."""
+        W = self._of_sequences()
+        return W[:, -len(W) :].T.copy()
+
+    @property
+    def start_(self):
+        """Scores (k,) of the first label; for space="sequence"."""
+        W = self._of_sequences()
+        return W[:, -len(W) - 2].copy()
+
+    @property
+    def end_(self):
+        """Scores (k,) of the last label; for space="sequence"."""
+        W = self._of_sequences()
+        return W[:, -len(W) - 1].copy()

@@ -6,6 +6,7 @@ from skstructured.spaces.hypercube import Hypercube
 from skstructured.spaces.k_subsets import KSubsets
 from skstructured.spaces.ordinal import OrdinalChain
 from skstructured.spaces.permutahedron import Permutahedron
+from skstructured.spaces.sequence import LabelSequence
 from skstructured.spaces.simplex import Simplex
 from skstructured.spaces.spanning_trees import SpanningTrees
 
@@ -13,6 +14,7 @@ __all__ = [
     "Birkhoff",
     "Hypercube",
     "KSubsets",
+    "LabelSequence",
     "OrdinalChain",
     "OutputSpace",
     "Permutahedron",
@@ -26,6 +28,7 @@ SPACES = {
     "ordinal": OrdinalChain,
     "birkhoff": Birkhoff,
     "permutahedron": Permutahedron,
+    "sequence": LabelSequence,
 }
 
 

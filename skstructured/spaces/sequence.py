@@ -79,8 +79,8 @@ class LabelSequence(LabelSpace):
         good = costs.shape == (k, k) and np.isfinite(costs).all()
         if not (good and (costs >= 0.0).all() and costs.any() and not np.diag(costs).any()):
             raise ValueError(
-                f"cost_matrix must be a ({k}, {k}) matrix of numbers that are not negative, some of "
-                f"them positive, with zeros on its diagonal, got {self.cost_matrix!r}."
+                f"cost_matrix must be a ({k}, {k}) matrix of numbers that are not negative, some "
+                f"of them positive, with zeros on its diagonal, got {self.cost_matrix!r}."
             )
         return costs / costs.max()
 
