@@ -21,6 +21,7 @@ from skstructured.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.crf._rows import FeatureScale
 from skstructured.crf._sdca import Sdca
 from skstructured.regularizers import Shannon
+from skstructured.sequences._predictions import rule_of
 from skstructured.spaces import LabelSequence, Simplex
 
 SOLVERS = ("lbfgs", "sdca")
@@ -78,7 +79,9 @@ class BatchFit:
         self._check_rows(rows, fresh=True)
         self.space_ = self._unfitted_space().fit(y)
         self.loss_ = self._loss_over(self.space_)
-        self._decoder()
+        decoder = self._decoder()
+        if self._is_sequential():
+            rule_of(decoder)
         self.random_state_ = check_random_state(self.random_state)
         if hasattr(self.space_, "classes_"):
             self.classes_ = self.space_.classes_

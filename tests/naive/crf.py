@@ -37,8 +37,10 @@ def matching_loss(theta, v):
     """<θ, μ − v> − Σ μ ln μ with μ of Sinkhorn's iterations."""
     m = round(len(theta) ** 0.5)
     log_mu = theta.reshape(m, m).copy()
-    for _ in range(5000):
-        log_mu -= logsumexp(log_mu, axis=1, keepdims=True)
+    over = np.ones(m)
+    while np.abs(over).max() > 1e-15:
+        over = logsumexp(log_mu, axis=1, keepdims=True)
+        log_mu -= over
         log_mu -= logsumexp(log_mu, axis=0, keepdims=True)
     mu = np.exp(log_mu).ravel()
     return theta @ (mu - v) - (mu * log_mu.ravel()).sum()
