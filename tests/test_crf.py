@@ -13,10 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from skstructured import ConditionalRandomField
-from skstructured._ragged import Ragged
+from skstructured._ragged import Ragged, Stacked
 from skstructured.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.losses import FenchelYoung
-from skstructured._ragged import Stacked
 from skstructured.spaces import resolve_space
 
 LENGTHS = (3, 1, 4, 2, 2, 3)
@@ -350,6 +349,17 @@ class TestBadInput:
             X, y = rng.randn(4, 2), np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
         with pytest.raises(ValueError, match=message):
             ConditionalRandomField(**params).fit(X, y)
+
+    def test_features_too_large_to_learn_from(self, rng):
+        X, y = words(rng)
+        for solver in ("lbfgs", "sdca"):
+            model = ConditionalRandomField(solver=solver, max_iter=5, tol=1e9)
+            model.fit([1e90 * x for x in X], y)
+            with (
+                pytest.raises(ValueError, match=r"not finite|too large"),
+                np.errstate(all="ignore"),
+            ):
+                model.set_params(standardize=False, tol=1e-9).fit([1e99 * x for x in X], y)
 
     def test_sequences_are_named(self, rng):
         X, y = words(rng)

@@ -66,8 +66,9 @@ def line_search(mean, pairs, d, d_pairs, linear, square, sums):
         if not low <= new <= high:
             new = 0.5 * (low + high)
         if abs(new - step) <= 1e-3 * step:
-            break
+            return step
         step = new
+    line_entropy(mean, pairs, d, d_pairs, step, sums)
     return step
 
 

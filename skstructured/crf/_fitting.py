@@ -115,6 +115,11 @@ class BatchFit:
         trace = Trace(self.tol, self.verbose)
         with objective:
             Theta = self._solver(objective, packed)(objective, Theta, self.max_iter, trace)
+        if not np.isfinite(trace.values[-1]) or not np.isfinite(Theta).all():
+            raise ValueError(
+                f"{self.solver} came to weights that are not finite numbers: features of this size "
+                'need standardize=True, or "auto", or a larger alpha.'
+            )
         self._note(trace)
         self._keep(Theta, scale, layout)
 

@@ -1,6 +1,5 @@
 """L-BFGS on the weights."""
 
-import numpy as np
 from scipy.optimize import minimize
 
 
@@ -35,7 +34,13 @@ class Trace:
 
 def lbfgs(objective, Theta, max_iter, trace, memory=10):
     """Weights near the optimum; the `trace` gets the iterations."""
-    shape, last = Theta.shape, {}  # the last point that was evaluated is the one accepted
+    shape = Theta.shape
+    value, gradient = objective.value_and_gradient(Theta)
+    start = value, objective.gap(gradient)
+    if start[1] <= trace.tol:
+        trace.add(*start)
+        return Theta
+    last = {}  # the last point that was evaluated is the one accepted
 
     def function(flat):
         value, gradient = objective.value_and_gradient(flat.reshape(shape))
@@ -51,4 +56,6 @@ def lbfgs(objective, Theta, max_iter, trace, memory=10):
     found = minimize(
         function, Theta.ravel(), jac=True, method="L-BFGS-B", callback=note, options=options
     )
+    if not trace.values:  # no step was found that is better than none
+        trace.add(*start)
     return found.x.reshape(shape)

@@ -1,5 +1,7 @@
 """Regularised mean losses of all rows or sequences, and their gradients in the weights."""
 
+import itertools
+
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
@@ -79,10 +81,10 @@ class Objective:
         self.layout = layout
         self.threads = effective_n_jobs(n_jobs)
         bounds = block_bounds(offsets)
-        self.blocks = [slice(*pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
+        self.blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
         self.rows = [slice(offsets[block.start], offsets[block.stop]) for block in self.blocks]
         self._parts = [part_of(X, rows.start, rows.stop) for rows in self.rows]
-        self._gaps = np.empty((len(self.blocks) and offsets[-1], layout.dim))
+        self._gaps = np.empty((X.shape[0], layout.dim))
         self._by_block = len(self.blocks) * layout.width * layout.dim <= MOST_NUMBERS
 
     def __enter__(self):

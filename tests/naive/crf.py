@@ -3,9 +3,10 @@
 import itertools
 
 import numpy as np
-from naive import chains
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+
+from naive import chains
 
 
 def sequence_loss(x, labels, coef, intercept, start, end, transitions):
