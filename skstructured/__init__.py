@@ -32,6 +32,7 @@ from skstructured.losses import FenchelYoung
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
 from skstructured.risk import RiskMonitor
+from skstructured.sequences import SequenceTransformer
 
 __version__ = "0.1.0"
 
@@ -65,5 +66,6 @@ __all__ = [
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",
+    "SequenceTransformer",
     "__version__",
 ]

@@ -41,7 +41,7 @@ OPTIONS = {
     },
     "--delimiter": {"help": "what separates cells (default: what separates the header)"},
     "--space": {
-        "choices": tuple(SPACES),
+        "choices": tuple(name for name in SPACES if name != "sequence"),  # no table holds them
         "default": "simplex",
         "help": "what an output is (default: simplex, classes)",
     },

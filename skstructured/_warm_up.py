@@ -21,6 +21,7 @@ from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
 from skstructured.regularizers import REGULARIZERS
 from skstructured.risk import risk_bound
+from skstructured.sequences import Stacked
 from skstructured.spaces import SPACES
 
 #: CSR rows have kernels of their own for so many outputs, with averages and without.
@@ -43,6 +44,9 @@ def _learners():
         for name, regularizer in REGULARIZERS.items():
             if (kind, regularizer) in ORACLES:
                 yield OnlineStructuredPredictor(space, name), _outputs(space)
+    words = [np.arange(M) % 3 for M in (1, 2, 3)] * 2
+    for regularizer in ("shannon", "squared"):
+        yield OnlineStructuredPredictor("sequence", regularizer), words
     for optimizer in [*OPTIMIZERS, PiSTOL(per_coordinate=True)]:
         yield OnlineStructuredPredictor(optimizer=optimizer, average=True), _outputs("simplex")
     for loss in ("logistic", "hinge", "smooth_hinge"):
@@ -80,6 +84,8 @@ def _single_learners():
 def _run(model, y, X):
     """Learn and predict rows, dense and CSR."""
     for rows in (X, sparse.csr_matrix(X)):
+        if len(y) == 6:  # sequences
+            rows = Stacked(rows, [len(labels) for labels in y])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(rows, y).predict(rows)

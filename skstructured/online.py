@@ -248,4 +248,4 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
             raise GuaranteeError(
                 f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
             )
-        return self.optimizer_.certificate(self.loss_, self._state.vector, delta)
+        return self.optimizer_.certificate(self._certified_loss(), self._state.vector, delta)

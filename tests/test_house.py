@@ -19,6 +19,7 @@ FLOORS = [
         "_sparse_arrays",
         "_validation",
         "_foreign",
+        "_ragged",
         "_active_set",
         "_chains",
     ],

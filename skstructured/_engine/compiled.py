@@ -20,6 +20,7 @@ from skstructured._engine.kernel_cache import keep_on_disk
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
 SINGLE_MATRIX = float32[:, ::1]
+CUBE = float64[:, :, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
 READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
@@ -83,7 +84,7 @@ def _reader(function_type):
     return read
 
 
-def _function_at(function_type):
+def function_at(function_type):
     """Make the function that turns a kernel's address into the kernel.
 
     Interpreted loops are handed kernels themselves, which it leaves as they are.
@@ -94,13 +95,13 @@ def _function_at(function_type):
         return value
 
     @overload(function_at, inline="always")
-    def compiled_function_at(value):
+    def compiledfunction_at(value):
         return lambda value: read(value)
 
     return function_at
 
 
-as_loss, as_scale, as_step = map(_function_at, (LOSS, SCALE, STEP))
+as_loss, as_scale, as_step = map(function_at, (LOSS, SCALE, STEP))
 
 _read_double, _read_single = _reader(MOVE_AND_SCORE), _reader(SINGLE_MOVE_AND_SCORE)
 

@@ -2,6 +2,7 @@
 
 from skstructured.kernel._model import KernelModel
 from skstructured.online import OnlineStructuredPredictor
+from skstructured.sequences._predictions import over_sequences
 
 __all__ = ["KernelStructuredPredictor"]
 
@@ -159,3 +160,12 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         self.verbose = verbose
         self.random_state = random_state
         self.constants = constants
+
+    def _rows_of(self, X, reset=False):
+        if over_sequences(self, fresh=reset):
+            raise ValueError(
+                "space='sequence' has no kernels: put features that stand for one before the "
+                "linear learner, make_pipeline(SequenceTransformer(Nystroem()), "
+                "OnlineStructuredPredictor('sequence'))."
+            )
+        return super()._rows_of(X, reset)

@@ -1,0 +1,23 @@
+"""Label sequences: row-wise transformers for them, stacked matrices with lengths, and scores."""
+
+from skstructured._ragged import Stacked
+from skstructured.sequences.scores import (
+    label_f1,
+    label_f1_scorer,
+    position_accuracy,
+    position_accuracy_scorer,
+    sequence_accuracy,
+    sequence_accuracy_scorer,
+)
+from skstructured.sequences.transformer import SequenceTransformer
+
+__all__ = [
+    "SequenceTransformer",
+    "Stacked",
+    "label_f1",
+    "label_f1_scorer",
+    "position_accuracy",
+    "position_accuracy_scorer",
+    "sequence_accuracy",
+    "sequence_accuracy_scorer",
+]

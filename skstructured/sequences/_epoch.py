@@ -12,6 +12,7 @@ from numba import float64, int64, types
 from skstructured._chains.marginals import chain_gap, scratch_size
 from skstructured._chains.sparse import add_vertices, project_chain
 from skstructured._engine.compiled import (
+    CUBE,
     MATRIX,
     READ_INT32,
     READ_INT64,
@@ -22,6 +23,7 @@ from skstructured._engine.compiled import (
     address,
     as_scale,
     as_step,
+    function_at,
     is_compiled,
     kernel,
 )
@@ -37,6 +39,12 @@ from skstructured.sequences._moves import (
 
 LARGEST = np.finfo(np.float64).max
 
+#: solver(unary, pair, labels, gap, each, total, work) -> loss; writes gradients into gap and total.
+SOLVER = types.FunctionType(
+    float64(MATRIX, CUBE, READ_INT64, MATRIX, CUBE, MATRIX, VECTOR),
+)
+as_solver = function_at(SOLVER)
+
 #: Most sequences that a projection is made of, and most calls of Viterbi's algorithm for it.
 ROOM, MOST_CALLS = 200, 1000
 
@@ -50,23 +58,23 @@ LARGEST_SQ, LARGEST_RATIO = range(2)
 
 
 @kernel
-def projection_gap(unary, pair, labels, gap, total):
+def projection_gap(unary, pair, labels, gap, each, total, work):
     """Gap = μ − y with the SparseMAP μ, total = that of transitions; returns the loss."""
     M, k = unary.shape
     vertices, weights = np.zeros((ROOM, M), dtype=np.int64), np.zeros(ROOM)
     n, _ = project_chain(unary, pair, vertices, weights, 0, MOST_CALLS)
-    each = np.zeros((M, k, k))
+    steps = np.zeros((M, k, k))
     gap[:] = 0.0
     total[:] = 0.0
-    add_vertices(vertices, weights, n, gap, each, 1.0)
+    add_vertices(vertices, weights, n, gap, steps, 1.0)
     value = 0.5 * (2 * M - 1)
     for m in range(M):
         for i in range(k):
             value -= 0.5 * gap[m, i] * gap[m, i]
             value += unary[m, i] * gap[m, i]
             for j in range(k if m < M - 1 else 0):
-                value += (pair[0, i, j] - 0.5 * each[m, i, j]) * each[m, i, j]
-                total[i, j] += each[m, i, j]
+                value += (pair[0, i, j] - 0.5 * steps[m, i, j]) * steps[m, i, j]
+                total[i, j] += steps[m, i, j]
         gap[m, labels[m]] -= 1.0
         value -= unary[m, labels[m]]
         if m < M - 1:
@@ -76,14 +84,14 @@ def projection_gap(unary, pair, labels, gap, total):
 
 
 @kernel
-def sizes(data, indptr, width, first, M, options):
+def sizes(data, indices, indptr, width, first, M, options):
     """‖·‖² of a sequence as the optimiser is told, and C²/λ.
 
     C² = max(Σ‖x_m‖², M − 1) bounds what gradients in scores are multiplied by; λ is 1/(2M − 1)²,
     with sharp constants 1/(2M − 1), and 1 for projections. The optimiser is told C²/λ or a bound on
-    ‖G‖², 2(Σ‖x_m‖)² + 2(M − 1)².
+    ‖G‖², twice the square of that of `norms`, and 2(M − 1)² for the transitions.
     """
-    total, squares = norms(data, indptr, width, first, M, options[INTERCEPT])
+    total, squares = norms(data, indices, indptr, width, first, M, options[INTERCEPT])
     wide = 2.0 * M - 1.0
     flat = 1.0 if options[PROJECTS] > 0 else wide if options[SHARP] > 0 else wide * wide
     ratio = max(squares, M - 1.0) * flat
@@ -131,7 +139,8 @@ def epoch(
     ``lengths[r]`` of `labels`. `losses` get the losses; `scores` and `pairs`, where they have rows,
     the scores played. Returns the place of the sequence that stopped it, or -1.
     """
-    scale, step, intercept = as_scale(kernels[0]), as_step(kernels[1]), options[INTERCEPT]
+    scale, step, solve = as_scale(kernels[0]), as_step(kernels[1]), as_solver(kernels[2])
+    intercept = options[INTERCEPT]
     k, at, longest = Theta.shape[1], 0, 1
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
@@ -143,7 +152,7 @@ def epoch(
     for r in range(lengths.shape[0]):
         M, w, first = lengths[r], weight[r], firsts[r]
         y = labels[at : at + M]
-        x_sq, ratio = sizes(data, indptr, width, first, M, options)
+        x_sq, ratio = sizes(data, indices, indptr, width, first, M, options)
         s = scale(state, x_sq, w)
         raw_scores(data, indices, indptr, width, first, M, intercept, Theta, raw)
         size = scaled_scores(raw[:M], s, Theta, width + intercept + 2, unary, pair)
@@ -152,10 +161,7 @@ def epoch(
         if scores.shape[0] > 0:
             scores[at : at + M] = unary[:M]
             pairs[r] = pair[0]
-        if options[PROJECTS] > 0:
-            losses[r] = projection_gap(unary[:M], pair, y, gap[:M], total)
-        else:
-            losses[r] = chain_gap(unary[:M], pair, y, gap[:M], each, total, work)
+        losses[r] = solve(unary[:M], pair, y, gap[:M], each, total, work)
         found = (first, gap[:M], intercept, total, slot, touched, G)
         count = gather_gradient(data, indices, indptr, width, *found)
         as_numbers(G, touched, count, Theta, slot, x_sq, inner, g)
@@ -172,17 +178,16 @@ def epoch(
 def _compiled_epoch():
     rows = (READ_VECTOR, READ_INT32, READ_INT32, int64)
     sequences = (READ_INT64, READ_INT64, READ_INT64, READ_VECTOR)
-    options, cube = types.Array(int64, 1, "C", readonly=True), float64[:, :, ::1]
-    learned = (MATRIX, MATRIX, VECTOR, options, VECTOR, int64[::1])
-    rest = (VECTOR, MATRIX, cube, types.UniTuple(int64, 2))
+    learned = (MATRIX, MATRIX, VECTOR, READ_INT64, VECTOR, int64[::1])
+    rest = (VECTOR, MATRIX, CUBE, types.UniTuple(int64, 3))
     return kernel(epoch, signature=int64(*rows, *sequences, *learned, *rest))
 
 
-def epoch_for(optimizer):
-    """The epoch, to be called with all but its kernels, for an optimiser."""
-    kernels = (optimizer.scale_kernel, optimizer.step_kernel)
+def epoch_for(optimizer, projects):
+    """The epoch, to be called with all but its kernels, for an optimiser and a regularizer."""
+    solve = projection_gap if projects else chain_gap
+    kernels = (optimizer.scale_kernel, optimizer.step_kernel, solve)
     if all(map(is_compiled, kernels)):
-        return functools.partial(
-            _compiled_epoch(), kernels=tuple(map(address, kernels, (SCALE, STEP)))
-        )
+        at = tuple(map(address, kernels, (SCALE, STEP, SOLVER)))
+        return functools.partial(_compiled_epoch(), kernels=at)
     return functools.partial(epoch, kernels=kernels)

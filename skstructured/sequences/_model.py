@@ -132,7 +132,7 @@ class SequenceModel(SequencePredictions):
         given = (firsts, lengths, np.asarray(labels.values, dtype=np.int64), weight)
         learned = (state.Theta, state.A, state.vector, self._options, state.numbers, state.slot)
         try:
-            learn = epoch_for(self.optimizer_)
+            learn = epoch_for(self.optimizer_, self.loss_.projects)
             stopped = learn(*ready.arrays, *given, *learned, np.empty(len(block)), *played)
         except BaseException:
             undo()
@@ -196,26 +196,21 @@ class SequenceModel(SequencePredictions):
             "with the surrogate loss and the norm of all weights of one."
         )
 
-    @for_sequences
-    def certificate(self, delta=None):
-        """The theorem that bounds the target loss of the sequences seen so far.
+    def _certified_loss(self):
+        """The loss that certificates are about: for the longest sequence, with b by C²/λ of each.
 
-        The constants are those of the longest sequence; b takes C²/λ of each by itself.
+        A GuaranteeError where the step's unit went by the first lengths.
         """
-        self._fitted_state("certificates are for learners")
+        if not over_sequences(self):
+            return self.loss_
         numbers, optimizer = self._state.numbers, self.optimizer_
-        if isinstance(optimizer, GradientDescent) and not isinstance(optimizer.eta, str):
-            if isinstance(self.loss_.scale, str):
-                raise GuaranteeError(
-                    "With eta as a number the scale must be one too: give loss_scale a number."
-                )
-        stretch = numbers[LARGEST_RATIO] / numbers[LARGEST_SQ] if numbers[LARGEST_SQ] > 0 else 1.0
-        decoder, loss = self._decoder(), self._loss_of(self._lengths_seen, stretch)
-        if not decoder.exploits_gap:
+        by_hand = isinstance(optimizer, GradientDescent) and not isinstance(optimizer.eta, str)
+        if by_hand and isinstance(self.loss_.scale, str):
             raise GuaranteeError(
-                f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+                "With eta as a number the scale must be one too: give loss_scale a number."
             )
-        return optimizer.certificate(loss, self._state.vector, delta)
+        stretch = numbers[LARGEST_RATIO] / numbers[LARGEST_SQ] if numbers[LARGEST_SQ] > 0 else 1.0
+        return self._loss_of(self._lengths_seen, stretch)
 
     def _matrix(self, averaged):
         """All weights, (k, p + intercept + 2 + k), in units of X."""

@@ -9,6 +9,9 @@ import math
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import FLUSH, RESCALE, SCALED_WEIGHT_SUM
 
+#: Positions whose products are all computed, for a bound on gradients.
+TOGETHER = 32
+
 
 @kernel(fastmath=FASTMATH)
 def add_scaled(target, i, factor, source, j):
@@ -42,19 +45,58 @@ def raw_scores(data, indices, indptr, width, first, M, intercept, Theta, raw):
     add_scaled(raw, M - 1, 1.0, Theta, start + 1)
 
 
+@kernel(fastmath=FASTMATH)
+def dense_product(data, width, one, other):
+    """<x, z> of two dense rows."""
+    x, z, total = data[one * width :], data[other * width :], 0.0
+    for j in range(width):
+        total += x[j] * z[j]
+    return total
+
+
 @kernel
-def norms(data, indptr, width, first, M, intercept):
-    """Σ‖x_m‖ and Σ‖x_m‖² of a sequence, with the features that are added to its rows."""
+def sparse_product(data, indices, indptr, one, other):
+    """<x, z> of two CSR rows, whose columns are sorted."""
+    s, t, total = indptr[one], indptr[other], 0.0
+    while s < indptr[one + 1] and t < indptr[other + 1]:
+        if indices[s] == indices[t]:
+            total += data[s] * data[t]
+            s += 1
+            t += 1
+        elif indices[s] < indices[t]:
+            s += 1
+        else:
+            t += 1
+    return total
+
+
+@kernel
+def row_product(data, indices, indptr, width, one, other):
+    """<x, z> of two rows."""
+    if indptr.shape[0] > 0:
+        return sparse_product(data, indices, indptr, one, other)
+    return dense_product(data, width, one, other)
+
+
+@kernel
+def norms(data, indices, indptr, width, first, M, intercept):
+    """A bound on ‖Σ_m g_m x_mᵀ‖ for g_m with ‖g_m‖ ≤ 1, and Σ‖x_m‖².
+
+    ``√Σ_{m,m'} |<x_m, x_m'>|`` of each `TOGETHER` positions, summed; the features that are added to
+    rows included.
+    """
     total, squares = 0.0, 0.0
-    for m in range(M):
-        row = first + m
-        begin = indptr[row] if indptr.shape[0] > 0 else row * width
-        end = indptr[row + 1] if indptr.shape[0] > 0 else begin + width
-        size = float(intercept + (m == 0) + (m == M - 1))
-        for t in range(begin, end):
-            size += data[t] * data[t]
-        total += math.sqrt(size)
-        squares += size
+    for begin in range(0, M, TOGETHER):
+        end, part = min(begin + TOGETHER, M), 0.0
+        for m in range(begin, end):
+            own = row_product(data, indices, indptr, width, first + m, first + m)
+            own += float(intercept + (m == 0) + (m == M - 1))
+            squares += own
+            part += own
+            for before in range(begin, m):
+                both = row_product(data, indices, indptr, width, first + before, first + m)
+                part += 2.0 * abs(both + intercept)
+        total += math.sqrt(part)
     return total, squares
 
 

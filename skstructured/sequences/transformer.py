@@ -1,0 +1,155 @@
+"""Any row-wise transformer of scikit-learn, on sequences."""
+
+import itertools
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._ragged import Ragged, Stacked, check_same_lengths, stack_labels, stack_rows
+
+__all__ = ["SequenceTransformer"]
+
+
+def _has(method):
+    def check(self):
+        getattr(getattr(self, "transformer_", self.transformer), method)
+        return True
+
+    return check
+
+
+class SequenceTransformer(TransformerMixin, BaseEstimator):
+    """Apply a transformer of rows to every position of sequences.
+
+    All positions go through `transformer` in one call, one after the other, so that scalers,
+    `RBFSampler`, `DictVectorizer` or `FeatureHasher` work on lists of sequences as they do on rows.
+
+    Parameters
+    ----------
+    transformer : estimator
+        With ``fit`` and ``transform`` over rows, or over a list of dicts.
+
+    Attributes
+    ----------
+    transformer_ : estimator
+        The fitted copy.
+
+    Raises
+    ------
+    ValueError
+        For sequences that are empty or of different widths, by their number; and as `transformer`.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction import DictVectorizer
+    >>> from skstructured import SequenceTransformer
+    >>> words = [[{"word": "a"}, {"word": "b", "last": True}], [{"word": "b"}]]
+    >>> [part.shape for part in SequenceTransformer(DictVectorizer()).fit_transform(words)]
+    [(2, 3), (1, 3)]
+    """
+
+    def __init__(self, transformer):
+        self.transformer = transformer
+
+    def fit(self, X, y=None):
+        """Fit a copy of `transformer` to the rows of all positions.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Matrices (length, p), or lists of dicts.
+        y : list of label arrays or None, default=None
+            Handed on one after the other.
+
+        Returns
+        -------
+        self
+        """
+        stacked, labels = _stack(X), _labels(X, y)
+        self.transformer_ = clone(self.transformer).fit(stacked.values, labels)
+        return self
+
+    def transform(self, X):
+        """The sequences transformed: `Stacked`, which acts as a list of matrices.
+
+        Its ``unstack()`` is a list.
+        """
+        check_is_fitted(self)
+        return self._rebuilt(_stack(X), self.transformer_.transform)
+
+    def fit_transform(self, X, y=None):
+        """`fit`, and the sequences transformed."""
+        return self.fit(X, y).transform(X)
+
+    @available_if(_has("partial_fit"))
+    def partial_fit(self, X, y=None):
+        """Go on fitting with more sequences."""
+        if not hasattr(self, "transformer_"):
+            self.transformer_ = clone(self.transformer)
+        self.transformer_.partial_fit(_stack(X).values, _labels(X, y))
+        return self
+
+    @available_if(_has("inverse_transform"))
+    def inverse_transform(self, X):
+        """Sequences of rows as they were before."""
+        check_is_fitted(self)
+        stacked = _stack(X)
+        values = self.transformer_.inverse_transform(stacked.values)
+        return Ragged.from_lengths(_Rows(values), stacked.lengths).unstack()
+
+    @available_if(_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features=None):
+        """Names of the features of positions."""
+        check_is_fitted(self)
+        return self.transformer_.get_feature_names_out(input_features)
+
+    @staticmethod
+    def _rebuilt(stacked, transform):
+        values = transform(stacked.values)
+        values = values if sparse.issparse(values) else np.asarray(values)
+        if values.shape[0] != stacked.offsets[-1]:
+            raise ValueError(
+                f"transformer made {values.shape[0]} rows of {stacked.offsets[-1]} positions: it "
+                "must keep the rows, one for one."
+            )
+        return Stacked(values, stacked.lengths)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "transformer_")
+
+
+class _Rows(list):
+    """Rows of any kind, which slices keep together."""
+
+    @property
+    def shape(self):
+        return (len(self),)
+
+    def __getitem__(self, which):
+        found = super().__getitem__(which)
+        return list(found) if isinstance(which, slice) else found
+
+
+def _stack(X):
+    """All positions one after the other: a matrix, or a list of whatever they are."""
+    first = X[0] if hasattr(X, "__len__") and len(X) else None
+    if not isinstance(X, Ragged) and isinstance(first, (list, tuple)):
+        lengths = [len(part) for part in X]
+        if 0 in lengths:
+            at = lengths.index(0)
+            raise ValueError(f"sequence {at} of X is empty: every one needs a position.")
+        rows = list(itertools.chain.from_iterable(X))
+        if isinstance(rows[0], (dict, str)):
+            return Ragged.from_lengths(_Rows(rows), lengths)
+    return stack_rows(X)
+
+
+def _labels(X, y):
+    if y is None:
+        return None
+    stacked, rows = stack_labels(y), _stack(X)
+    check_same_lengths(Ragged(np.empty(rows.offsets[-1]), rows.offsets), stacked)
+    return stacked.values

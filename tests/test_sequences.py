@@ -1,0 +1,593 @@
+"""Label sequences: the space, ragged input, online learning against literal forms, certificates."""
+
+import pickle
+
+import naive.sequences as literal
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from skstructured import (
+    GuaranteeError,
+    KernelStructuredPredictor,
+    OnlineStructuredPredictor,
+    SequenceTransformer,
+)
+from skstructured._ragged import Ragged
+from skstructured.evaluation import progressive_validate
+from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
+from skstructured.sequences import (
+    Stacked,
+    label_f1,
+    label_f1_scorer,
+    position_accuracy,
+    position_accuracy_scorer,
+    sequence_accuracy,
+    sequence_accuracy_scorer,
+)
+from skstructured.sequences._decoding import Decoding
+from skstructured.sequences._loss import Chains, SequenceLoss, indicators
+from skstructured.spaces import LabelSequence
+from skstructured.spaces.sequence import mean_of
+
+N = 20 if INTERPRETED else 60
+LETTERS = np.array(["a", "b", "c"])
+PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1, "tol": None}
+
+
+def words(n=N, k=3, p=4, longest=5, seed=0):
+    """Sequences of a chain with strong transitions, seen through noisy rows; codes of labels."""
+    rng = np.random.RandomState(seed)
+    T, E = 2.0 * rng.randn(k, k), rng.randn(k, p)
+    X, y = [], []
+    for _ in range(n):
+        codes = [rng.randint(k)]
+        for _ in range(rng.randint(longest)):
+            weights = np.exp(T[codes[-1]])
+            codes.append(rng.choice(k, p=weights / weights.sum()))
+        y.append(np.array(codes))
+        X.append(E[codes] + 0.7 * rng.randn(len(codes), p))
+    return X, y
+
+
+def learner(**given):
+    return OnlineStructuredPredictor("sequence", **PLAIN | given)
+
+
+def named(y):
+    return [LETTERS[codes] for codes in y]
+
+
+class TestSpace:
+    space = LabelSequence().fit(named(words()[1]))
+
+    def test_embeddings_come_back(self):
+        y = named(words()[1])
+        back = self.space.decode(self.space.encode(y))
+        assert all(np.array_equal(one, other) for one, other in zip(back, y, strict=True))
+        assert self.space.encode(y[:1] * 2).ndim == 2
+        assert isinstance(self.space.encode([["a"], ["a", "b"]]), list)
+
+    @pytest.mark.parametrize("M", [1, 2, 3])
+    def test_oracles_equal_a_search_over_all(self, M):
+        V = self.space.vertices(M)
+        assert np.array_equal(V, literal.vertices(M, 3))
+        theta = np.random.RandomState(M).randn(20, V.shape[1])
+        assert np.array_equal(self.space.argmax(theta), V[np.argmax(theta @ V.T, axis=1)])
+        mu = np.array([literal.mean(row, V) for row in theta])
+        apart = np.abs(mu[:, None] - V).sum(axis=2)
+        chosen = np.abs(mu - self.space.nearest(mu)).sum(axis=1)
+        np.testing.assert_allclose(chosen, apart.min(axis=1), atol=1e-12)
+
+    def test_draws_have_the_mean(self):
+        V = self.space.vertices(3)
+        mu = literal.mean(np.random.RandomState(0).randn(V.shape[1]), V)
+        n = 300 if INTERPRETED else 20_000
+        drawn = np.asarray(self.space.sample(np.tile(mu, (n, 1)), 0)).mean(axis=0)
+        assert (np.abs(drawn - mu) <= 5.0 * np.sqrt(mu * (1.0 - mu) / n) + 1e-12).all()
+
+    @pytest.mark.parametrize("norm", ["l1", "l2"])
+    @pytest.mark.parametrize("M", [1, 2, 3])
+    def test_constants_hold(self, M, norm):
+        V, order = self.space.vertices(M), 1 if norm == "l1" else 2
+        nu, diameter, gamma = self.space.geometry(norm, length=M)
+        apart = np.linalg.norm(V[:, None] - V, ord=order, axis=2)
+        assert nu <= apart[apart > 0].min() + 1e-12 and apart.max() <= diameter + 1e-12
+        rng = np.random.RandomState(0)
+        for _ in range(50):
+            mu = rng.dirichlet(np.full(len(V), 0.2)) @ V
+            y = V[rng.randint(len(V))]
+            away = np.linalg.norm(mu - y, ord=order)
+            assert self.space.expected_loss([mu], [y])[0] <= gamma * away + 1e-12
+
+    def test_losses(self):
+        assert self.space.target_loss([["a", "b"]], [["a", "c"]])[0] == 0.5
+        costs = [[0, 1, 2], [4, 0, 1], [1, 1, 0]]
+        space = LabelSequence(costs).fit([["a", "b", "c"]])
+        np.testing.assert_allclose(space.target_loss([["b", "a"]], [["a", "a"]]), 0.5)
+        np.testing.assert_allclose(space.target_loss([["a", "a"]], [["b", "a"]]), 0.125)
+
+    @pytest.mark.parametrize(
+        "costs", [np.ones((3, 3)), -np.eye(3), np.zeros((3, 3)), np.eye(2), "no", [[0, np.nan]]]
+    )
+    def test_bad_costs_are_refused(self, costs):
+        with pytest.raises(ValueError, match=r"cost_matrix must be a \(3, 3\) matrix"):
+            LabelSequence(costs).fit([["a", "b", "c"]])
+
+
+def chains_of(theta, M, k=3):
+    """Scores of an embedding as `Chains`."""
+    pair = np.concatenate([theta[M * k :].reshape(M - 1, k, k), np.zeros((1, k, k))])
+    return Chains(theta[: M * k].reshape(M, k), np.array([0, M]), pair)
+
+
+class TestLoss:
+    """Lemma 3.1, Prop. 2.3 and regularity, with the constants of every length."""
+
+    @pytest.mark.parametrize("constants", ["paper", "sharp"])
+    @pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+    @pytest.mark.parametrize("M", [1, 2, 3])
+    def test_inequalities_of_the_theory(self, M, regularizer, constants):
+        from skstructured.regularizers import Shannon, SquaredNorm
+
+        space = LabelSequence().fit([["a", "b", "c"]])
+        kind = {"shannon": Shannon, "squared": SquaredNorm}[regularizer]()
+        loss = SequenceLoss(space, kind, "theory", constants, M, M)
+        k, V = loss.constants_of(), space.vertices(M)
+        wide = 2 * M - 1
+        flat = 1.0 if regularizer == "squared" else wide if constants == "sharp" else wide**2
+        rng = np.random.RandomState(M)
+        for scale in (0.1, 1.0, 5.0, 30.0):
+            theta = chains_of(scale * rng.randn(V.shape[1]), M)
+            codes = Ragged(rng.randint(3, size=M), [0, M])
+            value = loss.value(theta, codes)[0]
+            decoding = Decoding(theta, loss, "randomized")
+            assert decoding.expected_loss(codes)[0] <= (1.0 - k.a) * value + 1e-9
+            truth = indicators(codes, 3)
+            apart = Chains(
+                decoding.mu.unary - truth.unary, truth.offsets, decoding.mu.pair - truth.pair
+            )
+            assert k.c**2 * apart.sizes(2)[0] <= k.smoothness * flat * value + 1e-9
+
+    @pytest.mark.parametrize("M", [1, 2, 4])
+    def test_equals_enumeration(self, M):
+        from skstructured.regularizers import Shannon
+
+        space = LabelSequence().fit([["a", "b", "c"]])
+        loss, V = SequenceLoss(space, Shannon(), 1.0), space.vertices(M)
+        rng = np.random.RandomState(M)
+        vector, codes = rng.randn(V.shape[1]), rng.randint(3, size=M)
+        theta, truth = chains_of(vector, M), Ragged(codes, [0, M])
+        wanted = literal.loss(vector, V, literal.embedding(codes, 3))
+        np.testing.assert_allclose(loss.value(theta, truth), wanted, rtol=1e-12)
+        z = V @ vector
+        p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+        decoding = Decoding(theta, loss, "randomized")
+        losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
+        anchor = literal.embedding(decoding.anchor.values, 3)
+        distance = np.abs(anchor - p @ V).sum()
+        chance = min(1.0, 2.0 * distance / (4.0 if M > 1 else 2.0))
+        sure = np.mean(decoding.anchor.values != codes)
+        wanted = (1.0 - chance) * sure + chance * (p @ losses)
+        np.testing.assert_allclose(decoding.expected_loss(truth), wanted, atol=1e-12)
+
+
+class TestAgainstLiteral:
+    @pytest.mark.parametrize("kind", ["dense", "csr"])
+    @pytest.mark.parametrize("intercept", [False, True])
+    def test_descent(self, intercept, kind):
+        X, y = words()
+        rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
+        optimizer = GradientDescent(eta=0.1)
+        model = learner(optimizer=optimizer, loss_scale=4.0, fit_intercept=intercept)
+        result = progressive_validate(model, rows, y)
+        last, average, losses = literal.descent(X, y, 3, 0.4, intercept)
+        found = result.estimator
+        np.testing.assert_allclose(found.last_weights_, last.T, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(found.average_weights_, average.T, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-9, atol=1e-10)
+
+    def test_pistol(self):
+        X, y = words()
+        model = learner(optimizer=PiSTOL(a=0.5, b=2.0), loss_scale=4.0)
+        result = progressive_validate(model, X, y)
+        average, losses = literal.pistol(X, y, 3, 0.5, 2.0)
+        found = result.estimator.average_weights_
+        np.testing.assert_allclose(found, average.T, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
+
+    def test_weights_are_what_they_are_called(self):
+        X, y = words()
+        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
+        k = 3
+        W = np.vstack(
+            [model.coef_.T, model.intercept_, model.start_, model.end_, model.transitions_]
+        )
+        for x in X[:10]:
+            best = np.argmax(literal.vertices(len(x), k) @ literal.scores(W, x, True))
+            theta = model.predict_nbest([x], 1)[0][0]
+            wanted = literal.vertices(len(x), k)[best]
+            np.testing.assert_allclose(theta[1], wanted @ literal.scores(W, x, True))
+            assert np.array_equal(literal.embedding(theta[0], k), wanted)
+
+    @pytest.mark.parametrize("long", [1, 40, 70])
+    def test_bounds_on_gradients_hold_for_sequences_of_any_length(self, long):
+        from skstructured.sequences._moves import norms
+
+        rng = np.random.RandomState(0)
+        X = rng.randn(long, 3) + 1.0
+        Z = np.hstack([X, np.ones((long, 1)), np.eye(long)[:, :1], np.eye(long)[:, -1:]])
+        empty = np.empty(0, dtype=np.int32)
+        bound, squares = norms(X.ravel(), empty, empty, 3, 0, long, 1)
+        np.testing.assert_allclose(squares, (Z**2).sum())
+        for signs in (np.ones(long), np.sign(rng.randn(long))):
+            assert np.linalg.norm(signs @ Z) <= bound * (1.0 + 1e-12)
+
+
+class TestGuarantees:
+    OPTIMIZERS = {
+        "ogd": GradientDescent(),
+        "high probability": GradientDescent(eta="high_probability"),
+        "adaptive": AdaptiveGradientDescent(4.0),
+        "parameter_free": ParameterFree(wealth=1.0),
+        "pistol": PiSTOL(a=2.25, feature_norm=50.0),
+    }
+
+    @staticmethod
+    def comparators(model, X, y):
+        """Losses ΣS(U) and norms of what was learned, stretched, and of 0."""
+        W = model.last_weights_.T
+        loss = model._loss_of(model._lengths_seen)
+        for factor in (0.0, 0.3, 1.0, 3.0):
+            values = [
+                loss.scale_
+                * literal.loss(
+                    literal.scores(factor * W, x, True),
+                    literal.vertices(len(x), 3),
+                    literal.embedding(codes, 3),
+                )
+                for x, codes in zip(X, y, strict=True)
+            ]
+            yield sum(values), factor * np.linalg.norm(W)
+
+    @pytest.mark.parametrize("kind", ["learnable", "noise", "growing"])
+    @pytest.mark.parametrize("name", OPTIMIZERS)
+    def test_losses_stay_below_every_certificate(self, name, kind):
+        X, y = words(longest=3)
+        rng = np.random.RandomState(1)
+        if kind == "noise":
+            y = [rng.randint(3, size=len(codes)) for codes in y]
+        if kind == "growing":
+            X = [x * 10.0 ** (2.0 * i / len(X) - 2.0) for i, x in enumerate(X)]
+        y[0] = np.array([0, 1, 2])
+        X[0] = X[0][:1].repeat(3, axis=0)
+        result = progressive_validate(learner(optimizer=self.OPTIMIZERS[name]), X, y)
+        certificate = result.estimator.certificate()
+        for losses, norm in self.comparators(result.estimator, X, y):
+            if norm <= certificate.radius:
+                bound = certificate.bound(losses, norm)
+                assert result.expected_target_loss.sum() <= bound
+        if name != "high probability":
+            assert certificate.bound(0.0, 0.0) < 1e6
+
+    @pytest.mark.parametrize("name", ["ogd", "parameter_free"])
+    def test_against_a_greedy_adversary(self, name):
+        """Every answer is the label sequence on which the next play is expected to lose most."""
+        rng = np.random.RandomState(0)
+        every = np.indices((3, 3)).reshape(2, -1).T
+        V = Ragged(every.ravel(), 2 * np.arange(10))
+        model = learner(optimizer=self.OPTIMIZERS[name])
+        X = rng.randn(12 if INTERPRETED else 40, 2, 3)
+        rounds = model.begin(list(X[:9]), list(every))
+        lost, answers = 0.0, []
+        for x in X:
+            one = Ragged(x, [0, 2])
+            losses = model.expected_losses(one, V)
+            answers.append(int(np.argmax(losses)))
+            played = model.play_and_learn(
+                rounds._replace(X=one, packed=V[answers[-1:]], rows=None, weight=None),
+                np.arange(1),
+                0,
+            )
+            np.testing.assert_allclose(played.expected[0], losses[answers[-1]])
+            lost += played.expected[0]
+        for losses, norm in self.comparators(model, X, every[answers]):
+            assert lost <= model.certificate().bound(losses, norm)
+
+    def test_what_voids_a_theorem_is_refused(self):
+        X, y = words()
+        with pytest.raises(GuaranteeError, match="randomized decoder"):
+            learner(decoder="map").fit(X, y).certificate()
+        with pytest.raises(GuaranteeError, match="give loss_scale a number"):
+            learner(optimizer=GradientDescent(eta=0.1)).fit(X, y).certificate()
+        with pytest.raises(GuaranteeError, match=r"certificate\(\)\.bound"):
+            progressive_validate(learner(), X, y).regret_bound()
+        with pytest.raises(GuaranteeError, match="no surrogate gap"):
+            learner(loss_scale=1.5).fit(X, y).certificate()
+
+
+class TestStreams:
+    @pytest.mark.parametrize("standardize", [True, False])
+    @pytest.mark.parametrize("kind", ["dense", "csr"])
+    def test_chunks_equal_one_pass(self, kind, standardize):
+        X, y = words(40)
+        X = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
+        whole, parts = (
+            OnlineStructuredPredictor("sequence", standardize=standardize) for _ in "ab"
+        )
+        whole.partial_fit(X, y, classes=[0, 1, 2])
+        for start in range(0, 40, 7):
+            parts.partial_fit(X[start : start + 7], y[start : start + 7], classes=[0, 1, 2])
+        for name in ("last_weights_", "average_weights_"):
+            assert np.array_equal(getattr(whole, name), getattr(parts, name))
+        assert whole.t_ == parts.t_ == 40
+        assert whole.certificate().bound(1.0, 1.0) == parts.certificate().bound(1.0, 1.0)
+
+    def test_weights_of_zero_leave_out_and_of_one_change_nothing(self):
+        X, y = words(30)
+        weight = np.ones(30)
+        weight[::3] = 0.0
+        kept = [i for i in range(30) if weight[i]]
+        model = learner().fit(X, y, sample_weight=weight)
+        other = learner().fit([X[i] for i in kept], [y[i] for i in kept])
+        assert np.array_equal(model.average_weights_, other.average_weights_)
+
+    def test_progressive_validation_plays_what_partial_fit_learns(self):
+        X, y = words(30)
+        result = progressive_validate(OnlineStructuredPredictor("sequence"), X, y)
+        model = OnlineStructuredPredictor("sequence").partial_fit(X, y, classes=[0, 1, 2])
+        assert np.array_equal(model.last_weights_, result.estimator.last_weights_)
+        assert 0.0 < result.risk_bound(last=1.0) <= 1.0
+        for play in ("last", "average"):
+            found = progressive_validate(learner(), X, y, play=play, batch_size=5)
+            assert found.target_loss.shape == (30,)
+
+
+class TestUse:
+    def test_predictions_of_every_kind(self):
+        X, y = words()
+        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, named(y))
+        assert model.score(X, named(y)) > 0.7  # guessing: 0.33 or so
+        for labels, marginals, best in zip(
+            model.predict(X), model.predict_marginals(X), model.predict_nbest(X, 4), strict=True
+        ):
+            assert set(labels) <= set("abc")
+            np.testing.assert_allclose(marginals.sum(axis=1), 1.0)
+            assert len(best) == min(4, 3 ** len(labels))
+            found = [score for _, score in best]
+            assert found == sorted(found, reverse=True)
+        drawn = model.sample(X, 0)
+        assert [len(part) for part in drawn] == [len(part) for part in X]
+        losses = model.expected_target_loss(X, named(y))
+        assert losses.shape == (len(X),)
+        for decoder in ("map", "nearest"):
+            model.set_params(decoder=decoder)
+            exact = model.space_.target_loss(model.predict(X), named(y))
+            np.testing.assert_allclose(model.expected_target_loss(X, named(y)), exact)
+            best = [sorted_[0][0] for sorted_ in model.predict_nbest(X, 1)]
+            if decoder == "map":
+                assert all(map(np.array_equal, best, model.predict(X)))
+
+    def test_expected_losses_are_those_of_draws(self):
+        X, y = words(5)
+        model = learner().fit(X, y)
+        draws = 200 if INTERPRETED else 4000
+        rng, losses = np.random.RandomState(0), np.zeros(5)
+        for _ in range(draws):
+            losses += model.space_.target_loss(model.sample(X, rng), y) / draws
+        assert (np.abs(losses - model.expected_target_loss(X, y)) <= 2.5 / np.sqrt(draws)).all()
+
+    def test_every_form_of_input_is_the_same(self):
+        X, y = words()
+        lengths = [len(codes) for codes in y]
+        model = learner().fit(X, y)
+        every = (
+            Stacked(np.concatenate(X), lengths),
+            tuple(X),
+            [x.tolist() for x in X],
+            [x.astype(np.float32).astype(float) for x in X],
+        )
+        for rows in every[:3]:
+            assert np.array_equal(learner().fit(rows, y).coef_, model.coef_)
+            assert np.array_equal(learner().fit(rows, [list(c) for c in y]).coef_, model.coef_)
+        np.testing.assert_allclose(learner().fit(every[3], y).coef_, model.coef_, atol=1e-4)
+        square, labels = np.random.RandomState(0).randn(6, 2, 3), np.zeros((6, 2), dtype=int)
+        labels[0] = 1, 2
+        assert learner().fit(square, labels).predict(square)[0].shape == (2,)
+
+    def test_selection_and_searches_on_lists(self):
+        X, y = words()
+        groups = np.arange(len(X)) % 4
+        model = OnlineStructuredPredictor("sequence", max_iter=2, random_state=0)
+        assert cross_val_score(model, X, y, cv=GroupKFold(3), groups=groups).mean() > 0.6
+        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+        grid = {
+            "regularizer": ["shannon", "squared"],
+            "decoder": ["map", "nearest", "randomized"],
+            "optimizer": ["ogd", "parameter_free"],
+        }
+        search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X_train, y_train)
+        assert search.best_score_ > 0.6 and search.score(X_test, y_test) > 0.5
+
+    def test_transformers(self):
+        X, y = words()
+        scaled = SequenceTransformer(StandardScaler()).fit(X)
+        rows = np.concatenate(scaled.transform(X).unstack())
+        np.testing.assert_allclose(rows.mean(axis=0), 0.0, atol=1e-12)
+        back = scaled.inverse_transform(scaled.transform(X))
+        np.testing.assert_allclose(np.concatenate(back), np.concatenate(X))
+        for step in (MinMaxScaler(), RBFSampler(random_state=0)):
+            model = make_pipeline(SequenceTransformer(step), learner())
+            assert cross_val_score(model, X, y, cv=2).mean() > 0.4
+        given = make_pipeline(SequenceTransformer(StandardScaler()), learner())
+        given.set_params(sequencetransformer__transformer__with_mean=False)
+        assert progressive_validate(given.fit(X, y)[-1], X, y).target_loss.shape == (len(X),)
+
+    def test_dicts_as_crfsuite_has_them(self):
+        X, y = words()
+        dicts = [[{f"f{j}": v for j, v in enumerate(row)} for row in x] for x in X]
+        model = make_pipeline(SequenceTransformer(DictVectorizer()), learner())
+        found = model.fit(dicts, y)[-1]
+        np.testing.assert_allclose(found.coef_, learner().fit(X, y).coef_, atol=1e-10)
+        with pytest.raises(ValueError, match="sequence 1 of X is empty"):
+            model.fit([dicts[0], []], y[:2])
+
+    def test_copies(self):
+        X, y = words(30)
+        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
+        other = pickle.loads(pickle.dumps(model))
+        assert np.array_equal(other.average_weights_, model.average_weights_)
+        assert all(map(np.array_equal, other.sample(X), model.sample(X)))
+        for both in (model, other):
+            both.partial_fit(X[:5], y[:5])
+        assert np.array_equal(other.last_weights_, model.last_weights_)
+        assert np.array_equal(clone(model).fit(X, y).coef_, clone(model).fit(X, y).coef_)
+        model.set_params(space=LabelSequence(1.0 - np.eye(3))).fit(X, y)
+
+    def test_other_spaces_have_none_of_it(self):
+        model = OnlineStructuredPredictor().fit(np.eye(3), [0, 1, 2])
+        for name in ("transitions_", "start_", "end_", "predict_marginals", "predict_nbest"):
+            assert not hasattr(model, name)
+
+    def test_units_and_origins_do_not_matter(self):
+        X, y = words()
+        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
+        other = OnlineStructuredPredictor("sequence", random_state=0)
+        other.fit([1e6 * x + 1e4 for x in X], y)
+        predicted = other.predict([1e6 * x + 1e4 for x in X])
+        assert np.mean(np.concatenate(predicted) == np.concatenate(model.predict(X))) > 0.99
+
+    def test_a_long_sequence(self):
+        n = 200 if INTERPRETED else 20_000
+        rng = np.random.RandomState(0)
+        y = rng.randint(3, size=n)
+        X = np.eye(3)[y] + 0.5 * rng.randn(n, 3)
+        model = learner(max_iter=5).fit([X, X[:10]], [y, y[:10]])
+        assert np.isfinite(model.coef_).all()
+        assert model.score([X], [y]) > 0.6
+
+
+BAD = {
+    "an empty sequence": (lambda X, y: ([*X[:1], X[1][:0], *X[2:]], y), "sequence 1 of X is empty"),
+    "empty labels": (lambda X, y: (X, [*y[:2], [], *y[3:]]), "sequence 2 of y is empty"),
+    "lengths": (
+        lambda X, y: (X, [*y[:2], np.append(y[2], 0), *y[3:]]),
+        r"sequence 2 has \d positions in X, but \d labels",
+    ),
+    "numbers": (lambda X, y: (X[:-1], y), "X has 29 sequences, but y has 30"),
+    "widths": (lambda X, y: ([*X[:3], X[3][:, :2], *X[4:]], y), "sequence 3 of X has 2 features"),
+    "a matrix": (lambda X, y: (np.concatenate(X), y), "must be a list of sequences"),
+    "a sparse matrix": (
+        lambda X, y: (sparse.csr_matrix(np.concatenate(X)), y),
+        r"must be a list of sequences.*Stacked",
+    ),
+    "a vector": (lambda X, y: ([x[0] for x in X], y), r"sequence 0 has 1 dimension"),
+    "no labels a position": (lambda X, y: (X, np.zeros(30)), "must be a list of label arrays"),
+    "a string": (lambda X, y: (X, ["ab"] * 30), "must be a list of label arrays"),
+    "words": (lambda X, y: ([[["a"] * 4] * len(x) for x in X], y), "sequence 0 of X holds no num"),
+    "nothing": (lambda X, y: ([], []), "X has 0 sequences"),
+}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("name", BAD)
+    @pytest.mark.parametrize("fitted", [False, True])
+    def test_is_named_and_changes_nothing(self, name, fitted):
+        X, y = words(30)
+        change, message = BAD[name]
+        model = OnlineStructuredPredictor("sequence")
+        if fitted:
+            model.fit(X, y)
+            before = model.last_weights_
+            with pytest.raises(ValueError, match=message):
+                model.partial_fit(*change(X, y))
+            assert np.array_equal(before, model.last_weights_)
+        with pytest.raises(ValueError, match=message):
+            model.fit(*change(X, y))
+        assert hasattr(model, "t_") == fitted
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+    def test_numbers_are_named_by_sequence_and_position(self, bad):
+        X, y = words(30)
+        at = next(i for i in range(5, 30) if len(X[i]) > 1)
+        broken = [x.copy() for x in X]
+        broken[at][1, 2] = bad
+        model = OnlineStructuredPredictor("sequence").fit(X, y)
+        before = model.last_weights_
+        for method in (model.fit, model.partial_fit):
+            with pytest.raises(ValueError, match=f"sequence {at} of X, position 1"):
+                method(broken, y)
+        with pytest.raises(ValueError, match=f"sequence {at} of X, position 1"):
+            model.predict(broken)
+        assert np.array_equal(before, model.last_weights_)
+
+    def test_unknown_labels_and_widths_after_the_first_call(self):
+        X, y = words(30)
+        model = OnlineStructuredPredictor("sequence").fit(X, y)
+        with pytest.raises(ValueError, match="labels that are not among the classes: 7"):
+            model.partial_fit(X[:1], [np.full(len(y[0]), 7)])
+        with pytest.raises(ValueError, match="expecting 4 features"):
+            model.predict([x[:, :2] for x in X])
+        with pytest.raises(ValueError, match="classes must be given"):
+            OnlineStructuredPredictor("sequence").partial_fit(X, y)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"decoder": "f1"}, "decoder must be one of"),
+            ({"regularizer": "tsallis"}, "no oracle for LabelSequence with Tsallis"),
+            ({"optimizer": PiSTOL(per_coordinate=True)}, "not for sequences"),
+            ({"class_weight": {0: 1.0}}, "class_weight is for classes"),
+            ({"constants": "best"}, "constants must be"),
+        ],
+    )
+    def test_parameters(self, given, message):
+        X, y = words(10)
+        with pytest.raises(ValueError, match=message):
+            OnlineStructuredPredictor("sequence", **given).fit(X, y)
+
+    def test_kernels_need_a_transformer(self):
+        X, y = words(10)
+        with pytest.raises(ValueError, match="SequenceTransformer"):
+            KernelStructuredPredictor("sequence").fit(X, y)
+
+    def test_stacked_lengths(self):
+        with pytest.raises(ValueError, match="lengths add up to 4"):
+            Stacked(np.ones((5, 2)), [2, 2])
+        with pytest.raises(ValueError, match="lengths must be positive integers"):
+            Stacked(np.ones((5, 2)), [5, 0])
+
+
+class TestScores:
+    truth, predicted = [["a", "b"], ["b"], ["c", "c", "a"]], [["a", "a"], ["b"], ["c", "c", "a"]]
+
+    def test_are_what_they_are_called(self):
+        assert position_accuracy(self.truth, self.predicted) == pytest.approx(5 / 6)
+        assert sequence_accuracy(self.truth, self.predicted) == pytest.approx(2 / 3)
+        f1 = label_f1(self.truth, self.predicted, average=None)
+        np.testing.assert_allclose(f1, [4 / 5, 2 / 3, 1.0])
+        assert label_f1(self.truth, self.predicted, labels=["b"]) == pytest.approx(2 / 3)
+        with pytest.raises(ValueError, match="sequence 1 has 2 positions in X, but 1 labels"):
+            position_accuracy([["a"], ["a", "b"]], [["a"], ["a"]])
+
+    @pytest.mark.parametrize("scorer", [position_accuracy_scorer, sequence_accuracy_scorer])
+    def test_choose_in_searches(self, scorer):
+        X, y = words(30)
+        assert 0.0 < cross_val_score(learner(), X, y, cv=2, scoring=scorer).mean() <= 1.0
+        assert cross_val_score(learner(), X, y, cv=2, scoring=label_f1_scorer).mean() > 0.0
+
+
+def test_means_over_positions():
+    np.testing.assert_allclose(mean_of(np.arange(4.0), np.array([0, 1, 4])), [0.0, 2.0])
