@@ -355,11 +355,10 @@ class TestBadInput:
         for solver in ("lbfgs", "sdca"):
             model = ConditionalRandomField(solver=solver, max_iter=5, tol=1e9)
             model.fit([1e90 * x for x in X], y)
-            with (
-                pytest.raises(ValueError, match=r"not finite|too large"),
-                np.errstate(all="ignore"),
-            ):
-                model.set_params(standardize=False, tol=1e-9).fit([1e99 * x for x in X], y)
+            model.set_params(standardize=False, tol=1e-9)
+            with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="one scale"):
+                model.fit([1e99 * x for x in X], y)
+            assert np.isfinite(model.coef_).all()
 
     def test_sequences_are_named(self, rng):
         X, y = words(rng)
