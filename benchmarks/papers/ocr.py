@@ -5,7 +5,8 @@ other nine are predicted, for each of the ten folds; a second table turns it rou
 Features are the 128 pixels, a bias, and the word's ends. Every learner searches the same penalties
 by itself on the last third of what it may learn, then all of it is learned anew: the seconds are
 those of this last `fit`, and of the search with it. CRFsuite also searches whether it has weights
-for pairs it did not see. It runs in a Python of its own, ``--peer /path/to/python`` with sklearn-crfsuite.
+for pairs it did not see. It runs in a Python of its own, ``--peer /path/to/python``, which has
+sklearn-crfsuite.
 """
 
 import json
