@@ -295,6 +295,14 @@ class TestEstimator:
             assert best[0][0].tolist() == model.classes_[found[top[0]]].tolist()
             assert best[0][0].tolist() == model.predict([x])[0].tolist()
 
+    @pytest.mark.parametrize("decoder", ["map", "nearest", "randomized", "sampled"])
+    def test_draws_have_the_expected_loss(self, decoder, rng):
+        X, y = words(rng)
+        model = ConditionalRandomField(alpha=0.1, decoder=decoder, random_state=0).fit(X, y)
+        drawn = [model.space_.target_loss(model.sample(X), y) for _ in range(2000)]
+        exact = model.expected_target_loss(X, y)
+        np.testing.assert_allclose(np.mean(drawn, axis=0), exact, atol=0.05)
+
     def test_search_over_lists(self, rng):
         X, y = words(rng, lengths=[3, 5, 2] * 10)
         grid = {"alpha": [1e-3, 1e-1], "decoder": ["map", "nearest"]}

@@ -144,7 +144,8 @@ def ascend(rows, offsets, order, share, alpha, intercept, chains, Theta, mu, pai
     room = most_touched(indptr, width, offsets[:-1], offsets[1:] - offsets[:-1]) + 3 + k
     G, touched = np.empty((room, k)), np.empty(room, dtype=np.int64)
     p, each = np.empty((longest, k)), np.zeros((longest, k, k))
-    unary, pair, total = np.empty((longest, k)), np.zeros((1, k, k)), np.empty((0, k))
+    unary, total = np.empty((longest, k)), np.empty((0, k))
+    pair = np.zeros((1 if chains else 2, k, k))  # of one for all steps, exponentials are made
     log_z, sums, steps = np.empty(1), np.empty(3), np.empty((k, k))
     for i in order:
         first, M = offsets[i], offsets[i + 1] - offsets[i]
