@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from naive import crf as naive
 from scipy import sparse
 from scipy.optimize import approx_fprime
@@ -19,6 +20,7 @@ from skstructured.losses import FenchelYoung
 from skstructured.spaces import resolve_space
 
 LENGTHS = (3, 1, 4, 2, 2, 3)
+SLOW = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 PLAIN = {"standardize": False, "tol": 1e-10}
 
 
@@ -100,6 +102,7 @@ class TestObjective:
         slopes = approx_fprime(Theta.ravel(), literal, 1e-6)
         np.testing.assert_allclose(gradient.ravel(), slopes, atol=1e-5)
 
+    @SLOW
     def test_gradients_of_blocks_and_of_all_rows_are_the_same(self, rng, monkeypatch):
         X, y = words(rng, lengths=[5] * 2000)
         labels = Ragged.from_lengths(np.concatenate(y), [5] * 2000)
@@ -235,6 +238,7 @@ class TestRows:
             other = clone(one).set_params(standardize=True).fit(plain, y)
             np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
 
+    @SLOW
     @pytest.mark.parametrize("space", ["sequence", "simplex"])
     def test_threads_give_the_same_bits(self, space, rng):
         if space == "sequence":
@@ -295,6 +299,7 @@ class TestEstimator:
             assert best[0][0].tolist() == model.classes_[found[top[0]]].tolist()
             assert best[0][0].tolist() == model.predict([x])[0].tolist()
 
+    @SLOW
     @pytest.mark.parametrize("decoder", ["map", "nearest", "randomized", "sampled"])
     def test_draws_have_the_expected_loss(self, decoder, rng):
         X, y = words(rng)
