@@ -14,7 +14,7 @@ from skstructured.losses import FenchelYoung
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
-from skstructured.sequences._model import SequenceModel
+from skstructured.sequences._model import SequenceModel, sequence_optimizer
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
@@ -46,7 +46,7 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
     space : str or OutputSpace, default="simplex"
         What an output is: "simplex" (classes), "hypercube" (label sets), "ordinal" (ordered
         classes), "birkhoff" (permutations as positions), "permutahedron" (permutations as ranks),
-        or a space.
+        "sequence" (label sequences, docs/sequences.md), or a space.
     regularizer : str, Regularizer or None, default=None
         "shannon", "squared", "tsallis" or a regularizer. None is the space's own.
     loss_scale : "theory" or float, default="theory"
@@ -59,7 +59,9 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
         ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
         plays.
     optimizer : str or OnlineOptimizer, default="parameter_free"
-        How the weights move: "parameter_free", "ogd", "adaptive", "pistol".
+        How the weights move: "parameter_free", "ogd", "adaptive", "pistol". For sequences
+        "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their gradients are
+        the looser the longer they are.
     average : bool or "linear", default=True
         Whether predictions use the average ``Σ_t w_t W_t/Σ_t w_t`` of the weights played, w_t the
         sample weights (online-to-batch conversion, Theorem 4.6, for one pass over rows as they
@@ -129,10 +131,13 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
     -----
     Outputs y: labels (n,) for "simplex" and "ordinal"; 0/1 indicator matrix (n, d), dense or
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
-    "permutahedron". A sample weight w multiplies the loss of its round; a weight of zero
-    equals leaving the row out, but a weight of two is not the same as seeing a row twice, as for
-    every online learner. Norms of rows are at most 1e150 (with ``standardize=False`` zero, or
-    between 1e-100 and 1e100), weights are zero or between 1e-20 and 1e20: ``docs/numbers.md``.
+    "permutahedron". For "sequence" X is a list of (length, p) matrices, y one of label arrays, a
+    round is a sequence, and `transitions_`, `start_` and `end_` join the weights.
+
+    A sample weight w multiplies the loss of its round; a weight of zero equals leaving the row out,
+    but a weight of two is not the same as seeing a row twice, as for every online learner. Norms of
+    rows are at most 1e150 (with ``standardize=False`` zero, or between 1e-100 and 1e100), weights
+    are zero or between 1e-20 and 1e20: ``docs/numbers.md``.
 
     `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
     score a class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
@@ -212,7 +217,7 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
         resolve_decoder(self.decoder)
         if isinstance(space, LabelSequence):
             loss = SequenceLoss(space, regularizer, self.loss_scale, self.constants)
-            return loss, resolve_optimizer(self.optimizer)
+            return loss, sequence_optimizer(self.optimizer)
         loss = FenchelYoung(space, regularizer, self.loss_scale, self.constants)
         return loss, resolve_optimizer(self.optimizer)
 

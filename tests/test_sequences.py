@@ -408,7 +408,7 @@ class TestUse:
         assert learner().fit(square, labels).predict(square)[0].shape == (2,)
 
     def test_selection_and_searches_on_lists(self):
-        X, y = words()
+        X, y = words(50)
         groups = np.arange(len(X)) % 4
         model = OnlineStructuredPredictor("sequence", max_iter=2, random_state=0)
         assert cross_val_score(model, X, y, cv=GroupKFold(3), groups=groups).mean() > 0.6

@@ -16,6 +16,7 @@ from skstructured._engine.compiled import (
     MATRIX,
     READ_INT32,
     READ_INT64,
+    READ_MATRIX,
     READ_VECTOR,
     SCALE,
     STEP,
@@ -113,6 +114,20 @@ def scaled_scores(raw, s, Theta, first_transition, unary, pair):
     return size
 
 
+@kernel
+def mean_cost(gap, labels, costs):
+    """Mean cost of the most likely label of each position, given means less the truth."""
+    total = 0.0
+    for m in range(gap.shape[0]):
+        best, most = 0, -1.0
+        for i in range(gap.shape[1]):
+            share = gap[m, i] + (1.0 if i == labels[m] else 0.0)
+            if share > most:
+                best, most = i, share
+        total += costs[best, labels[m]]
+    return total / gap.shape[0]
+
+
 def epoch(
     data,
     indices,
@@ -128,7 +143,9 @@ def epoch(
     options,
     numbers,
     slot,
+    costs,
     losses,
+    targets,
     scores,
     pairs,
     kernels,
@@ -136,8 +153,9 @@ def epoch(
     """Learn sequences in order; stop before one whose scores are not finite.
 
     Sequence r has the rows ``firsts[r]`` to ``firsts[r] + lengths[r] − 1`` and the next
-    ``lengths[r]`` of `labels`. `losses` get the losses; `scores` and `pairs`, where they have rows,
-    the scores played. Returns the place of the sequence that stopped it, or -1.
+    ``lengths[r]`` of `labels`. `losses` get the losses, `targets` the mean costs of the most
+    likely label of each position; `scores` and `pairs`, where they have rows, the scores played.
+    Returns the place of the sequence that stopped it, or -1.
     """
     scale, step, solve = as_scale(kernels[0]), as_step(kernels[1]), as_solver(kernels[2])
     intercept = options[INTERCEPT]
@@ -162,6 +180,7 @@ def epoch(
             scores[at : at + M] = unary[:M]
             pairs[r] = pair[0]
         losses[r] = solve(unary[:M], pair, y, gap[:M], each, total, work)
+        targets[r] = mean_cost(gap[:M], y, costs)
         found = (first, gap[:M], intercept, total, slot, touched, G)
         count = gather_gradient(data, indices, indptr, width, *found)
         as_numbers(G, touched, count, Theta, slot, x_sq, inner, g)
@@ -178,8 +197,8 @@ def epoch(
 def _compiled_epoch():
     rows = (READ_VECTOR, READ_INT32, READ_INT32, int64)
     sequences = (READ_INT64, READ_INT64, READ_INT64, READ_VECTOR)
-    learned = (MATRIX, MATRIX, VECTOR, READ_INT64, VECTOR, int64[::1])
-    rest = (VECTOR, MATRIX, CUBE, types.UniTuple(int64, 3))
+    learned = (MATRIX, MATRIX, VECTOR, READ_INT64, VECTOR, int64[::1], READ_MATRIX)
+    rest = (VECTOR, VECTOR, MATRIX, CUBE, types.UniTuple(int64, 3))
     return kernel(epoch, signature=int64(*rows, *sequences, *learned, *rest))
 
 

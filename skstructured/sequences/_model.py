@@ -13,7 +13,7 @@ from skstructured._ragged import Ragged, check_same_lengths
 from skstructured._validation import check_weights, own_arrays, owned
 from skstructured.exceptions import GuaranteeError
 from skstructured.learner import Rounds
-from skstructured.optimizers import GradientDescent
+from skstructured.optimizers import GradientDescent, ParameterFree, resolve_optimizer
 from skstructured.sequences._decoding import Decoding
 from skstructured.sequences._epoch import LARGEST_RATIO, LARGEST_SQ, epoch_for
 from skstructured.sequences._loss import Chains, SequenceLoss
@@ -24,11 +24,21 @@ from skstructured.sequences._state import (
     check_finite_sequences,
     read_sequences,
 )
+from skstructured.sequences._weights import SequenceWeights
 
 #: Positions learned at a time, and numbers that pairs of labels may take meanwhile.
 POSITIONS, NUMBERS = 4096, 1 << 21
 
+#: Wealth of the default optimiser; 100 for single rows.
+WEALTH = 10_000.0
+
 for_sequences = routed(lambda: SequenceModel, over_sequences)
+
+
+def sequence_optimizer(given):
+    """The optimiser of a parameter: "parameter_free" has more wealth than for single rows."""
+    is_default = isinstance(given, str) and given == "parameter_free"
+    return ParameterFree(WEALTH) if is_default else resolve_optimizer(given)
 
 
 def blocks_of(order, lengths, k, record):
@@ -51,7 +61,7 @@ def concatenated(chains):
     return Chains(unary, offsets, pair)
 
 
-class SequenceModel(SequencePredictions):
+class SequenceModel(SequenceWeights, SequencePredictions):
     """`OnlineLinearModel` whose rounds are label sequences, where the space says so."""
 
     def _rows_of(self, X, reset=False):
@@ -103,7 +113,19 @@ class SequenceModel(SequencePredictions):
         return SequenceLoss(*given, *lengths, stretch)
 
     @for_sequences
-    def _learn(self, rounds, order, note=None):
+    def _learn_pass(self, rounds):
+        """Learn every sequence once; the mean surrogate and target loss of what was played.
+
+        The target loss is that of the most likely label of each position.
+        """
+        order, told = self._visiting_order(len(rounds.X)), []
+        self._learn(rounds, order, tell=lambda *losses: told.append(losses))
+        surrogate, target, weight = map(np.concatenate, zip(*told, strict=True))
+        total = max(weight.sum(), 1e-300)
+        return self.loss_.scale_ * (weight @ surrogate) / total, weight @ target / total
+
+    @for_sequences
+    def _learn(self, rounds, order, note=None, tell=None):
         if owned(self._state.vector) is not self._state.vector:
             own_arrays(self)
         sequences, record = rounds.X, note is not None
@@ -112,7 +134,9 @@ class SequenceModel(SequencePredictions):
         for block in blocks_of(order, sequences.lengths, self.space_.dim_, record):
             labels, now = rounds.packed[block], weight[block]
             with uninterrupted():
-                stopped, played = self._learn_sequences(sequences, block, labels, now, record)
+                stopped, played, losses = self._learn_sequences(
+                    sequences, block, labels, now, record
+                )
             if stopped >= 0:
                 raise ValueError(
                     f"sequence {block[stopped]} of X has scores that are not finite numbers: a "
@@ -120,9 +144,14 @@ class SequenceModel(SequencePredictions):
                 )
             if record:
                 note(played, labels, now)
+            if tell is not None:
+                tell(*losses, now)
 
     def _learn_sequences(self, sequences, block, labels, weight, record):
-        """Learn and count sequences; the place of the one that stopped it, or -1, and scores."""
+        """Learn and count sequences.
+
+        Returns the place of the one that stopped it, or -1, scores played, and (losses, costs).
+        """
         places, lengths = sequences.places(block), labels.lengths
         rows = Rows.from_array(sequences.values)
         ready, at, undo = self._scale.apply(rows, places, np.repeat(weight, lengths))
@@ -131,9 +160,11 @@ class SequenceModel(SequencePredictions):
         firsts = np.asarray(at[labels.offsets[:-1]], dtype=np.int64)
         given = (firsts, lengths, np.asarray(labels.values, dtype=np.int64), weight)
         learned = (state.Theta, state.A, state.vector, self._options, state.numbers, state.slot)
+        losses = np.empty((2, len(block)))
         try:
             learn = epoch_for(self.optimizer_, self.loss_.projects)
-            stopped = learn(*ready.arrays, *given, *learned, np.empty(len(block)), *played)
+            costs = self.space_.costs_
+            stopped = learn(*ready.arrays, *given, *learned, costs, *losses, *played)
         except BaseException:
             undo()
             raise
@@ -143,7 +174,7 @@ class SequenceModel(SequencePredictions):
             self._scale.apply(rows, places, np.repeat(weight, lengths[:stopped]))
         self._count(weight)
         pairs = np.repeat(played[1], lengths, axis=0) if record else played[1]
-        return stopped, Chains(played[0], labels.offsets, pairs)
+        return stopped, Chains(played[0], labels.offsets, pairs), losses
 
     @for_sequences
     def play(self, rounds, which, random_state=None):
@@ -184,7 +215,7 @@ class SequenceModel(SequencePredictions):
         vars(twin).update(vars(self))
         twin._state, twin._scale = self._state.copy(), self._scale.copy()
         one = Rounds(x, V[:1], None, None)
-        _, theta = twin._learn_sequences(one.X, np.arange(1), one.packed, np.ones(1), True)
+        _, theta, _ = twin._learn_sequences(one.X, np.arange(1), one.packed, np.ones(1), True)
         decoding = Decoding(theta, self.loss_, rule_of(self._decoder()))
         return np.concatenate([decoding.expected_loss(V[i : i + 1]) for i in range(len(V))])
 
@@ -211,69 +242,3 @@ class SequenceModel(SequencePredictions):
             )
         stretch = numbers[LARGEST_RATIO] / numbers[LARGEST_SQ] if numbers[LARGEST_SQ] > 0 else 1.0
         return self._loss_of(self._lengths_seen, stretch)
-
-    def _matrix(self, averaged):
-        """All weights, (k, p + intercept + 2 + k), in units of X."""
-        state, optimizer = self._fitted_state("weights are"), self.optimizer_
-        if averaged:
-            W = optimizer.average_weights(state.Theta, state.A, state.vector, self.space_.dim_).T
-        else:
-            W = optimizer.weights(state.Theta, state.vector, self.space_.dim_).T
-        width = self.n_features_in_ + self._intercept
-        return np.hstack([self._scale.fold(W[:, :width].copy()), W[:, width:]])
-
-    def _chains_of(self, W, X):
-        """Scores of sequences, `Ragged`, as `Chains`."""
-        p, k = self.n_features_in_, self.space_.dim_
-        unary = np.asarray(X.values @ W[:, :p].T)
-        if self._intercept:
-            unary = unary + W[:, p]
-        unary[X.offsets[:-1]] += W[:, -k - 2]
-        unary[X.offsets[1:] - 1] += W[:, -k - 1]
-        return Chains(unary, X.offsets, np.ascontiguousarray(W[:, -k:].T)[None])
-
-    @for_sequences
-    def _thetas(self, X):
-        return self._chains_of(self._matrix(bool(self.average)), X)
-
-    @for_sequences
-    def _last_weights(self):
-        return self._matrix(False)
-
-    @for_sequences
-    def _average_weights(self):
-        if not self._averaged:
-            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        return self._matrix(True)
-
-    @property
-    def intercept_(self):
-        """Intercepts of shape (dim,); zeros where it was fitted without."""
-        if not over_sequences(self):
-            return super().intercept_
-        W, p = self._weights(), self.n_features_in_
-        return W[:, p].copy() if self._intercept else np.zeros(len(W))
-
-    def _of_sequences(self):
-        self._fitted_state("weights are")
-        if not over_sequences(self):
-            raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
-        return self._weights()
-
-    @property
-    def transitions_(self):
-        """Scores (k, k) of going from a label to the next; for space="sequence"."""
-        W = self._of_sequences()
-        return W[:, -len(W) :].T.copy()
-
-    @property
-    def start_(self):
-        """Scores (k,) of the first label; for space="sequence"."""
-        W = self._of_sequences()
-        return W[:, -len(W) - 2].copy()
-
-    @property
-    def end_(self):
-        """Scores (k,) of the last label; for space="sequence"."""
-        W = self._of_sequences()
-        return W[:, -len(W) - 1].copy()
