@@ -68,7 +68,7 @@ class Peer:
 
 
 def searched(learner, learn, predict):
-    """Error and seconds of the learner that did best on a third of the words; seconds of all; which it was."""
+    """Error and seconds of what did best on a third of the words, seconds of all, its number."""
     mixed, cut = np.random.RandomState(0).permutation(learn), 2 * len(learn) // 3
     tried = [learner.run(given, mixed[:cut], mixed[cut:]) for given in learner.grid]
     best = int(np.argmin([error for error, _ in tried]))
