@@ -7,10 +7,15 @@ import numpy as np
 from scipy import sparse
 
 
-def load(name):
+def path(name):
+    """Where a data set is."""
     given = os.environ.get("SKSTRUCTURED_DATA")
     folder = Path(given) if given else Path(__file__).parents[2] / "shared" / "data"
-    with np.load(folder / f"{name}.npz", allow_pickle=False) as arrays:
+    return folder / f"{name}.npz"
+
+
+def load(name):
+    with np.load(path(name), allow_pickle=False) as arrays:
         return dict(arrays)
 
 

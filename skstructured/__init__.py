@@ -10,6 +10,7 @@ from skstructured.bandits import (
     SOBAClassifier,
 )
 from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
+from skstructured.crf import ConditionalRandomField
 from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.gaptron import GaptronClassifier
 from skstructured.kernel import (
@@ -44,6 +45,7 @@ __all__ = [
     "BanditGaptronClassifier",
     "BanditReduction",
     "BanditronClassifier",
+    "ConditionalRandomField",
     "ConfiditClassifier",
     "FenchelYoung",
     "FolkloreClassifier",

@@ -9,6 +9,7 @@ from skstructured import bandits, boosting, gaptron, logistic, perceptron
 from skstructured._engine.kernel_cache import folders
 from skstructured._oracles import ORACLES
 from skstructured.abstention import AbstainingHedgeClassifier
+from skstructured.crf import ConditionalRandomField
 from skstructured.kernel import (
     AveragedKernelSGDClassifier,
     KernelStructuredPredictor,
@@ -63,6 +64,7 @@ def _learners():
         yield kind(), _outputs("simplex")
     yield boosting.AdaBoostOLMClassifier(n_estimators=2), _outputs("simplex")
     yield boosting.OnlineTreeClassifier(patience=2), _outputs("simplex")
+    yield ConditionalRandomField("simplex", solver="sdca", max_iter=1), _outputs("simplex")
     yield AbstainingHedgeClassifier([perceptron.MulticlassPerceptron()]), np.arange(12) % 2
     for n_outputs in OUTPUTS:
         for average in (False, True):

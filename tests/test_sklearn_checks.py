@@ -11,7 +11,12 @@ from learners import BINARY_LEARNERS, EVERY_LEARNER
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skstructured
-from skstructured import OnlineStructuredPredictor, OnlineTreeClassifier, PiSTOLRegressor
+from skstructured import (
+    ConditionalRandomField,
+    OnlineStructuredPredictor,
+    OnlineTreeClassifier,
+    PiSTOLRegressor,
+)
 
 WEIGHTS = (
     "an online learner takes one step a row, so that a weight of two is one larger step and not "
@@ -44,11 +49,15 @@ STEEP = {
 }
 CLASS_WEIGHTS = {"check_class_weight_classifiers": "steps made for the heaviest row; see STEEP"}
 
+ORDER = "rows are visited in another order, and the ascent stops at another point within its gap."
+
 
 def expected_failures(estimator):
     is_ordinal = getattr(estimator, "space", None) == "ordinal"
     is_median = is_ordinal and estimator.decoder == "randomized"
     weights = CLASS_WEIGHTS if repr(estimator) in STEEP else {}
+    if isinstance(estimator, ConditionalRandomField):
+        return dict.fromkeys(EXPECTED, ORDER) if estimator.solver == "sdca" else {}
     if isinstance(estimator, OnlineTreeClassifier):
         return weights  # on the rows of these checks it is the same tree
     return EXPECTED | (ORDINAL if is_median else {}) | weights
@@ -65,6 +74,9 @@ def expected_failures(estimator):
         OnlineStructuredPredictor(regularizer="squared"),
         OnlineStructuredPredictor(space="ordinal"),
         OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
+        ConditionalRandomField("simplex"),
+        ConditionalRandomField("ordinal"),
+        ConditionalRandomField("simplex", solver="sdca", random_state=0),
     ],
     expected_failed_checks=expected_failures,
 )

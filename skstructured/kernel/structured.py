@@ -53,7 +53,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         their mean and deviation from the start.
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel.
-    max_iter : int, default=30
+    max_iter : int, default=20
         Most passes of `fit`.
     cache_size : float, default=200
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
@@ -129,7 +129,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         average=True,
         standardize="auto",
         fit_intercept=False,
-        max_iter=30,
+        max_iter=20,
         tol=None,
         shuffle=True,
         class_weight=None,

@@ -1,0 +1,191 @@
+"""`fit` of a conditional random field: from rows and outputs to weights."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from skstructured._ragged import check_same_lengths
+from skstructured._validation import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_lengths,
+    check_positive,
+    check_weights,
+    unchanged_on_error,
+)
+from skstructured.crf._lbfgs import Trace, lbfgs
+from skstructured.crf._objective import ChainObjective, Layout, VectorObjective
+from skstructured.crf._rows import FeatureScale
+from skstructured.crf._sdca import Sdca
+from skstructured.regularizers import Shannon
+from skstructured.sequences._predictions import rule_of
+from skstructured.spaces import LabelSequence, Simplex
+
+SOLVERS = ("lbfgs", "sdca")
+
+
+class BatchFit:
+    """`fit` by L-BFGS or SDCA, and the weights as attributes.
+
+    Needs `_unfitted_space()`, `_loss_over(space)`, `_rows_of` and `_check_rows`, and the parameters
+    of `ConditionalRandomField`.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn from all rows, or all sequences.
+
+        Parameters
+        ----------
+        X : list of n matrices (length, p), or {array-like, CSR matrix} of shape (n, p)
+            Sequences, dense or CSR, for "sequence"; else rows. CSR stays CSR.
+        y : list of n label arrays, or array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of rows, or of sequences: a weight of two is the same as two rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, outputs outside the space, lengths that differ, and NaN or inf in
+            X, by sequence and position; what was fitted is then unchanged.
+        """
+        self._check_parameters()
+        with unchanged_on_error(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _check_parameters(self):
+        check_choice("solver", self.solver, SOLVERS)
+        check_positive("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        check_integer("max_iter", self.max_iter)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("warm_start", self.warm_start)
+        if self.standardize != "auto":
+            check_bool("standardize", self.standardize)
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_integer("verbose", self.verbose, lowest=0)
+
+    def _fit(self, X, y, sample_weight):
+        before = self._weights_before()
+        rows = self._rows_of(X, reset=True)
+        self._check_rows(rows, fresh=True)
+        self.space_ = self._unfitted_space().fit(y)
+        self.loss_ = self._loss_over(self.space_)
+        decoder = self._decoder()
+        if self._is_sequential():
+            rule_of(decoder)
+        self.random_state_ = check_random_state(self.random_state)
+        if hasattr(self.space_, "classes_"):
+            self.classes_ = self.space_.classes_
+        elif hasattr(self, "classes_"):
+            del self.classes_
+        packed = self.space_.pack(y)
+        share = self._shares(rows, packed, sample_weight)
+        self._solve(rows, packed, share, before)
+
+    def _shares(self, rows, packed, sample_weight):
+        """Weights of outputs, which sum to 1."""
+        if self._is_sequential():
+            check_same_lengths(rows.X, packed)
+        else:
+            check_lengths(rows.n_rows, len(packed))
+        weight = check_weights(sample_weight, packed, len(packed))
+        return weight / weight.sum()
+
+    def _is_sequential(self):
+        return isinstance(self.space_, LabelSequence)
+
+    def _solve(self, rows, packed, share, before):
+        """Learn, and keep the weights in units of X."""
+        chains = self._is_sequential()
+        X = rows.X.values if chains else rows.X
+        spread = np.repeat(share, packed.lengths) if chains else share
+        scale = self._scale_for(X, spread)
+        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains)
+        objective = self._objective(scale.transform(X), packed, share, layout)
+        Theta = self._first_weights(before, scale, layout)
+        trace = Trace(self.tol, self.verbose)
+        with objective:
+            Theta = self._solver(objective, packed)(objective, Theta, self.max_iter, trace)
+        if not np.isfinite(trace.values[-1]) or not np.isfinite(Theta).all():
+            raise ValueError(
+                f"{self.solver} came to weights that are not finite numbers: features of this size "
+                'need standardize=True, or "auto", or a larger alpha.'
+            )
+        self._note(trace)
+        self._keep(Theta, scale, layout)
+
+    def _scale_for(self, X, weight):
+        if self.standardize is False:
+            return FeatureScale()
+        return FeatureScale.of(X, weight, self.fit_intercept, self.standardize == "auto")
+
+    def _objective(self, Z, packed, share, layout):
+        rest = (share, float(self.alpha), layout)
+        if layout.chains:
+            return ChainObjective(Z, packed, *rest, n_jobs=self.n_jobs)
+        return VectorObjective(Z, self.loss_, packed, *rest, n_jobs=self.n_jobs)
+
+    def _solver(self, objective, packed):
+        """``solver(objective, Theta, max_iter, trace) -> Theta``."""
+        if self.solver == "lbfgs":
+            return lbfgs
+        shannon = isinstance(self.loss_.regularizer, Shannon)
+        if not (shannon and isinstance(self.space_, (LabelSequence, Simplex))):
+            raise ValueError(
+                'solver="sdca" is for space="sequence" and "simplex" with regularizer="shannon"; '
+                'use "lbfgs".'
+            )
+        labels = packed.values if objective.layout.chains else packed
+        return Sdca(np.asarray(labels, dtype=np.int64), self.random_state_)
+
+    def _weights_before(self):
+        """What a warm start goes on from, or None."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        edges = (self.start_, self.end_, self.transitions_) if self._is_sequential() else ()
+        return self.coef_, self.intercept_, edges, getattr(self, "classes_", None)
+
+    def _first_weights(self, before, scale, layout):
+        """Zeros, or those before where they fit; a ValueError where they do not."""
+        if before is None:
+            return np.zeros(layout.shape)
+        coef, intercept, edges, classes = before
+        same = np.array_equal(classes, getattr(self, "classes_", None))
+        if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
+            raise ValueError(
+                "warm_start=True goes on from weights of the same features and labels, but the "
+                f"last fit had {coef.shape[1]} features and labels {classes!r:.80}."
+            )
+        return layout.join(*scale.unfold(coef, intercept), edges)
+
+    def _note(self, trace):
+        self.loss_curve_ = np.array(trace.values)
+        self.n_iter_ = len(trace.values)
+        self.duality_gap_ = trace.gaps[-1]
+        if not trace.good:
+            warnings.warn(
+                f"{self.solver} stopped after {self.n_iter_} iterations with a duality gap of "
+                f"{self.duality_gap_:.3g} (tol={self.tol:g}) and a gradient of norm "
+                f"{np.sqrt(2.0 * self.alpha * self.duality_gap_):.3g}: raise max_iter, alpha or "
+                "tol, or give features on one scale.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _keep(self, Theta, scale, layout):
+        coef, offset = scale.fold(Theta[: layout.width].T, layout.offset(Theta))
+        self.coef_, self.intercept_ = np.ascontiguousarray(coef), np.array(offset)
+        for name in ("start_", "end_", "transitions_"):
+            vars(self).pop(name, None)
+        if layout.chains:
+            edges = map(np.array, layout.edges(Theta))
+            self.start_, self.end_, self.transitions_ = edges
