@@ -462,6 +462,18 @@ class TestUse:
         for name in ("transitions_", "start_", "end_", "predict_marginals", "predict_nbest"):
             assert not hasattr(model, name)
 
+    def test_indicators_are_left_as_they_are_by_fit(self):
+        X, y = words()
+        X = [(x > 0.0).astype(float) for x in X]
+        auto, plain, scaled = (
+            OnlineStructuredPredictor("sequence", standardize=s, random_state=0).fit(X, y)
+            for s in ("auto", False, True)
+        )
+        assert np.array_equal(auto.coef_, plain.coef_)
+        assert not np.array_equal(auto.coef_, scaled.coef_)
+        X[0] = 2.0 * X[0]
+        assert OnlineStructuredPredictor("sequence").fit(X, y)._scale.used
+
     def test_units_and_origins_do_not_matter(self):
         X, y = words()
         model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)

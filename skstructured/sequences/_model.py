@@ -113,6 +113,13 @@ class SequenceModel(SequenceWeights, SequencePredictions):
         return SequenceLoss(*given, *lengths, stretch)
 
     @for_sequences
+    def _make_passes(self, rounds):
+        values = rounds.rows.rows.data
+        if isinstance(self.standardize, str) and np.all((values == 0.0) | (values == 1.0)):
+            self._scale.used = False  # `fit` sees that all features are indicators
+        super()._make_passes(rounds)
+
+    @for_sequences
     def _learn_pass(self, rounds):
         """Learn every sequence once; the mean surrogate and target loss of what was played.
 
