@@ -88,8 +88,9 @@ def learners(python):
     seen = [{}, {"all_possible_states": True, "all_possible_transitions": True}]
     newton = {"algorithm": "lbfgs", "c1": 0.0}
     yield "crfsuite", Peer(python, [newton | {"c2": c} | s for c in PENALTIES for s in seen])
-    passes = [{"algorithm": "ap", "max_iterations": n} for n in (5, 20)]
-    yield "crfsuite ap", Peer(python, passes)
+    for passes in (1, 5, 20):
+        given = {"algorithm": "ap", "max_iterations": passes}
+        yield f"crfsuite ap: {passes}", Peer(python, [given])
 
 
 def splits(learn, folds):
