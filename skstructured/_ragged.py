@@ -99,9 +99,11 @@ def _check_parts(parts, name):
     """ValueErrors for what is no list of sequences of one width, naming the first."""
     for i, part in enumerate(parts):
         if part.ndim != 2:
+            dicts = part.dtype.kind in "OUS"
+            hint = " Dicts and tokens go through SequenceTransformer(DictVectorizer())."
             raise ValueError(
                 f"{name} must be a list of sequences, each a matrix (length, features): sequence "
-                f"{i} has {part.ndim} dimension(s)."
+                f"{i} has {part.ndim} dimension(s).{hint * dicts}"
             )
         if part.shape[0] == 0:
             raise ValueError(f"sequence {i} of {name} is empty: every one needs a position.")
@@ -175,13 +177,15 @@ def _join(parts):
     return np.concatenate(parts)
 
 
-def check_same_lengths(X, y):
+def check_same_lengths(X, y, names=("X", "y")):
     """A ValueError that names the first sequence whose rows and labels differ in number."""
+    first, second = names
     if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} sequences, but y has {len(y)}.")
+        raise ValueError(f"{first} has {len(X)} sequences, but {second} has {len(y)}.")
     differ = np.flatnonzero(X.lengths != y.lengths)
     if len(differ):
         i = differ[0]
         raise ValueError(
-            f"sequence {i} has {X.lengths[i]} positions in X, but {y.lengths[i]} labels in y."
+            f"sequence {i} has {X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in "
+            f"{second}."
         )

@@ -225,21 +225,20 @@ class TestClassifiers:
         parts.partial_fit(X[:45], y[:45], classes=[0, 1, 2]).partial_fit(X[45:], y[45:])
         assert parts.score(X, y) > 0.6
 
-    def test_csr_rows_are_left_as_they_are_by_a_linear_kernel_alone(self):
+    def test_csr_rows_of_one_norm_are_left_as_they_are_by_a_linear_kernel(self):
         X, y = stream(2, n=50)
-        rows = sparse.csr_matrix(np.abs(X) * [1.0, 10.0, 100.0])
-        auto, plain = (
-            PiSTOLClassifier(standardize=s, shuffle=False).fit(rows, y) for s in ("auto", False)
-        )
-        assert np.array_equal(auto.coef_, plain.coef_)
-        dense = PiSTOLClassifier(standardize=True, shuffle=False).fit(rows.toarray(), y)
-        same = PiSTOLClassifier(shuffle=False).fit(rows.toarray(), y)
-        assert np.array_equal(same.coef_, dense.coef_)
-        kernel, scaled = (
-            PiSTOLClassifier("rbf", standardize=s, shuffle=False) for s in ("auto", True)
-        )
-        found = kernel.fit(rows, y).decision_function(rows)
-        assert np.array_equal(found, scaled.fit(rows, y).decision_function(rows))
+        X = np.abs(X) * [1.0, 10.0, 100.0]
+        given = {"shuffle": False}
+        for rows, plain in ((X, False), (X / np.linalg.norm(X, axis=1)[:, None], True)):
+            rows = sparse.csr_matrix(rows)
+            auto = PiSTOLClassifier(**given).fit(rows, y)
+            other = PiSTOLClassifier(standardize=not plain, **given).fit(rows, y)
+            assert np.array_equal(auto.coef_, other.coef_)
+            kernel, scaled = (
+                PiSTOLClassifier("rbf", standardize=s, **given) for s in ("auto", True)
+            )
+            found = kernel.fit(rows, y).decision_function(rows)
+            assert np.array_equal(found, scaled.fit(rows, y).decision_function(rows))
 
     def test_keep_no_rows_that_were_not_learned(self):
         X, y = stream(2, n=300)
@@ -257,6 +256,16 @@ class TestRegressors:
             np.testing.assert_allclose(
                 (other.predict(X) - origin) / unit, model.predict(X), rtol=1e-5, atol=1e-6
             )
+
+    def test_go_by_the_median_whatever_a_few_outputs_are(self):
+        rng = np.random.RandomState(0)
+        X = rng.randn(300, 3)
+        y = X @ [1.0, 2.0, 3.0] + 0.1 * rng.randn(300)
+        for share, shift in ((0.05, 1e3), (0.02, 1e6)):
+            bad = y.copy()
+            bad[: int(share * 300)] += shift
+            model = PiSTOLRegressor(random_state=0).fit(X, bad)
+            assert np.mean(np.abs(model.predict(X) - y)) < 0.5
 
     def test_bear_outliers(self):
         rng = np.random.RandomState(0)
@@ -312,6 +321,7 @@ class TestRegressors:
         (PiSTOLClassifier(fit_intercept="yes"), 'fit_intercept must be a bool or "auto"'),
         (PiSTOLClassifier(fit_intercept=2), 'fit_intercept must be a bool or "auto"'),
         (PiSTOLClassifier(feature_norm=0.0), "feature_norm must be"),
+        (PiSTOLClassifier(budget=10), "budget must be None with kernel='linear'"),
         (PiSTOLClassifier(kernel="wavelet"), "kernel must be"),
         (PiSTOLClassifier(kernel="rbf", gamma=-1.0), "gamma must be a positive number"),
         (AveragedKernelSGDClassifier(eta=0.0), "eta must be a positive number, got 0.0"),

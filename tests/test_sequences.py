@@ -510,6 +510,10 @@ BAD = {
     "no labels a position": (lambda X, y: (X, np.zeros(30)), "must be a list of label arrays"),
     "a string": (lambda X, y: (X, ["ab"] * 30), "must be a list of label arrays"),
     "words": (lambda X, y: ([[["a"] * 4] * len(x) for x in X], y), "sequence 0 of X holds no num"),
+    "dicts": (
+        lambda X, y: ([[{"a": 1.0}] * len(x) for x in X], y),
+        r"SequenceTransformer\(DictVectorizer\(\)\)",
+    ),
     "nothing": (lambda X, y: ([], []), "X has 0 sequences"),
 }
 
@@ -613,7 +617,9 @@ class TestScores:
         f1 = label_f1(self.truth, self.predicted, average=None)
         np.testing.assert_allclose(f1, [4 / 5, 2 / 3, 1.0])
         assert label_f1(self.truth, self.predicted, labels=["b"]) == pytest.approx(2 / 3)
-        with pytest.raises(ValueError, match="sequence 1 has 2 positions in X, but 1 labels"):
+        with pytest.raises(
+            ValueError, match="sequence 1 has 2 positions in y_true, but 1 labels in y_p"
+        ):
             position_accuracy([["a"], ["a", "b"]], [["a"], ["a"]])
 
     @pytest.mark.parametrize("scorer", [position_accuracy_scorer, sequence_accuracy_scorer])

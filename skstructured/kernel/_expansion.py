@@ -43,7 +43,7 @@ class Expansion(Learned):
     support : Support
         An empty one, whose rows have `dim` coefficients, or twice as many where sums are kept.
     budget : int or None, default=None
-        The most support rows, the block's own included. When a block ends the oldest ones leave, so
+        The most support rows, the block's own included. When a block ends those of the least coefficients leave, so
         that the next one finds room; blocks are at most a quarter of it.
     """
 
@@ -146,7 +146,7 @@ class Expansion(Learned):
         self._open()
 
     def _forget(self):
-        """Let the oldest rows go that are too many; by how much ‖Θ‖² falls.
+        """Let the rows of the least coefficients go that are too many; by how much ‖Θ‖² falls.
 
         With d the function of these, ``‖Θ‖² − ‖Θ−d‖² = <Θ + (Θ−d), d>``, values of Θ and Θ−d at
         the rows that go, times their coefficients.
@@ -156,11 +156,12 @@ class Expansion(Learned):
         if many <= 0:
             return 0.0
         before = support.coefs[:dim, : support.count]
-        after = before.copy()
-        after[:, :many] = 0.0
-        values = support.scores(np.vstack([before, after]), support.rows(np.arange(many)))
-        lost = float(np.sum(before[:, :many].T * (values[:, :dim] + values[:, dim:])))
-        support.select(np.arange(many, support.count))
+        order = np.argsort(np.einsum("ki,ki->i", before, before), kind="stable")
+        leave, after = np.sort(order[:many]), before.copy()
+        after[:, leave] = 0.0
+        values = support.scores(np.vstack([before, after]), support.rows(leave))
+        lost = float(np.sum(before[:, leave].T * (values[:, :dim] + values[:, dim:])))
+        support.select(np.sort(order[many:]))
         self.forgotten += many
         return lost
 

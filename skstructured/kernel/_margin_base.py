@@ -20,18 +20,21 @@ class KernelOrLinear(KernelModel):
     """In the primal with ``kernel="linear"``, with kernels otherwise."""
 
     def _in_primal(self):
-        return isinstance(self.kernel, str) and self.kernel == "linear"
+        primal = isinstance(self.kernel, str) and self.kernel == "linear"
+        if primal and self.budget is not None:
+            raise ValueError(
+                f"budget must be None with kernel='linear', which keeps no rows, got "
+                f"{self.budget!r}."
+            )
+        return primal
 
-    def _rows_of(self, X, reset=False):
-        rows = super()._rows_of(X, reset)
-        if reset:
-            self._began_sparse = rows.is_sparse
-        return rows
-
-    def _start_state(self):
-        super()._start_state()
-        if isinstance(self.standardize, str) and self._in_primal() and self._began_sparse:
-            self._scale.used = False  # columns of text have units, and its rows norms, that count
+    def _make_passes(self, rounds):
+        rows = rounds.rows
+        if isinstance(self.standardize, str) and self._in_primal() and rows.is_sparse:
+            lengths = np.asarray(rows.matrix.multiply(rows.matrix).sum(axis=1))
+            if np.ptp(lengths) <= 1e-6 * lengths.max():  # as text is, once it was normalised
+                self._scale.used = False
+        super()._make_passes(rounds)
 
     def _wants_intercept(self):
         if isinstance(self.fit_intercept, str) and self.fit_intercept == "auto":
@@ -86,7 +89,8 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
     def partial_fit(self, X, y, sample_weight=None):
         """Learn the rows in order, one round each; chunks of any size give the same weights.
 
-        y is learned as it is, where `fit` takes its mean and deviation off.
+        y is learned as it is, where `fit` takes its median and spread off: it must be of the order
+        of 1.
 
         Parameters
         ----------
@@ -118,6 +122,10 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
         rows = read_rows(self, X)
         check_finite(self, rows)
         return self.space_.decode(self._thetas(rows.X))
+
+    def _weigh_classes(self, rounds, y, stream=False):
+        """There are no classes."""
+        return rounds
 
     def _losses(self, theta, V, random_state=None):
         """`Losses` of scores that were played where V was true: |f(x) − y|, in units of y."""

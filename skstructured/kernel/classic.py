@@ -62,12 +62,13 @@ callable, default="rbf"
     average : bool or "linear", default=True
         Whether predictions use the average of the functions played; "linear" weighs round t by t.
     standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are with a linear
-        kernel, which suits text; with a kernel as in `KernelStructuredPredictor`.
+        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
+        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
+        `KernelStructuredPredictor`.
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=10
+    max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
@@ -104,7 +105,7 @@ n_iter_, loss_curve_, n_features_in_, feature_names_in_
         average=True,
         standardize="auto",
         fit_intercept="auto",
-        max_iter=10,
+        max_iter=20,
         tol=None,
         shuffle=True,
         class_weight=None,
@@ -158,12 +159,13 @@ callable, default="rbf"
         Whether predictions use the average of the functions played, where Algorithm 2 takes the
         last; "linear" weighs round t by t.
     standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are with a linear
-        kernel, which suits text; with a kernel as in `KernelStructuredPredictor`.
+        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
+        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
+        `KernelStructuredPredictor`.
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=10
+    max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
@@ -199,7 +201,7 @@ n_iter_, loss_curve_, n_features_in_, feature_names_in_
         average=True,
         standardize="auto",
         fit_intercept="auto",
-        max_iter=10,
+        max_iter=20,
         tol=None,
         shuffle=True,
         class_weight=None,

@@ -53,12 +53,13 @@ callable, default="linear"
     average : bool or "linear", default=True
         Whether predictions use the average of the functions played; "linear" weighs round t by t.
     standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are with a linear
-        kernel, which suits text; with a kernel as in `KernelStructuredPredictor`.
+        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
+        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
+        `KernelStructuredPredictor`.
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=10
+    max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
@@ -116,7 +117,7 @@ callable, default="linear"
         average=True,
         standardize="auto",
         fit_intercept="auto",
-        max_iter=10,
+        max_iter=20,
         tol=None,
         shuffle=True,
         class_weight=None,
@@ -153,9 +154,10 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
 
     Functions f_t as in `PiSTOLClassifier`, with s_t the derivative of the loss of ``f(x) − y``,
-    which has slopes of 1 at most, so that outliers move little. `fit` takes the mean and the
-    deviation of y off first, and gives them back in predictions; a stream cannot, and its y should
-    be of the order of 1.
+    which has slopes of 1 at most, so that outliers move little. `fit` takes the
+    median of y off first and divides by the median distance from it (in units of a normal
+    deviation), and gives both back in predictions; a stream cannot, and its y **must be of the
+    order of 1**: subtract and divide beforehand.
 
     Parameters
     ----------
@@ -171,19 +173,20 @@ callable, default="linear"
         Of the residual r: "huber" is ``r²/(2ε)`` where |r| < ε and ``|r| − ε/2`` elsewhere,
         "absolute" |r|, "epsilon_insensitive" ``max(|r| − ε, 0)``.
     epsilon : float or None, default=None
-        ε, in units of the deviation of y that `fit` takes off, and for streams in those of y. None
+        ε, in units of what `fit` divides y by, and for streams in those of y. None
         is 1.35 for "huber" and 0.1 for "epsilon_insensitive".
     a, b, feature_norm : default=0.08, 1.0, None
         As in `PiSTOLClassifier`.
     average : bool or "linear", default=True
         Whether predictions use the average of the functions played; "linear" weighs round t by t.
     standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are with a linear
-        kernel, which suits text; with a kernel as in `KernelStructuredPredictor`.
+        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
+        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
+        `KernelStructuredPredictor`.
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=10
+    max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
@@ -239,7 +242,7 @@ callable, default="linear"
         average=True,
         standardize="auto",
         fit_intercept="auto",
-        max_iter=10,
+        max_iter=20,
         tol=None,
         shuffle=True,
         cache_size=200,
@@ -266,5 +269,3 @@ callable, default="linear"
         self.budget = budget
         self.verbose = verbose
         self.random_state = random_state
-
-    class_weight = None

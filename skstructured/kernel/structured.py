@@ -60,8 +60,8 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         precision; where they do not fit they are computed in every pass.
     budget : int or None, default=None
         The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
-        less, is learned at a time; at its end the oldest rows leave, so that the next block finds
-        room. Only for one pass: streams, or ``max_iter=1``. Take ``average=False`` with it: what
+        less, is learned at a time; at its end those of the least coefficients leave, so that
+        the next block finds room. Only for one pass: streams, or ``max_iter=1``. Take ``average=False`` with it: what
         rows that left did for the average leaves too.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.

@@ -16,8 +16,9 @@ __all__ = [
 
 
 def _pairs(y_true, y_pred):
-    truth, predicted = stack_labels(y_true), stack_labels(y_pred)
-    check_same_lengths(truth, predicted)
+    names = "y_true", "y_pred"
+    truth, predicted = map(stack_labels, (y_true, y_pred), names)
+    check_same_lengths(truth, predicted, names)
     return truth, predicted
 
 

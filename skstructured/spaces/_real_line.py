@@ -22,10 +22,16 @@ class RealLine(Component):
     task = None
 
     def fit(self, y):
-        """Take centre and scale from outputs (n,); returns self."""
+        """Take centre and scale from outputs (n,), as few outliers as there may be; returns self.
+
+        The median, and 1.4826 times the median distance from it, the deviation of normal outputs;
+        the deviation itself where that is 0.
+        """
         y = self._numbers(y)
-        self.centre, deviation = float(np.mean(y)), float(np.std(y))
-        self.scale = deviation if deviation > 0.0 and math.isfinite(deviation) else 1.0
+        self.centre = float(np.median(y))
+        scale = 1.4826 * float(np.median(np.abs(y - self.centre)))
+        scale = scale if scale > 0.0 else float(np.std(y))
+        self.scale = scale if scale > 0.0 and math.isfinite(scale) else 1.0
         self.dim_ = 1
         return self
 
