@@ -43,8 +43,8 @@ class Expansion(Learned):
     support : Support
         An empty one, whose rows have `dim` coefficients, or twice as many where sums are kept.
     budget : int or None, default=None
-        The most support rows, the block's own included. When a block ends those of the least coefficients leave, so
-        that the next one finds room; blocks are at most a quarter of it.
+        The most support rows, the block's own included. When a block ends those of the least
+        coefficients leave, so that the next one finds room; blocks are at most a quarter of it.
     """
 
     def __init__(self, dim, support, budget=None):

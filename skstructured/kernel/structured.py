@@ -61,8 +61,8 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
     budget : int or None, default=None
         The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
         less, is learned at a time; at its end those of the least coefficients leave, so that
-        the next block finds room. Only for one pass: streams, or ``max_iter=1``. Take ``average=False`` with it: what
-        rows that left did for the average leaves too.
+        the next block finds room. Only for one pass: streams, or ``max_iter=1``. Take
+        ``average=False`` with it: what rows that left did for the average leaves too.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
     shuffle, class_weight, verbose, random_state, constants
