@@ -1,5 +1,7 @@
 """Sequences of rows or of labels, one after the other in one array."""
 
+import sys
+
 import numpy as np
 from scipy import sparse
 
@@ -125,12 +127,27 @@ def stack_rows(X, name="X"):
         )
     if len(X) == 0:
         raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
+    if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):
+        return _stack_frames(list(X), name)
     parts = [x if sparse.issparse(x) else _as_matrix(x, i, name) for i, x in enumerate(X)]
     _check_parts(parts, name)
     stack = sparse.vstack if any(map(sparse.issparse, parts)) else np.concatenate
     values = stack(parts)
     values = sparse.csr_matrix(values) if sparse.issparse(values) else values
     return Ragged.from_lengths(values, [part.shape[0] for part in parts])
+
+
+def _stack_frames(frames, name):
+    """`Ragged` of data frames, whose names are kept."""
+    for i, frame in enumerate(frames):
+        if not frame.columns.equals(frames[0].columns):
+            raise ValueError(
+                f"sequence {i} of {name} has the columns {list(frame.columns)[:10]}, but those "
+                f"before it have {list(frames[0].columns)[:10]}."
+            )
+    _check_parts(frames, name)
+    stacked = sys.modules["pandas"].concat(frames, ignore_index=True)
+    return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
 
 
 def _as_matrix(x, i, name):

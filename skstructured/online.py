@@ -146,7 +146,7 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
     float32 stays float32: where the first rows are, `coef_` and all other weights are too, and
     dense rows are learned in single precision, up to twice as fast at half of the memory. Scores,
     statistics of the features and sums over rounds are float64 nevertheless. Later rows are rounded
-    to the precision of the first ones.
+    to the precision of the first ones. Sequences are float64 always.
     ``set_params(optimizer__eta=0.1)`` reaches into the component behind a short-cut.
 
     References

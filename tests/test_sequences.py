@@ -482,6 +482,19 @@ class TestUse:
         predicted = other.predict([1e6 * x + 1e4 for x in X])
         assert np.mean(np.concatenate(predicted) == np.concatenate(model.predict(X))) > 0.99
 
+    def test_names_of_columns_count(self):
+        pandas = pytest.importorskip("pandas")
+        X, y = words()
+        frames = [pandas.DataFrame(x, columns=list("pqrs")) for x in X]
+        model = learner().fit(frames, y)
+        assert list(model.feature_names_in_) == list("pqrs")
+        assert np.array_equal(model.coef_, learner().fit(X, y).coef_)
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict([frame[list("qprs")] for frame in frames])
+        frames[3] = frames[3][list("qprs")]
+        with pytest.raises(ValueError, match="sequence 3 of X has the columns"):
+            model.predict(frames)
+
     def test_a_long_sequence(self):
         n = 200 if INTERPRETED else 20_000
         rng = np.random.RandomState(0)
