@@ -28,6 +28,7 @@ from skstructured.logistic import (
     OnlineNewtonClassifier,
 )
 from skstructured.losses import FenchelYoung
+from skstructured.margin import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
 from skstructured.risk import RiskMonitor
@@ -53,6 +54,7 @@ __all__ = [
     "GuaranteeWarning",
     "KernelPerceptronClassifier",
     "KernelStructuredPredictor",
+    "MaxMinMarginNetwork",
     "MulticlassPerceptron",
     "NewtronClassifier",
     "OnlineLearner",
@@ -61,9 +63,11 @@ __all__ = [
     "OnlineTreeClassifier",
     "PiSTOLClassifier",
     "PiSTOLRegressor",
+    "QuadraticSurrogate",
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",
     "SequenceTransformer",
+    "StructuralSVM",
     "__version__",
 ]
