@@ -3,10 +3,17 @@ r"""Blocks solved exactly: where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.margin._oracles import HAMMING, LINEAR_CLASS, LINEAR_LABELS, ZERO_ONE
+from skstructured.margin._oracles import (
+    HAMMING,
+    LINEAR_CLASS,
+    LINEAR_LABELS,
+    LINEAR_MATCHING,
+    ZERO_ONE,
+)
+from skstructured.spaces._matching_kernels import matching_projection
 
 #: Kinds whose blocks have a closed form.
-CLOSED = (ZERO_ONE, HAMMING, LINEAR_CLASS, LINEAR_LABELS)
+CLOSED = (ZERO_ONE, HAMMING, LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING)
 
 
 @kernel
@@ -37,11 +44,19 @@ def _on_simplex(z, top, out):
 
 
 @kernel
+def _on_matchings(z, out):
+    """Out = the projection of z on the Birkhoff polytope."""
+    dim = z.shape[0]
+    m = int(np.sqrt(dim) + 0.5)
+    work = np.zeros(1 + 2 * dim + 6 * m + 3 * (m + 1) + 4 * m)
+    matching_projection(z, np.zeros(dim), out, np.empty(0), work)
+
+
+@kernel
 def solve_block(kind, cost, v, ell, q, mu, out):
     r"""The best μ of a block into out.
 
-    With ``z = μ_i + v/q``: for the SVM it is the projection of ``z + ℓ/q``, on the simplex or on the
-    cube. For the max-min network of labels it is z moved towards ½ by c/q, though not beyond. For
+    With ``z = μ_i + v/q``: for the SVM it is the projection of ``z + ℓ/q`` on conv(Y). For the max-min network of labels it is z moved towards ½ by c/q, though not beyond. For
     classes, ``c (1 − s) + <v, μ> − …`` with μ ≤ s gives μ = clip(z − τ, 0, s), where s is best if
     ``Σ (z − a)_+ = c/q`` with a = τ + s, and Σμ = 1 if ``Σ (min(z, a) − τ)_+ = 1``: two levels.
     """
@@ -53,6 +68,8 @@ def solve_block(kind, cost, v, ell, q, mu, out):
             out[k] = z
     if kind == LINEAR_CLASS:
         _on_simplex(out.copy(), np.inf, out)
+    elif kind == LINEAR_MATCHING:
+        _on_matchings(out.copy(), out)
     elif kind == ZERO_ONE:
         z = out.copy()
         _on_simplex(z, excess_level(np.sort(z), cost / q), out)

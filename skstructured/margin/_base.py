@@ -143,7 +143,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
             f"{type(self).__name__} stopped after {n_iter} passes with a duality gap of "
             f"{gap:.3g}, above tol={self.tol:g}: raise max_iter, alpha or tol.",
             ConvergenceWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
 
     def _thetas(self, X):

@@ -94,11 +94,8 @@ class Kernel:
 
     def scores(self, Z, rows, coefficients):
         """Σ_i k(z, x_i) coefficients_i of every row z, some rows at a time."""
-        out, size = (
-            np.empty((Z.shape[0], coefficients.shape[1])),
-            NUMBERS // max(len(coefficients), 1),
-        )
-        size = max(size, 1)
+        out = np.empty((Z.shape[0], coefficients.shape[1]))
+        size = max(NUMBERS // max(len(coefficients), 1), 1)
         for start in range(0, Z.shape[0], size):
             out[start : start + size] = self(Z[start : start + size], rows) @ coefficients
         return out
@@ -132,6 +129,6 @@ def check_memory(n, cache_size):
     size = 8.0 * n * n / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
-            f"The matrix of kernels of {n} rows takes {size:.3g} GiB, and cache_size={cache_size!r} "
+            f"The matrix of kernels of {n} rows takes {size:.3g} GiB, and cache_size={cache_size} "
             f"MiB allows {cache_size / 1024.0:.3g}: raise it, use fewer rows, or kernel='linear'."
         )

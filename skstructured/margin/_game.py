@@ -8,7 +8,7 @@ ZERO = 1e-12
 
 @kernel
 def _fill(B, rows, cols, T):
-    """Tableau of ``max Σ y, Bᵀy ≤ 1, y ≥ 0``, B moved and scaled to [1, 2]; its rows are B's columns."""
+    """Tableau of ``max Σ y, Bᵀy ≤ 1, y ≥ 0``, B scaled to [1, 2]; rows for B's columns."""
     low, high, size = B[0, 0], B[0, 0], rows + cols
     for r in range(rows):
         for j in range(cols):
@@ -28,7 +28,7 @@ def _fill(B, rows, cols, T):
 
 @kernel
 def _entering(T, cols, size, first):
-    """Column of the most negative reduced cost, or of the first one (Bland's rule); −1 at the end."""
+    """Column of the most negative reduced cost, or of the first (Bland's rule); −1 at the end."""
     found, least = -1, -ZERO
     for t in range(size):
         if T[cols, t] < least:

@@ -1,7 +1,7 @@
-r"""Oracles of one row: where ``H(μ) = h(μ) + <v, μ>`` is largest over conv(Y), and how large at most.
+r"""Oracles of one row: where ``H(μ) = h(μ) + <v, μ>`` is largest over conv(Y), and how large.
 
-For the max-min network ``h(μ) = min_ν L(ν, μ)``, for the structural SVM ``h(μ) = L(·, y) = <ℓ, μ>``,
-both without the part that is the same for all μ.
+For the max-min network ``h(μ) = min_ν L(ν, μ)``, for the structural SVM ``h(μ) = <ℓ, μ>``, both
+without the part that is the same for all μ.
 """
 
 import numpy as np
@@ -38,7 +38,10 @@ def zero_one_oracle(cost, v, out):
 
 @kernel
 def ordinal_oracle(cost, v, out):
-    r"""``max_μ min_r Σ_j c |r − j| μ_j + <v, μ>``: half at argmax v_i − c i, half at argmax v_j + c j."""
+    r"""``max_μ min_r Σ_j c |r − j| μ_j + <v, μ>``, the largest (v_i + v_j + c (j − i))/2.
+
+    Half of μ is at argmax v_i − c i and half at argmax v_j + c j.
+    """
     i, j = 0, 0
     for k in range(v.shape[0]):
         i = k if v[k] - cost * k > v[i] - cost * i else i
@@ -51,7 +54,7 @@ def ordinal_oracle(cost, v, out):
 
 @kernel
 def game_oracle(A, v, out, T, basis):
-    r"""``max_μ min_r (Aμ)_r + <v, μ>`` as the game of A + 1vᵀ; the bound is that of the other side."""
+    r"""``max_μ min_r (Aμ)_r + <v, μ>`` as the game of A + 1vᵀ; the bound is by ν."""
     k = v.shape[0]
     B, nu = np.empty((k, k)), np.empty(k)
     for r in range(k):

@@ -4,7 +4,8 @@ import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.margin._ascent import solve_block
-from skstructured.margin._oracles import MATCHING, concave_part, oracle
+from skstructured.margin._corrective import solve_by_vertices
+from skstructured.margin._oracles import GAME, MATCHING, ORDINAL, concave_part, oracle
 
 #: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
 FIXED, SEARCH, BEST = range(3)
@@ -68,7 +69,11 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
 def move(rule, fixed, kind, A, v, ell, q, mu, out, point, places, counts, T, basis):
     """The move of a block at scores v into out; whether there is any."""
     if rule == BEST and q > 0.0:
-        solve_block(kind, A[A.shape[0] - 1, 0], v, ell, q, mu, out)
+        if kind in (ORDINAL, GAME, MATCHING):
+            memory = (places, counts, T, basis)
+            solve_by_vertices(kind, A, v, ell, q, mu, out, *memory)
+        else:
+            solve_block(kind, A[A.shape[0] - 1, 0], v, ell, q, mu, out)
         gamma = 1.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]

@@ -7,7 +7,7 @@ from skstructured.margin._features import check_memory
 
 
 def solve_gram(K, C, strength):
-    r"""Coefficients α of ``(K + (λn/2) I) α = −C``, with strength λn; C (n, dim) are costs c(y_i)."""
+    r"""Coefficients α of ``(K + (λn/2) I) α = −C``, strength is λn, C (n, dim) costs."""
     M = K.copy()
     M.flat[:: len(M) + 1] += 0.5 * strength
     try:

@@ -6,7 +6,6 @@ import numpy as np
 
 from skstructured._engine.rows import Rows
 from skstructured.margin import _passes
-from skstructured.margin._ascent import CLOSED
 from skstructured.margin._matching import KEPT
 from skstructured.margin._oracles import GAME, MATCHING
 
@@ -41,14 +40,14 @@ class Problem(NamedTuple):
 
     @property
     def strength(self):
-        """Λn."""
+        """λn."""
         return self.alpha * len(self.vertices)
 
     def rule(self, solver, line_search):
         """How blocks move: exactly where that has a closed form."""
         if not line_search:
             return _passes.FIXED
-        return _passes.BEST if solver == "auto" and self.kind in CLOSED else _passes.SEARCH
+        return _passes.BEST if solver == "auto" else _passes.SEARCH
 
     def memory(self):
         """What oracles keep: outputs of each row, and scratch."""
@@ -60,7 +59,7 @@ class Problem(NamedTuple):
         return places, counts, np.empty((most + 1, 2 * most + 1)), np.empty(most)
 
     def certificate(self, V, mu, kept):
-        r"""The objective, at most, and the duality gap ``(1/n) Σ max_μ H_i(μ) − H_i(μ_i)``, at most.
+        r"""The objective and the gap ``(1/n) Σ max_μ H_i(μ) − H_i(μ_i)``, both at most.
 
         The oracles' upper bounds make it one of suboptimality whether they are exact or not. As
         ``α‖w‖² = (1/n) Σ <v_i, φ(y_i) − μ_i>``, it is the objective less the dual one.
