@@ -56,8 +56,9 @@ def _on_matchings(z, out):
 def solve_block(kind, cost, v, ell, q, mu, out):
     r"""The best μ of a block into out.
 
-    With ``z = μ_i + v/q``: for the SVM it is the projection of ``z + ℓ/q`` on conv(Y). For the max-min network of labels it is z moved towards ½ by c/q, though not beyond. For
-    classes, ``c (1 − s) + <v, μ> − …`` with μ ≤ s gives μ = clip(z − τ, 0, s), where s is best if
+    With ``z = μ_i + v/q``: for the SVM it is the projection of ``z + ℓ/q`` on conv(Y). For the
+    max-min network of labels it is z moved towards ½ by c/q, though not beyond. For classes,
+    ``c (1 − s) + <v, μ> − …`` with μ ≤ s gives μ = clip(z − τ, 0, s), where s is best if
     ``Σ (z − a)_+ = c/q`` with a = τ + s, and Σμ = 1 if ``Σ (min(z, a) − τ)_+ = 1``: two levels.
     """
     for k in range(v.shape[0]):

@@ -94,7 +94,7 @@ def _correct(atoms, inner, linear, q, w, size, M, b):
 
 @kernel
 def _add(kind, A, v, ell, z, q, out, atoms, inner, linear, w, size):
-    """Add the vertex `out` with weight 0; its part that is linear is ``h + <v, a> + q <μ_i, a>``."""
+    """Add the vertex `out` with weight 0; what is linear in it is ``h + <v, a> + q <μ_i, a>``."""
     linear[size] = concave_part(kind, A, out, ell)
     for k in range(out.shape[0]):
         atoms[size, k] = out[k]
