@@ -168,7 +168,8 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
 
     def predict(self, X):
         """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
-        return self._outputs.decode(self._thetas(X))
+        theta = self._thetas(X)
+        return self._outputs.decode(theta)
 
     def score(self, X, y, sample_weight=None):
         """1 − mean target loss of `predict`; costs count as shares of the largest one."""

@@ -11,8 +11,8 @@ VERTICES, CALLS = 48, 96
 #: Ridge of the systems, relative to the largest entry: flat directions become long ones.
 RIDGE = 1e-13
 
-#: What a block may leave of the gain of its first step, and of the size of H, which is rounding.
-SLACK, ROUNDING = 0.01, 1e-14
+#: What a block may leave of its gap, and of the size of H, which is rounding.
+SLACK, ROUNDING = 0.01, 1e-15
 
 
 @kernel
@@ -123,7 +123,7 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
 
     The oracle at the scores ``v − q (μ − μ_i)`` gives a vertex of the graph of h, and Wolfe's
     minor cycles the best mixture of those so far: fully corrective Frank–Wolfe steps, which end
-    after finitely many. The point is μ_i again where it is no better.
+    after finitely many. Of the points that are no worse than μ_i it is the one with the least gap.
     """
     dim = v.shape[0]
     atoms, inner = np.empty((VERTICES, dim)), np.empty((VERTICES, VERTICES))
@@ -133,8 +133,8 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
     for k in range(dim):
         z[k] = v[k] + q * mu[k]
     start = _value(kind, A, v, ell, q, mu, mu)
-    best, allowed = start, 0.0
-    out[:] = mu
+    level = start - ROUNDING * (1.0 + abs(start))
+    least, allowed = np.inf, 0.0
     vertex = np.empty(dim)
     for call in range(CALLS):
         reached = concave_part(kind, A, point, ell)
@@ -142,7 +142,10 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
             scores[k] = z[k] - q * point[k]
             reached += scores[k] * point[k]
         gap = oracle(kind, A, scores, ell, reached, vertex, places, counts, T, basis) - reached
-        allowed = max(SLACK * gap, ROUNDING * (1.0 + abs(reached))) if call == 0 else allowed
+        if call == 0:
+            allowed = max(SLACK * gap, ROUNDING * (1.0 + abs(reached)))
+        if gap < least and _value(kind, A, v, ell, q, mu, point) >= level:
+            least, out[:] = gap, point
         if gap <= allowed or size == VERTICES:
             break
         size = _add(kind, A, v, ell, z, q, vertex, atoms, inner, linear, w, size)
@@ -151,6 +154,3 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
             point[k] = 0.0
             for a in range(size):
                 point[k] += w[a] * atoms[a, k]
-        value = _value(kind, A, v, ell, q, mu, point)
-        if value > best:
-            best, out[:] = value, point

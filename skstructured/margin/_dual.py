@@ -26,7 +26,7 @@ class DualLearner(MarginLearner):
         fit_intercept=True,
         solver="auto",
         line_search=True,
-        max_iter=50,
+        max_iter=200,
         tol=1e-3,
         cache_size=4096,
         warm_start=False,

@@ -46,7 +46,7 @@ class MaxMinMarginNetwork(DualLearner):
     line_search : bool, default=True
         Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
         "frank_wolfe".
-    max_iter : int, default=50
+    max_iter : int, default=200
         Most passes.
     tol : float, default=1e-3
         The duality gap, in units of the objective, to stop at.
@@ -147,7 +147,7 @@ class StructuralSVM(DualLearner):
     line_search : bool, default=True
         Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
         "frank_wolfe".
-    max_iter : int, default=50
+    max_iter : int, default=200
         Most passes.
     tol : float, default=1e-3
         The duality gap, in units of the objective, to stop at.

@@ -1,4 +1,4 @@
-"""Max-margin models by enumeration of vertices: their losses by LPs, their optima by a QP solver."""
+"""Max-margin models by enumeration of vertices: losses by LPs, optima by a QP solver."""
 
 import numpy as np
 from scipy.optimize import linprog, minimize
