@@ -3,7 +3,7 @@
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.margin._oracles import concave_part, oracle
+from skstructured.margin._oracles import MATCHING, concave_part, oracle
 
 #: Most vertices, and most calls of the oracle in a block.
 VERTICES, CALLS = 48, 96
@@ -134,9 +134,10 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
         z[k] = v[k] + q * mu[k]
     start = _value(kind, A, v, ell, q, mu, mu)
     level = start - ROUNDING * (1.0 + abs(start))
-    least, allowed = np.inf, 0.0
-    vertex = np.empty(dim)
-    for call in range(CALLS):
+    least, allowed, calls = np.inf, 0.0, 16 if kind == MATCHING else CALLS
+    vertex = mu.copy()
+    size = _add(kind, A, v, ell, z, q, vertex, atoms, inner, linear, w, size)
+    for call in range(calls):
         reached = concave_part(kind, A, point, ell)
         for k in range(dim):
             scores[k] = z[k] - q * point[k]

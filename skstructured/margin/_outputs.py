@@ -3,7 +3,16 @@
 import numpy as np
 from sklearn.utils import check_array
 
-from skstructured.margin import _oracles as kinds
+from skstructured.margin._oracles import (
+    GAME,
+    HAMMING,
+    LINEAR_CLASS,
+    LINEAR_LABELS,
+    LINEAR_MATCHING,
+    MATCHING,
+    ORDINAL,
+    ZERO_ONE,
+)
 from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
 
 
@@ -44,9 +53,9 @@ class ClassOutputs:
         first = self.A[1, 0]
         same = (self.A == first * np.minimum(steps, 1.0)).all()
         straight = (self.A == first * steps).all()
-        general = kinds.ORDINAL if straight else kinds.GAME
-        self.max_min = kinds.ZERO_ONE if same else general
-        self.linear = kinds.LINEAR_CLASS
+        general = ORDINAL if straight else GAME
+        self.max_min = ZERO_ONE if same else general
+        self.linear = LINEAR_CLASS
 
     def vertices(self, packed):
         """φ(y), (n, k)."""
@@ -94,7 +103,7 @@ class SpaceOutputs:
 class LabelSetOutputs(SpaceOutputs):
     """Label sets: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
 
-    max_min, linear, max_min_constant = kinds.HAMMING, kinds.LINEAR_LABELS, 0.0
+    max_min, linear, max_min_constant = HAMMING, LINEAR_LABELS, 0.0
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.dim_)
@@ -106,7 +115,7 @@ class LabelSetOutputs(SpaceOutputs):
 class MatchingOutputs(SpaceOutputs):
     """Matchings: L(P', P) = 1 − <P', P>/m."""
 
-    max_min, linear, max_min_constant = kinds.MATCHING, kinds.LINEAR_MATCHING, 1.0
+    max_min, linear, max_min_constant = MATCHING, LINEAR_MATCHING, 1.0
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.n_items_)

@@ -23,16 +23,16 @@ def solve_rows(Z, C, strength, intercept, cache_size):
     if p + intercept > n:
         K = Z @ Z.T
         K = np.asarray(K.toarray() if hasattr(K, "toarray") else K) + float(intercept)
-        return _with_ones(Z, solve_gram(K, C, strength), intercept)
+        return with_ones(Z, solve_gram(K, C, strength), intercept)
     M = Z.T @ Z
     M = np.asarray(M.toarray() if hasattr(M, "toarray") else M)
     if intercept:
         sums = np.asarray(Z.sum(axis=0)).ravel()
         M = np.block([[M, sums[:, None]], [sums[None], np.array([[float(n)]])]])
-    return solve_gram(M, _with_ones(Z, C, intercept), strength)
+    return solve_gram(M, with_ones(Z, C, intercept), strength)
 
 
-def _with_ones(Z, D, intercept):
+def with_ones(Z, D, intercept):
     """Zᵀ D, and the sums of D below it where there is an intercept."""
     W = np.asarray(Z.T @ D)
     return np.vstack([W, D.sum(axis=0)]) if intercept else W

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from skstructured._engine.rows import Rows
-from skstructured.margin import _passes
 from skstructured.margin._matching import KEPT
 from skstructured.margin._oracles import GAME, MATCHING
+from skstructured.margin._passes import BEST, FIXED, SEARCH, gram_pass, rows_pass, upper_bounds
 
 #: Scores that follow the moves are computed anew after so many passes.
 REFRESH = 10
@@ -46,8 +46,8 @@ class Problem(NamedTuple):
     def rule(self, solver, line_search):
         """How blocks move: exactly where that has a closed form."""
         if not line_search:
-            return _passes.FIXED
-        return _passes.BEST if solver == "auto" else _passes.SEARCH
+            return FIXED
+        return BEST if solver == "auto" else SEARCH
 
     def memory(self):
         """What oracles keep: outputs of each row, and scratch."""
@@ -67,7 +67,7 @@ class Problem(NamedTuple):
         n = len(mu)
         bounds, reached = np.empty(n), np.empty(n)
         args = (self.kind, self.A, self.C, self.codes, np.ascontiguousarray(V), mu)
-        _passes.upper_bounds(*args, bounds, reached, kept)
+        upper_bounds(*args, bounds, reached, kept)
         losses = bounds + self.constant - np.einsum("nk,nk->n", V, self.vertices)
         norm = np.einsum("nk,nk->", V, self.vertices - mu) / n
         return losses.mean() + 0.5 * norm, (bounds - reached).mean()
@@ -93,7 +93,7 @@ class GramAscent:
         """One pass."""
         p = self.problem
         args = (clock, rule, p.kind, p.A, p.C, p.codes, p.strength, self.mu, self._scores, kept)
-        _passes.gram_pass(self.K, order, *args)
+        gram_pass(self.K, order, *args)
 
     def scores(self):
         """Scores (n, dim)."""
@@ -124,7 +124,7 @@ class RowAscent:
         """One pass."""
         p = self.problem
         args = (clock, rule, p.kind, p.A, p.C, p.codes, p.strength, self.mu, self.W, kept)
-        _passes.rows_pass(self._rows, self._squares, order, *args)
+        rows_pass(self._rows, self._squares, order, *args)
 
     def scores(self):
         """Scores (n, dim)."""

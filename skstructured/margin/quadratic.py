@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skstructured.margin import _quadratic
 from skstructured.margin._base import MarginLearner
+from skstructured.margin._quadratic import gap, objective, solve_gram, solve_rows, with_ones
 
 __all__ = ["QuadraticSurrogate"]
 
@@ -102,16 +102,16 @@ class QuadraticSurrogate(MarginLearner):
         costs, which, _ = outputs.costs(packed)
         C, n, alpha = costs[which], len(packed), float(self.alpha)
         if K is None:
-            W = _quadratic.solve_rows(Z, C, alpha * n, self.fit_intercept, self.cache_size)
+            W = solve_rows(Z, C, alpha * n, self.fit_intercept, self.cache_size)
             V = np.asarray(Z @ W[: Z.shape[1]]) + (W[-1] if self.fit_intercept else 0.0)
             dual, square = -2.0 * (V + C) / (alpha * n), float((W**2).sum())
-            slope = alpha * (W - _quadratic._with_ones(Z, dual, self.fit_intercept))
+            slope = alpha * (W - with_ones(Z, dual, self.fit_intercept))
             slope = float((slope**2).sum())
         else:
-            W, dual = None, _quadratic.solve_gram(K, C, alpha * n)
+            W, dual = None, solve_gram(K, C, alpha * n)
             V = K @ dual
             square, residual = float((dual * V).sum()), 2.0 * (V + C) / n + alpha * dual
             slope = float((residual * (K @ residual)).sum())
-        self.loss_curve_ = np.array([_quadratic.objective(V, C, square, alpha)])
-        self.duality_gap_, self.n_iter_ = _quadratic.gap(slope, alpha), 1
+        self.loss_curve_ = np.array([objective(V, C, square, alpha)])
+        self.duality_gap_, self.n_iter_ = gap(slope, alpha), 1
         return dual, W
