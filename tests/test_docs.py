@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
         "docs/risk.md",
         "docs/logistic.md",
         "docs/kernels.md",
+        "docs/margin.md",
         "docs/logistic_boosting.md",
         "docs/abstention.md",
     ],

@@ -95,7 +95,8 @@ def table(path):
     """Lines of the table."""
     rows = kept(path)
     lines = [
-        "set               splits      M3N             M4N             QS              paper M3N  M4N   s/fit M4N"
+        "set             splits    M3N              M4N              QS               "
+        "paper M3N  M4N  s/fit"
     ]
     for name, (_, _, m3n, m4n) in SETS.items():
         cells, seconds, count = [], float("nan"), 0

@@ -88,7 +88,7 @@ class Kernel:
             values = pairwise_kernels(
                 Z, rows, metric=self.kernel, filter_params=True, **self.parameters
             )
-        values = np.array(values, dtype=np.float64, order="C")
+        values = np.ascontiguousarray(values, dtype=np.float64)
         values += self.constant
         return values
 
