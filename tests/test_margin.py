@@ -292,6 +292,23 @@ def test_a_gap_that_is_left_is_named(kind):
     assert model.n_iter_ == len(model.gap_curve_) == 2 and model.duality_gap_ > 1e-9
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_path_of_alpha(kind, name, kernel):
+    case = Case(name, n=40)
+    model = case.model(kind, alpha="path", kernel=kernel)
+    if kind is not QuadraticSurrogate:
+        model.set_params(tol=1e-3, max_iter=500)
+    model.fit(case.X, case.y)
+    assert model.alpha_losses_.shape == (10,)
+    assert model.alpha_ == 2.0 ** -(1 + np.argmin(model.alpha_losses_))
+    same = clone(model).set_params(alpha=model.alpha_).fit(case.X, case.y)
+    np.testing.assert_array_equal(model.dual_coef_, same.dual_coef_)
+    assert not hasattr(same, "alpha_losses_")
+
+
 def test_verbose(capsys):
     X, y = load_iris(return_X_y=True)
     MaxMinMarginNetwork(verbose=1, random_state=0).fit(X, y)
@@ -315,6 +332,7 @@ def test_bad_input(kind):
             kind(cost_matrix=cost_matrix).fit(X, y)
     for parameters, message in [
         ({"alpha": 0.0}, "alpha must"),
+        ({"alpha": "best"}, "alpha must"),
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must"),
         ({"space": "permutahedron"}, "Permutahedron has no max-min oracle"),

@@ -13,7 +13,6 @@ from skstructured._short_cuts import ShortCuts
 from skstructured._validation import (
     check_bool,
     check_lengths,
-    check_positive,
     check_real,
     unchanged_on_error,
     weighted_mean,
@@ -27,13 +26,15 @@ from skstructured.margin._features import (
     scale_of,
 )
 from skstructured.margin._outputs import check_space, outputs_of
+from skstructured.margin._path import best_alpha, check_alpha
 from skstructured.spaces import SPACES, resolve_space
 
 
 class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
-    """Base of batch learners with kernels; needs `_solve(outputs, packed, Z, K)`, which learns.
+    """Base of batch learners with kernels; needs `_solve`, which learns.
 
-    K is None for the linear kernel.
+    ``_solve(outputs, packed, Z, K, before, alpha)`` returns the coefficients and, where K is None
+    because the kernel is linear, the weights; it sets `duality_gap_` and `n_iter_`.
     """
 
     def fit(self, X, y):
@@ -62,7 +63,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         return self
 
     def _check_parameters(self):
-        check_positive("alpha", self.alpha)
+        check_alpha(self.alpha)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         check_real("cache_size", self.cache_size, lambda v: v >= 0.0, "be at least 0")
         for name in ("fit_intercept", "standardize"):
@@ -82,16 +83,26 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         elif hasattr(self, "classes_"):
             del self.classes_
         Z, K = self._prepare(rows.X)
-        coefficients, W = self._solve(outputs, packed, Z, K, before)
+        vars(self).pop("alpha_losses_", None)
+        self.alpha_ = self.alpha
+        if isinstance(self.alpha, str):
+            self.alpha_, self.alpha_losses_ = best_alpha(self, outputs, packed, Z, K)
+        coefficients, W = self._solve(outputs, packed, Z, K, before, float(self.alpha_))
         if not np.isfinite(coefficients).all():
             raise ValueError(
                 "The coefficients are not finite numbers: features of this size need "
                 "standardize=True, or a larger alpha."
             )
         self._keep(coefficients, W, Z)
+        if self.duality_gap_ > getattr(self, "tol", np.inf):
+            self._warn(self.duality_gap_, self.n_iter_)
 
     def _fitted_before(self, space):
         """What a warm start begins with; None without one."""
+        return None
+
+    def _to_go_on(self):
+        """What the next fit of the same rows begins with."""
         return None
 
     def _prepare(self, X):
@@ -143,7 +154,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
             f"{type(self).__name__} stopped after {n_iter} passes with a duality gap of "
             f"{gap:.3g}, above tol={self.tol:g}: raise max_iter, alpha or tol.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
     def _thetas(self, X):

@@ -79,28 +79,25 @@ class DualLearner(MarginLearner):
             )
         return mu
 
-    def _problem(self, outputs, packed):
+    def _to_go_on(self):
+        return self._mu, True
+
+    def _problem(self, outputs, packed, alpha):
         """The problem that is solved; `_kind_of(outputs)` is its oracle."""
         C, codes, constant = outputs.costs(packed)
         kind, constant = self._kind_of(outputs, constant)
-        return Problem(
-            kind, outputs.A, C, codes, constant, outputs.vertices(packed), float(self.alpha)
-        )
+        return Problem(kind, outputs.A, C, codes, constant, outputs.vertices(packed), alpha)
 
-    def _solve(self, outputs, packed, Z, K, before):
-        problem = self._problem(outputs, packed)
+    def _solve(self, outputs, packed, Z, K, before, alpha):
+        problem = self._problem(outputs, packed, alpha)
         mu = self._first_means(before, problem.vertices)
         state = GramAscent(problem, K)
         if K is None:
             state = RowAscent(problem, Z, self.fit_intercept)
-        rule, rng = (
-            problem.rule(self.solver, self.line_search),
-            check_random_state(self.random_state),
-        )
+        rng = check_random_state(self.random_state)
+        rule = problem.rule(self.solver, self.line_search)
         trace = ascend(state, mu, rule, self.max_iter, self.tol, rng, self.verbose)
         self._mu, self.n_iter_ = mu, len(trace.gaps)
         self.loss_curve_, self.gap_curve_ = np.array(trace.losses), np.array(trace.gaps)
         self.duality_gap_ = trace.gaps[-1]
-        if not self.duality_gap_ <= self.tol:
-            self._warn(self.duality_gap_, self.n_iter_)
         return (problem.vertices - mu) / problem.strength, getattr(state, "W", None)

@@ -65,6 +65,10 @@ class ClassOutputs:
         """The costs c(y) that occur, which of them is that of a row, and a(y)."""
         return np.ascontiguousarray(self.A.T), packed.astype(np.int64), np.zeros(len(packed))
 
+    def labels(self, packed):
+        """Outputs as users have them."""
+        return self.space.classes_[packed]
+
     def decode(self, theta):
         """The outputs of the largest scores."""
         return self.space.classes_[np.argmax(theta, axis=1)]
@@ -90,6 +94,10 @@ class SpaceOutputs:
         """As for classes, with one c(y) a row."""
         C, constant = self._costs(self.space.unpack(packed))
         return np.ascontiguousarray(C), np.arange(len(C)), constant
+
+    def labels(self, packed):
+        """Outputs as users have them."""
+        return self.space.decode(self.space.unpack(packed))
 
     def decode(self, theta):
         """The outputs of the largest scores."""

@@ -30,8 +30,9 @@ class MaxMinMarginNetwork(DualLearner):
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
-    alpha : float, default=0.01
-        α > 0, the λ of the paper, which tries 2⁻¹ … 2⁻¹⁰.
+    alpha : float or "path", default=0.01
+        α > 0, the λ of the paper; "path" tries its values 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, each
+        fit going on from the one before, and learns all rows with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [predicted, true] of classes: not negative, 0 on the diagonal. It need not be
         symmetric.
@@ -63,6 +64,10 @@ class MaxMinMarginNetwork(DualLearner):
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights of features, for the linear kernel alone.
+    alpha_ : float
+        The α of the fit.
+    alpha_losses_ : ndarray of shape (10,)
+        Mean target losses of the rows held out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`.
     support_ : ndarray
@@ -131,8 +136,9 @@ class StructuralSVM(DualLearner):
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
-    alpha : float, default=0.01
-        α > 0, the λ of the paper, which tries 2⁻¹ … 2⁻¹⁰.
+    alpha : float or "path", default=0.01
+        α > 0, the λ of the paper; "path" tries its values 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, each
+        fit going on from the one before, and learns all rows with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [predicted, true] of classes: not negative, 0 on the diagonal. It need not be
         symmetric.
@@ -164,6 +170,10 @@ class StructuralSVM(DualLearner):
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights of features, for the linear kernel alone.
+    alpha_ : float
+        The α of the fit.
+    alpha_losses_ : ndarray of shape (10,)
+        Mean target losses of the rows held out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`.
     support_ : ndarray

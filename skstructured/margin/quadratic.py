@@ -27,8 +27,8 @@ class QuadraticSurrogate(MarginLearner):
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
-    alpha : float, default=0.01
-        α > 0.
+    alpha : float or "path", default=0.01
+        α > 0; "path" tries 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, and learns all with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [predicted, true] of classes.
     standardize : bool, default=True
@@ -43,6 +43,10 @@ class QuadraticSurrogate(MarginLearner):
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights of features, for the linear kernel alone.
+    alpha_ : float
+        The α of the fit.
+    alpha_losses_ : ndarray of shape (10,)
+        Mean target losses of the rows held out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients of the rows of `fit`.
     support_ : ndarray
@@ -98,9 +102,9 @@ class QuadraticSurrogate(MarginLearner):
         self.fit_intercept = fit_intercept
         self.cache_size = cache_size
 
-    def _solve(self, outputs, packed, Z, K, before):
+    def _solve(self, outputs, packed, Z, K, before, alpha):
         costs, which, _ = outputs.costs(packed)
-        C, n, alpha = costs[which], len(packed), float(self.alpha)
+        C, n = costs[which], len(packed)
         if K is None:
             W = solve_rows(Z, C, alpha * n, self.fit_intercept, self.cache_size)
             V = np.asarray(Z @ W[: Z.shape[1]]) + (W[-1] if self.fit_intercept else 0.0)
