@@ -87,7 +87,8 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         self.alpha_ = self.alpha
         if isinstance(self.alpha, str):
             self.alpha_, self.alpha_losses_ = best_alpha(self, outputs, packed, Z, K)
-        coefficients, W = self._solve(outputs, packed, Z, K, before, float(self.alpha_))
+        self.alpha_ = float(self.alpha_)
+        coefficients, W = self._solve(outputs, packed, Z, K, before, self.alpha_)
         if not np.isfinite(coefficients).all():
             raise ValueError(
                 "The coefficients are not finite numbers: features of this size need "
