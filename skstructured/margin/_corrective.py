@@ -8,6 +8,9 @@ from skstructured.margin._oracles import MATCHING, concave_part, oracle
 #: Most vertices, and most calls of the oracle in a block.
 VERTICES, CALLS = 48, 96
 
+#: Most calls where one is a game of matchings, and the better part of the time.
+FEW_CALLS = 16
+
 #: Ridge of the systems, relative to the largest entry: flat directions become long ones.
 RIDGE = 1e-13
 
@@ -134,7 +137,7 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
         z[k] = v[k] + q * mu[k]
     start = _value(kind, A, v, ell, q, mu, mu)
     level = start - ROUNDING * (1.0 + abs(start))
-    least, allowed, calls = np.inf, 0.0, 16 if kind == MATCHING else CALLS
+    least, allowed, calls = np.inf, 0.0, FEW_CALLS if kind == MATCHING else CALLS
     vertex = mu.copy()
     size = _add(kind, A, v, ell, z, q, vertex, atoms, inner, linear, w, size)
     for call in range(calls):

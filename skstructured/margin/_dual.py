@@ -89,7 +89,7 @@ class DualLearner(MarginLearner):
         return Problem(kind, outputs.A, C, codes, constant, outputs.vertices(packed), alpha)
 
     def _solve(self, outputs, packed, Z, K, before, alpha):
-        problem = self._problem(outputs, packed, alpha)
+        problem = self._problem(outputs, packed, alpha).with_slack(0.1 * self.tol)
         mu = self._first_means(before, problem.vertices)
         state = GramAscent(problem, K)
         if K is None:

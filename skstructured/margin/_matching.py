@@ -94,13 +94,13 @@ def _value_of(theta, cost, P, m, response, work, scratch):
 
 
 @kernel
-def matching_game(cost, theta, reached, out, places, counts, T, basis):
+def matching_game(cost, slack, theta, reached, out, places, counts, T, basis):
     r"""``max_P <S, P> − c max_Q <Q, P>`` over the Birkhoff polytope, by double oracles.
 
     The game between the matchings seen so far is solved exactly, and each side's best response to
     the other's mixture, an assignment, is added (McMahan, Gordon, Blum 2003). Every mixture ν̂ of
     matchings gives the upper bound ``max_P <S − c ν̂, P>``, every μ̂ the lower one that it attains.
-    It stops where they differ by rounding, or by less than `SLACK` of what μ̂ gains over `reached`.
+    It stops where they differ by `slack` or by less than `SLACK` of what μ̂ gains over `reached`.
     `places` (2, KEPT + 1, m) and `counts` (2,) begin the next call of the row.
 
     Returns
@@ -115,7 +115,7 @@ def matching_game(cost, theta, reached, out, places, counts, T, basis):
     matching_value(theta, m, P, work, scratch)
     lower, upper = _value_of(theta, cost, P, m, Q, work, scratch), np.inf
     out[:] = P
-    for _ in range(20 * KEPT):
+    for _ in range(2 * KEPT):
         _columns_of(P, m, columns)
         counts[0] = _add(places[0], counts[0], columns)
         _columns_of(Q, m, columns)
@@ -135,7 +135,7 @@ def matching_game(cost, theta, reached, out, places, counts, T, basis):
             counts[0] = _drop_unused(places[0], counts[0], x)
             counts[1] = _drop_unused(places[1], counts[1], y)
             full = max(counts[0], counts[1]) >= KEPT
-        allowed = max(ROUNDING * (1.0 + abs(upper)), SLACK * (lower - reached))
+        allowed = max(slack, ROUNDING * (1.0 + abs(upper)), SLACK * (lower - reached))
         if upper - lower <= allowed or full:
             break
     counts[0] = min(counts[0], KEPT - 1)

@@ -170,4 +170,4 @@ def oracle(kind, A, v, ell, reached, out, places, counts, T, basis):
         return linear_labels_oracle(v, ell, out)
     if kind == LINEAR_MATCHING:
         return linear_matching_oracle(v, ell, out)
-    return matching_game(A[0, 0], v, reached, out, places, counts, T, basis)
+    return matching_game(A[0, 0], A[0, 1], v, reached, out, places, counts, T, basis)

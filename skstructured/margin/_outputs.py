@@ -84,7 +84,7 @@ class SpaceOutputs:
 
     def __init__(self, space, cost):
         self.space, self.dim = space, space.dim_
-        self.A = np.array([[cost]])
+        self.A = np.array([[cost, 0.0]])
 
     def vertices(self, packed):
         """φ(y), (n, dim)."""

@@ -49,6 +49,12 @@ class Problem(NamedTuple):
             return FIXED
         return BEST if solver == "auto" else SEARCH
 
+    def with_slack(self, slack):
+        """The same, of which matchings may be known up to `slack`: the certificate has it."""
+        if self.kind != MATCHING:
+            return self
+        return self._replace(A=np.array([[self.A[0, 0], slack]]))
+
     def memory(self):
         """What oracles keep: outputs of each row, and scratch."""
         n, dim = self.vertices.shape
