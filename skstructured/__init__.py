@@ -29,6 +29,7 @@ from skstructured.logistic import (
     OnlineNewtonClassifier,
 )
 from skstructured.losses import FenchelYoung
+from skstructured.margin import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
 from skstructured.risk import RiskMonitor
@@ -55,6 +56,7 @@ __all__ = [
     "GuaranteeWarning",
     "KernelPerceptronClassifier",
     "KernelStructuredPredictor",
+    "MaxMinMarginNetwork",
     "MulticlassPerceptron",
     "NewtronClassifier",
     "OnlineLearner",
@@ -63,9 +65,11 @@ __all__ = [
     "OnlineTreeClassifier",
     "PiSTOLClassifier",
     "PiSTOLRegressor",
+    "QuadraticSurrogate",
     "RiskMonitor",
     "SOBAClassifier",
     "SecondOrderPerceptron",
     "SequenceTransformer",
+    "StructuralSVM",
     "__version__",
 ]

@@ -16,6 +16,7 @@ from skstructured.kernel import (
     PiSTOLClassifier,
     PiSTOLRegressor,
 )
+from skstructured.margin import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
@@ -58,6 +59,11 @@ def _learners():
     yield KernelStructuredPredictor(max_iter=1), _outputs("simplex")
     for kind in (PiSTOLClassifier, PiSTOLRegressor, AveragedKernelSGDClassifier):
         yield kind(), np.arange(12) % 2
+    for kind in (MaxMinMarginNetwork, StructuralSVM):
+        for kernel in ("linear", "rbf"):
+            yield kind(kernel=kernel), _outputs("simplex")
+            yield kind("birkhoff", kernel), _outputs("birkhoff")
+    yield QuadraticSurrogate(), _outputs("simplex")
     for structure in ("full", "classes"):
         yield logistic.FolkloreClassifier(structure=structure), _outputs("simplex")
     for kind in (logistic.OnlineNewtonClassifier, logistic.GaussianAggregatingForecaster):

@@ -101,7 +101,7 @@ EVERY_LEARNER = {
         random_state=0,
     ),
     "kernel budget": sk.KernelStructuredPredictor(
-        regularizer="squared", optimizer="ogd", budget=40, average=False, max_iter=1, random_state=0
+        regularizer="squared", budget=100, average=False, max_iter=1, random_state=0
     ),
     "toy": NearestMean(),
 }

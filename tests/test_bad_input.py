@@ -164,7 +164,7 @@ def test_indices_beyond_int32_are_refused_by_name():
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("space", "simplx", "space='simplx' is not known; valid .* 'hypercube', 'ordinal', 'perm"),
+        ("space", "simplx", "space='simplx' is not known; valid .* 'hypercube', 'ordinal', 'p"),
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
         ("decoder", "argmax", "decoder='argmax' is not known; valid .* 'map', 'nearest', 'rand"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),

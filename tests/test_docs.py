@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
         "docs/logistic.md",
         "docs/kernels.md",
         "docs/sequences.md",
+        "docs/margin.md",
         "docs/logistic_boosting.md",
         "docs/abstention.md",
     ],

@@ -37,7 +37,7 @@ FLOORS = [
     ["decoders"],
     ["sequences"],
     ["online", "perceptron", "gaptron", "_experts", "_advice", "abstention"],
-    ["kernel", "logistic", "boosting", "crf"],
+    ["kernel", "logistic", "boosting", "crf", "margin"],
     ["bandits"],
     ["_risk_coverage", "display", "_progressive_result"],
     ["evaluation"],

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from skstructured._learners.feature_scale import FeatureScale
 from skstructured._ragged import check_same_lengths
 from skstructured._validation import (
     check_bool,
@@ -18,7 +19,6 @@ from skstructured._validation import (
 )
 from skstructured.crf._lbfgs import Trace, lbfgs
 from skstructured.crf._objective import ChainObjective, Layout, VectorObjective
-from skstructured.crf._rows import FeatureScale
 from skstructured.crf._sdca import Sdca
 from skstructured.regularizers import Shannon
 from skstructured.sequences._predictions import rule_of

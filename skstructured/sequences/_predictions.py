@@ -29,7 +29,8 @@ def rule_of(decoder):
 def over_sequences(learner, fresh=False):
     """Whether the outputs of a learner are label sequences, as fitted; `fresh` by its parameter."""
     space = None if fresh else getattr(learner, "space_", None)
-    return isinstance(learner._unfitted_space() if space is None else space, LabelSequence)
+    space = getattr(learner, "space", None) if space is None else space
+    return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
 
 
 def _has_sequences(learner):

@@ -1,0 +1,420 @@
+"""Max-min margin networks, structural SVMs and the quadratic surrogate."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive import margin as naive
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+from skstructured.margin import _oracles, _passes
+from skstructured.margin._game import solve_game
+from skstructured.margin._outputs import outputs_of
+from skstructured.margin._solver import Problem
+from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
+
+DUAL = (MaxMinMarginNetwork, StructuralSVM)
+MODELS = (*DUAL, QuadraticSurrogate)
+SPACES = ("simplex", "costs", "ordinal", "hypercube", "birkhoff")
+EXACT = {"tol": 1e-9, "max_iter": 5000, "random_state": 0}
+
+
+def costs(k, seed=0):
+    A = np.random.RandomState(seed).rand(k, k)
+    np.fill_diagonal(A, 0.0)
+    return A
+
+
+class Case:
+    """A space with all vertices, their losses [predicted, true], and outputs of random rows."""
+
+    def __init__(self, name, size=3, n=7, seed=0):
+        rng = np.random.RandomState(seed)
+        self.X = rng.randn(n, size)
+        noisy = self.X + rng.randn(n, size)
+        self.cost_matrix = None
+        if name == "hypercube":
+            self.y, self.space = (noisy > 0).astype(int), Hypercube()
+            self.y[:2] = [np.zeros(size), np.ones(size)]
+        elif name == "birkhoff":
+            self.y, self.space = np.argsort(np.argsort(noisy, axis=1), axis=1), Birkhoff()
+        else:
+            self.y = np.r_[np.arange(size), np.argmax(noisy, axis=1)[size:]]
+            self.space = OrdinalChain() if name == "ordinal" else Simplex()
+            self.cost_matrix = costs(size) if name == "costs" else None
+        self.short_cut = "simplex" if name == "costs" else name
+        self.space.fit(self.y)
+        self.outputs = outputs_of(self.space, self.cost_matrix)
+        self._list(name, size)
+
+    def _list(self, name, size):
+        if name in ("hypercube", "birkhoff"):
+            self.V = self.space.vertices()
+            every = self.space.decode(self.V)
+            self.L = np.array([[self.space.target_loss([a], [b])[0] for b in every] for a in every])
+            given = [list(row) for row in self.y]
+            self.places = [every.tolist().index(list(map(int, row))) for row in given]
+        else:
+            self.V, steps = np.eye(size), np.subtract.outer(np.arange(size), np.arange(size))
+            losses = {"simplex": 1.0 - np.eye(size), "ordinal": np.abs(steps).astype(float)}
+            self.L = self.cost_matrix if name == "costs" else losses[name]
+            self.places = self.y
+
+    def model(self, kind, **parameters):
+        if kind is not QuadraticSurrogate:
+            parameters = EXACT | parameters
+        given = {"alpha": 0.1, "standardize": False} | parameters
+        return kind(self.short_cut, cost_matrix=self.cost_matrix, **given)
+
+    def loss(self, kind):
+        return naive.max_min_loss if kind is MaxMinMarginNetwork else naive.margin_loss
+
+
+def features_of(case, kernel):
+    """Explicit features whose products are the kernels, the intercept in them."""
+    if kernel == "linear":
+        return np.column_stack([case.X, np.ones(len(case.X))])
+    gamma = 1.0 / (case.X.shape[1] * case.X.var())
+    return np.linalg.cholesky(rbf_kernel(case.X, gamma=gamma) + 1.0 + 1e-12 * np.eye(len(case.X)))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-2, 1.0, 1e2])
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("name", SPACES)
+def test_oracles_equal_a_linear_program(name, size, scale):
+    case = Case(name, size)
+    rng, outputs, V = np.random.RandomState(1), case.outputs, case.V
+    dim, which = V.shape[1], np.arange(6) % len(V)
+    scores = scale * rng.randn(6, dim)
+    ell = np.zeros((1, dim))
+    zeros = np.zeros(6, dtype=np.int64)
+    problem = Problem(outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], 1.0)
+    bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
+    kept = problem.memory()
+    args = (outputs.max_min, outputs.A, ell, zeros, scores, mu, bounds, reached)
+    _passes.upper_bounds(*args, kept)
+    for i in range(6):
+        value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
+        out, rest = np.empty(dim), (kept[0][0], kept[1][0] * 0, *kept[2:])
+        args = (outputs.max_min, outputs.A, scores[i], ell[0])
+        upper = _oracles.oracle(*args, np.inf, out, *rest)
+        attained = _passes.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
+        room = 1e-8 * (1.0 + abs(value))
+        assert upper == pytest.approx(value, abs=room)
+        assert attained == pytest.approx(value, abs=room)
+        slack = 0.2 * (value - reached[i])  # of the gain, which the one of matchings may leave
+        assert value - room <= bounds[i] <= value + slack + room
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (5, 2), (6, 6)])
+def test_games_are_solved(shape):
+    rng = np.random.RandomState(0)
+    for B in (rng.randn(*shape), rng.randint(0, 2, shape).astype(float), np.zeros(shape)):
+        mu, nu = np.empty(shape[1]), np.empty(shape[0])
+        T, basis = np.empty((shape[1] + 1, sum(shape) + 1)), np.empty(shape[1])
+        solve_game(B, *shape, mu, nu, T, basis)
+        assert mu.min() >= 0 and nu.min() >= 0
+        assert mu.sum() == pytest.approx(1.0) and nu.sum() == pytest.approx(1.0)
+        assert (B @ mu).min() == pytest.approx((nu @ B).max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [3, 10, 26])
+def test_closed_forms_equal_the_game(k):
+    rng, steps = np.random.RandomState(0), np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    T, basis, out = np.empty((k + 1, 2 * k + 1)), np.empty(k), np.empty(k)
+    for scale in (0.1, 1.0, 10.0):
+        v = scale * rng.randn(k)
+        game = _oracles.game_oracle(1.0 - np.eye(k), v, out, T, basis)
+        assert _oracles.zero_one_oracle(1.0, v, out) == pytest.approx(game, abs=1e-9)
+        game = _oracles.game_oracle(2.0 * steps, v, out, T, basis)
+        assert _oracles.ordinal_oracle(2.0, v, out) == pytest.approx(game, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("kind", DUAL)
+def test_objectives_match_a_convex_solver(kind, name, kernel):
+    case = Case(name)
+    F = features_of(case, kernel)
+    best = naive.optimum(case.L, case.V, F, case.places, 0.1, kind is MaxMinMarginNetwork)
+    model = case.model(kind, kernel=kernel).fit(case.X, case.y)
+    assert model.duality_gap_ <= 1e-9
+    assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
+    W = model.dual_coef_.T @ F
+    literal = naive.objective(case.loss(kind), case.L, case.V, W, F, case.places, 0.1)
+    assert literal == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("kind", DUAL)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_gap_bounds_suboptimality(kind, name, rule):
+    case = Case(name, n=15, seed=3)
+    F = features_of(case, "linear")
+    best = case.model(kind).fit(case.X, case.y).loss_curve_[-1]
+    for passes in (1, 3, 10, 40):
+        model = case.model(kind, max_iter=passes, **rule).fit(case.X, case.y)
+        W = np.column_stack([model.coef_, model.intercept_])
+        literal = naive.objective(case.loss(kind), case.L, case.V, W, F, case.places, 0.1)
+        assert model.loss_curve_[-1] >= literal - 1e-9
+        assert -1e-9 <= literal - best <= model.duality_gap_ + 1e-9
+    assert model.duality_gap_ < 0.2
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("kind", DUAL)
+def test_rows_and_kernels_learn_the_same(kind, name):
+    case = Case(name, n=12)
+    linear = case.model(kind).fit(case.X, case.y)
+    dual = case.model(kind, kernel="poly", degree=1, gamma=1.0, coef0=0.0).fit(case.X, case.y)
+    csr = case.model(kind).fit(sparse.csr_matrix(case.X), case.y)
+    own = case.model(kind, kernel=lambda X, Z: X @ Z.T).fit(case.X, case.y)
+    new = np.random.RandomState(5).randn(6, 3)
+    for other in (dual, csr, own):
+        np.testing.assert_allclose(
+            other.decision_function(new), linear.decision_function(new), atol=2e-3
+        )
+    np.testing.assert_allclose(linear.coef_, (linear.dual_coef_.T @ case.X), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_quadratic_surrogate(name, kernel):
+    case = Case(name, n=12)
+    F = features_of(case, kernel)
+    model = case.model(QuadraticSurrogate, kernel=kernel).fit(case.X, case.y)
+    C = np.array(
+        [
+            case.outputs.costs(case.space.pack(case.y))[0][w]
+            for w in case.outputs.costs(case.space.pack(case.y))[1]
+        ]
+    )
+    W = np.linalg.solve(F.T @ F + 0.05 * len(F) * np.eye(F.shape[1]), -F.T @ C)
+    np.testing.assert_allclose(F.T @ model.dual_coef_, W, atol=1e-5)
+    literal = ((F @ W + C) ** 2).sum() / len(F) + 0.05 * (W**2).sum()
+    assert model.loss_curve_[0] == pytest.approx(literal, rel=1e-9)
+    assert 0.0 <= model.duality_gap_ < 1e-12
+    wide = case.model(QuadraticSurrogate).fit(np.tile(case.X, (1, 9)) / 3.0, case.y)
+    tall = case.model(QuadraticSurrogate).fit(case.X, case.y)
+    np.testing.assert_allclose(wide.coef_.sum(axis=1) / 3.0, tall.coef_.sum(axis=1), atol=1e-9)
+
+
+def test_costs_of_a_support_vector_machine_are_of_the_prediction_first():
+    """The margin of the majority, class 1, is what it costs to predict 0 there."""
+    X, y = np.ones((30, 1)), np.repeat([0, 1], [10, 20])
+    for dear, margin in ((0, 5.0), (1, 1.0)):
+        cost_matrix = np.array([[0.0, 5.0], [1.0, 0.0]])
+        cost_matrix = cost_matrix.T if dear else cost_matrix
+        model = StructuralSVM(cost_matrix=cost_matrix, alpha=1e-3, **EXACT).fit(X, y)
+        assert model.decision_function(X[:1])[0] == pytest.approx(margin, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", (MaxMinMarginNetwork, QuadraticSurrogate))
+def test_costs_are_of_the_prediction_first(kind):
+    """Where 0 is dear to miss, rows that may be 0 or 1 alike are called 0."""
+    X, y = np.ones((40, 1)), np.arange(40) % 2
+    parameters = {} if kind is QuadraticSurrogate else EXACT
+    for cost_matrix, wanted in (([[0, 1], [5, 0]], 0), ([[0, 5], [1, 0]], 1)):
+        model = kind(cost_matrix=cost_matrix, alpha=1e-3, **parameters).fit(X, y)
+        assert (model.predict(X) == wanted).all()
+        assert model.score(X, y) == pytest.approx(1.0 - 0.5 / 5.0)
+
+
+def test_fisher_consistency():
+    """Without a majority class the best is class 2; the loss of Crammer and Singer is best at 0."""
+    X, y = np.ones((10, 1)), np.repeat([0, 1, 2], [3, 3, 4])
+    scores = {}
+    for kind in DUAL:
+        model = kind(alpha=1e-4, standardize=False, **EXACT | {"tol": 1e-7}).fit(X, y)
+        scores[kind] = model.decision_function(X[:1])[0]
+        scores[kind] -= scores[kind].mean()
+    best = scores[MaxMinMarginNetwork]
+    assert np.argmax(best) == 2 and best[2] - best[0] > 0.5
+    assert np.abs(scores[StructuralSVM]).max() < 1e-2
+
+
+def test_binary_max_min_network_is_half_a_support_vector_machine():
+    """With two classes S(v, y) of the SVM is the hinge loss of v_1 − v_0."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    ours = StructuralSVM(alpha=0.1, standardize=False, **EXACT | {"tol": 1e-10}).fit(X, y)
+    C = 2.0 / (0.1 * len(X))
+    peer = LinearSVC(loss="hinge", C=C, tol=1e-8, max_iter=10**6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(ours.coef_[1] - ours.coef_[0], peer.coef_[0], atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", SPACES)
+def test_exact_steps_and_searches_are_ahead_of_fixed_ones(name):
+    case = Case(name, n=60)
+    gaps = [
+        case.model(MaxMinMarginNetwork, max_iter=30, alpha=0.02, **rule).fit(case.X, case.y)
+        for rule in ({}, {"solver": "frank_wolfe"}, {"line_search": False})
+    ]
+    best, searched, fixed = (model.duality_gap_ for model in gaps)
+    assert best < fixed and searched < fixed
+
+
+@pytest.mark.parametrize("kind", DUAL)
+def test_warm_start(kind):
+    X, y = load_iris(return_X_y=True)
+    model = kind(kernel="rbf", alpha=0.02, tol=1e-5, max_iter=500, random_state=0).fit(X, y)
+    cold = kind(kernel="rbf", alpha=0.015, tol=1e-5, max_iter=500, random_state=0).fit(X, y)
+    model.set_params(warm_start=True, alpha=0.015).fit(X, y)
+    assert model.n_iter_ <= cold.n_iter_
+    assert abs(model.loss_curve_[-1] - cold.loss_curve_[-1]) <= 2e-5
+    scores = model.decision_function(X)
+    with pytest.raises(ValueError, match="same rows and classes"):
+        model.fit(X[:100], y[:100])
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+
+
+@pytest.mark.parametrize("kind", DUAL)
+def test_a_gap_that_is_left_is_named(kind):
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(
+        ConvergenceWarning, match=r"duality gap of [\d.e-]+, above tol=1e-09"
+    ) as told:
+        model = kind(max_iter=2, tol=1e-9, random_state=0).fit(X, y)
+    assert told[0].filename == __file__
+    assert model.n_iter_ == len(model.gap_curve_) == 2 and model.duality_gap_ > 1e-9
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_path_of_alpha(kind, name, kernel):
+    case = Case(name, n=40)
+    model = case.model(kind, alpha="path", kernel=kernel)
+    if kind is not QuadraticSurrogate:
+        model.set_params(tol=1e-3, max_iter=500)
+    model.fit(case.X, case.y)
+    assert model.alpha_losses_.shape == (10,)
+    assert model.alpha_ == 2.0 ** -(1 + np.argmin(model.alpha_losses_))
+    same = clone(model).set_params(alpha=model.alpha_).fit(case.X, case.y)
+    np.testing.assert_array_equal(model.dual_coef_, same.dual_coef_)
+    assert not hasattr(same, "alpha_losses_")
+
+
+def test_verbose(capsys):
+    X, y = load_iris(return_X_y=True)
+    MaxMinMarginNetwork(verbose=1, random_state=0).fit(X, y)
+    assert "pass 1: objective" in capsys.readouterr().out
+
+
+BAD_COSTS = [
+    (np.ones((2, 2)) - np.eye(2), r"must have shape \(3, 3\)"),
+    (np.eye(3) - 1.0, "must not be negative"),
+    (np.ones((3, 3)), "0 on its diagonal"),
+    (np.zeros((3, 3)), "positive entry"),
+    (np.full((3, 3), np.nan), "NaN"),
+]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_bad_input(kind):
+    X, y = load_iris(return_X_y=True)
+    for cost_matrix, message in BAD_COSTS:
+        with pytest.raises(ValueError, match=message):
+            kind(cost_matrix=cost_matrix).fit(X, y)
+    for parameters, message in [
+        ({"alpha": 0.0}, "alpha must"),
+        ({"alpha": "best"}, "alpha must"),
+        ({"kernel": "rbfs"}, "kernel must be one of"),
+        ({"gamma": -1.0}, "gamma must"),
+        ({"space": "permutahedron"}, "Permutahedron has no max-min oracle"),
+        ({"space": "sequence"}, "LabelSequence has no max-min oracle"),
+        ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows takes 0.000168 GiB"),
+        ({"kernel": "precomputed"}, "square matrix"),
+        ({"kernel": lambda X, Z: -X @ Z.T}, "positive for a row with itself"),
+        ({"standardize": "yes"}, "standardize must"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            kind(**parameters).fit(X, y)
+    with pytest.raises(ValueError, match="has its own loss"):
+        kind("hypercube", cost_matrix=costs(3)).fit(X, np.eye(3)[y])
+    with pytest.raises(ValueError, match="at least two items"):
+        kind("birkhoff").fit(X, np.zeros((150, 1), dtype=int))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_bad_input_changes_nothing(kind):
+    X, y = load_iris(return_X_y=True)
+    model = kind().fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError):
+        model.set_params(cost_matrix=np.ones((3, 3))).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_model_selection(kind):
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(kind(kernel="rbf"), {"alpha": [0.5, 2.0**-8]}, cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search.fit(X, y)
+    assert search.best_score_ > 0.93
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+    assert clone(again).get_params()["kernel"] == "rbf"
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_precomputed_kernels_are_sliced(kind):
+    X, y = load_iris(return_X_y=True)
+    model = kind(kernel="rbf", gamma=0.5, standardize=False, alpha=0.02)
+    if kind is not QuadraticSurrogate:
+        model.set_params(random_state=0, max_iter=200)
+    computed = clone(model).set_params(kernel="precomputed")
+    K = rbf_kernel(X, gamma=0.5)
+    np.testing.assert_allclose(
+        cross_val_score(computed, K, y, cv=5), cross_val_score(model, X, y, cv=5)
+    )
+    np.testing.assert_array_equal(computed.fit(K, y).predict(K), model.fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_labels_and_ties(kind):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = kind().fit(X, names)
+    assert set(model.predict(X)) <= {"a", "b", "c"} and model.classes_.tolist() == ["a", "b", "c"]
+    one = kind(fit_intercept=False, standardize=False).fit(np.zeros((6, 2)), [0, 1, 1] * 2)
+    assert one.decision_function(np.zeros((2, 2))).tolist() == [0.0, 0.0]
+    for big in (1e-9, 1e9):
+        assert kind().fit(X * big, y).score(X * big, y) > 0.8
+
+
+def test_extreme_scores():
+    k = 5
+    T, basis, out = np.empty((k + 1, 2 * k + 1)), np.empty(k), np.empty(k)
+    for v in map(np.array, itertools.product([0.0, 1e9, -1e9], repeat=k)):
+        for value in (
+            _oracles.zero_one_oracle(1.0, v, out),
+            _oracles.ordinal_oracle(1.0, v, out),
+            _oracles.game_oracle(1.0 - np.eye(k), v, out, T, basis),
+        ):
+            assert np.isfinite(value) and value >= v.max()
+            assert out.sum() == pytest.approx(1.0) and out.min() >= 0.0
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([kind() for kind in MODELS] + [MaxMinMarginNetwork("ordinal", "rbf")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
