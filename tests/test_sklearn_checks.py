@@ -93,6 +93,7 @@ def modules_with_examples():
             yield ".".join(("skstructured", *path.relative_to(root).with_suffix("").parts))
 
 
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("module", list(modules_with_examples()))
 def test_docstring_examples(module):
     result = doctest.testmod(importlib.import_module(module))
