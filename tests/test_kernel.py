@@ -96,8 +96,10 @@ class TestAgainstLiteral:
             model.space_.geometry("l2").diameter,
         )
         np.testing.assert_allclose(np.concatenate(played), wanted, rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(model.dual_coef_, average.T, rtol=1e-7, atol=1e-9)
-        np.testing.assert_array_equal(model.support_vectors_, X)
+        found = np.zeros(average.T.shape)
+        found[:, model.support_] = model.dual_coef_
+        np.testing.assert_allclose(found, average.T, rtol=1e-7, atol=1e-9)
+        np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
 
     @pytest.mark.parametrize("name", KERNELS)
     def test_gradient_descent_with_every_kernel(self, name):
