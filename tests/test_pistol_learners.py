@@ -314,6 +314,7 @@ class TestRegressors:
     ("model", "message"),
     [
         (PiSTOLClassifier(loss="square"), "loss must be one of 'smooth_hinge', 'hinge'"),
+        (PiSTOLClassifier(loss="perceptron"), "loss must be one of 'smooth_hinge', 'hinge', 'log"),
         (PiSTOLRegressor(loss="square"), "loss must be one of 'absolute'"),
         (PiSTOLRegressor(epsilon=-1.0), "epsilon must be a number at least 0, or None, got -1.0"),
         (PiSTOLClassifier(a=0.0), "a must be a positive number, got 0.0"),

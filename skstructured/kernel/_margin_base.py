@@ -6,9 +6,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions
-from skstructured._margins import MarginLoss
+from skstructured._margins import KINDS, MarginLoss
 from skstructured._residuals import ResidualLoss
-from skstructured._validation import check_finite, read_rows
+from skstructured._validation import check_choice
 from skstructured.decoders import MAP
 from skstructured.kernel._model import KernelModel
 from skstructured.learner import Losses
@@ -69,6 +69,8 @@ class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineLinearModel):
         return MAP()
 
     def _parts(self, space):
+        if hasattr(self, "loss"):  # that of the Perceptron bounds no mistakes
+            check_choice("loss", self.loss, tuple(kind for kind in KINDS if kind != "perceptron"))
         return MarginLoss(space, self._margin_kind()), self._optimizer()
 
     def decision_function(self, X):
@@ -119,8 +121,8 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
     def predict(self, X):
         """Predictions f(x), (n,)."""
         check_is_fitted(self)
-        rows = read_rows(self, X)
-        check_finite(self, rows)
+        rows = self._rows_of(X)
+        self._check_rows(rows)
         return self.space_.decode(self._thetas(rows.X))
 
     def _weigh_classes(self, rounds, y, stream=False):

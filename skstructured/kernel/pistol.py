@@ -16,9 +16,9 @@ class _WithPiSTOL:
 class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
 
-    Take it where an SVM comes to mind: ``PiSTOLClassifier(kernel="rbf")`` is about as good as an
-    SVC whose C and gamma were searched for, in one fit and as a stream. `KernelStructuredPredictor`
-    is the same for every output space.
+    Take it where an SVM comes to mind: ``PiSTOLClassifier(kernel="rbf")`` is on most data about
+    as good as an SVC whose C and gamma were searched for, in one fit and as a stream.
+    `KernelStructuredPredictor` is the same for every output space.
 
     Two classes have one function f, K > 2 one against the rest each, which share one length. With
     the sum of gradients ``g_t = −Σ_{i≤t} s_i k(x_i, ·)``, s_i the derivative of the loss,
