@@ -62,13 +62,15 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
         How the weights move: "parameter_free", "ogd", "adaptive", "pistol". For sequences
         "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their gradients are
         the looser the longer they are.
-    average : bool or "linear", default=True
-        Whether predictions use the average ``Σ_t w_t W_t/Σ_t w_t`` of the weights played, w_t the
-        sample weights (online-to-batch conversion, Theorem 4.6, for one pass over rows as they
-        are). "linear" multiplies the weight of round t by t (rows of weight zero are no rounds), in
-        the loss as well as in the average, which forgets the first rounds faster. Both last and
-        averaged weights are kept, and after learning ``set_params(average=False)`` goes back to the
-        last.
+    average : bool, "uniform", "polynomial" or "linear", default=True
+        Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played. "uniform",
+        which is what True means, takes the sample weights, v_t = w_t (online-to-batch conversion,
+        Theorem 4.6, for one pass over rows as they are). "polynomial", which is what True means for
+        sequences, takes ``v_t = w_t (Σ_{s≤t} w_s)³`` (Shamir, Zhang 2013, η = 3): it forgets the
+        first rounds, and its expected excess risk is at most four times that of "uniform", see
+        Notes. "linear" multiplies the weight of round t by t (rows of weight zero are no rounds),
+        in the loss as well as in the average. Both last and averaged weights are kept, and after
+        learning ``set_params(average=False)`` goes back to the last.
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the rows so far,
         the row itself included, so that no scaling is needed before. CSR rows are divided by the
@@ -130,6 +132,12 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
 
     Notes
     -----
+    For rows that are drawn independently, one pass, and U of least risk ``E S(U)``, the expected
+    regret ``E Σ_{s≤r<t} S_r(W_r) − S_r(U)`` of any part of the stream is at least 0; what ends at
+    T is therefore at most the bound R_T of the whole. Sums weighted by t³ are sums of such ends,
+    ``Σ_t t³ a_t = Σ_s (s³ − (s−1)³) Σ_{t≥s} a_t``, so that by convexity the "polynomial" average
+    has ``E S(W̄) − E S(U) ≤ R_T T³/Σ_t t³ ≤ 4 R_T/T``, and the "uniform" one R_T/T.
+
     Outputs y: labels (n,) for "simplex" and "ordinal"; 0/1 indicator matrix (n, d), dense or
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
     "permutahedron". For "sequence" X is a list of (length, p) matrices, y one of label arrays, a

@@ -83,7 +83,7 @@ def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("average", [True, "linear"])
+@pytest.mark.parametrize("average", [True, "linear", "polynomial"])
 @pytest.mark.parametrize("which", list(ALL))
 def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
     name, dim, n = "simplex-shannon", 7, 80 if INTERPRETED else 333
@@ -107,19 +107,23 @@ def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
 def test_averages_are_those_of_the_weights_played(which, rng):
     """Also in a stream that alternates between storages, and across weights put into Θ."""
     space, X, V, weight = weighted_vertices("simplex-shannon", 7, rng, 30 if INTERPRETED else 200)
-    y, total, linear = space.decode(V), 0.0, 0.0
-    model = learner("simplex-shannon", space, ALL[which], average=True)
+    y, total, linear, late = space.decode(V), 0.0, 0.0, 0.0
+    model = learner("simplex-shannon", space, ALL[which], average="uniform")
+    decaying = learner("simplex-shannon", space, ALL[which], average="polynomial")
+    clock = np.cumsum(weight) ** 3
     steep = learner("simplex-shannon", space, ALL[which], average="linear")
     rounds = np.maximum(np.cumsum(weight > 0.0), 1)  # of positive weight
     for i in range(len(X)):
         x = sparse.csr_array(X[i : i + 1]) if i % 20 == 5 else X[i : i + 1]
         played = playing(model, X[i], weight[i])
-        total = total + weight[i] * played
+        total, late = total + weight[i] * played, late + weight[i] * clock[i] * played
         linear = linear + weight[i] * rounds[i] * playing(steep, X[i], weight[i] * rounds[i])
-        for learned in (model, steep):
+        for learned in (model, steep, decaying):
             learned.partial_fit(x, y[i : i + 1], np.arange(7), sample_weight=weight[i : i + 1])
     largest = 1.0 + np.abs(total).max() / weight.sum()
     np.testing.assert_allclose(model.average_weights_, total / weight.sum(), atol=1e-12 * largest)
+    decayed, tolerance = late / (weight @ clock), 1e-12 * (1.0 + np.abs(late).max() / clock.max())
+    np.testing.assert_allclose(decaying.average_weights_, decayed, atol=tolerance)
     shares = weight * rounds
     largest = 1.0 + np.abs(linear).max() / shares.sum()
     np.testing.assert_allclose(steep.average_weights_, linear / shares.sum(), atol=1e-12 * largest)
@@ -177,7 +181,7 @@ def test_predictions_use_the_average_or_the_last(rng):
     np.testing.assert_array_equal(plain.coef_, model.coef_)
     with pytest.raises(AttributeError, match="fit or partial_fit with average"):
         _ = plain.average_weights_
-    with pytest.raises(ValueError, match='average must be a bool or "linear", got 3'):
+    with pytest.raises(ValueError, match='a bool, "uniform", "polynomial" or "linear", got 3'):
         predictor(average=3).fit(X, y)
 
 

@@ -188,13 +188,14 @@ class TestLoss:
 class TestAgainstLiteral:
     @pytest.mark.parametrize("kind", ["dense", "csr"])
     @pytest.mark.parametrize("intercept", [False, True])
-    def test_descent(self, intercept, kind):
+    @pytest.mark.parametrize(("average", "power"), [(True, 3), ("polynomial", 3), ("uniform", 0)])
+    def test_descent(self, average, power, intercept, kind):
         X, y = words()
         rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
         optimizer = GradientDescent(eta=0.1)
-        model = learner(optimizer=optimizer, loss_scale=4.0, fit_intercept=intercept)
-        result = progressive_validate(model, rows, y)
-        last, average, losses = literal.descent(X, y, 3, 0.4, intercept)
+        given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
+        result = progressive_validate(learner(optimizer=optimizer, **given), rows, y)
+        last, average, losses = literal.descent(X, y, 3, 0.4, intercept, power)
         found = result.estimator
         np.testing.assert_allclose(found.last_weights_, last.T, rtol=1e-9, atol=1e-10)
         np.testing.assert_allclose(found.average_weights_, average.T, rtol=1e-9, atol=1e-10)

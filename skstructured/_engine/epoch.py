@@ -33,7 +33,14 @@ from skstructured._engine.compiled import (
     kernel,
 )
 from skstructured._engine.rows import is_zero_row
-from skstructured._engine.state import FLUSH, RESCALE, SCALED_WEIGHT_SUM, SINCE, WEIGHT_SUM
+from skstructured._engine.state import (
+    FLUSH,
+    RESCALE,
+    SCALED_WEIGHT_SUM,
+    SINCE,
+    count_round,
+    share_of,
+)
 
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
 LARGEST = np.finfo(np.float64).max
@@ -64,7 +71,7 @@ def epoch(
     """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
 
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
-    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ w s) g xᵀ
+    u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ v s) g xᵀ
     (CSR: for the columns behind Θ). Losses are handed the rows of `work` in turn: one row, as
     scratch, or one a round, where a bandit finds its uniform number and leaves what it drew. Where
     `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or -1.
@@ -88,7 +95,8 @@ def epoch(
             stopped = r
             break
         s = scale(state, x_sq, weight[r])
-        size = abs(state[SCALED_WEIGHT_SUM] + weight[r] * s)
+        share = share_of(state, weight[r])
+        size = abs(state[SCALED_WEIGHT_SUM] + share * s)
         for k in range(dim):
             y[k] = truth[r, k]
             theta[k] = s * raw[k]
@@ -101,8 +109,7 @@ def epoch(
         if turns:
             scratch = work[r]
         loss(theta, y, g, params, scratch)
-        state[SCALED_WEIGHT_SUM] += weight[r] * s
-        state[WEIGHT_SUM] += weight[r]
+        count_round(state, s, weight[r], share)
         u = step(state, raw, g, x_sq, weight[r])
         if drifting and weight[r] > 0.0:
             state[SINCE] += 1.0

@@ -7,12 +7,13 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST, SHORTEST
 
 #: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
-#: (1 for none), Σ w s over the rounds since the last such sweep, Σ w over all rounds, whether the
-#: sum of the weights must be brought up to date before Θ moves, and rounds since a float32 Θ asked.
-RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE = range(5)
+#: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
+#: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
+#: rounds since a float32 Θ asked, Σ w over all rounds, and whether shares are w t³ in place of w.
+RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE, CLOCK, DECAYS = range(7)
 
 #: Where an optimiser's own entries begin.
-OWN = 5
+OWN = 7
 
 
 def new_state(entries):
@@ -20,6 +21,23 @@ def new_state(entries):
     vector = np.zeros(OWN + entries)
     vector[RESCALE] = 1.0
     return vector
+
+
+@kernel
+def share_of(vector, weight):
+    """What the coming round of weight w counts in the average: w, or w t³ with t = Σ w."""
+    if vector[DECAYS] == 0.0:
+        return weight
+    clock = vector[CLOCK] + weight
+    return weight * clock * clock * clock
+
+
+@kernel
+def count_round(vector, s, weight, share):
+    """Σ v s, Σ v and Σ w grow by a round."""
+    vector[SCALED_WEIGHT_SUM] += share * s
+    vector[WEIGHT_SUM] += share
+    vector[CLOCK] += weight
 
 
 @kernel

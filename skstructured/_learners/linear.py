@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
-from skstructured._engine.state import LinearState
+from skstructured._engine.state import DECAYS, LinearState
 from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.passes import Passes
@@ -27,6 +27,9 @@ from skstructured._validation import (
 )
 from skstructured.exceptions import GuaranteeWarning
 from skstructured.learner import OnlineLearner, Rounds
+
+#: What `average` may be besides True and False.
+AVERAGES = ("uniform", "polynomial", "linear")
 
 
 class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
@@ -145,8 +148,11 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
 
     def _start(self, space):
         """Set up the fitted components and zero weights."""
-        if not (isinstance(self.average, (bool, np.bool_)) or self.average == "linear"):
-            raise ValueError(f'average must be a bool or "linear", got {self.average!r}.')
+        if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):
+            raise ValueError(
+                'average must be a bool, "uniform", "polynomial" or "linear", got '
+                f"{self.average!r}."
+            )
         self.space_ = check_dimension(space)
         self.loss_, optimizer = self._parts(space)
         self.optimizer_ = clone(optimizer).specialised()
@@ -156,6 +162,11 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         self._intercept, self._weigh_linearly = self._wants_intercept(), self.average == "linear"
         self.t_, self._counted = 0, 0
         self._start_state()
+        self._state.vector[DECAYS] = float(self._average_decays())
+
+    def _average_decays(self):
+        """Whether round t counts t³ in the average."""
+        return self.average == "polynomial"
 
     def _wants_intercept(self):
         """Whether there is an intercept."""

@@ -1,7 +1,7 @@
 """The compiled loop over label sequences: one round a sequence.
 
 Weights are a matrix Θ, see `skstructured.sequences._moves`. As in `skstructured._engine.epoch`,
-weights are ``W = s Θ``, and the sum of those played is ``(Σ w s) Θ + A``.
+weights are ``W = s Θ``, and the sum of those played is ``(Σ v s) Θ + A``, v their shares.
 """
 
 import functools
@@ -28,7 +28,7 @@ from skstructured._engine.compiled import (
     is_compiled,
     kernel,
 )
-from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._engine.state import SCALED_WEIGHT_SUM, count_round, share_of
 from skstructured.sequences._moves import (
     as_numbers,
     gather_gradient,
@@ -174,7 +174,8 @@ def epoch(
         s = scale(state, x_sq, w)
         raw_scores(data, indices, indptr, width, first, M, intercept, Theta, raw)
         size = scaled_scores(raw[:M], s, Theta, width + intercept + 2, unary, pair)
-        if not size + abs(state[SCALED_WEIGHT_SUM] + w * s) <= LARGEST:
+        share = share_of(state, w)
+        if not size + abs(state[SCALED_WEIGHT_SUM] + share * s) <= LARGEST:
             return r
         if scores.shape[0] > 0:
             scores[at : at + M] = unary[:M]
@@ -184,8 +185,7 @@ def epoch(
         found = (first, gap[:M], intercept, total, slot, touched, G)
         count = gather_gradient(data, indices, indptr, width, *found)
         as_numbers(G, touched, count, Theta, slot, x_sq, inner, g)
-        state[SCALED_WEIGHT_SUM] += w * s
-        state[WEIGHT_SUM] += w
+        count_round(state, s, w, share)
         move(Theta, A, state, step(state, inner, g, x_sq, w), G, touched, count)
         numbers[LARGEST_SQ] = max(numbers[LARGEST_SQ], w * x_sq)
         numbers[LARGEST_RATIO] = max(numbers[LARGEST_RATIO], w * ratio)

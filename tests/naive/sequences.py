@@ -65,30 +65,38 @@ def spread(X, intercept):
     return math.sqrt(2.0 * np.abs(products).sum() + 2.0 * (len(X) - 1) ** 2)
 
 
-def descent(sequences, labels, k, step, intercept=True):
-    """Gradient descent with a fixed step: weights last and averaged, and losses."""
+def descent(sequences, labels, k, step, intercept=True, power=3):
+    """Gradient descent with a fixed step: weights last and averaged, and losses.
+
+    The weights of round t count t to the `power` in the average.
+    """
     features = sequences[0].shape[1] + intercept + 2 + k
     W, total, losses = np.zeros((features, k)), np.zeros((features, k)), []
-    for X, codes in zip(sequences, labels, strict=True):
+    for t, (X, codes) in enumerate(zip(sequences, labels, strict=True), 1):
         V, y, theta = vertices(len(X), k), embedding(codes, k), scores(W, X, intercept)
-        total += W
+        total += t**power * W
         losses.append(loss(theta, V, y))
         W = W - step * gradient(mean(theta, V) - y, X, k, intercept)
-    return W, total / len(labels), np.array(losses)
+    return W, total / shares(len(labels), power), np.array(losses)
 
 
-def pistol(sequences, labels, k, a, b, intercept=True):
+def shares(n, power):
+    """Σ t^power of n rounds."""
+    return float(sum(t**power for t in range(1, n + 1)))
+
+
+def pistol(sequences, labels, k, a, b, intercept=True, power=3):
     """PiSTOL with whole gradients: the average of the weights played, and losses."""
     features = sequences[0].shape[1] + intercept + 2 + k
     G, total, losses, path, N = np.zeros((features, k)), 0.0, [], 0.0, 0.0
-    for X, codes in zip(sequences, labels, strict=True):
+    for t, (X, codes) in enumerate(zip(sequences, labels, strict=True), 1):
         N = max(N, spread(X, intercept))
         alpha = a * N * (N + path)
         W = G * b / alpha * math.exp((G**2).sum() / (2.0 * alpha))
         V, y, theta = vertices(len(X), k), embedding(codes, k), scores(W, X, intercept)
-        total = total + W
+        total = total + t**power * W
         losses.append(loss(theta, V, y))
         g = gradient(mean(theta, V) - y, X, k, intercept)
         path += np.linalg.norm(g)
         G = G - g
-    return total / len(labels), np.array(losses)
+    return total / shares(len(labels), power), np.array(losses)
