@@ -56,8 +56,8 @@ def gather(z, weight, statistics):
 
 
 @kernel
-def refresh(x, weight, statistics, counts, centred):
-    """Bring means and deviations up to date, with the row x too.
+def refresh(x, weight, statistics, counts, centred, divided):
+    """Bring means and deviations up to date, with the row x too; deviations stay 1 unless `divided`.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
     its square, so that numbers of any size neither over- nor underflow.
@@ -77,6 +77,8 @@ def refresh(x, weight, statistics, counts, centred):
             mean, d = x[j], 0.0
         kept = share * (old / all_) if centred else share
         deviation = math.hypot(deviation * math.sqrt(old / all_), d * math.sqrt(kept))
+        if not divided:
+            deviation = 1.0
         statistics[MEAN, j] = mean + share * d if centred else 0.0
         statistics[DEVIATION, j] = deviation
         statistics[INVERSE, j] = 1.0 / deviation if deviation > SMALLEST else 0.0
@@ -85,7 +87,7 @@ def refresh(x, weight, statistics, counts, centred):
 
 
 @kernel
-def standardize_rows(data, width, rows, weight, statistics, counts, centred, out):
+def standardize_rows(data, width, rows, weight, statistics, counts, centred, divided, out):
     """Count and transform dense `rows`, one after the other, into `out` (n, width)."""
     for r in range(rows.shape[0]):
         x = data[rows[r] * width : (rows[r] + 1) * width]
@@ -95,7 +97,7 @@ def standardize_rows(data, width, rows, weight, statistics, counts, centred, out
             continue
         late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
         if late or not size <= UNLIKE * width:
-            refresh(x, w, statistics, counts, centred)
+            refresh(x, w, statistics, counts, centred, divided)
             transform(x, statistics, out[r])
         else:
             gather(out[r], w, statistics)
@@ -143,6 +145,12 @@ class RunningScale(Learned):
         Whether rows are transformed, or stay as they are.
     dtype : dtype, default=float64
         Of dense rows for the kernels. CSR rows, means and deviations are float64.
+
+    Attributes
+    ----------
+    divided : bool
+        Whether dense rows are divided by their deviations, as they are unless this is set to False
+        before the first row.
     """
 
     def __init__(self, width, centred, wanted, dtype=np.float64):
@@ -150,6 +158,7 @@ class RunningScale(Learned):
         self.counts = np.zeros(2)
         self.centred = centred
         self.used = wanted
+        self.divided = True
         self.dtype = np.dtype(dtype)
         self._kind = None
 
@@ -191,7 +200,7 @@ class RunningScale(Learned):
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = self.statistics.copy(), self.counts.copy()
-        learned = (self.statistics, self.counts, self.centred)
+        learned = (self.statistics, self.counts, self.centred, self.divided)
         standardize_rows(rows.data, rows.width, order, weight, *learned, out)
 
         def undo():
@@ -238,7 +247,9 @@ class RunningScale(Learned):
 
     def anew(self):
         """One for the same kind of rows that has seen none."""
-        return type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)
+        fresh = type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)
+        fresh.divided = self.divided
+        return fresh
 
     def fold(self, W):
         """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given."""

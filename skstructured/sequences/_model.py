@@ -118,9 +118,11 @@ class SequenceModel(SequenceWeights, SequencePredictions):
 
     @for_sequences
     def _make_passes(self, rounds):
-        values = rounds.rows.rows.data
-        if isinstance(self.standardize, str) and np.all((values == 0.0) | (values == 1.0)):
-            self._scale.used = False  # `fit` sees that all features are indicators
+        rows = rounds.rows.rows
+        if isinstance(self.standardize, str) and np.all((rows.data == 0.0) | (rows.data == 1.0)):
+            # `fit` sees that all features are indicators.
+            self._scale.divided = False
+            self._scale.used = self._scale.centred and not rows.is_sparse
         super()._make_passes(rounds)
 
     @for_sequences
