@@ -463,17 +463,26 @@ class TestUse:
         for name in ("transitions_", "start_", "end_", "predict_marginals", "predict_nbest"):
             assert not hasattr(model, name)
 
-    def test_indicators_are_left_as_they_are_by_fit(self):
+    @pytest.mark.parametrize("kind", ["dense", "csr", "no intercept"])
+    def test_indicators_are_not_divided_by_fit(self, kind):
+        """Dense ones are centred by the mean of the rows so far; 32 rows, each counts at once."""
         X, y = words()
-        X = [(x > 0.0).astype(float) for x in X]
-        auto, plain, scaled = (
-            OnlineStructuredPredictor("sequence", standardize=s, random_state=0).fit(X, y)
-            for s in ("auto", False, True)
-        )
-        assert np.array_equal(auto.coef_, plain.coef_)
-        assert not np.array_equal(auto.coef_, scaled.coef_)
-        X[0] = 2.0 * X[0]
-        assert OnlineStructuredPredictor("sequence").fit(X, y)._scale.used
+        X, y = [(x > 0.0).astype(float) for x in X[:7]], y[:7]
+        rows = [sparse.csr_matrix(x) for x in X] if kind == "csr" else X
+        stacked, centred = np.concatenate(X), kind == "dense"
+        assert len(stacked) <= 32
+        means = np.cumsum(stacked, axis=0) / np.arange(1, len(stacked) + 1)[:, None]
+        moved = np.split(stacked - centred * means, np.cumsum([len(x) for x in X])[:-1])
+        given = {"optimizer": GradientDescent(eta=0.1), "loss_scale": 4.0, "max_iter": 1}
+        given |= {"standardize": "auto", "fit_intercept": kind != "no intercept"}
+        model = learner(**given, shuffle=False).fit(rows, y)
+        last, _, _ = literal.descent(moved, y, 3, 0.4, given["fit_intercept"])
+        if centred:
+            last[X[0].shape[1]] -= means[-1] @ last[: X[0].shape[1]]
+        np.testing.assert_allclose(model.last_weights_, last.T, rtol=1e-9, atol=1e-10)
+        rows[0] = 2.0 * rows[0]
+        model.fit(rows, y)
+        assert model._scale.used and model._scale.divided
 
     def test_units_and_origins_do_not_matter(self):
         X, y = words()

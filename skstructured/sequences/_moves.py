@@ -20,6 +20,38 @@ def add_scaled(target, i, factor, source, j):
         target[i, k] += factor * source[j, k]
 
 
+@kernel(fastmath=FASTMATH)
+def add_four(target, i, factors, source, j):
+    """Row i of target grows by four factors times rows j to j + 3 of source."""
+    a, b, c, d = factors
+    for k in range(source.shape[1]):
+        target[i, k] += (a * source[j, k] + b * source[j + 1, k]) + (
+            c * source[j + 2, k] + d * source[j + 3, k]
+        )
+
+
+@kernel
+def add_dense(data, start, stride, n, source, target, i):
+    """Row i of target grows by the rows of source, n of them, times data from start in strides.
+
+    Returns whether any of these numbers is not 0.
+    """
+    j, found = 0, False
+    while j + 4 <= n:
+        at = start + j * stride
+        x = data[at], data[at + stride], data[at + 2 * stride], data[at + 3 * stride]
+        if x[0] != 0.0 or x[1] != 0.0 or x[2] != 0.0 or x[3] != 0.0:
+            add_four(target, i, x, source, j)
+            found = True
+        j += 4
+    while j < n:
+        if data[start + j * stride] != 0.0:
+            add_scaled(target, i, data[start + j * stride], source, j)
+            found = True
+        j += 1
+    return found
+
+
 @kernel
 def add_position(data, indices, indptr, width, row, Theta, out, m):
     """Out_m ← out_m + Σ_j x_j Θ_j over the features of a row."""
@@ -27,10 +59,7 @@ def add_position(data, indices, indptr, width, row, Theta, out, m):
         for t in range(indptr[row], indptr[row + 1]):
             add_scaled(out, m, data[t], Theta, indices[t])
         return
-    for j in range(width):
-        x = data[row * width + j]
-        if x != 0.0:
-            add_scaled(out, m, x, Theta, j)
+    add_dense(data, row * width, 1, width, Theta, out, m)
 
 
 @kernel
@@ -113,21 +142,41 @@ def _touch(j, slot, touched, count, G):
 
 
 @kernel
+def _gather_dense(data, width, first, gap, slot, touched, G):
+    """Σ_m x_m gap_mᵀ of dense rows into G, a row for each feature that is not 0; how many."""
+    count = 0
+    for j in range(width):
+        for k in range(G.shape[1]):
+            G[count, k] = 0.0
+        if add_dense(data, first * width + j, width, gap.shape[0], gap, G, count):
+            slot[j], touched[count] = count, j
+            count += 1
+    return count
+
+
+@kernel
+def _gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
+    """The same of CSR rows."""
+    count = 0
+    for m in range(gap.shape[0]):
+        for t in range(indptr[first + m], indptr[first + m + 1]):
+            if data[t] != 0.0:
+                at, count = _touch(indices[t], slot, touched, count, G)
+                add_scaled(G, at, data[t], gap, m)
+    return count
+
+
+@kernel
 def gather_gradient(data, indices, indptr, width, first, gap, intercept, total, slot, touched, G):
     """Gradient of the weights: its rows that are not 0, G, with their numbers; how many."""
-    M, k, count, start = gap.shape[0], gap.shape[1], 0, width + intercept
-    for m in range(M):
-        row = first + m
-        sparse = indptr.shape[0] > 0
-        begin = indptr[row] if sparse else row * width
-        end = indptr[row + 1] if sparse else begin + width
-        for t in range(begin, end):
-            if data[t] != 0.0:
-                at, count = _touch(indices[t] if sparse else t - begin, slot, touched, count, G)
-                add_scaled(G, at, data[t], gap, m)
-        if intercept > 0:
-            at, count = _touch(width, slot, touched, count, G)
-            add_scaled(G, at, 1.0, gap, m)
+    M, k, start = gap.shape[0], gap.shape[1], width + intercept
+    if indptr.shape[0] > 0:
+        count = _gather_sparse(data, indices, indptr, first, gap, slot, touched, G)
+    else:
+        count = _gather_dense(data, width, first, gap, slot, touched, G)
+    for m in range(M if intercept > 0 else 0):
+        at, count = _touch(width, slot, touched, count, G)
+        add_scaled(G, at, 1.0, gap, m)
     at, count = _touch(start, slot, touched, count, G)
     add_scaled(G, at, 1.0, gap, 0)
     at, count = _touch(start + 1, slot, touched, count, G)
@@ -157,15 +206,25 @@ def fold_sum(Theta, A, factor, played):
             Theta[i, k] *= factor
 
 
+@kernel(fastmath=FASTMATH)
+def _row_products(G, t, Theta, j):
+    """‖G_t‖² and <G_t, Θ_j>."""
+    square, inner = 0.0, 0.0
+    for k in range(G.shape[1]):
+        square += G[t, k] * G[t, k]
+        inner += G[t, k] * Theta[j, k]
+    return square, inner
+
+
 @kernel
 def as_numbers(G, touched, count, Theta, slot, x_sq, raw, g):
     """Numbers (1,) with <g, raw> = <G, Θ> and g² x_sq = ‖G‖²: what an optimiser asks for."""
     square, inner = 0.0, 0.0
     for t in range(count):
         slot[touched[t]] = -1
-        for i in range(G.shape[1]):
-            square += G[t, i] * G[t, i]
-            inner += G[t, i] * Theta[touched[t], i]
+        more, along = _row_products(G, t, Theta, touched[t])
+        square += more
+        inner += along
     g[0] = math.sqrt(square / x_sq)
     raw[0] = inner / g[0] if g[0] > 0.0 else 0.0
 
