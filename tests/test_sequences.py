@@ -63,6 +63,12 @@ def words(n=N, k=3, p=4, longest=5, seed=0):
     return X, y
 
 
+class Hoarder(PiSTOL):
+    """An optimiser with two matrices a feature, which no loop over sequences knows."""
+
+    blocks = (2, 0)
+
+
 def learner(**given):
     return OnlineStructuredPredictor("sequence", **PLAIN | given)
 
@@ -208,6 +214,21 @@ class TestAgainstLiteral:
         average, losses = literal.pistol(X, y, 3, 0.5, 2.0)
         found = result.estimator.average_weights_
         np.testing.assert_allclose(found, average.T, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
+
+    @pytest.mark.parametrize("average", ["uniform", "polynomial"])
+    @pytest.mark.parametrize(("kind", "intercept"), [("dense", False), ("csr", True)])
+    def test_pistol_per_coordinate(self, kind, intercept, average):
+        X, y = words()
+        rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
+        given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
+        model = learner(optimizer=PiSTOL(a=0.5, b=2.0, per_coordinate=True), **given)
+        result = progressive_validate(model, rows, y)
+        power = 3 if average == "polynomial" else 0
+        last, mean, losses = literal.coordinates(X, y, 3, 0.5, 2.0, intercept, power)
+        found = result.estimator
+        np.testing.assert_allclose(found.last_weights_, last, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(found.average_weights_, mean, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
 
     def test_weights_are_what_they_are_called(self):
@@ -588,7 +609,7 @@ class TestBadInput:
         [
             ({"decoder": "f1"}, "decoder must be one of"),
             ({"regularizer": "tsallis"}, "no oracle for LabelSequence with Tsallis"),
-            ({"optimizer": PiSTOL(per_coordinate=True)}, "not for sequences"),
+            ({"optimizer": Hoarder()}, "keeps more than the weights"),
             ({"class_weight": {0: 1.0}}, "class_weight is for classes"),
             ({"constants": "best"}, "constants must be"),
         ],

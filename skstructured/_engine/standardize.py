@@ -57,7 +57,7 @@ def gather(z, weight, statistics):
 
 @kernel
 def refresh(x, weight, statistics, counts, centred, divided):
-    """Bring means and deviations up to date, with the row x too; deviations stay 1 unless `divided`.
+    """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
     its square, so that numbers of any size neither over- nor underflow.

@@ -158,7 +158,7 @@ def coordinate_dense(data, indices, indptr, width, row, ahead, Theta, state, g, 
 
 
 @kernel(inline=True)
-def _move_csr(Theta, j, dim, c, g, state, b):
+def move_csr(Theta, j, dim, c, g, state, b):
     """One feature of the row just seen: ΣW, Θ ← Θ + c g, P ← P + |c g|, and W."""
     a, reach, capped = state[PARAMETER_A], state[LIPSCHITZ] * Theta[j, 4 * dim], 0
     passed = state[WEIGHT_SUM] - Theta[j, 4 * dim + 1]
@@ -173,7 +173,7 @@ def _move_csr(Theta, j, dim, c, g, state, b):
 
 
 @kernel
-def _reach_csr(Theta, j, dim, reach, state, b):
+def reach_csr(Theta, j, dim, reach, state, b):
     """M ← w|z| of one feature, where it grows, and W."""
     a, far, capped = state[PARAMETER_A], state[LIPSCHITZ] * reach, 0
     passed = state[WEIGHT_SUM] - Theta[j, 4 * dim + 1]
@@ -202,13 +202,13 @@ def coordinate_csr_for(known_dim):
                     coming = int64(indices[first + t - start])
                     prefetch_row(Theta, coming * stride, 0, stride, stride)
                 x, j = (data[t], int64(indices[t])) if t < stop else (1.0, width)
-                _move_csr(Theta, j, dim, u * x, g, state, b)
+                move_csr(Theta, j, dim, u * x, g, state, b)
         raw[:] = 0.0
         for t in range(first, last + own):
             z, j = (data[t], int64(indices[t])) if t < last else (1.0, width)
             z_sq += z * z if t < last else 0.0
             if Theta[j, 4 * dim] < weight * abs(z) < LARGEST:
-                _reach_csr(Theta, j, dim, weight * abs(z), state, b)
+                reach_csr(Theta, j, dim, weight * abs(z), state, b)
             for k in range(dim):
                 raw[k] += Theta[j, 2 * dim + k] * z
         return z_sq

@@ -203,7 +203,10 @@ def _compiled_epoch():
 
 
 def epoch_for(optimizer, projects):
-    """The epoch, to be called with all but its kernels, for an optimiser and a regularizer."""
+    """The epoch, to be called with all but its kernels, for an optimiser and a regularizer.
+
+    For optimisers whose weights are a number times Θ.
+    """
     solve = projection_gap if projects else chain_gap
     kernels = (optimizer.scale_kernel, optimizer.step_kernel, solve)
     if all(map(is_compiled, kernels)):

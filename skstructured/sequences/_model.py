@@ -14,6 +14,8 @@ from skstructured._validation import check_weights, own_arrays, owned
 from skstructured.exceptions import GuaranteeError
 from skstructured.learner import Rounds
 from skstructured.optimizers import GradientDescent, ParameterFree, resolve_optimizer
+from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
+from skstructured.sequences._coordinates import coordinate_epoch_for
 from skstructured.sequences._decoding import Decoding
 from skstructured.sequences._epoch import LARGEST_RATIO, LARGEST_SQ, epoch_for
 from skstructured.sequences._loss import Chains, SequenceLoss
@@ -78,16 +80,17 @@ class SequenceModel(SequenceWeights, SequencePredictions):
     @for_sequences
     def _start_state(self):
         optimizer, width = self.optimizer_, self.n_features_in_ + self._intercept
-        if optimizer.keeps_average or optimizer.blocks != (1, 0):
+        if optimizer.blocks != (1, 0) and not isinstance(optimizer, CoordinatePiSTOL):
             raise ValueError(
-                f"optimizer={optimizer!r} moves every feature by itself, which is not for "
-                "sequences: they move them together."
+                f"optimizer={optimizer!r} keeps more than the weights of a feature: sequences "
+                "have no loop for it."
             )
         rule_of(self._decoder())
         self._averaged = bool(self.average)
         vector = check_state(optimizer, optimizer.init(self.loss_))
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
-        self._state = SequenceState(width, self.space_.dim_, vector, self._averaged)
+        summed = self._averaged or optimizer.keeps_average
+        self._state = SequenceState(width, self.space_.dim_, vector, summed, optimizer.blocks)
         by_ratio = isinstance(optimizer, GradientDescent)
         flags = (self._intercept, self.loss_.projects, by_ratio, self.loss_.constants == "sharp")
         self._options, self._lengths_seen = np.array(flags, dtype=np.int64), None
@@ -175,7 +178,7 @@ class SequenceModel(SequenceWeights, SequencePredictions):
         learned = (state.Theta, state.A, state.vector, self._options, state.numbers, state.slot)
         losses = np.empty((2, len(block)))
         try:
-            learn = epoch_for(self.optimizer_, self.loss_.projects)
+            learn = self._epoch_of_sequences()
             costs = self.space_.costs_
             stopped = learn(*ready.arrays, *given, *learned, costs, *losses, *played)
         except BaseException:
@@ -188,6 +191,12 @@ class SequenceModel(SequenceWeights, SequencePredictions):
         self._count(weight)
         pairs = np.repeat(played[1], lengths, axis=0) if record else played[1]
         return stopped, Chains(played[0], labels.offsets, pairs), losses
+
+    def _epoch_of_sequences(self):
+        optimizer, projects = self.optimizer_, self.loss_.projects
+        if isinstance(optimizer, CoordinatePiSTOL):
+            return coordinate_epoch_for(projects)
+        return epoch_for(optimizer, projects)
 
     @for_sequences
     def play(self, rounds, which, random_state=None):

@@ -130,7 +130,7 @@ def norms(data, indices, indptr, width, first, M, intercept):
 
 
 @kernel
-def _touch(j, slot, touched, count, G):
+def touch(j, slot, touched, count, G):
     """The row of G for feature j, a new row of zeros where it has none; and how many there are."""
     if slot[j] < 0:
         slot[j] = count
@@ -161,7 +161,7 @@ def _gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
     for m in range(gap.shape[0]):
         for t in range(indptr[first + m], indptr[first + m + 1]):
             if data[t] != 0.0:
-                at, count = _touch(indices[t], slot, touched, count, G)
+                at, count = touch(indices[t], slot, touched, count, G)
                 add_scaled(G, at, data[t], gap, m)
     return count
 
@@ -175,14 +175,14 @@ def gather_gradient(data, indices, indptr, width, first, gap, intercept, total, 
     else:
         count = _gather_dense(data, width, first, gap, slot, touched, G)
     for m in range(M if intercept > 0 else 0):
-        at, count = _touch(width, slot, touched, count, G)
+        at, count = touch(width, slot, touched, count, G)
         add_scaled(G, at, 1.0, gap, m)
-    at, count = _touch(start, slot, touched, count, G)
+    at, count = touch(start, slot, touched, count, G)
     add_scaled(G, at, 1.0, gap, 0)
-    at, count = _touch(start + 1, slot, touched, count, G)
+    at, count = touch(start + 1, slot, touched, count, G)
     add_scaled(G, at, 1.0, gap, M - 1)
     for i in range(k if M > 1 else 0):
-        at, count = _touch(start + 2 + i, slot, touched, count, G)
+        at, count = touch(start + 2 + i, slot, touched, count, G)
         add_scaled(G, at, 1.0, total, i)
     return count
 

@@ -58,12 +58,15 @@ class SequenceState(Learned):
     vector : ndarray
         The optimiser's state.
     summed : bool
-        Whether there is an A, for averages.
+        Whether there is an A: for averages, or for the weights of optimisers that keep averages by
+        themselves.
+    blocks : tuple of (int, int), default=(1, 0)
+        How many matrices of the shape of the weights, and how many numbers a feature, Θ is.
     """
 
-    def __init__(self, width, k, vector, summed):
+    def __init__(self, width, k, vector, summed, blocks=(1, 0)):
         features = width + 2 + k
-        self.Theta = np.zeros((features, k))
+        self.Theta = np.zeros((features, blocks[0] * k + blocks[1]))
         self.A = np.zeros((features if summed else 0, k))
         self.vector = vector
         self.numbers = np.zeros(2)

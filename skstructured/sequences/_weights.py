@@ -15,10 +15,11 @@ class SequenceWeights:
     def _matrix(self, averaged):
         """All weights, (k, p + intercept + 2 + k), in units of X."""
         state, optimizer = self._fitted_state("weights are"), self.optimizer_
+        k = self.space_.dim_
         if averaged:
-            W = optimizer.average_weights(state.Theta, state.A, state.vector, self.space_.dim_).T
+            W = optimizer.average_weights(state.Theta.T, state.A.T, state.vector, k)
         else:
-            W = optimizer.weights(state.Theta, state.vector, self.space_.dim_).T
+            W = optimizer.weights(state.Theta.T, state.vector, k)
         width = self.n_features_in_ + self._intercept
         return np.hstack([self._scale.fold(W[:, :width].copy()), W[:, width:]])
 
