@@ -23,6 +23,7 @@ from skstructured.crf._sdca import Sdca
 from skstructured.regularizers import Shannon
 from skstructured.sequences._predictions import rule_of
 from skstructured.spaces import LabelSequence, Simplex
+from skstructured.spaces._labels import LabelSpace
 
 SOLVERS = ("lbfgs", "sdca")
 
@@ -77,7 +78,7 @@ class BatchFit:
         before = self._weights_before()
         rows = self._rows_of(X, reset=True)
         self._check_rows(rows, fresh=True)
-        self.space_ = self._unfitted_space().fit(y)
+        self.space_ = self._space_with_costs().fit(y)
         self.loss_ = self._loss_over(self.space_)
         decoder = self._decoder()
         if self._is_sequential():
@@ -90,6 +91,20 @@ class BatchFit:
         packed = self.space_.pack(y)
         share = self._shares(rows, packed, sample_weight)
         self._solve(rows, packed, share, before)
+
+    def _space_with_costs(self):
+        """A copy of the space with `cost_matrix`; a ValueError where it has no place for one."""
+        space = self._unfitted_space()
+        if self.cost_matrix is None:
+            return space
+        if not isinstance(space, LabelSpace):
+            raise ValueError(
+                'cost_matrix is for "sequence", "simplex" and "ordinal", got the space '
+                f"{type(space).__name__}, which has its own loss."
+            )
+        if space.cost_matrix is not None:
+            raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
+        return space.set_params(cost_matrix=self.cost_matrix)
 
     def _shares(self, rows, packed, sample_weight):
         """Weights of outputs, which sum to 1."""

@@ -52,7 +52,13 @@ class ConditionalRandomField(
         sequences of N positions. "sdca" is for "sequence" and "simplex".
     decoder : str or Decoder, default="nearest"
         How scores become outputs: "nearest", the output nearest to the mean, which the mean target
-        loss asks for; "map", the most likely output as a whole; "randomized", "sampled".
+        loss asks for; "map", the most likely output as a whole; "min_risk", the output of the
+        least expected cost, at every position by itself for sequences; "randomized", "sampled".
+    cost_matrix : array-like of shape (k, k) or None, default=None
+        What it costs to predict label i, in the order of `classes_`, where j is true: not negative,
+        0 where they are the same. `score` and ``decoder="min_risk"`` go by it; the weights do not.
+        The same as ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
+        None is 1 for all mistakes, |i − j| for "ordinal".
     standardize : bool or "auto", default="auto"
         Whether features are centred and divided by their deviation before they are learned; CSR
         ones are divided by their largest entry and never centred. "auto" leaves indicators, whose
@@ -129,6 +135,7 @@ class ConditionalRandomField(
         alpha=1e-3,
         solver="lbfgs",
         decoder="nearest",
+        cost_matrix=None,
         standardize="auto",
         fit_intercept=True,
         max_iter=1000,
@@ -143,6 +150,7 @@ class ConditionalRandomField(
         self.alpha = alpha
         self.solver = solver
         self.decoder = decoder
+        self.cost_matrix = cost_matrix
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter

@@ -13,9 +13,9 @@ from skstructured.spaces.sequence import mean_of
 class Decoding:
     """How scores of sequences become labels: by a decoder's rule, with exact expectations.
 
-    y* is the best sequence for MAP, else the vertex nearest to the mean; with probability p a draw
-    with that mean is played instead: 0 for `MAP` and `Nearest`, min(1, 2‖y* − μ‖/ν) for
-    `Randomized`, 1 for `Sampled`.
+    y* is the best sequence for MAP, the label of the least expected cost at every position for
+    `MinimumRisk`, else the vertex nearest to the mean; with probability p a draw with that mean is
+    played instead: min(1, 2‖y* − μ‖/ν) for `Randomized`, 1 for `Sampled`, else 0.
     """
 
     def __init__(self, theta, loss, rule):
@@ -32,6 +32,8 @@ class Decoding:
         if self.rule == "map":
             return Ragged(batch.viterbi(*self.theta.arrays)[0], self.theta.offsets)
         mu = self.mu
+        if self.rule == "min_risk":
+            return Ragged(np.argmin(mu.unary @ self.loss.space.costs_.T, axis=1), mu.offsets)
         found = batch.viterbi(2.0 * mu.unary - 1.0, mu.offsets, 2.0 * mu.pair - 1.0)[0]
         return Ragged(found, mu.offsets)
 

@@ -9,13 +9,22 @@ from skstructured._chains import batch
 from skstructured._learners.routing import routed
 from skstructured._ragged import Ragged, check_same_lengths
 from skstructured._validation import check_integer, weighted_mean
-from skstructured.decoders import MAP, Nearest, Randomized, Sampled
+from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
 from skstructured.learner import Losses
 from skstructured.sequences._decoding import Decoding
 from skstructured.spaces.sequence import LabelSequence, mean_of
 
 #: Decoders that sequences know, by the name of their rule.
-RULES = {MAP: "map", Nearest: "nearest", Randomized: "randomized", Sampled: "sampled"}
+RULES = {
+    MAP: "map",
+    MinimumRisk: "min_risk",
+    Nearest: "nearest",
+    Randomized: "randomized",
+    Sampled: "sampled",
+}
+
+#: Rules that never draw, and need no mean of steps for it.
+SURE = "map", "min_risk", "nearest"
 
 
 def rule_of(decoder):
@@ -154,7 +163,7 @@ class SequencePredictions:
     def _losses(self, theta, V, random_state=None):
         decoding = Decoding(theta, self.loss_, rule_of(self._decoder()))
         rng, costs = check_random_state(random_state), self.space_.costs_
-        drawn = decoding.draw(rng) if decoding.rule != "map" else decoding.anchor
+        drawn = decoding.anchor if decoding.rule in SURE else decoding.draw(rng)
         realised = mean_of(costs[drawn.values, V.values], V.offsets)
         return Losses(realised, decoding.expected_loss(V), self.loss_.value(theta, V))
 
