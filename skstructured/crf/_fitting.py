@@ -23,7 +23,6 @@ from skstructured.crf._sdca import Sdca
 from skstructured.regularizers import Shannon
 from skstructured.sequences._predictions import rule_of
 from skstructured.spaces import LabelSequence, Simplex
-from skstructured.spaces._labels import LabelSpace
 
 SOLVERS = ("lbfgs", "sdca")
 
@@ -97,7 +96,7 @@ class BatchFit:
         space = self._unfitted_space()
         if self.cost_matrix is None:
             return space
-        if not isinstance(space, LabelSpace):
+        if "cost_matrix" not in space.get_params():
             raise ValueError(
                 'cost_matrix is for "sequence", "simplex" and "ordinal", got the space '
                 f"{type(space).__name__}, which has its own loss."

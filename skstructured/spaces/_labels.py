@@ -91,10 +91,12 @@ class LabelSpace(OutputSpace):
     classes_ : ndarray of shape (n_classes,)
         The labels, in the order of the vertices.
     costs_ : ndarray of shape (n_classes, n_classes) or None
-        `cost_matrix`, the parameter of each of these spaces, in units of its largest entry.
+        `cost_matrix`, where it was given, in units of its largest entry.
     """
 
     task = "multiclass"
+    cost_matrix = None  # a parameter where a space takes costs
+    costs_ = None
     _fractions = False  # whether numbers that are no integers may be labels
 
     def fit(self, y):

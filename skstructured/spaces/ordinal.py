@@ -209,7 +209,7 @@ class OrdinalChain(LabelSpace):
 
     def geometry(self, norm, dim=None):
         """ν, D, γ of `OutputSpace`; with costs A, γ = max A[i, j]/|i − j| in ℓ1, √d times in ℓ2."""
-        plain, costs = super().geometry(norm, dim), getattr(self, "costs_", None)
+        plain, costs = super().geometry(norm, dim), self.costs_
         if costs is None:
             return plain
         steps = np.abs(np.subtract.outer(np.arange(len(costs)), np.arange(len(costs))))
