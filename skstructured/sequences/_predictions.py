@@ -49,6 +49,14 @@ def _has_sequences(learner):
     return True
 
 
+def _has_log_proba(learner):
+    """For `available_if`."""
+    loss = getattr(learner, "loss_", None)
+    if not over_sequences(learner) or (loss is not None and loss.projects):
+        raise AttributeError("This method is for space='sequence' with regularizer='shannon'.")
+    return True
+
+
 for_sequences = routed(lambda: SequencePredictions, over_sequences)
 
 
@@ -121,7 +129,7 @@ class SequencePredictions:
         -------
         list
             For each sequence a list of (labels, score), the best first. With "shannon" the log
-            probability of labels is their score less a number of the sequence.
+            probability of labels is their score less a number of the sequence, `log_partition`.
         """
         check_integer("n", n)
         theta = self._scores(X)
@@ -131,6 +139,38 @@ class SequencePredictions:
             [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(found[i])]
             for i in range(len(theta))
         ]
+
+    @available_if(_has_log_proba)
+    def log_proba(self, X, y):
+        """Log probabilities ln p(y | x) of whole label sequences.
+
+        ``score(x, y) − log Z(x)``, added up by p(y_{m+1} | y_m, x), so that no digits are lost
+        where both are large.
+
+        Parameters
+        ----------
+        X : list of n matrices (length, p)
+            Sequences.
+        y : list of n label arrays
+            Labels from `classes_`, of the same lengths.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            For unknown labels, and lengths that differ.
+        """
+        theta, V = self._scores(X), self.space_.pack(y)
+        check_same_lengths(Ragged(theta.unary, theta.offsets), V)
+        return batch.log_probability(*theta.arrays, V.values)
+
+    @available_if(_has_log_proba)
+    def log_partition(self, X):
+        """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
+        return batch.marginals(*self._scores(X).arrays)[1]
 
     @for_sequences
     def sample(self, X, random_state=None):
