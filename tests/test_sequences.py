@@ -473,7 +473,14 @@ class TestUse:
 
     def test_other_spaces_have_none_of_it(self):
         model = OnlineStructuredPredictor().fit(np.eye(3), [0, 1, 2])
-        names = ("transitions_", "start_", "end_", "predict_marginals", "predict_nbest", "log_proba")
+        names = (
+            "transitions_",
+            "start_",
+            "end_",
+            "predict_marginals",
+            "predict_nbest",
+            "log_proba",
+        )
         for name in names:
             assert not hasattr(model, name)
 

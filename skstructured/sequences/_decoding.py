@@ -27,13 +27,23 @@ class Decoding:
         return self.loss.mean(self.theta)
 
     @functools.cached_property
+    def positions(self):
+        """Means of positions (N, k), for which those of steps are not needed."""
+        if "mu" in vars(self) or self.loss.projects:
+            return self.mu.unary
+        mu, log_z, _ = batch.marginals(*self.theta.arrays)
+        batch.check_possible(log_z)
+        return mu
+
+    @functools.cached_property
     def anchor(self):
         """y*, as `Ragged` positions among the labels."""
         if self.rule == "map":
             return Ragged(batch.viterbi(*self.theta.arrays)[0], self.theta.offsets)
-        mu = self.mu
         if self.rule == "min_risk":
-            return Ragged(np.argmin(mu.unary @ self.loss.space.costs_.T, axis=1), mu.offsets)
+            risks = self.positions @ self.loss.space.costs_.T
+            return Ragged(np.argmin(risks, axis=1), self.theta.offsets)
+        mu = self.mu
         found = batch.viterbi(2.0 * mu.unary - 1.0, mu.offsets, 2.0 * mu.pair - 1.0)[0]
         return Ragged(found, mu.offsets)
 

@@ -106,8 +106,8 @@ class SequencePredictions:
             For "shannon" the probabilities of the labels in `classes_`, of each position by itself;
             for "squared" their sparse counterpart.
         """
-        mu = self._decoding(X).mu
-        return Ragged(mu.unary, mu.offsets).unstack()
+        decoding = self._decoding(X)
+        return Ragged(decoding.positions, decoding.theta.offsets).unstack()
 
     @for_sequences
     def predict_mean(self, X):
@@ -183,7 +183,7 @@ class SequencePredictions:
     def expected_target_loss(self, X, y):
         """Exact expectation of the target loss of `sample`, per sequence (n,)."""
         decoding, V = self._decoding(X), self.space_.pack(y)
-        check_same_lengths(Ragged(decoding.mu.unary, decoding.mu.offsets), V)
+        check_same_lengths(decoding.anchor, V)
         return decoding.expected_loss(V)
 
     @for_sequences
