@@ -56,9 +56,9 @@ class ConditionalRandomField(
         ascent, moves after each sequence or row, and keeps its marginals, N k² numbers for
         sequences of N positions. "sdca" is for "sequence" and "simplex".
     decoder : str or Decoder, default="nearest"
-        How scores become outputs: "nearest", the output nearest to the mean, which the mean target
-        loss asks for; "map", the most likely output as a whole; "min_risk", the output of the
-        least expected cost, at every position by itself for sequences; "randomized", "sampled".
+        How scores become outputs: "nearest", the output nearest to the mean; "map", the most likely
+        output as a whole; "min_risk", the output of the least expected cost, for sequences the
+        label of every position by itself; "randomized", "sampled".
     cost_matrix : array-like of shape (k, k) or None, default=None
         What it costs to predict label i, in the order of `classes_`, where j is true: not negative,
         0 where they are the same. `score` and ``decoder="min_risk"`` go by it; the weights do not.
