@@ -321,7 +321,7 @@ class TestEstimator:
             model.log_proba(X[:2], [y[0], y[0][:2]])
 
     @SLOW
-    @pytest.mark.parametrize("decoder", ["map", "nearest", "randomized", "sampled"])
+    @pytest.mark.parametrize("decoder", ["map", "min_risk", "nearest", "randomized", "sampled"])
     def test_draws_have_the_expected_loss(self, decoder, rng):
         X, y = words(rng)
         model = ConditionalRandomField(alpha=0.1, decoder=decoder, random_state=0).fit(X, y)
