@@ -52,10 +52,10 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
     loss_scale : "theory" or float, default="theory"
         c; "theory" makes the surrogate gap a = 1 − ln 2.
     decoder : str or Decoder, default="randomized"
-        How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled", and
-        for label sets "f1" and "threshold". It
-        does not enter learning and may be changed after it. `predict` and `score` are the same for
-        all of them on "simplex": to choose one by a search, give it
+        How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled",
+        "min_risk" (for costs, which are parameters of spaces), and for label sets "f1" and
+        "threshold". It does not enter learning and may be changed after it. `predict` and `score`
+        are the same for all of them on "simplex" without costs: to choose one by a search, give it
         ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
         plays.
     optimizer : str or OnlineOptimizer, default="parameter_free"

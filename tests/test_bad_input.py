@@ -166,7 +166,7 @@ def test_indices_beyond_int32_are_refused_by_name():
     [
         ("space", "simplx", "space='simplx' is not known; valid .* 'hypercube', 'ordinal', 'p"),
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
-        ("decoder", "argmax", "decoder='argmax' is not known; valid .* 'map', 'nearest', 'rand"),
+        ("decoder", "argmax", "decoder='argmax' is not known; .* 'map', 'min_risk', 'nearest'"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),
         ("loss_scale", 0.0, 'must be "theory" or a positive number, got 0.0'),
         ("loss_scale", "big", "must be \"theory\" or a positive number, got 'big'"),

@@ -299,8 +299,29 @@ class TestEstimator:
             assert best[0][0].tolist() == model.classes_[found[top[0]]].tolist()
             assert best[0][0].tolist() == model.predict([x])[0].tolist()
 
+    @pytest.mark.parametrize("transitions", ["bigram", "features", "none"])
+    @pytest.mark.parametrize("factor", [1.0, 1e3])
+    def test_log_probabilities_are_those_of_enumeration(self, transitions, factor, rng):
+        X, y = words(rng)
+        model = ConditionalRandomField(alpha=0.1, tol=0.1, transitions=transitions).fit(X, y)
+        parts = weights_of(model)
+        parts += [model.transition_coef_] if transitions == "features" else []
+        for part in parts:
+            part *= factor
+        found = model.log_proba(X, y)
+        wanted = [-naive.sequence_loss(x, labels, *parts) for x, labels in zip(X, y, strict=True)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * factor)
+        best, totals = model.predict_nbest(X, 3), model.log_partition(X)
+        for x, lists, total in zip(X, best, totals, strict=True):
+            for labels, score in lists:
+                assert model.log_proba([x], [labels])[0] == pytest.approx(
+                    score - total, abs=1e-11 * factor
+                )
+        with pytest.raises(ValueError, match="sequence 1 has 1 positions in X, but 2 labels"):
+            model.log_proba(X[:2], [y[0], y[0][:2]])
+
     @SLOW
-    @pytest.mark.parametrize("decoder", ["map", "nearest", "randomized", "sampled"])
+    @pytest.mark.parametrize("decoder", ["map", "min_risk", "nearest", "randomized", "sampled"])
     def test_draws_have_the_expected_loss(self, decoder, rng):
         X, y = words(rng)
         model = ConditionalRandomField(alpha=0.1, decoder=decoder, random_state=0).fit(X, y)

@@ -479,9 +479,31 @@ class TestUse:
         assert np.array_equal(clone(model).fit(X, y).coef_, clone(model).fit(X, y).coef_)
         model.set_params(space=LabelSequence(1.0 - np.eye(3))).fit(X, y)
 
+    def test_log_probabilities_are_minus_the_loss(self):
+        X, y = words()
+        model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
+        W = np.vstack(
+            [model.coef_.T, model.intercept_, model.start_, model.end_, model.transitions_]
+        )
+        wanted = []
+        for x, codes in zip(X, y, strict=True):
+            V, truth = literal.vertices(len(x), 3), literal.embedding(codes, 3)
+            wanted.append(-literal.loss(literal.scores(W, x, True), V, truth))
+        np.testing.assert_allclose(model.log_proba(X, y), wanted, rtol=1e-10, atol=1e-11)
+        squared = OnlineStructuredPredictor("sequence", "squared", max_iter=1, tol=None)
+        assert not hasattr(squared.fit(X[:9], y[:9]), "log_proba")
+
     def test_other_spaces_have_none_of_it(self):
         model = OnlineStructuredPredictor().fit(np.eye(3), [0, 1, 2])
-        for name in ("transitions_", "start_", "end_", "predict_marginals", "predict_nbest"):
+        names = (
+            "transitions_",
+            "start_",
+            "end_",
+            "predict_marginals",
+            "predict_nbest",
+            "log_proba",
+        )
+        for name in names:
             assert not hasattr(model, name)
 
     @pytest.mark.parametrize("kind", ["dense", "csr", "no intercept"])

@@ -1,12 +1,14 @@
-"""Handwritten words: letters by conditional random fields, ours beside sklearn-crfsuite's.
+"""Handwritten words: letters by conditional random fields, ours beside sklearn-crfsuite and chaine.
 
 The usual protocol (Taskar, Guestrin, Koller 2004) on the ocr set: one fold of words is learned, the
 other nine are predicted, for each of the ten folds; a second table turns it round, for some folds.
 Features are the 128 pixels, a bias, and the word's ends. Every learner searches the same penalties
-by itself on a random third of what it may learn, then all of it is learned anew: the seconds are
-those of this last `fit`, and of the search with it. CRFsuite also searches whether it has weights
-for pairs it did not see. It runs in a Python of its own, ``--peer /path/to/python``, which has
-sklearn-crfsuite.
+by cross-validation in three parts of what it may learn, the same for all, then all of it is learned
+anew: the seconds are those of this last `fit`, and of the search with it. sklearn-crfsuite and
+chaine, two wrappers of CRFsuite, also search whether there are weights for pairs they did not see.
+They run in a Python of their own, ``--peer /path/to/python``; which of the two it does not have is
+skipped. The last table has words predicted in a second, each library from features in its own
+format: best sequences ("map") for CRFsuite, and ours with that rule and with others.
 """
 
 import json
@@ -26,8 +28,11 @@ from skstructured._ragged import Ragged, Stacked
 #: CRFsuite's c2 on the sum of losses; alpha is 2 c2/n on their mean.
 PENALTIES = (10.0, 3.0, 1.0, 0.3)
 
-#: How many folds are predicted from the other nine.
-NINE = 1
+#: How many folds are predicted from the other nine; how many parts penalties are searched with.
+NINE, PARTS = 1, 3
+
+#: Libraries that are measured beside ours, in a Python of their own.
+PEERS = ("crfsuite", "chaine")
 
 
 class Ours:
@@ -40,57 +45,95 @@ class Ours:
         self.X = Stacked(sparse.csr_matrix(X) if csr else X, arrays["lengths"].astype(int))
         self.y = Ragged.from_lengths(arrays["y"].astype(int), arrays["lengths"])
 
-    def run(self, penalty, learn, predict):
-        """Letter error, and the seconds of `fit`."""
+    def run(self, penalty, learn, predict, repeat=1):
+        """Wrong letters, all letters, seconds of `fit`, median seconds of `predict`."""
         alpha = {} if penalty is None else {"alpha": 2.0 * penalty / len(learn)}
         model = clone(self.model).set_params(**alpha)
-        X, y = self.X[learn], self.y[learn]
+        X, y, Z = self.X[learn], self.y[learn], self.X[predict]
         _, seconds = timed(lambda: model.fit(X, y))
-        return 1.0 - model.score(self.X[predict], self.y[predict]), seconds
+        runs = [timed(lambda: model.predict(Z)) for _ in range(repeat)]
+        wrong = np.concatenate(runs[0][0]) != self.y[predict].values
+        return wrong.sum(), len(wrong), seconds, np.median([taken for _, taken in runs])
 
 
-class Peer:
-    """sklearn-crfsuite in another Python."""
+class Peers:
+    """CRFsuite's wrappers in another Python."""
 
-    def __init__(self, python, grid):
-        self.grid = grid
+    def __init__(self, python):
         script = Path(__file__).parent / "_ocr" / "peer.py"
         given = [python, str(script), str(data.path("ocr"))]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(given, text=True, **pipes)
+        self.libraries = json.loads(self.process.stdout.readline())
 
-    def run(self, params, learn, predict):
-        """Letter error, and the seconds of `fit`."""
-        job = {"params": params, "learn": learn.tolist(), "predict": predict.tolist()}
+    def ask(self, **job):
+        """The answer to a job; see `_ocr/peer.py`."""
         print(json.dumps(job), file=self.process.stdin, flush=True)
-        wrong, letters, seconds = json.loads(self.process.stdout.readline())
-        return wrong / letters, seconds
+        return json.loads(self.process.stdout.readline())
+
+
+class Peer:
+    """A library in another Python."""
+
+    def __init__(self, peers, library, grid):
+        self.peers, self.library, self.grid = peers, library, grid
+
+    def run(self, params, learn, predict, repeat=1):
+        """Wrong letters, all letters, seconds of `fit`, median seconds of `predict`."""
+        words = {"learn": learn.tolist(), "predict": predict.tolist(), "repeat": repeat}
+        return self.peers.ask(library=self.library, params=params, **words)
 
 
 def searched(learner, learn, predict):
-    """Error and seconds of what did best on a third of the words, seconds of all, its number."""
-    mixed, cut = np.random.RandomState(0).permutation(learn), 2 * len(learn) // 3
-    tried = [learner.run(given, mixed[:cut], mixed[cut:]) for given in learner.grid]
-    best = int(np.argmin([error for error, _ in tried]))
-    error, seconds = learner.run(learner.grid[best], learn, predict)
-    return error, seconds, seconds + sum(taken for _, taken in tried), best
+    """Error and seconds of what did best in cross-validation, seconds of all, its number."""
+    grid, total, best = learner.grid, 0.0, 0
+    if len(grid) > 1:
+        parts = np.array_split(np.random.RandomState(0).permutation(learn), PARTS)
+        rests = [np.concatenate(parts[:i] + parts[i + 1 :]) for i in range(PARTS)]
+        tried = [[learner.run(g, *words) for words in zip(rests, parts, strict=True)] for g in grid]
+        wrong, _, seconds, _ = np.sum(tried, axis=1).T
+        best, total = int(np.argmin(wrong)), seconds.sum()
+    wrong, letters, seconds, _ = learner.run(grid[best], learn, predict)
+    return wrong / letters, seconds, seconds + total, best
 
 
-def learners(python):
+def learners(peers):
     """Name and learner; the first one is compared with the others."""
     yield "CRF", Ours(ConditionalRandomField(), PENALTIES)
     yield "CRF, CSR", Ours(ConditionalRandomField(), PENALTIES, csr=True)
     for passes in (1, 5):
         online = OnlineStructuredPredictor("sequence", max_iter=passes, tol=None, random_state=0)
         yield f"online, passes: {passes}", Ours(online)
-    if python is None:
-        return
     seen = [{}, {"all_possible_states": True, "all_possible_transitions": True}]
     newton = {"algorithm": "lbfgs", "c1": 0.0}
-    yield "crfsuite", Peer(python, [newton | {"c2": c} | s for c in PENALTIES for s in seen])
-    for passes in (1, 5, 20):
-        given = {"algorithm": "ap", "max_iterations": passes}
-        yield f"crfsuite ap: {passes}", Peer(python, [given])
+    for library in peers.libraries if peers else ():
+        grid = [newton | {"c2": c} | s for c in PENALTIES for s in seen]
+        yield library, Peer(peers, library, grid)
+        for passes in (1, 5, 20) if library == "crfsuite" else ():
+            given = {"algorithm": "ap", "max_iterations": passes}
+            yield f"crfsuite ap: {passes}", Peer(peers, library, [given])
+
+
+def throughput(out, peers, repeat):
+    """Words predicted in a second, from features as each library has them."""
+    newton = {"algorithm": "lbfgs", "c1": 0.0, "c2": PENALTIES[-1]}
+    every = {
+        f'CRF, "{decoder}", {"CSR" if csr else "dense"}': Ours(
+            ConditionalRandomField(decoder=decoder), PENALTIES[-1:], csr
+        )
+        for decoder in ("map", "min_risk", "nearest")
+        for csr in (False, True)
+    }
+    every |= {
+        f"{name}, dicts": Peer(peers, name, [newton]) for name in getattr(peers, "libraries", ())
+    }
+    _, learn, predict = next(splits("one", 1))
+    out.say(f"\none fold learned, the {len(predict)} words of the rest predicted: words a second")
+    for name, learner in every.items():
+        learner.run(learner.grid[0], learn[:50], predict[:50])  # which may compile
+        seconds = learner.run(learner.grid[0], learn, predict, repeat)[3]
+        speed = len(predict) / seconds
+        out.add(f"{name:<26}{speed:10.0f}", table="throughput", learner=name, words=speed)
 
 
 def splits(learn, folds):
@@ -119,14 +162,19 @@ def table(out, every, learn, folds):
 
 def main():
     """Print the tables."""
-    args = arguments(__doc__, peer={"help": "a Python with sklearn-crfsuite"})
+    args = arguments(__doc__, peer={"help": "a Python with sklearn-crfsuite, chaine, or both"})
     with Results(__file__, args) as out:
-        every = list(learners(args.peer))
+        peers = Peers(args.peer) if args.peer else None
+        for name in PEERS if peers else ():
+            if name not in peers.libraries:
+                out.say(f"{name} is not installed there: skipped")
+        every = list(learners(peers))
         for _, learner in every:
             learner.run(learner.grid[0], np.arange(50), np.arange(50))  # which may compile
         table(out, every, "one", 1 if args.quick else 10)
         if not args.quick:
             table(out, every, "nine", NINE)
+        throughput(out, peers, 1 if args.quick else 9)
 
 
 def tell(out, learn, fold, every, found):

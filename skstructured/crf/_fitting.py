@@ -17,6 +17,8 @@ from skstructured._validation import (
     check_weights,
     unchanged_on_error,
 )
+from skstructured.crf._edges import EdgeObjective
+from skstructured.crf._layout import TRANSITIONS
 from skstructured.crf._lbfgs import Trace, lbfgs
 from skstructured.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.crf._sdca import Sdca
@@ -63,6 +65,7 @@ class BatchFit:
 
     def _check_parameters(self):
         check_choice("solver", self.solver, SOLVERS)
+        check_choice("transitions", self.transitions, TRANSITIONS)
         check_positive("alpha", self.alpha)
         check_positive("tol", self.tol)
         check_integer("max_iter", self.max_iter)
@@ -77,7 +80,7 @@ class BatchFit:
         before = self._weights_before()
         rows = self._rows_of(X, reset=True)
         self._check_rows(rows, fresh=True)
-        self.space_ = self._unfitted_space().fit(y)
+        self.space_ = self._space_with_costs().fit(y)
         self.loss_ = self._loss_over(self.space_)
         decoder = self._decoder()
         if self._is_sequential():
@@ -90,6 +93,20 @@ class BatchFit:
         packed = self.space_.pack(y)
         share = self._shares(rows, packed, sample_weight)
         self._solve(rows, packed, share, before)
+
+    def _space_with_costs(self):
+        """A copy of the space with `cost_matrix`; a ValueError where it has no place for one."""
+        space = self._unfitted_space()
+        if self.cost_matrix is None:
+            return space
+        if "cost_matrix" not in space.get_params():
+            raise ValueError(
+                'cost_matrix is for "sequence", "simplex" and "ordinal", got the space '
+                f"{type(space).__name__}, which has its own loss."
+            )
+        if space.cost_matrix is not None:
+            raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
+        return space.set_params(cost_matrix=self.cost_matrix)
 
     def _shares(self, rows, packed, sample_weight):
         """Weights of outputs, which sum to 1."""
@@ -109,7 +126,7 @@ class BatchFit:
         X = rows.X.values if chains else rows.X
         spread = np.repeat(share, packed.lengths) if chains else share
         scale = self._scale_for(X, spread)
-        layout = Layout(X.shape[1], self.space_.dim_, self.fit_intercept, chains)
+        layout = self._layout(X.shape[1])
         objective = self._objective(scale.transform(X), packed, share, layout)
         Theta = self._first_weights(before, scale, layout)
         trace = Trace(self.tol, self.verbose)
@@ -123,6 +140,14 @@ class BatchFit:
         self._note(trace)
         self._keep(Theta, scale, layout)
 
+    def _layout(self, width):
+        """Where weights stand; a ValueError for transitions that the model does not have."""
+        chains, plain = self._is_sequential(), self.transitions == "bigram"
+        if not plain and (self.solver == "sdca" or not chains):
+            what = 'solver="lbfgs"' if chains else 'space="sequence"'
+            raise ValueError(f'transitions={self.transitions!r} is for {what}; use "bigram".')
+        return Layout(width, self.space_.dim_, self.fit_intercept, chains, self.transitions)
+
     def _scale_for(self, X, weight):
         if self.standardize is False:
             return FeatureScale()
@@ -131,7 +156,8 @@ class BatchFit:
     def _objective(self, Z, packed, share, layout):
         rest = (share, float(self.alpha), layout)
         if layout.chains:
-            return ChainObjective(Z, packed, *rest, n_jobs=self.n_jobs)
+            kind = EdgeObjective if layout.step_features else ChainObjective
+            return kind(Z, packed, *rest, n_jobs=self.n_jobs)
         return VectorObjective(Z, self.loss_, packed, *rest, n_jobs=self.n_jobs)
 
     def _solver(self, objective, packed):
@@ -152,20 +178,25 @@ class BatchFit:
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         edges = (self.start_, self.end_, self.transitions_) if self._is_sequential() else ()
-        return self.coef_, self.intercept_, edges, getattr(self, "classes_", None)
+        steps = getattr(self, "transition_coef_", None)
+        return self.coef_, self.intercept_, edges, steps, getattr(self, "classes_", None)
 
     def _first_weights(self, before, scale, layout):
         """Zeros, or those before where they fit; a ValueError where they do not."""
         if before is None:
             return np.zeros(layout.shape)
-        coef, intercept, edges, classes = before
+        coef, intercept, edges, steps, classes = before
         same = np.array_equal(classes, getattr(self, "classes_", None))
         if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
             raise ValueError(
                 "warm_start=True goes on from weights of the same features and labels, but the "
                 f"last fit had {coef.shape[1]} features and labels {classes!r:.80}."
             )
-        return layout.join(*scale.unfold(coef, intercept), edges)
+        if layout.step_features:
+            steps = np.zeros((*edges[2].shape, layout.width)) if steps is None else steps
+            steps, offset = scale.unfold(steps.reshape(-1, layout.width), edges[2].ravel())
+            edges = *edges[:2], offset.reshape(edges[2].shape)
+        return layout.join(*scale.unfold(coef, intercept), edges, steps)
 
     def _note(self, trace):
         self.loss_curve_ = np.array(trace.values)
@@ -184,8 +215,13 @@ class BatchFit:
     def _keep(self, Theta, scale, layout):
         coef, offset = scale.fold(Theta[: layout.width].T, layout.offset(Theta))
         self.coef_, self.intercept_ = np.ascontiguousarray(coef), np.array(offset)
-        for name in ("start_", "end_", "transitions_"):
+        for name in ("start_", "end_", "transitions_", "transition_coef_"):
             vars(self).pop(name, None)
         if layout.chains:
             edges = map(np.array, layout.edges(Theta))
             self.start_, self.end_, self.transitions_ = edges
+        if layout.step_features:
+            k = layout.dim
+            steps, offset = scale.fold(layout.step_coef(Theta).T, self.transitions_.ravel())
+            self.transitions_ = np.array(offset).reshape(k, k)
+            self.transition_coef_ = np.ascontiguousarray(steps).reshape(k, k, -1)

@@ -6,52 +6,14 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skstructured._chains import batch
-from skstructured.crf._rows import block_bounds, part_of
+from skstructured._ragged import Ragged
+from skstructured.crf._layout import Layout
+from skstructured.crf._rows import BLOCK, block_bounds, part_of
 
 #: Most numbers in gradients of single blocks, which are then summed in order.
 MOST_NUMBERS = 1 << 24
 
-
-class Layout:
-    """Where weights stand in Θ, a matrix with a row a feature and a column a score.
-
-    Features, the intercept, and for sequences starts, ends, and transitions from each label.
-
-    Parameters
-    ----------
-    width, dim : int
-        Features and scores.
-    intercept, chains : bool
-        Whether there is an intercept, and whether outputs are sequences.
-    """
-
-    def __init__(self, width, dim, intercept, chains):
-        self.width, self.dim = width, dim
-        self.intercept, self.chains = int(intercept), bool(chains)
-
-    @property
-    def shape(self):
-        """Of Θ."""
-        return self.width + self.intercept + self.chains * (2 + self.dim), self.dim
-
-    @property
-    def first_edge(self):
-        """The row of starts, before those of ends and transitions."""
-        return self.width + self.intercept
-
-    def offset(self, Theta):
-        """The intercept, (dim,)."""
-        return Theta[self.width] if self.intercept else np.zeros(self.dim)
-
-    def edges(self, Theta):
-        """Starts (k,), ends (k,) and transitions (k, k), as views."""
-        at = self.first_edge
-        return Theta[at], Theta[at + 1], Theta[at + 2 :]
-
-    def join(self, coef, intercept, edges=()):
-        """Θ of coefficients (dim, p), intercepts (dim,), and edges."""
-        parts = [coef.T, intercept[None]] if self.intercept else [coef.T]
-        return np.concatenate([*parts, *map(np.atleast_2d, edges)])
+__all__ = ["ChainObjective", "Layout", "Objective", "VectorObjective"]
 
 
 class Objective:
@@ -74,13 +36,15 @@ class Objective:
         Where weights stand.
     n_jobs : int or None
         Threads.
+    block : int, default=4096
+        Rows of a block, at least.
     """
 
-    def __init__(self, X, offsets, share, alpha, layout, n_jobs=None):
+    def __init__(self, X, offsets, share, alpha, layout, n_jobs=None, block=BLOCK):
         self.X, self.offsets, self.share, self.alpha = X, offsets, share, alpha
         self.layout = layout
         self.threads = effective_n_jobs(n_jobs)
-        bounds = block_bounds(offsets)
+        bounds = block_bounds(offsets, min(block, BLOCK))
         self.blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
         self.rows = [slice(offsets[block.start], offsets[block.stop]) for block in self.blocks]
         self._parts = [part_of(X, rows.start, rows.stop) for rows in self.rows]
@@ -100,10 +64,15 @@ class Objective:
             self._pool.__exit__(*error)
 
     def _map(self, function, *args):
-        every = range(len(self.blocks))
-        if self._pool is None:
-            return [function(i, *args) for i in every]
-        return self._pool(delayed(function)(i, *args) for i in every)
+        """What a function says of all blocks, in order: of as many at a time as are kept."""
+        rest = (self.layout.shape[0] - self.layout.width) * self.layout.dim
+        most, count = max(MOST_NUMBERS // max(rest, 1), self.threads), len(self.blocks)
+        for first in range(0, count, most):
+            every = range(first, min(first + most, count))
+            if self._pool is None:
+                yield from (function(i, *args) for i in every)
+            else:
+                yield from self._pool(delayed(function)(i, *args) for i in every)
 
     def scores(self, i, Theta):
         """Scores (rows, dim) of block i, without edges."""
@@ -112,15 +81,14 @@ class Objective:
 
     def value_and_gradient(self, Theta):
         """The objective, and its gradient in Θ."""
-        found = self._map(self._block, Theta)
-        gradient, width = self.alpha * Theta, self.layout.width
-        for _, features, rest in found:
+        gradient, width, value = self.alpha * Theta, self.layout.width, 0.0
+        for loss, features, rest in self._map(self._block, Theta):
+            value += loss
             gradient[width:] += rest
             if features is not None:
                 gradient[:width] += features
         if not self._by_block:
             gradient[:width] += self.X.T @ self._gaps
-        value = sum(loss for loss, _, _ in found)
         return value + 0.5 * self.alpha * np.vdot(Theta, Theta), gradient
 
     def _block(self, i, Theta):
@@ -197,14 +165,24 @@ class ChainObjective(Objective):
         offsets = self.offsets[block.start : block.stop + 1]
         return offsets - offsets[0]
 
+    def labels_of(self, i):
+        """Positions among the labels of a block, `Ragged`."""
+        return Ragged(self.labels[self.rows[i]], self._offsets(i))
+
+    def _steps(self, i, chains, out):
+        """log Z of a block, whose marginals are written, and the gradient of transitions."""
+        share = self.share[self.blocks[i]]
+        _, log_z, steps = batch.marginals(*chains, pairs="sum", weight=share, out=out)
+        steps = steps - self.steps_of_truth if i == 0 else steps
+        return log_z, steps[: self.layout.steps]
+
     def _losses(self, i, Theta, gaps):
         """The weighted loss of a block, whose gradients in scores are written, and edges'."""
         chains, rows, share = self.chains(i, Theta), self.rows[i], self.share[self.blocks[i]]
         offsets, y = chains[1], self.labels[rows]
-        _, log_z, steps = batch.marginals(*chains, pairs="sum", weight=share, out=gaps)
+        log_z, steps = self._steps(i, chains, gaps)
         losses = log_z - batch.score(*chains, y)
         gaps[np.arange(len(y)), y] -= 1.0
         gaps *= self._spread[rows, None]
         ends = gaps[offsets[:-1]].sum(axis=0), gaps[offsets[1:] - 1].sum(axis=0)
-        steps = steps - self.steps_of_truth if i == 0 else steps
         return share @ losses, np.concatenate([np.array(ends), steps])

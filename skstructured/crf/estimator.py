@@ -43,6 +43,11 @@ class ConditionalRandomField(
     regularizer : str, Regularizer or None, default=None
         Of the loss; None is "shannon", which makes it a conditional random field. Others, such as
         "squared", are for solver="lbfgs" and spaces other than "sequence".
+    transitions : {"bigram", "features", "none"}, default="bigram"
+        What the score of a label after another goes by, for sequences: by the two labels; by the
+        features of the second one's row too, ``transitions_[i, j] + <transition_coef_[i, j], x>``,
+        p k² weights more, whose marginals are found in some ten times the time; or by nothing,
+        which leaves labels that do not see each other. The last two are for solver="lbfgs".
     alpha : float, default=1e-3
         α > 0. The c2 of CRFsuite over n sequences is ``α = 2 c2/n``, the C of LogisticRegression
         ``α = 1/(nC)``.
@@ -51,8 +56,14 @@ class ConditionalRandomField(
         ascent, moves after each sequence or row, and keeps its marginals, N k² numbers for
         sequences of N positions. "sdca" is for "sequence" and "simplex".
     decoder : str or Decoder, default="nearest"
-        How scores become outputs: "nearest", the output nearest to the mean, which the mean target
-        loss asks for; "map", the most likely output as a whole; "randomized", "sampled".
+        How scores become outputs: "nearest", the output nearest to the mean; "map", the most likely
+        output as a whole; "min_risk", the output of the least expected cost, for sequences the
+        label of every position by itself; "randomized", "sampled".
+    cost_matrix : array-like of shape (k, k) or None, default=None
+        What it costs to predict label i, in the order of `classes_`, where j is true: not negative,
+        0 where they are the same. `score` and ``decoder="min_risk"`` go by it; the weights do not.
+        The same as ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
+        None is 1 for all mistakes, |i − j| for "ordinal".
     standardize : bool or "auto", default="auto"
         Whether features are centred and divided by their deviation before they are learned; CSR
         ones are divided by their largest entry and never centred. "auto" leaves indicators, whose
@@ -80,7 +91,10 @@ class ConditionalRandomField(
     intercept_ : ndarray of shape (dim,)
         Zeros without one.
     transitions_ : ndarray of shape (k, k)
-        Scores of label j after label i, for sequences alone.
+        Scores of label j after label i, for sequences alone; zeros for transitions="none".
+    transition_coef_ : ndarray of shape (k, k, n_features_in_)
+        For transitions="features": what the features of a row add to the scores of label j there
+        after label i at the row before.
     start_, end_ : ndarray of shape (k,)
         Scores of labels at the first and the last position, for sequences alone.
     classes_ : ndarray
@@ -126,9 +140,11 @@ class ConditionalRandomField(
         self,
         space="sequence",
         regularizer=None,
+        transitions="bigram",
         alpha=1e-3,
         solver="lbfgs",
         decoder="nearest",
+        cost_matrix=None,
         standardize="auto",
         fit_intercept=True,
         max_iter=1000,
@@ -140,9 +156,11 @@ class ConditionalRandomField(
     ):
         self.space = space
         self.regularizer = regularizer
+        self.transitions = transitions
         self.alpha = alpha
         self.solver = solver
         self.decoder = decoder
+        self.cost_matrix = cost_matrix
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
@@ -205,4 +223,16 @@ class ConditionalRandomField(
         unary = linear_scores(weights, X.values)
         unary[X.offsets[:-1]] += self.start_
         unary[X.offsets[1:] - 1] += self.end_
-        return Chains(unary, X.offsets, self.transitions_[None])
+        return Chains(unary, X.offsets, self._pairs(X))
+
+    def _pairs(self, X):
+        """Scores of labels beside each other: (1, k, k), or (N, k, k) of each row and the next."""
+        shared = self.transitions_[None]
+        if not hasattr(self, "transition_coef_"):
+            return shared
+        k, pair = len(self.classes_), np.zeros((X.values.shape[0], *shared.shape[1:]))
+        coef = self.transition_coef_.reshape(k * k, -1)
+        weights = np.column_stack([coef, shared.ravel()])
+        pair[:-1] = linear_scores(weights, X.values[1:]).reshape(-1, k, k)
+        pair[X.offsets[1:] - 1] = 0.0
+        return pair

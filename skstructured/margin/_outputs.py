@@ -135,7 +135,9 @@ class MatchingOutputs(SpaceOutputs):
 def outputs_of(space, cost_matrix):
     """The outputs of a fitted space; a ValueError names those that have no oracle here."""
     if isinstance(space, (Simplex, OrdinalChain)):
-        return ClassOutputs(space, cost_matrix)
+        if cost_matrix is not None and space.cost_matrix is not None:
+            raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
+        return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
         raise ValueError(f"cost_matrix is for classes; {name} has its own loss: leave it None.")

@@ -13,9 +13,9 @@ from skstructured.spaces.sequence import mean_of
 class Decoding:
     """How scores of sequences become labels: by a decoder's rule, with exact expectations.
 
-    y* is the best sequence for MAP, else the vertex nearest to the mean; with probability p a draw
-    with that mean is played instead: 0 for `MAP` and `Nearest`, min(1, 2‖y* − μ‖/ν) for
-    `Randomized`, 1 for `Sampled`.
+    y* is the best sequence for MAP, the label of the least expected cost at every position for
+    `MinimumRisk`, else the vertex nearest to the mean; with probability p a draw with that mean is
+    played instead: min(1, 2‖y* − μ‖/ν) for `Randomized`, 1 for `Sampled`, else 0.
     """
 
     def __init__(self, theta, loss, rule):
@@ -27,10 +27,22 @@ class Decoding:
         return self.loss.mean(self.theta)
 
     @functools.cached_property
+    def positions(self):
+        """Means of positions (N, k), for which those of steps are not needed."""
+        if "mu" in vars(self) or self.loss.projects:
+            return self.mu.unary
+        mu, log_z, _ = batch.marginals(*self.theta.arrays)
+        batch.check_possible(log_z)
+        return mu
+
+    @functools.cached_property
     def anchor(self):
         """y*, as `Ragged` positions among the labels."""
         if self.rule == "map":
             return Ragged(batch.viterbi(*self.theta.arrays)[0], self.theta.offsets)
+        if self.rule == "min_risk":
+            risks = self.positions @ self.loss.space.costs_.T
+            return Ragged(np.argmin(risks, axis=1), self.theta.offsets)
         mu = self.mu
         found = batch.viterbi(2.0 * mu.unary - 1.0, mu.offsets, 2.0 * mu.pair - 1.0)[0]
         return Ragged(found, mu.offsets)

@@ -9,13 +9,22 @@ from skstructured._chains import batch
 from skstructured._learners.routing import routed
 from skstructured._ragged import Ragged, check_same_lengths
 from skstructured._validation import check_integer, weighted_mean
-from skstructured.decoders import MAP, Nearest, Randomized, Sampled
+from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
 from skstructured.learner import Losses
 from skstructured.sequences._decoding import Decoding
 from skstructured.spaces.sequence import LabelSequence, mean_of
 
 #: Decoders that sequences know, by the name of their rule.
-RULES = {MAP: "map", Nearest: "nearest", Randomized: "randomized", Sampled: "sampled"}
+RULES = {
+    MAP: "map",
+    MinimumRisk: "min_risk",
+    Nearest: "nearest",
+    Randomized: "randomized",
+    Sampled: "sampled",
+}
+
+#: Rules that never draw, and need no mean of steps for it.
+SURE = "map", "min_risk", "nearest"
 
 
 def rule_of(decoder):
@@ -37,6 +46,14 @@ def _has_sequences(learner):
     """For `available_if`."""
     if not over_sequences(learner):
         raise AttributeError("This method is for space='sequence'.")
+    return True
+
+
+def _has_log_proba(learner):
+    """For `available_if`."""
+    loss = getattr(learner, "loss_", None)
+    if not over_sequences(learner) or (loss is not None and loss.projects):
+        raise AttributeError("This method is for space='sequence' with regularizer='shannon'.")
     return True
 
 
@@ -89,8 +106,8 @@ class SequencePredictions:
             For "shannon" the probabilities of the labels in `classes_`, of each position by itself;
             for "squared" their sparse counterpart.
         """
-        mu = self._decoding(X).mu
-        return Ragged(mu.unary, mu.offsets).unstack()
+        decoding = self._decoding(X)
+        return Ragged(decoding.positions, decoding.theta.offsets).unstack()
 
     @for_sequences
     def predict_mean(self, X):
@@ -112,7 +129,7 @@ class SequencePredictions:
         -------
         list
             For each sequence a list of (labels, score), the best first. With "shannon" the log
-            probability of labels is their score less a number of the sequence.
+            probability of labels is their score less a number of the sequence, `log_partition`.
         """
         check_integer("n", n)
         theta = self._scores(X)
@@ -122,6 +139,38 @@ class SequencePredictions:
             [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(found[i])]
             for i in range(len(theta))
         ]
+
+    @available_if(_has_log_proba)
+    def log_proba(self, X, y):
+        """Log probabilities ln p(y | x) of whole label sequences.
+
+        ``score(x, y) − log Z(x)``, added up by p(y_{m+1} | y_m, x), so that no digits are lost
+        where both are large.
+
+        Parameters
+        ----------
+        X : list of n matrices (length, p)
+            Sequences.
+        y : list of n label arrays
+            Labels from `classes_`, of the same lengths.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            For unknown labels, and lengths that differ.
+        """
+        theta, V = self._scores(X), self.space_.pack(y)
+        check_same_lengths(Ragged(theta.unary, theta.offsets), V)
+        return batch.log_probability(*theta.arrays, V.values)
+
+    @available_if(_has_log_proba)
+    def log_partition(self, X):
+        """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
+        return batch.marginals(*self._scores(X).arrays)[1]
 
     @for_sequences
     def sample(self, X, random_state=None):
@@ -134,7 +183,7 @@ class SequencePredictions:
     def expected_target_loss(self, X, y):
         """Exact expectation of the target loss of `sample`, per sequence (n,)."""
         decoding, V = self._decoding(X), self.space_.pack(y)
-        check_same_lengths(Ragged(decoding.mu.unary, decoding.mu.offsets), V)
+        check_same_lengths(decoding.anchor, V)
         return decoding.expected_loss(V)
 
     @for_sequences
@@ -154,7 +203,7 @@ class SequencePredictions:
     def _losses(self, theta, V, random_state=None):
         decoding = Decoding(theta, self.loss_, rule_of(self._decoder()))
         rng, costs = check_random_state(random_state), self.space_.costs_
-        drawn = decoding.draw(rng) if decoding.rule != "map" else decoding.anchor
+        drawn = decoding.anchor if decoding.rule in SURE else decoding.draw(rng)
         realised = mean_of(costs[drawn.values, V.values], V.offsets)
         return Losses(realised, decoding.expected_loss(V), self.loss_.value(theta, V))
 

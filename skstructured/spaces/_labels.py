@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from skstructured.base import OutputSpace
+from skstructured.spaces._costs import unit_costs
 
 
 def class_codes(y, classes):
@@ -89,9 +90,13 @@ class LabelSpace(OutputSpace):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, in the order of the vertices.
+    costs_ : ndarray of shape (n_classes, n_classes) or None
+        `cost_matrix`, where it was given, in units of its largest entry.
     """
 
     task = "multiclass"
+    cost_matrix = None  # a parameter where a space takes costs
+    costs_ = None
     _fractions = False  # whether numbers that are no integers may be labels
 
     def fit(self, y):
@@ -99,10 +104,15 @@ class LabelSpace(OutputSpace):
         return self._adopt(self._find_classes(y))
 
     def _adopt(self, classes):
-        self.classes_ = classes
+        costs = self._costs(len(classes))
+        self.classes_, self.costs_ = classes, costs
         self._sorter = np.argsort(self.classes_)
         self.dim_ = self._dim_of(len(self.classes_))
         return self
+
+    def _costs(self, k):
+        """Costs (k, k) [predicted, true] in units of the largest; None for those of the space."""
+        return None if self.cost_matrix is None else unit_costs(self.cost_matrix, k)
 
     def _find_classes(self, y):
         """The classes, in their order, that labels `y` show."""

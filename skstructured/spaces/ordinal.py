@@ -82,11 +82,18 @@ class OrdinalChain(LabelSpace):
         Labels in their order. None takes the categories of an ordered pandas categorical in their
         order, those that no row shows too, and sorts the labels of any other y. scikit-learn's
         ``cross_val_predict`` sorts labels itself for every method but "predict".
+    cost_matrix : array-like of shape (d+1, d+1) or None, default=None
+        ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, where
+        j is true: not negative, 0 where they are the same. The target loss is the cost over the
+        largest one. None is ``|i − j|``. Classes of the least expected cost are those of
+        ``decoder="min_risk"``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (d+1,)
         Labels in their order.
+    costs_ : ndarray of shape (d+1, d+1) or None
+        Costs in units of the largest, where there is a cost matrix.
     dim_ : int
         d.
 
@@ -105,8 +112,9 @@ class OrdinalChain(LabelSpace):
 
     default_regularizer = "shannon"
 
-    def __init__(self, categories=None):
+    def __init__(self, categories=None, cost_matrix=None):
         self.categories = categories
+        self.cost_matrix = cost_matrix
 
     def _dim_of(self, n_classes):
         return n_classes - 1
@@ -191,6 +199,22 @@ class OrdinalChain(LabelSpace):
     def mean_proba(self, mu):
         """Class probabilities (n, d+1) that a mean stands for: `vertex_proba`."""
         return self.vertex_proba(mu)
+
+    def expected_loss(self, mu, V):
+        """Target loss L(μ; y), affine in μ and in y: Σ|μ − y|/d, or Σ_ij P_i(μ) A[i, j] P_j(y)."""
+        if self.costs_ is None:
+            return super().expected_loss(mu, V)
+        drawn, true = self.vertex_proba(mu), self.vertex_proba(V)
+        return np.einsum("nk,nk->n", drawn @ self.costs_, true)
+
+    def geometry(self, norm, dim=None):
+        """ν, D, γ of `OutputSpace`; with costs A, γ = max A[i, j]/|i − j| in ℓ1, √d times in ℓ2."""
+        plain, costs = super().geometry(norm, dim), self.costs_
+        if costs is None:
+            return plain
+        steps = np.abs(np.subtract.outer(np.arange(len(costs)), np.arange(len(costs))))
+        gamma = (costs / np.maximum(steps, 1)).max()
+        return plain._replace(gamma=float(gamma if norm == "l1" else gamma * plain.diameter))
 
 
 def _check_known(name, labels, categories):

@@ -24,12 +24,15 @@ class LabelSequence(LabelSpace):
     cost_matrix : array-like of shape (k, k) or None, default=None
         ``cost_matrix[i, j]`` is what it costs to predict label i, in the order of `classes_`, where
         j is true: not negative, 0 where they are the same. The target loss is the mean cost over
-        the largest one. None is 1 for all mistakes.
+        the largest one. None is 1 for all mistakes. Labels of the least expected cost are those of
+        ``decoder="min_risk"``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
         Sorted labels.
+    costs_ : ndarray of shape (k, k)
+        Costs in units of the largest.
     dim_ : int
         k, the scores of a position.
 
@@ -63,26 +66,8 @@ class LabelSequence(LabelSpace):
         """Learn the labels from label arrays `y`; returns self."""
         return self._adopt(self._find_classes(stack_labels(y).values))
 
-    def _adopt(self, classes):
-        super()._adopt(classes)
-        self.costs_ = self._costs(len(classes))
-        return self
-
     def _costs(self, k):
-        """Costs (k, k) in units of the largest."""
-        if self.cost_matrix is None:
-            return 1.0 - np.eye(k)
-        try:
-            costs = np.array(self.cost_matrix, dtype=np.float64)
-        except (TypeError, ValueError):
-            costs = np.empty(0)
-        good = costs.shape == (k, k) and np.isfinite(costs).all()
-        if not (good and (costs >= 0.0).all() and costs.any() and not np.diag(costs).any()):
-            raise ValueError(
-                f"cost_matrix must be a ({k}, {k}) matrix of numbers that are not negative, some "
-                f"of them positive, with zeros on its diagonal, got {self.cost_matrix!r}."
-            )
-        return costs / costs.max()
+        return 1.0 - np.eye(k) if self.cost_matrix is None else super()._costs(k)
 
     def _dim_of(self, n_classes):
         return n_classes

@@ -132,16 +132,26 @@ def entmax(theta, truth, mu, params, work):
 
 
 class Simplex(LabelSpace):
-    r"""Classes as the vertices of the probability simplex, with the zero-one loss.
+    r"""Classes as the vertices of the probability simplex, with the zero-one loss or other costs.
 
     Class k is the basis vector :math:`e_k` of R^K. The target loss is ``L(y'; e_i) = 1 − y'_i``,
-    the zero-one loss on vertices. Regularizers: `Shannon` (softmax, logistic loss; the default),
-    `SquaredNorm` (sparsemax), `Tsallis` (entmax).
+    the zero-one loss on vertices, or ``Σ_k y'_k A[k, i]`` with costs A. Regularizers: `Shannon`
+    (softmax, logistic loss; the default), `SquaredNorm` (sparsemax), `Tsallis` (entmax).
+
+    Parameters
+    ----------
+    cost_matrix : array-like of shape (K, K) or None, default=None
+        ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, where
+        j is true: not negative, 0 where they are the same. The target loss is the cost over the
+        largest one. None is 1 for all mistakes. Classes of the least expected cost are those of
+        ``decoder="min_risk"``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         Sorted class labels.
+    costs_ : ndarray of shape (K, K) or None
+        Costs in units of the largest, where there is a cost matrix.
     dim_ : int
         K.
 
@@ -154,6 +164,9 @@ class Simplex(LabelSpace):
     scores_classes = True
     default_regularizer = "shannon"
     constant_sum = True
+
+    def __init__(self, cost_matrix=None):
+        self.cost_matrix = cost_matrix
 
     def _dim_of(self, n_classes):
         return n_classes
@@ -199,11 +212,13 @@ class Simplex(LabelSpace):
         return mu
 
     def expected_loss(self, mu, V):
-        """Zero-one loss L(μ; e_i) = 1 − μ_i, of shape (n,)."""
-        return 1.0 - np.einsum("nk,nk->n", mu, V)
+        """Zero-one loss L(μ; e_i) = 1 − μ_i, or Σ_k μ_k A[k, i] with costs A, of shape (n,)."""
+        if self.costs_ is None:
+            return 1.0 - np.einsum("nk,nk->n", mu, V)
+        return np.einsum("nk,nk->n", np.asarray(mu) @ self.costs_, V)
 
     def geometry(self, norm, dim=None):
-        """ν, D, γ: ℓ1 (2, 2, ½); ℓ2 (√2, √2, √((K−1)/K))."""
+        """ν, D, γ: ℓ1 (2, 2, ½); ℓ2 (√2, √2, √((K−1)/K)). Costs are at most the zero-one loss."""
         dim = self._dimension(dim)
         if norm == "l1":
             return Geometry(2.0, 2.0, 0.5)

@@ -9,13 +9,21 @@ from scipy.special import logsumexp
 from naive import chains
 
 
-def sequence_loss(x, labels, coef, intercept, start, end, transitions):
-    """−ln p(labels | x), all k^M sequences summed up."""
+def sequence_scores(x, coef, intercept, start, end, transitions, steps=None):
+    """Scores of positions, and of each and the next: those of features `steps` (k, k, p) added."""
     unary = x @ coef.T + intercept
     unary[0] += start
     unary[-1] += end
-    scores = chains.all_scores(unary, transitions[None])[1]
-    return logsumexp(scores) - chains.score(labels, unary, transitions[None])
+    if steps is None:
+        return unary, transitions[None]
+    return unary, np.array([transitions + steps @ after for after in [*x[1:], 0.0 * x[0]]])
+
+
+def sequence_loss(x, labels, *weights):
+    """−ln p(labels | x), all k^M sequences summed up."""
+    unary, pair = sequence_scores(x, *weights)
+    scores = chains.all_scores(unary, pair)[1]
+    return logsumexp(scores) - chains.score(labels, unary, pair)
 
 
 def sequence_objective(weights, X, y, alpha, sample_weight):

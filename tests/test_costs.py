@@ -1,0 +1,186 @@
+"""Cost matrices of spaces, and the decoder of the least expected cost."""
+
+import itertools
+
+import numpy as np
+import pytest
+from naive import chains
+from sklearn.base import clone
+
+from skstructured import ConditionalRandomField, OnlineStructuredPredictor, StructuralSVM
+from skstructured._ragged import Ragged
+from skstructured.decoders import MinimumRisk, Nearest
+from skstructured.evaluation import progressive_validate
+from skstructured.exceptions import GuaranteeError
+from skstructured.losses import FenchelYoung
+from skstructured.regularizers import Shannon
+from skstructured.sequences._decoding import Decoding
+from skstructured.sequences._loss import Chains, SequenceLoss
+from skstructured.spaces import LabelSequence, OrdinalChain, Simplex, resolve_space
+from skstructured.utils.checks import space_checks
+
+K = 4
+STEPS = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))
+ANY = np.random.RandomState(0).gamma(0.3, size=(K, K)) * (STEPS > 0)
+COSTS = {"none": None, "any": ANY, "squares": STEPS**2, "tiny": 1e-300 * ANY, "one": STEPS == 3}
+
+
+@pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
+@pytest.mark.parametrize("kind", [Simplex, OrdinalChain])
+class TestClasses:
+    @pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+    @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
+    def test_risk_is_the_least_of_all(self, kind, costs, regularizer, scale, rng):
+        space = kind(cost_matrix=costs).fit([3, 1, 2, 0])
+        loss = FenchelYoung(space, regularizer)
+        theta = scale * rng.randn(50, space.dim_)
+        mu = loss.mean(theta)
+        y, p = MinimumRisk().mixture(theta, mu, loss)
+        A = costs
+        if costs is None:
+            A = STEPS if kind is OrdinalChain else STEPS > 0
+        A = A / A.max()
+        risks = space.vertex_proba(mu) @ A.T  # of predicted classes
+        chosen = risks[np.arange(50), np.argmax(space.vertex_proba(y), axis=1)]
+        np.testing.assert_allclose(chosen, risks.min(axis=1), atol=1e-12)
+        np.testing.assert_allclose(MinimumRisk().most_likely(theta, mu, loss), y)
+        every = space.vertices()
+        exact = sum(
+            space.expected_loss(y, np.broadcast_to(v, y.shape)) * space.vertex_proba(mu)[:, j]
+            for j, v in enumerate(every)
+        )
+        np.testing.assert_allclose(exact, risks.min(axis=1), atol=1e-12)
+        assert not p.any()
+
+    def test_space_keeps_its_promises(self, kind, costs):
+        for _, check in space_checks(kind(cost_matrix=costs), [3, 1, 2, 0]):
+            check()
+
+    def test_target_loss_is_the_cost(self, kind, costs):
+        space = kind(cost_matrix=costs).fit(list("dacb"))
+        A = costs
+        if costs is None:
+            A = STEPS if kind is OrdinalChain else STEPS > 0
+        pairs = list(itertools.product(range(K), repeat=2))
+        first, second = (np.array(list("abcd"))[[pair[i] for pair in pairs]] for i in (0, 1))
+        np.testing.assert_allclose(space.target_loss(first, second), A.ravel() / A.max())
+
+
+@pytest.mark.parametrize("name", ["hypercube", "birkhoff"])
+def test_other_spaces_take_the_nearest_vertex_which_has_the_least_risk(name, rng):
+    y = np.eye(3, dtype=int) if name == "hypercube" else np.array([[0, 1, 2], [2, 1, 0]])
+    space = resolve_space(name)
+    loss = FenchelYoung(clone(space).fit(y), "shannon")
+    theta = rng.randn(20, loss.space.dim_)
+    mu = loss.mean(theta)
+    found = MinimumRisk().mixture(theta, mu, loss)[0]
+    np.testing.assert_array_equal(found, Nearest().mixture(theta, mu, loss)[0])
+    every = loss.space.vertices() if name == "hypercube" else permutations(3)
+    risks = [loss.space.expected_loss(mu, np.broadcast_to(v, mu.shape)) for v in every]
+    np.testing.assert_allclose(loss.space.expected_loss(mu, found), np.min(risks, axis=0))
+
+
+def permutations(m):
+    return [np.eye(m)[list(order)].ravel() for order in itertools.permutations(range(m))]
+
+
+class TestSequences:
+    @pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
+    @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+    def test_risk_is_the_least_of_all_sequences(self, costs, scale, rng):
+        space = LabelSequence(costs).fit([[3, 1, 2, 0]])
+        loss = SequenceLoss(space, Shannon(), 1.0)
+        lengths = [1, 3, 2]
+        codes = Ragged.from_lengths(np.zeros(6), lengths)
+        unary, pair = scale * rng.randn(6, K), scale * rng.randn(1, K, K)
+        found = Decoding(Chains(unary, codes.offsets, pair), loss, "min_risk").anchor
+        A = (STEPS > 0) * 1.0 if costs is None else costs / np.max(costs)
+        parts = Ragged(unary, codes.offsets).unstack()
+        for M, rows, labels in zip(lengths, parts, found.unstack(), strict=True):
+            every, scores = chains.all_scores(rows, pair)
+            p = np.exp(scores - scores.max())
+            p /= p.sum()
+            losses = A[every[:, None], every[None]].sum(axis=2) / M  # predicted, true
+            risks = losses @ p
+            mine = np.flatnonzero((every == labels).all(axis=1))[0]
+            assert risks[mine] == pytest.approx(risks.min(), abs=1e-12)
+
+    def test_learners_play_it_and_it_costs_less(self, rng):
+        X, y = [], []
+        for M in rng.randint(1, 6, size=60):
+            y.append(rng.randint(2, size=M))
+            X.append(y[-1][:, None] + rng.randn(M, 1))
+        costs = [[0, 10], [1, 0]]
+        for model in (
+            ConditionalRandomField(cost_matrix=costs, alpha=0.01),
+            OnlineStructuredPredictor(LabelSequence(costs), random_state=0),
+        ):
+            model.fit(X, y)
+            near, risk = (
+                model.set_params(decoder=name).score(X, y) for name in ("nearest", "min_risk")
+            )
+            assert risk > near + 0.02
+            target = 1.0 - model.space_.target_loss(model.predict(X), y)
+            assert np.average(target, weights=list(map(len, y))) == pytest.approx(risk)
+            np.testing.assert_allclose(model.expected_target_loss(X, y), 1.0 - target)
+            drawn = model.sample(X, 0)
+            assert all(map(np.array_equal, drawn, model.predict(X)))
+
+
+class TestLearners:
+    def data(self, rng):
+        y = rng.randint(3, size=200)
+        return np.eye(3)[y] + rng.randn(200, 3), y
+
+    @pytest.mark.parametrize("space", ["simplex", "ordinal"])
+    def test_costs_of_the_learner_are_those_of_the_space(self, space, rng):
+        X, y = self.data(rng)
+        costs = np.array([[0.0, 8.0, 1.0], [1.0, 0.0, 1.0], [1.0, 8.0, 0.0]])
+        before = costs.copy()
+        model = ConditionalRandomField(space, cost_matrix=costs, decoder="min_risk").fit(X, y)
+        kind = resolve_space(space)
+        twin = ConditionalRandomField(type(kind)(cost_matrix=costs), decoder="min_risk").fit(X, y)
+        plain = ConditionalRandomField(space, decoder="min_risk").fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), twin.predict(X))
+        np.testing.assert_array_equal(model.coef_, plain.coef_)
+        mean = costs[model.predict(X), y].mean() / 8.0
+        assert model.score(X, y) == twin.score(X, y) == pytest.approx(1.0 - mean)
+        assert mean < costs[plain.predict(X), y].mean() / 8.0 - 0.01
+        np.testing.assert_array_equal(costs, before)
+        again = model.score(X, y)
+        with pytest.raises(ValueError, match=r"cost_matrix must be a \(3, 3\) matrix"):
+            model.set_params(cost_matrix=np.ones((3, 3))).fit(X, y)
+        assert model.score(X, y) == again
+
+    def test_online_rounds_are_judged_by_costs(self, rng):
+        X, y = self.data(rng)
+        costs = np.array([[0.0, 8.0, 1.0], [1.0, 0.0, 1.0], [1.0, 8.0, 0.0]])
+        model = OnlineStructuredPredictor(Simplex(costs), decoder="min_risk", random_state=0)
+        result = progressive_validate(model, X, y)
+        near = progressive_validate(clone(model).set_params(decoder="nearest"), X, y)
+        assert set(np.unique(result.target_loss)) <= {0.0, 0.125, 1.0}
+        assert result.target_loss.sum() < near.target_loss.sum()
+        np.testing.assert_array_equal(result.expected_target_loss, result.target_loss)
+        with pytest.raises(GuaranteeError, match="randomized decoder, not MinimumRisk"):
+            result.estimator.certificate()
+        bound = clone(model).set_params(decoder="randomized", average=False, optimizer="ogd")
+        played = progressive_validate(bound.set_params(standardize=False), X, y)
+        limit = played.estimator.certificate().bound(played.surrogate_loss.sum(), 10.0)
+        assert played.expected_target_loss.sum() <= limit
+
+    def test_margins_take_the_costs_of_the_space(self, rng):
+        X, y = self.data(rng)
+        costs = [[0, 8, 1], [1, 0, 1], [1, 8, 0]]
+        one = StructuralSVM(cost_matrix=costs, random_state=0).fit(X, y)
+        two = StructuralSVM(Simplex(costs), random_state=0).fit(X, y)
+        np.testing.assert_array_equal(one.coef_, two.coef_)
+        with pytest.raises(ValueError, match="cost_matrix was given twice"):
+            StructuralSVM(Simplex(costs), cost_matrix=costs).fit(X, y)
+
+    def test_refusals(self, rng):
+        X, y = self.data(rng)
+        costs = 1.0 - np.eye(3)
+        with pytest.raises(ValueError, match="cost_matrix was given twice"):
+            ConditionalRandomField(Simplex(costs), cost_matrix=costs).fit(X, y)
+        with pytest.raises(ValueError, match="cost_matrix is for .* got the space Hypercube"):
+            ConditionalRandomField("hypercube", cost_matrix=costs).fit(X, np.eye(3)[y])
