@@ -291,7 +291,7 @@ class TestWeakLearners:
     @pytest.mark.parametrize("weak", [SGDClassifier(), Perceptron(), GaussianNB()], ids=str)
     @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
     def test_those_of_scikit_learn_are_boosted(self, weak, rng):
-        X, y = stream(rng, 300)
+        X, y = stream(rng, 150)
         model = AdaBoostOLMClassifier(weak, **SMALL).fit(X, y)
         assert model.score(X, y) > 0.6
         assert [type(e) for e in model.estimators_] == [type(weak)] * 5
