@@ -1,5 +1,6 @@
 """Max-min margin networks, structural SVMs and the quadratic surrogate."""
 
+import functools
 import itertools
 import pickle
 import warnings
@@ -160,14 +161,19 @@ def test_objectives_match_a_convex_solver(kind, name, kernel):
     assert literal == pytest.approx(best, rel=1e-6)
 
 
+@functools.cache
+def least_objective(kind, name):
+    case = Case(name, n=15, seed=3)
+    return case.model(kind).fit(case.X, case.y).loss_curve_[-1]
+
+
 @pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
 @pytest.mark.parametrize("name", FEW)
 @pytest.mark.parametrize("kind", DUAL)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_gap_bounds_suboptimality(kind, name, rule):
-    case = Case(name, n=10 if INTERPRETED else 15, seed=3)
+    case, best = Case(name, n=15, seed=3), least_objective(kind, name)
     F = features_of(case, "linear")
-    best = case.model(kind).fit(case.X, case.y).loss_curve_[-1]
     for passes in (1, 3, 10, 40):
         model = case.model(kind, max_iter=passes, **rule).fit(case.X, case.y)
         W = np.column_stack([model.coef_, model.intercept_])
