@@ -86,7 +86,7 @@ def compare(model, reference, X, y, weight=None):
 @pytest.mark.parametrize("change", [lambda rng, X: X, units], ids=["as they are", "in units"])
 @pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
 def test_the_compiled_loop_is_the_literal_algorithm(lam, change, rng):
-    X, y = stream(rng)
+    X, y = stream(rng, min(N, 200))
     X, model = change(rng, X), AdaBoostOLMClassifier(TREE, lam=lam, **SMALL)
     model.begin(X, y, np.arange(K))
     compare(model, naive.Boosting(K, naive_trees(model), lam), X, y)
@@ -178,7 +178,7 @@ class TestCorrection:
     @pytest.mark.parametrize("kind", ["rising", "random", "blocks", "always right", "liar"])
     @pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
     def test_regret_is_below_the_bound_of_log_squared(self, kind, lam, rng):
-        T = 200 if INTERPRETED else 3000
+        T = 200 if INTERPRETED else 1000
         answers, truths, inputs = correction_stream(kind, rng, T)
         state, losses = new_numbers(1, lam)[0], np.zeros(T)
         for t in range(T):
@@ -291,7 +291,7 @@ class TestWeakLearners:
     @pytest.mark.parametrize("weak", [SGDClassifier(), Perceptron(), GaussianNB()], ids=str)
     @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
     def test_those_of_scikit_learn_are_boosted(self, weak, rng):
-        X, y = stream(rng, 300)
+        X, y = stream(rng, 150)
         model = AdaBoostOLMClassifier(weak, **SMALL).fit(X, y)
         assert model.score(X, y) > 0.6
         assert [type(e) for e in model.estimators_] == [type(weak)] * 5

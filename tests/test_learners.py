@@ -99,7 +99,7 @@ def test_adversaries_play_every_learner(name):
 def test_bandit_bounds_hold_on_noise():
     space = Simplex().fit([0, 1])
     learner = bandit_gaptron(radius=0.5, random_state=0)
-    stream = LabelNoise(n_rounds=3000, noise=0.1, random_state=0)
+    stream = LabelNoise(n_rounds=300 if INTERPRETED else 3000, noise=0.1, random_state=0)
     result = play(learner, stream, space)
     bound = result.regret_bound()
     assert result.expected_target_loss.sum() <= bound

@@ -474,6 +474,7 @@ class TestRandomStop:
         before = FolkloreClassifier(shuffle=False).partial_fit(X[:at], y[:at], classes=[0, 1, 2])
         np.testing.assert_array_equal(model.predict_proba(X), before.predict_proba(X))
 
+    @compiled_only
     def test_passes_the_public_checks(self):
         check_learner(FolkloreClassifier(iterate="random", random_state=0))
 

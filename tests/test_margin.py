@@ -1,5 +1,6 @@
 """Max-min margin networks, structural SVMs and the quadratic surrogate."""
 
+import functools
 import itertools
 import pickle
 import warnings
@@ -147,6 +148,8 @@ def test_closed_forms_equal_the_game(k):
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("kind", DUAL)
 def test_objectives_match_a_convex_solver(kind, name, kernel):
+    if kernel == "rbf" and name not in FEW:
+        pytest.skip("matchings with rows take the same steps")
     case = Case(name)
     F = features_of(case, kernel)
     best = naive.optimum(case.L, case.V, F, case.places, 0.1, kind is MaxMinMarginNetwork)
@@ -158,14 +161,19 @@ def test_objectives_match_a_convex_solver(kind, name, kernel):
     assert literal == pytest.approx(best, rel=1e-6)
 
 
+@functools.cache
+def least_objective(kind, name):
+    case = Case(name, n=15, seed=3)
+    return case.model(kind).fit(case.X, case.y).loss_curve_[-1]
+
+
 @pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
 @pytest.mark.parametrize("name", FEW)
 @pytest.mark.parametrize("kind", DUAL)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_gap_bounds_suboptimality(kind, name, rule):
-    case = Case(name, n=15, seed=3)
+    case, best = Case(name, n=15, seed=3), least_objective(kind, name)
     F = features_of(case, "linear")
-    best = case.model(kind).fit(case.X, case.y).loss_curve_[-1]
     for passes in (1, 3, 10, 40):
         model = case.model(kind, max_iter=passes, **rule).fit(case.X, case.y)
         W = np.column_stack([model.coef_, model.intercept_])
@@ -178,7 +186,7 @@ def test_the_gap_bounds_suboptimality(kind, name, rule):
 @pytest.mark.parametrize("name", FEW)
 @pytest.mark.parametrize("kind", DUAL)
 def test_rows_and_kernels_learn_the_same(kind, name):
-    case = Case(name, n=12)
+    case = Case(name, n=8 if INTERPRETED else 12)
     linear = case.model(kind).fit(case.X, case.y)
     dual = case.model(kind, kernel="poly", degree=1, gamma=1.0, coef0=0.0).fit(case.X, case.y)
     csr = case.model(kind).fit(sparse.csr_matrix(case.X), case.y)
@@ -260,7 +268,7 @@ def test_binary_max_min_network_is_half_a_support_vector_machine():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", FEW)
 def test_exact_steps_and_searches_are_ahead_of_fixed_ones(name):
-    case = Case(name, n=60)
+    case = Case(name, n=20 if INTERPRETED else 60)
     gaps = [
         case.model(MaxMinMarginNetwork, max_iter=30, alpha=0.02, **rule).fit(case.X, case.y)
         for rule in ({}, {"solver": "frank_wolfe"}, {"line_search": False})
@@ -299,10 +307,11 @@ def test_a_gap_that_is_left_is_named(kind):
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_path_of_alpha(kind, name, kernel):
-    case = Case(name, n=40)
+    n, most = (14, 30) if INTERPRETED else (40, 500)
+    case = Case(name, n=n)
     model = case.model(kind, alpha="path", kernel=kernel)
     if kind is not QuadraticSurrogate:
-        model.set_params(tol=1e-3, max_iter=500)
+        model.set_params(tol=1e-3, max_iter=most)
     model.fit(case.X, case.y)
     assert model.alpha_losses_.shape == (10,)
     assert model.alpha_ == 2.0 ** -(1 + np.argmin(model.alpha_losses_))
