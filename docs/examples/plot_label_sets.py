@@ -38,9 +38,7 @@ def tell(name, predicted):
     """Print wrong labels, F1 and the size of the sets."""
     wrong = hamming_loss(Y_new, predicted)
     f1 = f1_score(Y_new, predicted, average="samples", zero_division=1.0)
-    print(
-        f"{name:20} {wrong:.3f} of the labels wrong, F1 {f1:.3f}, {predicted.sum(1).mean():.2f} tags"
-    )
+    print(f"{name:16} {wrong:.3f} of labels wrong, F1 {f1:.3f}, {predicted.sum(1).mean():.2f} tags")
 
 
 for decoder in ("nearest", "f1"):

@@ -34,9 +34,7 @@ print(f"Kendall's tau: {kendall_tau(predicted, y[1000:]).mean():.2f}")
 # is unsure, the mass stays among neighbours.
 
 P = model.predict_proba(X[1000:])
-print(
-    f"sums are 1 up to {np.abs(P.sum(axis=1) - 1).max():.0e} and {np.abs(P.sum(axis=2) - 1).max():.0e}"
-)
+print("farthest from one that a sum is:", *(f"{abs(P.sum(axis=k) - 1).max():.0e}" for k in (1, 2)))
 sureness = P.max(axis=2).mean(axis=1)
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, i, name in zip(
@@ -50,9 +48,9 @@ for ax, i, name in zip(
 figure.colorbar(image, ax=axes, label="probability")
 
 # %%
-# Can the probabilities be trusted? Of all pairs of a dish and a position with a probability of about
-# p, a share of about p comes true. They are a little cautious: likely pairs come true more often
-# than they say, because the weights are an average that remembers its first rounds.
+# Can the probabilities be trusted? Of all pairs of a dish and a position with a probability of
+# about p, a share of about p comes true. They are a little cautious: likely pairs come true more
+# often than they say.
 
 happened = y[1000:, :, None] == np.arange(6)
 bins = np.digitize(P, np.linspace(0, 1, 11)[1:-1])

@@ -3,7 +3,7 @@ Task: how old is an abalone?
 ============================
 
 Rings of a shell, counted under a microscope, in ten grades; predicted from sizes and weights.
-Without the data set the diabetes data of scikit-learn, in ten grades, stand in.
+Without the data set Friedman's function of ten features stands in.
 """
 
 # %%
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import make_friedman1
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import confusion_matrix, mean_absolute_error
 from sklearn.model_selection import train_test_split
@@ -26,8 +26,8 @@ if file.exists():
     with np.load(file) as abalone:
         X, y = abalone["X"], abalone["y_eqfreq"]
 else:
-    X, progression = load_diabetes(return_X_y=True)
-    y = np.digitize(progression, np.quantile(progression, np.linspace(0.1, 0.9, 9)))
+    X, response = make_friedman1(3000, noise=2.0, random_state=0)
+    y = np.digitize(response, np.quantile(response, np.linspace(0.1, 0.9, 9)))
 X, X_new, y, y_new = train_test_split(X, y, random_state=0)
 
 # %%

@@ -3,8 +3,8 @@ Task: rank the classes of a digit
 =================================
 
 Not only which class a row has, but in which order all classes come into question: label ranking.
-Pen strokes rank ten digits; without that data set, wine's features rank its three classes as a
-naive Bayes classifier does, which is how such sets are made.
+Pen strokes rank ten digits; without that data set, pixels rank them as a naive Bayes classifier
+does, which is how such sets are made.
 """
 
 # %%

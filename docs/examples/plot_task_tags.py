@@ -46,9 +46,8 @@ scores = {
     for name, Z in result.items()
 }
 for name, (samples, macro) in scores.items():
-    print(
-        f"{name:24} F1 of articles {samples:.3f}, of tags {macro:.3f}, {result[name].sum(1).mean():.1f} tags"
-    )
+    size = result[name].sum(axis=1).mean()
+    print(f"{name:24} F1 of articles {samples:.3f}, of tags {macro:.3f}, {size:.1f} tags")
 
 # %%
 # F1 by how frequent a tag is.

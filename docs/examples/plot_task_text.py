@@ -2,12 +2,13 @@
 Task: sort news by topic, out of core
 =====================================
 
-Twenty newsgroups with words and pairs of words as features, 1.6 million of them, learned in chunks
-that are read one after another. Without the data set a made-up text stands in.
+Twenty newsgroups, with words and pairs of words as features, hundreds of thousands of them, learned
+in chunks as they might come from a disk. Without the data set a made-up text stands in.
 """
 
 # %%
-# Each chunk is a CSR matrix and the topics of its rows.
+# X is a CSR matrix of what stands in a text, y has the topics. Texts are divided by their lengths,
+# as is usual for words; features that occur in one text only are left out.
 
 import os
 from pathlib import Path
@@ -15,6 +16,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.naive_bayes import ComplementNB
+from sklearn.preprocessing import normalize
 
 from skstructured import OnlineStructuredPredictor
 
@@ -36,25 +39,33 @@ else:
         (np.ones(column.size), column.ravel(), np.arange(0, 360_001, 60)), (6000, 20_000)
     )
     y, old = np.array(list("abcdefgh"))[topics], np.arange(6000) < 4000
-chunks = np.array_split(np.random.RandomState(0).permutation(np.flatnonzero(old)), 20)
+X = normalize(X[:, X[old].getnnz(axis=0) > 1])
+chunks = np.array_split(np.random.RandomState(0).permutation(np.flatnonzero(old)), 10)
 
 # %%
-# All topics must be named in the first call. The accuracy is that on the rows for testing.
+# All topics must be named in the first call. The accuracy is that on the rows for testing, beside
+# that of a naive Bayes classifier, which is quick and good on topics.
 
-model, accuracy = OnlineStructuredPredictor(random_state=0), []
+models = {"online": OnlineStructuredPredictor(random_state=0), "naive Bayes": ComplementNB()}
+accuracy = {name: [] for name in models}
 for rows in chunks:
-    model.partial_fit(X[rows], y[rows], classes=np.unique(y))
-    accuracy.append(model.score(X[~old], y[~old]))
-print(f"{accuracy[-1]:.1%} of {np.sum(~old)} new texts right after one pass")
+    for name, model in models.items():
+        model.partial_fit(X[rows], y[rows], classes=np.unique(y))
+        accuracy[name].append(model.score(X[~old], y[~old]))
+for name, values in accuracy.items():
+    print(f"{name}: {values[-1]:.1%} of {np.sum(~old)} new texts right, {X.shape[1]} features")
 
 # %%
-# How sure it is: where it is surest it errs least, so that the rest can be left to people.
+# How sure each of them is: where the online learner is surest it errs least, so that the rest can
+# be left to people.
 
-sure = model.predict_proba(X[~old]).max(axis=1)
-right = (model.predict(X[~old]) == y[~old])[np.argsort(-sure)]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-axes[0].plot(np.cumsum([len(rows) for rows in chunks]), accuracy, "o-")
+for name, model in models.items():
+    axes[0].plot(np.cumsum([len(rows) for rows in chunks]), accuracy[name], "o-", label=name)
+    P = model.predict_proba(X[~old])
+    right = (model.classes_[P.argmax(axis=1)] == y[~old])[np.argsort(-P.max(axis=1))]
+    axes[1].plot(np.linspace(0, 1, len(right)), np.cumsum(right) / np.arange(1, len(right) + 1))
 axes[0].set(xlabel="texts learned", ylabel="accuracy on new texts")
-axes[1].plot(np.linspace(0, 1, len(right)), np.cumsum(right) / np.arange(1, len(right) + 1))
-axes[1].set(xlabel="share of new texts, surest first", ylabel="accuracy among them")
+axes[0].legend()
+axes[1].set(xlabel="share of new texts, surest first", ylabel="accuracy among them", ylim=(0.5, 1))
 plt.show()

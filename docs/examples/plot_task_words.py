@@ -3,7 +3,7 @@ Task: read handwritten words
 ============================
 
 Letters are easier to read in a word: what stands beside them tells. Without the data set of
-handwritten words, telephone numbers are dialled that repeat and count, in scikit-learn's digits.
+handwritten words, scikit-learn's digits, with noise on them, make up numbers that count.
 """
 
 # %%
@@ -30,7 +30,7 @@ else:
     rng, (images, digit), shape = np.random.RandomState(0), load_digits(return_X_y=True), (8, 8)
     codes = [(rng.randint(10) + (rng.rand(8) < 0.6).cumsum()) % 10 for _ in range(1500)]
     X = [images[[rng.choice(np.flatnonzero(digit == k)) for k in word]] for word in codes]
-    X = [image + 8 * rng.randn(*image.shape) for image in X]
+    X = [image + 5 * rng.randn(*image.shape) for image in X]
     y = [word.astype(str) for word in codes]
 X, X_new, y, y_new = train_test_split(X, y, test_size=1000, random_state=0)
 
