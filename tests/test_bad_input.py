@@ -94,6 +94,7 @@ def test_one_bad_row_leaves_the_learner_unchanged(space, value):
         ("hypercube", Y["hypercube"] - 0.5, "only 0 and 1, got"),
         ("hypercube", Y["hypercube"][:, :2], "3 columns, one a label.*got 2"),
         ("hypercube", Y["simplex"], "indicator matrix of shape"),
+        ("hypercube", [["a"], ["b", "c"]] * 6, "MultiLabelBinarizer"),
         ("hypercube", np.where(Y["hypercube"], np.nan, 0), "NaN"),
         ("hypercube", sparse.csr_matrix(Y["hypercube"] * 3), "only 0 and 1, got 3"),
     ],
@@ -125,6 +126,8 @@ def test_labels_that_are_no_classes(y, message):
 
 def test_classes_of_a_stream():
     model = predictor()
+    with pytest.raises(ValueError, match=r"such as classes=range\(4\), got 3"):
+        model.partial_fit(X, Y["simplex"], classes=3)
     with pytest.raises(ValueError, match="classes must be given on the first call"):
         model.partial_fit(X, Y["simplex"])
     assert vars(model).keys() == predictor().get_params().keys()

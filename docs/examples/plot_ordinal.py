@@ -32,7 +32,8 @@ for name, errors in off.items():
     print(f"{name:26} {np.abs(errors).mean():.3f} grades off on average")
 
 # %%
-# A learner of classes is right as often, and far off more often.
+# Learners of classes are right as often, and far off more often. Ridge regression, rounded, is
+# rarely far off, and right less often: it keeps to the middle grades.
 
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for i, (name, errors) in enumerate(off.items()):

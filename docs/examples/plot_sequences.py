@@ -39,8 +39,9 @@ X, y, X_new, y_new = X[:100], y[:100], X[100:], y[100:]
 alone = OnlineStructuredPredictor(random_state=0).fit(np.vstack(X), np.concatenate(y))
 chain = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
 predicted = {"alone": [alone.predict(x) for x in X_new], "in a chain": chain.predict(X_new)}
-for name, found in predicted.items():
-    print(f"{name}: {position_accuracy(y_new, found):.1%} of the states right")
+right = [position_accuracy(y_new, found) for found in predicted.values()]
+for name, share in zip(predicted, right, strict=True):
+    print(f"{name}: {share:.1%} of the states right")
 
 # %%
 # Probabilities of the states of a new sequence. By itself a step is hardly ever sure; the marginals

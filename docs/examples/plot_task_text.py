@@ -40,7 +40,7 @@ else:
     )
     y, old = np.array(list("abcdefgh"))[topics], np.arange(6000) < 4000
 X = normalize(X[:, X[old].getnnz(axis=0) > 1])
-chunks = np.array_split(np.random.RandomState(0).permutation(np.flatnonzero(old)), 10)
+chunks = np.array_split(np.random.RandomState(0).permutation(np.flatnonzero(old)), 8)
 
 # %%
 # All topics must be named in the first call. The accuracy is that on the rows for testing, beside

@@ -30,7 +30,7 @@ else:
     rng, (images, digit), shape = np.random.RandomState(0), load_digits(return_X_y=True), (8, 8)
     codes = [(rng.randint(10) + (rng.rand(8) < 0.6).cumsum()) % 10 for _ in range(1500)]
     X = [images[[rng.choice(np.flatnonzero(digit == k)) for k in word]] for word in codes]
-    X = [image + 5 * rng.randn(*image.shape) for image in X]
+    X = [image + 4 * rng.randn(*image.shape) for image in X]
     y = [word.astype(str) for word in codes]
 X, X_new, y, y_new = train_test_split(X, y, test_size=1000, random_state=0)
 

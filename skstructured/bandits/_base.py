@@ -166,8 +166,8 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         with unchanged_on_error(self):
             rows = self._rows(X)
             self._start_with(classes)
-            if classes is not None and set(classes) != set(self.classes_):
-                raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
+            if classes is not None:
+                self.space_.check_classes(classes)
             codes = self._check_labels(rows, y)
         self._await(None)
         actions, propensities = self._simulate(rows, codes)

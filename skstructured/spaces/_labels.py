@@ -57,6 +57,8 @@ def distinct_labels(y, fractions=False):
 
     Fractions are refused unless `fractions`.
     """
+    if np.ndim(y) == 0:
+        raise ValueError(f"labels must be a list, such as classes=range(4), got {y!r}.")
     y = column_or_1d(y, warn=True)
     try:
         classes = _distinct(y)
@@ -129,8 +131,9 @@ class LabelSpace(OutputSpace):
 
     def check_classes(self, classes):
         """A ValueError unless `classes` are those of the first call, in any order."""
-        if set(np.ravel(classes).tolist()) != set(self.classes_.tolist()):
-            raise ValueError(f"classes={list(classes)!r} differ from those of the first call.")
+        given = np.ravel(classes).tolist()
+        if set(given) != set(self.classes_.tolist()):
+            raise ValueError(f"classes={given!r} differ from those of the first call.")
 
     def pack(self, y):
         """Positions (n,) of labels `y` in `classes_`; a ValueError lists unknown labels."""

@@ -114,10 +114,11 @@ def _indicator_matrix(y):
     """Read `y` as a float64 0/1 matrix, or raise a ValueError that names the first wrong entry."""
     if issparse(y):
         y = y.toarray()
-    elif np.ndim(y) != 2:
+    elif _dimensions(y) != 2:
         raise ValueError(
             "y must be an indicator matrix of shape (n, d) with entries 0 and 1, "
-            f"got an array of {np.ndim(y)} dimension(s)."
+            f"got an array of {_dimensions(y)} dimension(s). Lists of labels become one by "
+            "sklearn.preprocessing.MultiLabelBinarizer."
         )
     V = check_array(y, dtype=np.float64, order="C", input_name="y")
     wrong = (V != 0.0) & (V != 1.0)
@@ -128,3 +129,11 @@ def _indicator_matrix(y):
             "(an indicator matrix has one column a label)."
         )
     return V
+
+
+def _dimensions(y):
+    """Dimensions of `y` as an array; 1 for a list of lists of different lengths."""
+    try:
+        return np.ndim(y)
+    except ValueError:
+        return 1

@@ -1,0 +1,72 @@
+"""Every example of the gallery runs, fills its pictures, and is right in what its text says."""
+
+import ast
+import runpy
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from conftest import INTERPRETED, data_directory
+
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+FOLDER = Path(__file__).parents[1] / "docs" / "examples"
+NAMES = sorted(path.stem.removeprefix("plot_") for path in FOLDER.glob("plot_*.py"))
+TASKS = [name for name in NAMES if name.startswith("task_")]
+
+#: What the text of an example says, of the names that it leaves.
+CLAIMS = {
+    "first_fit": lambda names: np.argmax([np.mean(v) for v in names["accuracy"].values()]) == 0,
+    "ordinal": lambda names: np.argmin([np.abs(v).mean() for v in names["off"].values()]) == 0,
+    "matchings": lambda names: np.abs(names["P"].sum(axis=1) - 1).max() < 1e-9,
+    "sequences": lambda names: np.argmax(names["right"]) == 1,
+    "risk_certificate": lambda names: names["failed"] <= 0.05 * len(names["bounds"]),
+    "parameter_free": lambda names: names["error"] < min(names["errors"]) + 0.01,
+    "bandit": lambda names: np.mean(names["earned"]["BanditronClassifier"]) > 2 / 8,
+    "out_of_core": lambda names: np.array_equal(names["at_once"].coef_, names["pieces"].coef_),
+}
+
+
+def run(name, monkeypatch, folder):
+    """Names that the example leaves; it may show nothing and write nothing."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(plt, "show", lambda: None)
+    try:
+        names = runpy.run_path(str(FOLDER / f"plot_{name}.py"))
+        figures = [plt.figure(number) for number in plt.get_fignums()]
+        empty = [ax for figure in figures for ax in figure.axes if not ax.has_data()]
+    finally:
+        plt.close("all")
+    assert figures and not empty
+    assert not list(Path(folder).iterdir())
+    return names
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.parametrize("name", NAMES)
+def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("SKSTRUCTURED_DATA", raising=False)
+    names = run(name, monkeypatch, tmp_path)
+    printed = capsys.readouterr().out
+    assert printed and "nan" not in printed.split()
+    assert CLAIMS.get(name, bool)(names)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.parametrize("name", TASKS)
+def test_task_runs_with_real_data(name, monkeypatch, tmp_path):
+    if data_directory() is None:
+        pytest.skip("no data sets: set SKSTRUCTURED_DATA")
+    monkeypatch.setenv("SKSTRUCTURED_DATA", str(data_directory()))
+    run(name, monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gallery_can_read_it(name):
+    text = (FOLDER / f"plot_{name}.py").read_text(encoding="utf-8")
+    title, rule, *rest = ast.get_docstring(ast.parse(text)).splitlines()
+    assert set(rule) == {"="} and len(rule) == len(title) and any(rest)
+    assert "\n# %%\n# " in text and "__main__" not in text and "__file__" not in text
