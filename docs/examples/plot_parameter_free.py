@@ -8,7 +8,8 @@ default optimiser of `OnlineStructuredPredictor` bets on its own gradients, and 
 
 # %%
 # One pass over scikit-learn's digits, with ten step sizes and without any. The curve of one
-# step is what the test rows say of it, and the cross is what a search by cross-validation takes.
+# step is what the test rows say of it, and the cross is what a search by cross-validation takes:
+# a few tenths of a point better than no step here, for some eighty times the time.
 
 from time import perf_counter
 
