@@ -101,7 +101,7 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     scores = scale * rng.randn(6, dim)
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
-    problem = Problem(outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], 1.0)
+    problem = Problem(outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], np.full(6, 1 / 6), 1.0)
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
     kept = problem.memory()
     args = (outputs.max_min, outputs.A, ell, zeros, scores, mu, bounds, reached)
@@ -338,7 +338,6 @@ def test_bad_input(kind):
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must"),
         ({"space": "permutahedron"}, "Permutahedron has no max-min oracle"),
-        ({"space": "sequence"}, "LabelSequence has no max-min oracle"),
         ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows takes 0.000168 GiB"),
         ({"kernel": "precomputed"}, "square matrix"),
         ({"kernel": lambda X, Z: -X @ Z.T}, "positive for a row with itself"),

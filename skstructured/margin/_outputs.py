@@ -1,8 +1,9 @@
 """Outputs as max-margin models see them: vertices φ(y), and the cost <φ(y'), c(y)> + a(y)."""
 
 import numpy as np
-from sklearn.utils import check_array
 
+from skstructured.margin._chain_outputs import SequenceOutputs
+from skstructured.margin._costs import check_costs
 from skstructured.margin._oracles import (
     GAME,
     HAMMING,
@@ -13,26 +14,26 @@ from skstructured.margin._oracles import (
     ORDINAL,
     ZERO_ONE,
 )
-from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
+from skstructured.margin._solver import GramAscent, Problem, RowAscent
+from skstructured.spaces import Birkhoff, Hypercube, LabelSequence, OrdinalChain, Simplex
 
 
-def check_costs(cost_matrix, k):
-    """The cost matrix (k, k) of classes; a ValueError says what is wrong with it."""
-    A = check_array(cost_matrix, dtype=np.float64, order="C", copy=True, input_name="cost_matrix")
-    if A.shape != (k, k):
-        raise ValueError(f"cost_matrix must have shape {(k, k)} for {k} classes, got {A.shape}.")
-    if (A < 0.0).any():
-        i, j = np.argwhere(A < 0.0)[0]
-        raise ValueError(f"cost_matrix must not be negative, got {A[i, j]:g} at [{i}, {j}].")
-    if np.diag(A).any():
-        i = int(np.flatnonzero(np.diag(A))[0])
-        raise ValueError(f"cost_matrix must be 0 on its diagonal, got {A[i, i]:g} at [{i}, {i}].")
-    if not A.any():
-        raise ValueError("cost_matrix must have a positive entry, got zeros only.")
-    return A
+class RowOutputs:
+    """Outputs of rows, with scores (dim,) each."""
+
+    def ascent(self, learner, packed, inputs, alpha):
+        """The solver of a dual learner."""
+        C, codes, constant = self.costs(packed)
+        kind = self.linear
+        if learner.is_max_min:
+            kind, constant = self.max_min, np.full(len(constant), self.max_min_constant)
+        problem = Problem(
+            kind, self.A, C, codes, constant, self.vertices(packed), inputs.share, alpha
+        ).with_slack(0.1 * learner.tol)
+        return RowAscent(problem, inputs) if inputs.K is None else GramAscent(problem, inputs)
 
 
-class ClassOutputs:
+class ClassOutputs(RowOutputs):
     """Classes with one score each, φ(y) = e_y, and costs A[predicted, true].
 
     Parameters
@@ -79,7 +80,7 @@ class ClassOutputs:
         return self.A[first, second] / self.A.max()
 
 
-class SpaceOutputs:
+class SpaceOutputs(RowOutputs):
     """Outputs of a space in its own embedding, with its own target loss."""
 
     def __init__(self, space, cost):
@@ -136,6 +137,8 @@ def outputs_of(space, cost_matrix):
     """The outputs of a fitted space; a ValueError names those that have no oracle here."""
     if isinstance(space, (Simplex, OrdinalChain)):
         return ClassOutputs(space, cost_matrix)
+    if isinstance(space, LabelSequence):
+        return SequenceOutputs(space, cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
         raise ValueError(f"cost_matrix is for classes; {name} has its own loss: leave it None.")
@@ -146,9 +149,9 @@ def outputs_of(space, cost_matrix):
 
 def check_space(space):
     """A ValueError unless max-margin models know oracles for the space."""
-    if not isinstance(space, (Simplex, OrdinalChain, Hypercube, Birkhoff)):
+    if not isinstance(space, (Simplex, OrdinalChain, Hypercube, Birkhoff, LabelSequence)):
         raise ValueError(
             f"space={type(space).__name__} has no max-min oracle here; there are those of "
-            '"simplex", "ordinal", "hypercube" and "birkhoff".'
+            '"simplex", "ordinal", "hypercube", "birkhoff" and "sequence".'
         )
     return space

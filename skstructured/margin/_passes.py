@@ -101,10 +101,10 @@ def _axpy(target, factor, row):
 
 
 @kernel
-def gram_pass(K, order, clock, rule, kind, A, C, codes, strength, mu, scores, kept):
+def gram_pass(K, order, clock, rule, kind, A, C, codes, steps, mu, scores, kept):
     """One pass over the blocks in `order`; `scores` (dim, n) are those of all rows, and stay so.
 
-    `strength` is λn, `clock` the number of steps before, `kept` what oracles keep.
+    `steps` are shares over α, `clock` the number of steps before, `kept` what oracles keep.
     """
     places, counts, T, basis = kept
     n, dim = mu.shape
@@ -114,13 +114,13 @@ def gram_pass(K, order, clock, rule, kind, A, C, codes, strength, mu, scores, ke
         own = i if kind == MATCHING else 0
         for k in range(dim):
             v[k] = scores[k, i]
-        q, fixed = np.float64(K[i, i]) / strength, 2.0 * n / (clock + t + 2.0 * n)
+        q, fixed = np.float64(K[i, i]) * steps[i], 2.0 * n / (clock + t + 2.0 * n)
         memory = (places[own], counts[own], T, basis)
         if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *memory):
             for k in range(dim):
                 if out[k] != 0.0:
                     mu[i, k] += out[k]
-                    _axpy(scores[k], -out[k] / strength, K[i])
+                    _axpy(scores[k], -out[k] * steps[i], K[i])
 
 
 @kernel(fastmath=FASTMATH)
@@ -139,7 +139,7 @@ def score_row(rows, i, W, v):
 
 
 @kernel(fastmath=FASTMATH)
-def _move_by_row(rows, i, W, d, factor):
+def move_by_row(rows, i, W, d, factor):
     """W ← W + factor x dᵀ."""
     data, indices, indptr, width = rows
     sparse = indptr.shape[0] > 0
@@ -155,7 +155,7 @@ def _move_by_row(rows, i, W, d, factor):
 
 
 @kernel
-def rows_pass(rows, squares, order, clock, rule, kind, A, C, codes, strength, mu, W, kept):
+def rows_pass(rows, squares, order, clock, rule, kind, A, C, codes, steps, mu, W, kept):
     """`gram_pass` with weights W (p + intercept, dim) in the place of scores."""
     places, counts, T, basis = kept
     n, dim = mu.shape
@@ -164,12 +164,12 @@ def rows_pass(rows, squares, order, clock, rule, kind, A, C, codes, strength, mu
         i = order[t]
         own = i if kind == MATCHING else 0
         score_row(rows, i, W, v)
-        q, fixed = squares[i] / strength, 2.0 * n / (clock + t + 2.0 * n)
+        q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
         memory = (places[own], counts[own], T, basis)
         if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *memory):
             for k in range(dim):
                 mu[i, k] += out[k]
-            _move_by_row(rows, i, W, out, -1.0 / strength)
+            move_by_row(rows, i, W, out, -steps[i])
 
 
 @kernel

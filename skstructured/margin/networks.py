@@ -1,6 +1,5 @@
 """Max-min margin networks and structural SVMs."""
 
-import numpy as np
 
 from skstructured.margin._dual import DualLearner
 
@@ -109,8 +108,7 @@ class MaxMinMarginNetwork(DualLearner):
     True
     """
 
-    def _kind_of(self, outputs, constant):
-        return outputs.max_min, np.full(len(constant), outputs.max_min_constant)
+    is_max_min = True
 
 
 class StructuralSVM(DualLearner):
@@ -214,5 +212,4 @@ class StructuralSVM(DualLearner):
     True
     """
 
-    def _kind_of(self, outputs, constant):
-        return outputs.linear, constant
+    is_max_min = False
