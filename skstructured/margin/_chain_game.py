@@ -66,11 +66,10 @@ def add_column(labels, c, u, T, Kb, mu, sums, smoothed, rest, rest_sums, rest_sm
 
 
 @kernel
-def mark(labels, count, point, nu, A, marks):
-    """Mark predictions in play: labels of the sequences, those of ν, and the best at a point."""
+def mark(path, point, nu, A, marks):
+    """Mark predictions in play: labels of the last sequence, those of ν, the best at a point."""
     for m in range(point.shape[0]):
-        for c in range(count):
-            marks[m, labels[c, m]] = 1
+        marks[m, path[m]] = 1
         for r in range(nu.shape[1]):
             if nu[m, r] > 0.0:
                 marks[m, r] = 1

@@ -23,10 +23,10 @@ from skstructured.margin._chain_points import (
 )
 
 #: Most rounds of a visit; columns that a visit finds room for.
-ROUNDS, FREE = 16, 16
+ROUNDS, FREE = 8, 16
 
 #: What a visit may leave of its gap, and of the size of H, which is rounding.
-SLACK, ROUNDING = 0.1, 1e-15
+SLACK, ROUNDING = 0.1, 1e-13
 
 
 @kernel
@@ -152,7 +152,7 @@ def visit(max_min, A, slack, u, T, Kb, q, mu, sums, labels, weights, count, nu, 
             add_column(labels, count, *here)
             count += 1
         if max_min:
-            mark(labels, count, point, nu, A, marks)
+            mark(path, point, nu, A, marks)
         if t > 0 and before == count + marks.sum():
             break
         inputs = (labels, count, first, rest, G, pulls, own, s, marks, nu, p)
