@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._foreign import check_dimension
 from skstructured._learners.feature_scale import FeatureScale
 from skstructured._learners.reading import ReadsRows
 from skstructured._ragged import Ragged, check_same_lengths
@@ -28,7 +29,7 @@ from skstructured.margin._features import (
     scale_of,
 )
 from skstructured.margin._inputs import Inputs, chains_of
-from skstructured.margin._outputs import check_space, outputs_of
+from skstructured.margin._outputs import outputs_of
 from skstructured.margin._path import best_alpha, check_alpha
 from skstructured.sequences._loss import Chains
 from skstructured.sequences._predictions import over_sequences
@@ -82,7 +83,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
     def _fit(self, X, y, sample_weight):
         rows = self._rows_of(X, reset=True)
         self._check_rows(rows, fresh=True)
-        space = check_space(clone(resolve_space(self.space))).fit(y)
+        space = check_dimension(clone(resolve_space(self.space)).fit(y))
         packed = space.pack(y)
         share = self._shares(rows, packed, sample_weight)
         before = self._fitted_before(space)

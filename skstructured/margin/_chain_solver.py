@@ -9,7 +9,7 @@ from skstructured.margin._chain_game import COLUMNS
 from skstructured.margin._chain_passes import chain_bounds, chain_pass
 from skstructured.margin._features import check_size
 from skstructured.margin._inputs import Found, with_weights
-from skstructured.margin._solver import weights_of
+from skstructured.margin._solver import start_of, weights_of
 
 
 class ChainProblem(NamedTuple):
@@ -92,16 +92,8 @@ class ChainAscent:
         """Means at the true labels, or those of a fit before; a ValueError where those differ."""
         codes, k = self.problem.codes, len(self.problem.A)
         self._true_sums = self._sums_of(codes, k)
-        if before is not None:
-            lengths = getattr(before, "shape", None)
-            if lengths != self._truth.shape or len(before.sums) != len(self._lengths):
-                raise ValueError(
-                    "warm_start=True goes on from the means of the same sequences and labels, but "
-                    f"the last fit had means of shape {lengths}, and these are of shape "
-                    f"{self._truth.shape}."
-                )
-            self.means = before.copy()
-        else:
+        self.means = start_of(before, self._truth.shape)
+        if self.means is None:
             labels = np.zeros((COLUMNS, len(codes)), dtype=np.int16)
             labels[0] = codes
             weights = np.zeros((len(self._lengths), COLUMNS))

@@ -6,8 +6,7 @@ import numpy as np
 
 from skstructured._engine.rows import Rows
 from skstructured.margin._inputs import Found, with_weights
-from skstructured.margin._matching import KEPT
-from skstructured.margin._oracles import GAME, MATCHING
+from skstructured.margin._oracles import GAME
 from skstructured.margin._passes import BEST, FIXED, SEARCH, gram_pass, rows_pass, upper_bounds
 
 #: Scores that follow the moves are computed anew after so many passes.
@@ -54,20 +53,10 @@ class Problem(NamedTuple):
         """What a move of a row's mean takes off w, share_i/α."""
         return self.share / self.alpha
 
-    def with_slack(self, slack):
-        """The same, of which matchings may be known up to `slack`: the certificate has it."""
-        if self.kind != MATCHING:
-            return self
-        return self._replace(A=np.array([[self.A[0, 0], slack]]))
-
     def memory(self):
-        """What oracles keep: outputs of each row, and scratch."""
-        n, dim = self.vertices.shape
-        rows, m = (n, int(np.sqrt(dim) + 0.5)) if self.kind == MATCHING else (1, 1)
-        most = KEPT + 1 if self.kind == MATCHING else dim if self.kind == GAME else 1
-        places = np.zeros((rows, 2, KEPT + 1 if self.kind == MATCHING else 1, m), dtype=np.int16)
-        counts = np.zeros((rows, 2), dtype=np.int64)
-        return places, counts, np.empty((most + 1, 2 * most + 1)), np.empty(most)
+        """Scratch of oracles."""
+        most = self.vertices.shape[1] if self.kind == GAME else 1
+        return np.empty((most + 1, 2 * most + 1)), np.empty(most)
 
     def certificate(self, V, mu, kept):
         r"""The objective and the gap ``Σ share_i (max_μ H_i(μ) − H_i(μ_i))``, both at most.
@@ -83,6 +72,16 @@ class Problem(NamedTuple):
         return self.share @ losses + 0.5 * norm, self.share @ (bounds - reached)
 
 
+def start_of(before, shape):
+    """A copy of the means of a fit before, if any; a ValueError where their shape is another."""
+    if before is not None and before.shape != shape:
+        raise ValueError(
+            "warm_start=True goes on from the means of the same rows and classes, but the last "
+            f"fit had means of shape {before.shape}, and these are of shape {shape}."
+        )
+    return None if before is None else before.copy()
+
+
 class Ascent:
     """Means μ of rows, and scores that follow their moves."""
 
@@ -92,12 +91,9 @@ class Ascent:
     def begin(self, before):
         """Means at φ(y_i), or those of a fit before; a ValueError where those do not fit."""
         vertices = self.problem.vertices
-        if before is not None and before.shape != vertices.shape:
-            raise ValueError(
-                "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had means of shape {before.shape}, and these are of shape {vertices.shape}."
-            )
-        self.mu, self.kept = (vertices if before is None else before).copy(), self.problem.memory()
+        found = start_of(before, vertices.shape)
+        self.mu = vertices.copy() if found is None else found
+        self.kept = self.problem.memory()
         self.refresh()
 
     def to_go_on(self):
