@@ -143,7 +143,7 @@ def visit(max_min, A, slack, u, T, Kb, q, mu, sums, labels, weights, count, nu, 
         if gap < least and value >= level:
             least, chosen[:], kept_nu[:] = gap, p, nu
             out[:], out_sums[:], still = point, total, t == 0
-        if gap <= allowed or count == COLUMNS:
+        if least <= allowed or count == COLUMNS:
             break
         before = count + marks.sum()
         if _is_new(labels, count, path):

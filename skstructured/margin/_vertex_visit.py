@@ -144,7 +144,7 @@ def visit_in_python(oracle, max_min, loss, slack, v, q, mu, columns, p, count, r
         if gap < least and value >= level:
             least, weights[:], shares[:], kept_nu[:] = gap, p, x, mixed
             out[:], ends = point, (count, many)
-        if gap <= allowed or count == len(p) or many == len(p):
+        if least <= allowed or count == len(p) or many == len(p):
             break
         before, sides = (count, many), (columns, p, count, column, rows, x, many, row)
         count, many = _grow(max_min, loss, v, mu, *sides, tables)
