@@ -42,8 +42,10 @@ def rest_of(labels, weights, count, mu, sums, rest, rest_sums):
 
 
 @kernel
-def rest_column(u, T, Kb, mu, sums, smoothed, rest, rest_sums, rest_smoothed, G, pulls, s):
+def rest_column(scores, means, rests, tables):
     """Score of the rest, its square, and its product with φ(μ): number 0 of the columns."""
+    (u, T, Kb), (mu, sums, smoothed) = scores, means
+    (rest, rest_sums, rest_smoothed), (G, pulls, s) = rests, tables
     M, ends = mu.shape[0], 0.0
     smooth(Kb, rest, rest_smoothed)
     for j in range(mu.shape[1]):
@@ -54,11 +56,19 @@ def rest_column(u, T, Kb, mu, sums, smoothed, rest, rest_sums, rest_smoothed, G,
 
 
 @kernel
-def add_column(labels, c, u, T, Kb, mu, sums, smoothed, rest, rest_sums, rest_smoothed, G, pulls, s):
-    """Score of label sequence c, and its products with φ(μ) and with the columns before it."""
+def add_column(labels, c, scores, means, rests, tables):
+    """Score of label sequence c, and its products with φ(μ) and with the columns before it.
+
+    Parameters
+    ----------
+    scores, means, rests, tables : tuples
+        (u, T, Kb); (mu, sums, Kb mu); the same three of the rest; (G, pulls, s), products of
+        columns, products with φ(μ), scores. Column 0 is the rest, c + 1 label sequence c.
+    """
+    (u, T, Kb), (mu, sums, smoothed), (G, pulls, s) = scores, means, tables
     s[c + 1] = score(u, T, labels, c)
     pulls[c + 1] = pull(smoothed, mu, sums, labels, c)
-    G[c + 1, 0] = pull(rest_smoothed, rest, rest_sums, labels, c)
+    G[c + 1, 0] = pull(rests[2], rests[0], rests[1], labels, c)
     for t in range(c + 1):
         G[c + 1, t + 1] = product(labels, c, t, Kb)
     for t in range(c + 1):
@@ -114,21 +124,30 @@ def _rows_of_costs(A, marks, nu, labels, rest, first, stop, s, B, group, place):
 
 
 @kernel
-def best_mixture(max_min, A, q, labels, count, first, rest, G, pulls, own, s, marks, nu, p):
+def _read_costs(mixed, group, place, R, nu):
+    """Put mixtures of rows into ν."""
+    k = nu.shape[1]
+    for r in range(R):
+        if r == 0 or group[r] != group[r - 1]:
+            nu[place[r] // k, :] = 0.0
+        nu[place[r] // k, place[r] % k] = mixed[r]
+
+
+@kernel
+def best_mixture(max_min, A, q, labels, count, first, rest, tables, own, marks, nu, p):
     """The best mixture p (count + 1,) of the columns and its ν; whether there is one.
 
     Features are taken less φ(μ_i), whose square is `own`: ``−(q/2)‖Σ p_c φ_c − φ(μ_i)‖²``.
     """
-    stop, k = count + 1, A.shape[0]
+    (G, pulls, s), stop = tables, count + 1
     P, total = stop - first, int(marks.sum()) if max_min else 0
     room = P + min(total, ROWS) + 1 + min(marks.shape[0], ROWS)
     centred, costs = np.empty((P, P)), s[first:stop].copy()
-    B = np.empty((max(min(total, ROWS), 1), P))
+    B, R, groups = np.empty((max(min(total, ROWS), 1), P)), 0, 0
     group, place = np.empty(len(B), dtype=np.int64), np.empty(len(B), dtype=np.int64)
     for c in range(first, stop):
         for t in range(first, stop):
             centred[c - first, t - first] = q * (G[c, t] - pulls[c] - pulls[t] + own)
-    R, groups = 0, 0
     if max_min:
         rows = (A, marks, nu, labels, rest, first, stop)
         R, groups = _rows_of_costs(*rows, costs, B, group, place)
@@ -136,10 +155,7 @@ def best_mixture(max_min, A, q, labels, count, first, rest, G, pulls, own, s, ma
     scratch = (D, np.empty(room, dtype=np.int64), np.empty(room + 1, dtype=np.int64))
     if not solve_saddle(centred, costs, B, group, P, R, groups, weights, mixed, *scratch):
         return False
-    for r in range(R):
-        if r == 0 or group[r] != group[r - 1]:
-            nu[place[r] // k, :] = 0.0
-        nu[place[r] // k, place[r] % k] = mixed[r]
+    _read_costs(mixed, group, place, R, nu)
     p[:] = 0.0
     for c in range(P):
         p[first + c] = weights[c]

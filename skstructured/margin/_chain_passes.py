@@ -25,7 +25,7 @@ def move_chain(rule, fixed, max_min, A, slack, u, T, Kb, q, mu, sums, own, nu, d
     labels, weights, count = own
     reached = _height(max_min, A, u, T, mu, sums)
     penalty = q if rule == BEST else 0.0
-    args = (max_min, A, slack, u, T, Kb, penalty, mu, sums, labels, weights, count, nu)
+    args = (max_min, A, slack, (u, T, Kb), penalty, mu, sums, labels, weights, count, nu)
     count, gamma = visit(*args, d, dsums), 1.0
     gain = _height(max_min, A, u, T, d, dsums) - reached
     d -= mu

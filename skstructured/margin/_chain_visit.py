@@ -63,7 +63,7 @@ def _mix(p, labels, count, rest, rest_sums, point, total):
 
 
 @kernel
-def _bound(max_min, A, nu, up, Tp, point, total, aug, best, path):
+def _measure(max_min, A, nu, up, Tp, point, total, aug, best, path):
     """An upper bound on H at these scores, by ν; its label sequence; and H at the point."""
     aug[:] = up
     reached = inner(up, point) + inner(Tp[0], total)
@@ -74,24 +74,37 @@ def _bound(max_min, A, nu, up, Tp, point, total, aug, best, path):
 
 
 @kernel
-def _value(max_min, A, u, T, Kb, q, mu, sums, point, total, smoothed):
+def _value(max_min, A, scores, q, mu, sums, point, total):
     """h + <v, μ> − (q/2)‖Φ(μ − μ_i)‖² of a point."""
+    u, T, Kb = scores
     value = inner(u, point) + inner(T[0], total)
     if max_min:
         value += mean_cost(A, point)
-    d = point - mu
+    d, smoothed = point - mu, np.empty_like(mu)
     smooth(Kb, d, smoothed)
     return value - 0.5 * q * square(smoothed, d, total - sums)
 
 
 @kernel
-def _no_rest(rest, rest_sums, rest_smoothed):
-    rest[:], rest_sums[:], rest_smoothed[:] = 0.0, 0.0, 0.0
-    return 0.0
+def _start(q, scores, mu, sums, labels, weights, count):
+    """Room, and the tables of the columns: `add_column` has what is returned."""
+    (M, k), room = mu.shape, COLUMNS + 1
+    rests = (np.zeros((M, k)), np.zeros((k, k)), np.zeros((M, k)))
+    smoothed, mass = np.empty((M, k)), 0.0
+    if q > 0.0:
+        mass = rest_of(labels, weights, count, mu, sums, rests[0], rests[1])
+    smooth(scores[2], mu, smoothed)
+    means = (mu, sums, smoothed)
+    tables = (np.empty((room, room)), np.empty(room), np.empty(room))
+    if mass > 0.0:
+        rest_column(scores, means, rests, tables)
+    for c in range(count):
+        add_column(labels, c, scores, means, rests, tables)
+    return means, rests, tables, mass
 
 
 @kernel
-def visit(max_min, A, slack, u, T, Kb, q, mu, sums, labels, weights, count, nu, out, out_sums):
+def visit(max_min, A, slack, scores, q, mu, sums, labels, weights, count, nu, out, out_sums):
     r"""The best marginals of a sequence into out (M, k) and out_sums (k, k).
 
     They are a mixture of label sequences. Where it is best for those known, with ν, the best
@@ -101,8 +114,10 @@ def visit(max_min, A, slack, u, T, Kb, q, mu, sums, labels, weights, count, nu, 
 
     Parameters
     ----------
-    u, T : ndarray (M, k), (1, k, k)
-        Scores; for the structural SVM with its costs.
+    scores : tuple
+        u (M, k), T (1, k, k), for the structural SVM with its costs, and kernels (M, M).
+    mu, sums : ndarray (M, k), (k, k)
+        The present means.
     labels, weights, count, nu : ndarray (COLUMNS, M), (COLUMNS,), int, (M, k)
         Label sequences that make up μ_i (but for a rest) and the mixture of predictions.
 
@@ -111,57 +126,38 @@ def visit(max_min, A, slack, u, T, Kb, q, mu, sums, labels, weights, count, nu, 
     int
         How many label sequences there are now.
     """
-    (M, k), room = u.shape, COLUMNS + 1
-    point, total, up, Tp = mu.copy(), sums.copy(), u.copy(), T.copy()
-    aug, best, path = np.empty((M, k)), np.empty((M, k)), np.empty(M, dtype=np.int64)
-    smoothed, rest, rest_sums = np.empty((M, k)), np.empty((M, k)), np.empty((k, k))
-    rest_smoothed, marks = np.empty((M, k)), np.zeros((M, k), dtype=np.int64)
-    G, pulls, s, p = np.empty((room, room)), np.empty(room), np.empty(room), np.zeros(room)
+    (M, k), (u, T, Kb) = mu.shape, scores
+    point, total, up, Tp, path = mu.copy(), sums.copy(), u.copy(), T.copy(), labels[0] * 0
+    aug, best, marks = np.empty((M, k)), np.empty((M, k)), np.zeros((M, k), dtype=np.int64)
     count = keep_heavy(labels, weights, count, COLUMNS - FREE, 0.0)
-    mass = _no_rest(rest, rest_sums, rest_smoothed)
-    if q > 0.0:
-        mass = rest_of(labels, weights, count, mu, sums, rest, rest_sums)
-    first = 0 if mass > 0.0 else 1
-    smooth(Kb, mu, smoothed)
-    own = square(smoothed, mu, sums)
-    here = (u, T, Kb, mu, sums, smoothed, rest, rest_sums, rest_smoothed, G, pulls, s)
-    if first == 0:
-        rest_column(*here)
-    for c in range(count):
-        add_column(labels, c, *here)
+    means, rests, tables, mass = _start(q, scores, mu, sums, labels, weights, count)
+    p, first, own = np.zeros(COLUMNS + 1), 0 if mass > 0.0 else 1, square(means[2], mu, sums)
     p[0], p[1 : count + 1] = mass, weights[:count]
-    chosen, kept_nu = p.copy(), nu.copy()
-    level, least, allowed, known, still = -np.inf, np.inf, 0.0, count, True
-    out[:], out_sums[:] = mu, sums
+    chosen, mixed = p.copy(), nu.copy()
+    level, least, allowed, known, ends = -np.inf, np.inf, 0.0, count, count
     for t in range(ROUNDS):
-        upper, reached = _bound(max_min, A, nu, up, Tp, point, total, aug, best, path)
-        value = _value(max_min, A, u, T, Kb, q, mu, sums, point, total, rest_smoothed * 0.0)
-        gap = upper - reached
-        rounding = ROUNDING * (1.0 + abs(reached))
+        upper, reached = _measure(max_min, A, mixed, up, Tp, point, total, aug, best, path)
+        value, gap = _value(max_min, A, scores, q, mu, sums, point, total), upper - reached
         if t == 0:
+            rounding = ROUNDING * (1.0 + abs(reached))
             level, allowed = value - rounding, max(SLACK * gap, max(slack, rounding))
         if gap < least and value >= level:
-            least, chosen[:], kept_nu[:] = gap, p, nu
-            out[:], out_sums[:], still = point, total, t == 0
+            least, ends, chosen[:], nu[:] = gap, known if t == 0 else count, p, mixed
+            out[:], out_sums[:] = point, total
         if least <= allowed or count == COLUMNS:
             break
         before = count + marks.sum()
         if _is_new(labels, count, path):
             labels[count, :] = path
-            weights[count] = 0.0
-            add_column(labels, count, *here)
+            add_column(labels, count, scores, means, rests, tables)
             count += 1
-        if max_min:
-            mark(path, point, nu, A, marks)
+        mark(path, point, mixed, A, marks)
         if t > 0 and before == count + marks.sum():
             break
-        inputs = (labels, count, first, rest, G, pulls, own, s, marks, nu, p)
+        inputs = (labels, count, first, rests[0], tables, own, marks, mixed, p)
         if not best_mixture(max_min, A, q, *inputs):
             break
-        _mix(p, labels, count, rest, rest_sums, point, total)
+        _mix(p, labels, count, rests[0], rests[1], point, total)
         shifted(u, T, Kb, q, mu, sums, point, total, up, Tp)
-    nu[:] = kept_nu
-    if still:
-        return keep_heavy(labels, weights, known, COLUMNS, 0.0)
-    weights[:count] = chosen[1 : count + 1]
-    return keep_heavy(labels, weights, count, COLUMNS, 0.0)
+    weights[:ends] = chosen[1 : ends + 1]
+    return keep_heavy(labels, weights, ends, COLUMNS, 0.0)

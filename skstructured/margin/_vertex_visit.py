@@ -21,7 +21,7 @@ from skstructured.margin._vertex_game import (
 )
 
 #: Most rounds of a visit, and vertices of either side that it finds room for.
-ROUNDS, FREE = 24, 26
+ROUNDS, FREE = 16, 26
 
 #: What a visit may leave of its gap, and of the size of H, which is rounding.
 SLACK, ROUNDING = 0.1, 1e-13

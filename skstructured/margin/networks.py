@@ -1,6 +1,5 @@
 """Max-min margin networks and structural SVMs."""
 
-
 from skstructured.margin._dual import DualLearner
 
 __all__ = ["MaxMinMarginNetwork", "StructuralSVM"]
