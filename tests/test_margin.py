@@ -93,7 +93,7 @@ def features_of(case, kernel):
 
 @pytest.mark.parametrize("scale", [0.0, 1e-2, 1.0, 1e2])
 @pytest.mark.parametrize("size", [2, 3, 4])
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", [name for name in SPACES if name != "birkhoff"])
 def test_oracles_equal_a_linear_program(name, size, scale):
     case = Case(name, size)
     rng, outputs, V = np.random.RandomState(1), case.outputs, case.V
@@ -108,15 +108,14 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     _passes.upper_bounds(*args, kept)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
-        out, rest = np.empty(dim), (kept[0][0], kept[1][0] * 0, *kept[2:])
+        out = np.empty(dim)
         args = (outputs.max_min, outputs.A, scores[i], ell[0])
-        upper = _oracles.oracle(*args, np.inf, out, *rest)
+        upper = _oracles.oracle(*args, out, *kept)
         attained = _passes.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))
         assert upper == pytest.approx(value, abs=room)
         assert attained == pytest.approx(value, abs=room)
-        slack = 0.2 * (value - reached[i])  # of the gain, which the one of matchings may leave
-        assert value - room <= bounds[i] <= value + slack + room
+        assert bounds[i] == pytest.approx(value, abs=room)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (5, 2), (6, 6)])
@@ -337,7 +336,6 @@ def test_bad_input(kind):
         ({"alpha": "best"}, "alpha must"),
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must"),
-        ({"space": "permutahedron"}, "Permutahedron has no max-min oracle"),
         ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows takes 0.000168 GiB"),
         ({"kernel": "precomputed"}, "square matrix"),
         ({"kernel": lambda X, Z: -X @ Z.T}, "positive for a row with itself"),

@@ -47,10 +47,12 @@ class ChainMeans(NamedTuple):
     mu: np.ndarray
     sums: np.ndarray
     kept: tuple
+    offsets: np.ndarray
 
     def copy(self):
         """Another that is moved by itself."""
-        return ChainMeans(self.mu.copy(), self.sums.copy(), tuple(a.copy() for a in self.kept))
+        kept = tuple(a.copy() for a in self.kept)
+        return ChainMeans(self.mu.copy(), self.sums.copy(), kept, self.offsets)
 
     @property
     def shape(self):
@@ -90,9 +92,14 @@ class ChainAscent:
 
     def begin(self, before):
         """Means at the true labels, or those of a fit before; a ValueError where those differ."""
-        codes, k = self.problem.codes, len(self.problem.A)
+        codes, k, offsets = self.problem.codes, len(self.problem.A), self.inputs.offsets
         self._true_sums = self._sums_of(codes, k)
         self.means = start_of(before, self._truth.shape)
+        if self.means is not None and not np.array_equal(self.means.offsets, self.inputs.offsets):
+            raise ValueError(
+                "warm_start=True goes on from the means of the same sequences, but those of the "
+                "last fit had other lengths."
+            )
         if self.means is None:
             labels = np.zeros((COLUMNS, len(codes)), dtype=np.int16)
             labels[0] = codes
@@ -100,7 +107,7 @@ class ChainAscent:
             weights[:, 0] = 1.0
             counts = np.ones(len(weights), dtype=np.int64)
             kept = (labels, weights, counts, self._truth.copy())
-            self.means = ChainMeans(self._truth.copy(), self._true_sums.copy(), kept)
+            self.means = ChainMeans(self._truth.copy(), self._true_sums.copy(), kept, offsets)
         self.refresh()
 
     def _sums_of(self, codes, k):
@@ -150,7 +157,7 @@ class ChainAscent:
 
     def certificate(self):
         """The objective and the gap, as for rows."""
-        V, (mu, sums, kept), share = self.scores(), self.means, self.inputs.share
+        V, (mu, sums, kept, _), share = self.scores(), self.means, self.inputs.share
         bounds, reached = np.empty((2, self.inputs.n))
         args = (self._chains[0], self._costs, V, self.ends, self.T, (mu, sums), kept[3])
         chain_bounds(*args, bounds, reached)
