@@ -101,7 +101,9 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     scores = scale * rng.randn(6, dim)
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
-    problem = Problem(outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], np.full(6, 1 / 6), 1.0)
+    problem = Problem(
+        outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], np.full(6, 1 / 6), 1.0
+    )
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
     kept = problem.memory()
     args = (outputs.max_min, outputs.A, ell, zeros, scores, mu, bounds, reached)

@@ -110,7 +110,7 @@ def visit(max_min, A, slack, scores, q, mu, sums, labels, weights, count, nu, ou
     They are a mixture of label sequences. Where it is best for those known, with ν, the best
     mixture of predictions against it, the sequence of the largest score with the costs of ν is
     added, which is Viterbi's; it tells what is left to gain. q = 0 makes it the max-min oracle.
-    Of the points that are no worse than μ_i it is the one with the least gap, and ν is that of it.
+    It ends with the best point, of equals that with the least gap, and with the ν of it.
 
     Parameters
     ----------
@@ -134,14 +134,15 @@ def visit(max_min, A, slack, scores, q, mu, sums, labels, weights, count, nu, ou
     p, first, own = np.zeros(COLUMNS + 1), 0 if mass > 0.0 else 1, square(means[2], mu, sums)
     p[0], p[1 : count + 1] = mass, weights[:count]
     chosen, mixed = p.copy(), nu.copy()
-    level, least, allowed, known, ends = -np.inf, np.inf, 0.0, count, count
+    level, least, allowed, rounding, known, ends = -np.inf, np.inf, 0.0, 0.0, count, count
     for t in range(ROUNDS):
         upper, reached = _measure(max_min, A, mixed, up, Tp, point, total, aug, best, path)
         value, gap = _value(max_min, A, scores, q, mu, sums, point, total), upper - reached
         if t == 0:
             rounding = ROUNDING * (1.0 + abs(reached))
-            level, allowed = value - rounding, max(SLACK * gap, max(slack, rounding))
-        if gap < least and value >= level:
+            allowed = max(SLACK * gap, max(slack, rounding))
+        if value > level + rounding or (gap < least and value >= level - rounding):
+            level = max(level, value)
             least, ends, chosen[:], nu[:] = gap, known if t == 0 else count, p, mixed
             out[:], out_sums[:] = point, total
         if least <= allowed or count == COLUMNS:

@@ -132,7 +132,7 @@ def visit_in_python(oracle, max_min, loss, slack, v, q, mu, columns, p, count, r
     tables = _tables(len(p), len(mu))
     count, many, first = _start(q, loss, v, mu, columns, p, count, rows, x, many, tables)
     weights, shares, ends = p.copy(), x.copy(), (count, many)
-    level, least, allowed = -np.inf, np.inf, 0.0
+    level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
     for t in range(ROUNDS):
         upper = bound(oracle, max_min, loss, here, mixed, column, scratch)
         reached = height(oracle, max_min, loss, here, point, scratch, row)
@@ -140,8 +140,9 @@ def visit_in_python(oracle, max_min, loss, slack, v, q, mu, columns, p, count, r
         gap, value = upper - reached, reached + q * (0.5 * dot(moved, moved) + dot(moved, mu))
         if t == 0:
             rounding = ROUNDING * (1.0 + abs(reached))
-            level, allowed = value - rounding, max(SLACK * gap, max(slack, rounding))
-        if gap < least and value >= level:
+            allowed = max(SLACK * gap, max(slack, rounding))
+        if value > level + rounding or (gap < least and value >= level - rounding):
+            level = max(level, value)
             least, weights[:], shares[:], kept_nu[:] = gap, p, x, mixed
             out[:], ends = point, (count, many)
         if least <= allowed or count == len(p) or many == len(p):
