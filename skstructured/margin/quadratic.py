@@ -18,9 +18,12 @@ class QuadraticSurrogate(MarginLearner):
 
     Parameters
     ----------
-    space : {"simplex", "ordinal", "hypercube", "birkhoff"} or OutputSpace, default="simplex"
-        What an output is: a class (0–1 loss), an ordered class (|i − j|, with a score a class), a
-        label set (share of wrong labels), a permutation (share of misplaced items).
+    space : str or OutputSpace, default="simplex"
+        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
+        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
+        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
+        "sequence", a label sequence (share of wrong positions); or any space whose target loss is
+        affine in the mean.
     kernel : str or callable, default="linear"
         As in scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
         (n, m) of two arrays of rows. "linear" is learned in weights.
@@ -32,7 +35,7 @@ class QuadraticSurrogate(MarginLearner):
         α > 0; "path" takes the best of 2⁻¹ … 2⁻¹⁰ by the target loss of every row, or sequence,
         under the model of all others, which has a closed form.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes.
+        Costs [predicted, true] of classes, or of positions of sequences.
     standardize : bool, default=True
         Whether dense features are centred and divided by their deviation, and CSR ones divided by
         their largest entry; `coef_` is in units of X.
@@ -45,6 +48,8 @@ class QuadraticSurrogate(MarginLearner):
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights of features, for the linear kernel alone.
+    start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
+        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
     alpha_ : float
         The α of the fit.
     alpha_losses_ : ndarray of shape (10,)
