@@ -14,6 +14,7 @@ from skstructured.margin import _chain_visit
 from skstructured.margin._chain_game import COLUMNS
 from skstructured.margin._saddle import solve_saddle
 from skstructured.sequences import Stacked
+from skstructured.spaces import LabelSequence
 
 DUAL = (MaxMinMarginNetwork, StructuralSVM)
 MODELS = (*DUAL, QuadraticSurrogate)
@@ -236,6 +237,7 @@ def test_bad_input(kind):
         ({"kernel": "precomputed"}, (X, y), "is for rows"),
         ({"cost_matrix": np.ones((2, 2))}, (X, y), "0 on its diagonal"),
         ({"kernel": "rbf", "cache_size": 1e-4}, (X, y), "matrix of kernels of 15 rows"),
+        ({"space": LabelSequence(costs(2)), "cost_matrix": costs(2)}, (X, y), "given twice"),
     ]:
         with pytest.raises(ValueError, match=message):
             clone(model).set_params(**parameters).fit(*data)

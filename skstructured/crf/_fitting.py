@@ -89,7 +89,9 @@ class BatchFit:
             del self.classes_
         packed = self.space_.pack(y)
         share = self._shares(rows, packed, sample_weight)
-        self._solve(rows, packed, share, before)
+        self._forget_kernels()
+        solve = self._solve if self._is_linear() else self._solve_kernels
+        solve(rows, packed, share, before)
 
     def _shares(self, rows, packed, sample_weight):
         """Weights of outputs, which sum to 1."""

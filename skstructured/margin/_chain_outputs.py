@@ -24,6 +24,10 @@ class SequenceOutputs:
         self.space, self.dim = space, space.dim_
         self.A = np.ascontiguousarray(space.costs_)
         if cost_matrix is not None:
+            if space.cost_matrix is not None:
+                raise ValueError(
+                    f"cost_matrix was given twice: it is a parameter of {space!r} too."
+                )
             self.A = check_costs(cost_matrix, self.dim)
 
     def ascent(self, learner, packed, inputs, alpha):
