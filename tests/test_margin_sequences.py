@@ -150,7 +150,7 @@ def test_sequences_of_one_position_are_classes(kind):
 @pytest.mark.parametrize("kind", MODELS)
 def test_forms_of_input_and_weights(kind):
     X, y = words(2, (2, 4, 1), n=6)
-    parameters = {"alpha": 0.1} | (
+    parameters = {"alpha": 0.5} | (
         {"tol": 1e-8, "max_iter": 9000, "random_state": 0} if kind in DUAL else {}
     )
     model = kind("sequence", **parameters).fit(X, y)
@@ -187,10 +187,10 @@ def test_a_path_of_alpha(kind):
 @pytest.mark.parametrize("kind", DUAL)
 def test_warm_start(kind):
     X, y = words(2, (2, 3, 1), n=12)
-    parameters = EXACT | {"alpha": 0.02, "tol": 1e-6}
+    parameters = EXACT | {"alpha": 0.2, "tol": 1e-6}
     cold = kind("sequence", **parameters).fit(X, y)
-    warm = kind("sequence", **parameters | {"alpha": 0.03}).fit(X, y)
-    warm.set_params(warm_start=True, alpha=0.02).fit(X, y)
+    warm = kind("sequence", **parameters | {"alpha": 0.3}).fit(X, y)
+    warm.set_params(warm_start=True, alpha=0.2).fit(X, y)
     assert warm.n_iter_ <= cold.n_iter_
     assert warm.loss_curve_[-1] == pytest.approx(cold.loss_curve_[-1], abs=2e-6)
     before = warm.coef_

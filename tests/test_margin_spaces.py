@@ -164,9 +164,9 @@ def test_losses_that_cannot_be_learned():
 @pytest.mark.parametrize("name", ["permutahedron", "trees"])
 def test_warm_start(name):
     X, y, space, *_ = problem(name, n=15)
-    cold = MaxMinMarginNetwork(space, alpha=0.02, **EXACT).fit(X, y)
-    warm = MaxMinMarginNetwork(space, alpha=0.03, warm_start=True, **EXACT).fit(X, y)
-    warm.set_params(alpha=0.02).fit(X, y)
+    cold = MaxMinMarginNetwork(space, alpha=0.2, **EXACT).fit(X, y)
+    warm = MaxMinMarginNetwork(space, alpha=0.3, warm_start=True, **EXACT).fit(X, y)
+    warm.set_params(alpha=0.2).fit(X, y)
     assert warm.loss_curve_[-1] == pytest.approx(cold.loss_curve_[-1], abs=2e-9)
     with pytest.raises(ValueError, match="same rows and classes"):
         warm.fit(X[:9], y[:9])
