@@ -413,9 +413,21 @@ def test_extreme_scores():
             assert out.sum() == pytest.approx(1.0) and out.min() >= 0.0
 
 
+#: Of what ends at a gap; test_weights_are_repetitions goes to the optimum.
+WEIGHTS = "passes in another order end at another point, both within tol of the optimum"
+
+
+def expected_failures(model):
+    kinds = ("dense", "sparse") if isinstance(model, DUAL) else ()
+    return {f"check_sample_weight_equivalence_on_{kind}_data": WEIGHTS for kind in kinds}
+
+
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([kind() for kind in MODELS] + [MaxMinMarginNetwork("ordinal", "rbf")])
+@parametrize_with_checks(
+    [kind() for kind in MODELS] + [MaxMinMarginNetwork("ordinal", "rbf")],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
