@@ -78,12 +78,12 @@ def test_objectives_match_a_convex_solver(kind, k, lengths, given):
     A = 1.0 - np.eye(k) if given is None else costs(k)
     tables = [naive.chain_table(x, labels, A) for x, labels in zip(X, y, strict=True)]
     share, max_min = np.full(len(X), 1.0 / len(X)), kind is MaxMinMarginNetwork
-    best = naive.table_optimum(tables, share, 0.2, max_min)
+    best = naive.table_optimum(tables, share, 0.5, max_min)
     given = None if given is None else A
-    model = kind("sequence", alpha=0.2, cost_matrix=given, **EXACT).fit(X, y)
+    model = kind("sequence", alpha=0.5, cost_matrix=given, **EXACT).fit(X, y)
     assert model.duality_gap_ <= 1e-9
     assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
-    literal = naive.table_objective(tables, weights_of(model), share, 0.2, max_min)
+    literal = naive.table_objective(tables, weights_of(model), share, 0.5, max_min)
     assert literal == pytest.approx(best, rel=1e-6)
     kernels = clone(model).set_params(**LINEAR).fit(X, y)
     assert kernels.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
@@ -137,10 +137,10 @@ def test_sequences_of_one_position_are_classes(kind):
     X, y = words(3, (1,), n=9)
     rows, labels = np.concatenate(X), np.concatenate(y)
     given = EXACT if kind in DUAL else {"standardize": False}
-    model = kind("sequence", alpha=0.1, **given).fit(X, y)
+    model = kind("sequence", alpha=0.5, **given).fit(X, y)
     ones = 0 if kind is QuadraticSurrogate else 2
     wide = np.column_stack([rows, np.ones((9, ones))])
-    plain = kind(alpha=0.1, **given).fit(wide, labels)
+    plain = kind(alpha=0.5, **given).fit(wide, labels)
     assert model.loss_curve_[-1] == pytest.approx(plain.loss_curve_[-1], rel=1e-6)
     assert [word[0] for word in model.predict(X)] == plain.predict(wide).tolist()
     assert model.score(X, y) == pytest.approx(plain.score(wide, labels))
@@ -177,7 +177,7 @@ def test_forms_of_input_and_weights(kind):
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_path_of_alpha(kind):
     X, y = words(2, (2, 3, 1), n=20)
-    given = {"random_state": 0, "max_iter": 20} if kind in DUAL else {}
+    given = {"random_state": 0, "max_iter": 5} if kind in DUAL else {}
     model = kind("sequence", alpha="path", kernel="rbf", **given).fit(X, y)
     assert model.alpha_ == 2.0 ** -(1 + np.argmin(model.alpha_losses_))
     same = clone(model).set_params(alpha=model.alpha_).fit(X, y)
