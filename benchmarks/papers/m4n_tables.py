@@ -37,7 +37,7 @@ SETS = {
     "ranking_wine": ("birkhoff", "rank", 14, 0.0506, 0.0434),
     "ranking_vehicle": ("birkhoff", "rank", 14, 0.148, 0.150),
     "ranking_bodyfat": ("birkhoff", "rank", 14, 0.796, 0.796),
-    "ocr": ("sequence", "y", 3, 0.162, 0.162),
+    "ocr": ("sequence", "y", 1, 0.162, 0.162),
 }
 MODELS = {"M3N": StructuralSVM, "M4N": MaxMinMarginNetwork, "QS": QuadraticSurrogate, "SVC": SVC}
 ALPHAS = [2.0**-j for j in range(1, 21)]
