@@ -62,7 +62,9 @@ def _learners():
     for kind in (MaxMinMarginNetwork, StructuralSVM):
         for kernel in ("linear", "rbf"):
             yield kind(kernel=kernel), _outputs("simplex")
-            yield kind("birkhoff", kernel), _outputs("birkhoff")
+            for space in ("birkhoff", "permutahedron"):
+                yield kind(space, kernel), _outputs(space)
+        yield kind("sequence"), words
     yield QuadraticSurrogate(), _outputs("simplex")
     for structure in ("full", "classes"):
         yield logistic.FolkloreClassifier(structure=structure), _outputs("simplex")

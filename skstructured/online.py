@@ -75,8 +75,8 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
         Whether features are centred and scaled by their mean and deviation over the rows so far,
         the row itself included, so that no scaling is needed before. CSR rows are divided by the
         largest entry of each column so far, and never centred. "auto" is True, but that `fit`
-        leaves sequences as they are whose features are all 0 or 1. `coef_` and `intercept_` are in
-        units of X.
+        does not divide sequences whose features are all 0 or 1: dense ones are centred where there
+        is an intercept, CSR ones stay as they are. `coef_` and `intercept_` are in units of X.
     fit_intercept : bool, default=True
         Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
         not centre.

@@ -94,7 +94,7 @@ def features_of(case, kernel):
 
 @pytest.mark.parametrize("scale", [0.0, 1e-2, 1.0, 1e2])
 @pytest.mark.parametrize("size", [2, 3, 4])
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", [name for name in SPACES if name != "birkhoff"])
 def test_oracles_equal_a_linear_program(name, size, scale):
     case = Case(name, size)
     rng, outputs, V = np.random.RandomState(1), case.outputs, case.V
@@ -102,22 +102,23 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     scores = scale * rng.randn(6, dim)
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
-    problem = Problem(outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], 1.0)
+    problem = Problem(
+        outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], np.full(6, 1 / 6), 1.0
+    )
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
     kept = problem.memory()
     args = (outputs.max_min, outputs.A, ell, zeros, scores, mu, bounds, reached)
     _passes.upper_bounds(*args, kept)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
-        out, rest = np.empty(dim), (kept[0][0], kept[1][0] * 0, *kept[2:])
+        out = np.empty(dim)
         args = (outputs.max_min, outputs.A, scores[i], ell[0])
-        upper = _oracles.oracle(*args, np.inf, out, *rest)
+        upper = _oracles.oracle(*args, out, *kept)
         attained = _passes.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))
         assert upper == pytest.approx(value, abs=room)
         assert attained == pytest.approx(value, abs=room)
-        slack = 0.2 * (value - reached[i])  # of the gain, which the one of matchings may leave
-        assert value - room <= bounds[i] <= value + slack + room
+        assert bounds[i] == pytest.approx(value, abs=room)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (5, 2), (6, 6)])
@@ -346,8 +347,6 @@ def test_bad_input(kind):
         ({"alpha": "best"}, "alpha must"),
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must"),
-        ({"space": "permutahedron"}, "Permutahedron has no max-min oracle"),
-        ({"space": "sequence"}, "LabelSequence has no max-min oracle"),
         ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows takes 0.000168 GiB"),
         ({"kernel": "precomputed"}, "square matrix"),
         ({"kernel": lambda X, Z: -X @ Z.T}, "positive for a row with itself"),
@@ -423,9 +422,21 @@ def test_extreme_scores():
             assert out.sum() == pytest.approx(1.0) and out.min() >= 0.0
 
 
+#: Of what ends at a gap; test_weights_are_repetitions goes to the optimum.
+WEIGHTS = "passes in another order end at another point, both within tol of the optimum"
+
+
+def expected_failures(model):
+    kinds = ("dense", "sparse") if isinstance(model, DUAL) else ()
+    return {f"check_sample_weight_equivalence_on_{kind}_data": WEIGHTS for kind in kinds}
+
+
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([kind() for kind in MODELS] + [MaxMinMarginNetwork("ordinal", "rbf")])
+@parametrize_with_checks(
+    [kind() for kind in MODELS] + [MaxMinMarginNetwork("ordinal", "rbf")],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

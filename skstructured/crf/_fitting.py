@@ -92,7 +92,9 @@ class BatchFit:
             del self.classes_
         packed = self.space_.pack(y)
         share = self._shares(rows, packed, sample_weight)
-        self._solve(rows, packed, share, before)
+        self._forget_kernels()
+        solve = self._solve if self._is_linear() else self._solve_kernels
+        solve(rows, packed, share, before)
 
     def _space_with_costs(self):
         """A copy of the space with `cost_matrix`; a ValueError where it has no place for one."""

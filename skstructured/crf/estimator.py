@@ -7,6 +7,7 @@ from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.weights import linear_scores
 from skstructured._short_cuts import ShortCuts
 from skstructured.crf._fitting import BatchFit
+from skstructured.crf._kernel import KernelField
 from skstructured.decoders import resolve_decoder
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, resolve_regularizer
@@ -20,7 +21,7 @@ __all__ = ["ConditionalRandomField"]
 
 
 class ConditionalRandomField(
-    ShortCuts, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
+    KernelField, ShortCuts, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
 ):
     r"""Predict label sequences, or outputs of other spaces, by a log-linear model learned in batch.
 
@@ -83,13 +84,22 @@ class ConditionalRandomField(
         Whether a line is printed for each iteration.
     random_state : int, RandomState instance or None, default=None
         Seeds the order of "sdca", and the draws of `sample`.
+    kernel : str or callable, default="linear"
+        Of rows, as in scikit-learn's ``pairwise_kernels``, a 1 added for the intercept. Others than
+        "linear" are for space="simplex" and solver="sdca", and keep the matrix of kernels.
+    gamma : float, "scale" or None, default=None
+        Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
+    cache_size : float, default=4096
+        MiB that the matrix of kernels may take.
 
     Attributes
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
-        Weights of features; dim is the number of labels for sequences.
+        Weights of features, for the linear kernel; dim is the number of labels for sequences.
     intercept_ : ndarray of shape (dim,)
         Zeros without one.
+    dual_coef_, support_ : ndarray of shape (n, k) and (m,)
+        Coefficients of the rows of `fit`, and which are not 0, for other kernels.
     transitions_ : ndarray of shape (k, k)
         Scores of label j after label i, for sequences alone; zeros for transitions="none".
     transition_coef_ : ndarray of shape (k, k, n_features_in_)
@@ -153,6 +163,9 @@ class ConditionalRandomField(
         n_jobs=None,
         verbose=0,
         random_state=None,
+        kernel="linear",
+        gamma=None,
+        cache_size=4096,
     ):
         self.space = space
         self.regularizer = regularizer
@@ -169,6 +182,9 @@ class ConditionalRandomField(
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.kernel = kernel
+        self.gamma = gamma
+        self.cache_size = cache_size
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -217,6 +233,8 @@ class ConditionalRandomField(
 
     def _thetas(self, X):
         """Scores (n, dim) of rows, or `Chains` of sequences."""
+        if hasattr(self, "dual_coef_"):
+            return self._kernel_scores(X)
         weights = np.column_stack([self.coef_, self.intercept_])
         if not over_sequences(self):
             return linear_scores(weights, X)

@@ -8,12 +8,14 @@ from skstructured.margin._oracles import (
     LINEAR_CLASS,
     LINEAR_LABELS,
     LINEAR_MATCHING,
+    LINEAR_RANKS,
     ZERO_ONE,
 )
 from skstructured.spaces._matching_kernels import matching_projection
+from skstructured.spaces.permutahedron import rank_projection
 
 #: Kinds whose blocks have a closed form.
-CLOSED = (ZERO_ONE, HAMMING, LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING)
+CLOSED = (ZERO_ONE, HAMMING, LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS)
 
 
 @kernel
@@ -53,6 +55,13 @@ def _on_matchings(z, out):
 
 
 @kernel
+def _on_ranks(z, out):
+    """Out = the projection of z on the permutahedron."""
+    dim = z.shape[0]
+    rank_projection(z, np.zeros(dim), out, np.empty(0), np.zeros(6 * dim))
+
+
+@kernel
 def solve_block(kind, cost, v, ell, q, mu, out):
     r"""The best μ of a block into out.
 
@@ -71,6 +80,8 @@ def solve_block(kind, cost, v, ell, q, mu, out):
         _on_simplex(out.copy(), np.inf, out)
     elif kind == LINEAR_MATCHING:
         _on_matchings(out.copy(), out)
+    elif kind == LINEAR_RANKS:
+        _on_ranks(out.copy(), out)
     elif kind == ZERO_ONE:
         z = out.copy()
         _on_simplex(z, excess_level(np.sort(z), cost / q), out)

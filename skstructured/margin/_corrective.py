@@ -3,13 +3,10 @@
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.margin._oracles import MATCHING, concave_part, oracle
+from skstructured.margin._oracles import concave_part, oracle
 
 #: Most vertices, and most calls of the oracle in a block.
 VERTICES, CALLS = 48, 96
-
-#: Most calls where one is a game of matchings, and the better part of the time.
-FEW_CALLS = 16
 
 #: Ridge of the systems, relative to the largest entry: flat directions become long ones.
 RIDGE = 1e-13
@@ -121,7 +118,7 @@ def _value(kind, A, v, ell, q, mu, point):
 
 
 @kernel
-def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
+def solve_by_vertices(kind, A, v, ell, q, mu, out, T, basis):
     r"""Where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` is largest, nearly, into out.
 
     The oracle at the scores ``v − q (μ − μ_i)`` gives a vertex of the graph of h, and Wolfe's
@@ -137,7 +134,7 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
         z[k] = v[k] + q * mu[k]
     start = _value(kind, A, v, ell, q, mu, mu)
     level = start - ROUNDING * (1.0 + abs(start))
-    least, allowed, calls = np.inf, 0.0, FEW_CALLS if kind == MATCHING else CALLS
+    least, allowed, calls = np.inf, 0.0, CALLS
     vertex = mu.copy()
     size = _add(kind, A, v, ell, z, q, vertex, atoms, inner, linear, w, size)
     for call in range(calls):
@@ -145,7 +142,7 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out, places, counts, T, basis):
         for k in range(dim):
             scores[k] = z[k] - q * point[k]
             reached += scores[k] * point[k]
-        gap = oracle(kind, A, scores, ell, reached, vertex, places, counts, T, basis) - reached
+        gap = oracle(kind, A, scores, ell, vertex, T, basis) - reached
         if call == 0:
             allowed = max(SLACK * gap, ROUNDING * (1.0 + abs(reached)))
         if gap < least and _value(kind, A, v, ell, q, mu, point) >= level:

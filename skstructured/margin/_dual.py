@@ -5,13 +5,16 @@ from sklearn.utils import check_random_state
 
 from skstructured._validation import check_bool, check_choice, check_integer, check_real
 from skstructured.margin._base import MarginLearner
-from skstructured.margin._solver import GramAscent, Problem, RowAscent, ascend
+from skstructured.margin._solver import ascend, rule_of
 
 SOLVERS = ("auto", "frank_wolfe")
 
 
 class DualLearner(MarginLearner):
-    """Max-margin models, learned by block-coordinate ascent of the dual."""
+    """Max-margin models, learned by block-coordinate ascent of the dual.
+
+    `is_max_min` tells whether costs are those of the best prediction, or those of the true output.
+    """
 
     def __init__(
         self,
@@ -65,39 +68,23 @@ class DualLearner(MarginLearner):
         if not self.warm_start or not hasattr(self, "_mu"):
             return None
         before, now = (getattr(one, "classes_", None) for one in (self, space))
-        return self._mu.copy(), np.array_equal(before, now)
-
-    def _first_means(self, before, vertices):
-        """φ(y_i), or the means of the fit before; a ValueError where those do not fit."""
-        if before is None:
-            return vertices.copy()
-        mu, same = before
-        if not same or mu.shape != vertices.shape:
+        if not np.array_equal(before, now):
             raise ValueError(
                 "warm_start=True goes on from the means of the same rows and classes, but the last "
-                f"fit had means of shape {mu.shape}, and these are of shape {vertices.shape}."
+                f"fit had {before!r:.80}, and these are {now!r:.80}."
             )
-        return mu
+        return self._mu
 
     def _to_go_on(self):
-        return self._mu, True
+        return self._mu
 
-    def _problem(self, outputs, packed, alpha):
-        """The problem that is solved; `_kind_of(outputs)` is its oracle."""
-        C, codes, constant = outputs.costs(packed)
-        kind, constant = self._kind_of(outputs, constant)
-        return Problem(kind, outputs.A, C, codes, constant, outputs.vertices(packed), alpha)
-
-    def _solve(self, outputs, packed, Z, K, before, alpha):
-        problem = self._problem(outputs, packed, alpha).with_slack(0.1 * self.tol)
-        mu = self._first_means(before, problem.vertices)
-        state = GramAscent(problem, K)
-        if K is None:
-            state = RowAscent(problem, Z, self.fit_intercept)
+    def _solve(self, outputs, packed, inputs, before, alpha):
+        state = outputs.ascent(self, packed, inputs, alpha)
+        state.begin(before)
         rng = check_random_state(self.random_state)
-        rule = problem.rule(self.solver, self.line_search)
-        trace = ascend(state, mu, rule, self.max_iter, self.tol, rng, self.verbose)
-        self._mu, self.n_iter_ = mu, len(trace.gaps)
+        rule = rule_of(self.solver, self.line_search)
+        trace = ascend(state, rule, self.max_iter, self.tol, rng, self.verbose)
+        self._mu, self.n_iter_ = state.to_go_on(), len(trace.gaps)
         self.loss_curve_, self.gap_curve_ = np.array(trace.losses), np.array(trace.gaps)
         self.duality_gap_ = trace.gaps[-1]
-        return (problem.vertices - mu) / problem.strength, getattr(state, "W", None)
+        return state.found()

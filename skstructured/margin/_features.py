@@ -83,9 +83,14 @@ def scale_of(Z):
 
 def check_memory(n, cache_size):
     """A ValueError, with its size, for a matrix (n, n) that is larger than `cache_size` MiB."""
-    size = 8.0 * n * n / 2**30
+    check_size(f"matrix of kernels of {n} rows", n * n, cache_size)
+
+
+def check_size(what, numbers, cache_size):
+    """A ValueError where so many numbers take more than `cache_size` MiB."""
+    size = 8.0 * numbers / 2**30
     if size > cache_size / 1024.0:
         raise ValueError(
-            f"The matrix of kernels of {n} rows takes {size:.3g} GiB, and cache_size={cache_size} "
-            f"MiB allows {cache_size / 1024.0:.3g}: raise it, use fewer rows, or kernel='linear'."
+            f"The {what} takes {size:.3g} GiB, and cache_size={cache_size} MiB allows "
+            f"{cache_size / 1024.0:.3g}: raise it, use fewer rows, or kernel='linear'."
         )

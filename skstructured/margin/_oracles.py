@@ -8,11 +8,12 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured.margin._game import solve_game
-from skstructured.margin._matching import matching_game, matching_value
+from skstructured.spaces._assignment import assign
+from skstructured.spaces.permutahedron import rank_vertex
 
 #: Max-min oracles, and those of linear losses.
-ZERO_ONE, ORDINAL, GAME, HAMMING, MATCHING = range(5)
-LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING = range(5, 8)
+ZERO_ONE, ORDINAL, GAME, HAMMING = range(4)
+LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS = range(4, 8)
 
 
 @kernel
@@ -108,10 +109,34 @@ def linear_labels_oracle(v, ell, out):
 
 
 @kernel
+def matching_value(theta, m, out, work, scratch):
+    """The maximal assignment of theta (m²,) into out (m²,); its value. work is (5, m + 1)."""
+    match = work[2]
+    assign(theta, m, work[0], work[1], match, scratch)
+    out[:] = 0.0
+    value = 0.0
+    for j in range(m):
+        place = (int(match[j + 1]) - 1) * m + j
+        out[place] = 1.0
+        value += theta[place]
+    return value
+
+
+@kernel
 def linear_matching_oracle(v, ell, out):
     """The maximal assignment of ℓ + v."""
     m = int(np.sqrt(v.shape[0]) + 0.5)
     return matching_value(v + ell, m, out, np.empty((5, m + 1)), np.empty(4 * m))
+
+
+@kernel
+def linear_ranks_oracle(v, ell, out):
+    """The ranks of ℓ + v."""
+    value = 0.0
+    rank_vertex(v + ell, out)
+    for k in range(v.shape[0]):
+        value += (v[k] + ell[k]) * out[k]
+    return value
 
 
 @kernel
@@ -136,26 +161,19 @@ def concave_part(kind, A, mu, ell):
         for j in range(k - 1):
             below += mu[j]
             value += A[1, 0] * min(below, total - below)
-    elif kind == GAME:
+    else:
         value = np.inf
         for r in range(k):
             row = 0.0
             for j in range(k):
                 row += A[r, j] * mu[j]
             value = min(value, row)
-    else:
-        m = int(np.sqrt(k) + 0.5)
-        work, scratch = np.empty((5, m + 1)), np.empty(4 * m)
-        value = -A[0, 0] * matching_value(mu, m, np.empty(k), work, scratch)
     return value
 
 
 @kernel
-def oracle(kind, A, v, ell, reached, out, places, counts, T, basis):
-    """μ* into out; returns an upper bound on H, which is H(μ*) for all kinds but "MATCHING".
-
-    `reached` is H at the present μ, `places` and `counts` keep outputs between the calls of a row.
-    """
+def oracle(kind, A, v, ell, out, T, basis):
+    """μ* into out; returns H(μ*), of games an upper bound that it attains but for rounding."""
     if kind == ZERO_ONE:
         return zero_one_oracle(A[1, 0], v, out)
     if kind == ORDINAL:
@@ -168,6 +186,6 @@ def oracle(kind, A, v, ell, reached, out, places, counts, T, basis):
         return linear_class_oracle(v, ell, out)
     if kind == LINEAR_LABELS:
         return linear_labels_oracle(v, ell, out)
-    if kind == LINEAR_MATCHING:
-        return linear_matching_oracle(v, ell, out)
-    return matching_game(A[0, 0], A[0, 1], v, reached, out, places, counts, T, basis)
+    if kind == LINEAR_RANKS:
+        return linear_ranks_oracle(v, ell, out)
+    return linear_matching_oracle(v, ell, out)

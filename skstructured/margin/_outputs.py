@@ -1,38 +1,51 @@
 """Outputs as max-margin models see them: vertices φ(y), and the cost <φ(y'), c(y)> + a(y)."""
 
 import numpy as np
-from sklearn.utils import check_array
 
+from skstructured._engine.compiled import is_compiled
+from skstructured._foreign import check_vertices
+from skstructured.margin._affine import affine_costs, target_costs
+from skstructured.margin._chain_outputs import SequenceOutputs
+from skstructured.margin._costs import check_costs
 from skstructured.margin._oracles import (
     GAME,
     HAMMING,
     LINEAR_CLASS,
     LINEAR_LABELS,
     LINEAR_MATCHING,
-    MATCHING,
+    LINEAR_RANKS,
     ORDINAL,
     ZERO_ONE,
 )
-from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
+from skstructured.margin._solver import GramAscent, Problem, RowAscent
+from skstructured.margin._vertex_game import best_matching, best_ranks, vertex_kernel
+from skstructured.margin._vertex_solver import VertexAscent, VertexProblem
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    LabelSequence,
+    OrdinalChain,
+    Permutahedron,
+    Simplex,
+)
 
 
-def check_costs(cost_matrix, k):
-    """The cost matrix (k, k) of classes; a ValueError says what is wrong with it."""
-    A = check_array(cost_matrix, dtype=np.float64, order="C", copy=True, input_name="cost_matrix")
-    if A.shape != (k, k):
-        raise ValueError(f"cost_matrix must have shape {(k, k)} for {k} classes, got {A.shape}.")
-    if (A < 0.0).any():
-        i, j = np.argwhere(A < 0.0)[0]
-        raise ValueError(f"cost_matrix must not be negative, got {A[i, j]:g} at [{i}, {j}].")
-    if np.diag(A).any():
-        i = int(np.flatnonzero(np.diag(A))[0])
-        raise ValueError(f"cost_matrix must be 0 on its diagonal, got {A[i, i]:g} at [{i}, {i}].")
-    if not A.any():
-        raise ValueError("cost_matrix must have a positive entry, got zeros only.")
-    return A
+class RowOutputs:
+    """Outputs of rows, with scores (dim,) each."""
+
+    def ascent(self, learner, packed, inputs, alpha):
+        """The solver of a dual learner."""
+        C, codes, constant = self.costs(packed)
+        kind = self.linear
+        if learner.is_max_min:
+            kind, constant = self.max_min, np.full(len(constant), self.max_min_constant)
+        problem = Problem(
+            kind, self.A, C, codes, constant, self.vertices(packed), inputs.share, alpha
+        )
+        return RowAscent(problem, inputs) if inputs.K is None else GramAscent(problem, inputs)
 
 
-class ClassOutputs:
+class ClassOutputs(RowOutputs):
     """Classes with one score each, φ(y) = e_y, and costs A[predicted, true].
 
     Parameters
@@ -79,12 +92,12 @@ class ClassOutputs:
         return self.A[first, second] / self.A.max()
 
 
-class SpaceOutputs:
+class SpaceOutputs(RowOutputs):
     """Outputs of a space in its own embedding, with its own target loss."""
 
     def __init__(self, space, cost):
         self.space, self.dim = space, space.dim_
-        self.A = np.array([[cost, 0.0]])
+        self.A = np.array([[cost]])
 
     def vertices(self, packed):
         """φ(y), (n, dim)."""
@@ -92,12 +105,12 @@ class SpaceOutputs:
 
     def costs(self, packed):
         """As for classes, with one c(y) a row."""
-        C, constant = self._costs(self.space.unpack(packed))
+        C, constant = self._costs(self.vertices(packed))
         return np.ascontiguousarray(C), np.arange(len(C)), constant
 
     def labels(self, packed):
         """Outputs as users have them."""
-        return self.space.decode(self.space.unpack(packed))
+        return self.space.decode(self.vertices(packed))
 
     def decode(self, theta):
         """The outputs of the largest scores."""
@@ -106,6 +119,32 @@ class SpaceOutputs:
     def loss(self, predicted, y):
         """The space's target loss of every row."""
         return self.space.target_loss(predicted, y)
+
+
+class VertexOutputs(SpaceOutputs):
+    """Outputs known by their oracle: the max-min network mixes few of them.
+
+    `linear` is a closed form of the structural SVM, or None. The loss is bilinear,
+    ``<y', A y + b> + <a, y> + a₀``.
+    """
+
+    linear = None
+
+    def ascent(self, learner, packed, inputs, alpha):
+        """The solver of a dual learner."""
+        if self.linear is not None and not learner.is_max_min:
+            return super().ascent(learner, packed, inputs, alpha)
+        V = np.ascontiguousarray(self.vertices(packed), dtype=np.float64)
+        zeros = np.zeros(self.dim)
+        loss, ell = (np.zeros((1, 1)), zeros, zeros), np.zeros(V.shape)
+        if learner.is_max_min:
+            *loss, number = self._bilinear(V)
+            constant, loss = np.full(len(V), number), tuple(loss)
+        else:
+            ell, constant = self._costs(V)
+        slack = 0.01 * learner.tol
+        rest = (loss, ell, constant, V, alpha, slack)
+        return VertexAscent(VertexProblem(self.oracle(), learner.is_max_min, *rest), inputs)
 
 
 class LabelSetOutputs(SpaceOutputs):
@@ -120,37 +159,90 @@ class LabelSetOutputs(SpaceOutputs):
         return (1.0 - 2.0 * V) / self.dim, V.mean(axis=1)
 
 
-class MatchingOutputs(SpaceOutputs):
+class MatchingOutputs(VertexOutputs):
     """Matchings: L(P', P) = 1 − <P', P>/m."""
 
-    max_min, linear, max_min_constant = MATCHING, LINEAR_MATCHING, 1.0
+    linear = LINEAR_MATCHING
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.n_items_)
 
+    def oracle(self):
+        """Maximal assignments."""
+        return best_matching
+
     def _costs(self, V):
         return -V / self.space.n_items_, np.ones(len(V))
 
+    def _bilinear(self, V):
+        zeros = np.zeros(self.dim)
+        return np.array([[-1.0 / self.space.n_items_]]), zeros, zeros, 1.0
+
+
+class RankOutputs(VertexOutputs):
+    """Rank vectors: L(r', r) = <r − c, r − r'>/M with c the mean rank, M = d(d² − 1)/6."""
+
+    linear = LINEAR_RANKS
+
+    def __init__(self, space):
+        super().__init__(space, 1.0)
+        self._unit, self._mean = space.dim_ * (space.dim_**2 - 1) / 6.0, (space.dim_ + 1) / 2.0
+
+    def oracle(self):
+        """Ranks of scores."""
+        return best_ranks
+
+    def _costs(self, V):
+        centred = V - self._mean
+        return -centred / self._unit, np.einsum("nk,nk->n", centred, V) / self._unit
+
+    def _bilinear(self, V):
+        level, zeros = np.full(self.dim, self._mean / self._unit), np.zeros(self.dim)
+        return np.array([[-1.0 / self._unit]]), zeros, level, self._costs(V[:1])[1][0]
+
+
+class ForeignOutputs(VertexOutputs):
+    """Outputs of any space with a linear oracle and an affine target loss."""
+
+    def __init__(self, space):
+        super().__init__(space, 1.0)
+
+    def vertices(self, packed):
+        """φ(y), (n, dim), checked."""
+        V = self.space.unpack(packed)
+        return check_vertices(self.space, "unpack", V, (len(packed), self.dim))
+
+    def oracle(self):
+        """The compiled oracle of the space, or its `argmax`."""
+        if is_compiled(self.space.oracle_kernel):
+            return vertex_kernel(self.space.oracle_kernel)
+        return lambda theta, vertex: np.copyto(vertex, self._argmax(theta[None])[0])
+
+    def _argmax(self, theta):
+        return check_vertices(self.space, "argmax", self.space.argmax(theta), theta.shape)
+
+    def decode(self, theta):
+        """The outputs of the largest scores."""
+        return self.space.decode(self._argmax(theta))
+
+    def _costs(self, V):
+        return target_costs(self.space, V)
+
+    def _bilinear(self, V):
+        A, b, a, number = affine_costs(self.space, V)
+        return A, a, b, number
+
 
 def outputs_of(space, cost_matrix):
-    """The outputs of a fitted space; a ValueError names those that have no oracle here."""
+    """The outputs of a fitted space."""
     if isinstance(space, (Simplex, OrdinalChain)):
         if cost_matrix is not None and space.cost_matrix is not None:
             raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
         return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
+    if isinstance(space, LabelSequence):
+        return SequenceOutputs(space, cost_matrix)
     if cost_matrix is not None:
         name = type(space).__name__
         raise ValueError(f"cost_matrix is for classes; {name} has its own loss: leave it None.")
-    if isinstance(space, Hypercube):
-        return LabelSetOutputs(space)
-    return MatchingOutputs(space)
-
-
-def check_space(space):
-    """A ValueError unless max-margin models know oracles for the space."""
-    if not isinstance(space, (Simplex, OrdinalChain, Hypercube, Birkhoff)):
-        raise ValueError(
-            f"space={type(space).__name__} has no max-min oracle here; there are those of "
-            '"simplex", "ordinal", "hypercube" and "birkhoff".'
-        )
-    return space
+    kinds = {Hypercube: LabelSetOutputs, Birkhoff: MatchingOutputs, Permutahedron: RankOutputs}
+    return kinds.get(type(space), ForeignOutputs)(space)

@@ -5,7 +5,7 @@ import numpy as np
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.margin._ascent import solve_block
 from skstructured.margin._corrective import solve_by_vertices
-from skstructured.margin._oracles import GAME, MATCHING, ORDINAL, concave_part, oracle
+from skstructured.margin._oracles import GAME, LINEAR_CLASS, ORDINAL, concave_part, oracle
 
 #: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
 FIXED, SEARCH, BEST = range(3)
@@ -40,12 +40,12 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
 
     Where H is linear it is ``clip(gain/square, 0, 1)`` (Lacoste-Julien et al. 2013). Where it is
     concave, H is above its chord and the best step is at most that one or beyond it; sections of
-    [0, 1] find it. Matchings, whose h is an assignment, keep to the chord.
+    [0, 1] find it.
     """
     if gain <= 0.0:
         return 0.0
     chord = 1.0 if gain >= square else gain / square
-    if kind >= MATCHING:
+    if kind >= LINEAR_CLASS:
         return chord
     low, high, ratio = 0.0, 1.0, 0.6180339887498949
     a, b = high - ratio * (high - low), low + ratio * (high - low)
@@ -66,12 +66,11 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
 
 
 @kernel
-def move(rule, fixed, kind, A, v, ell, q, mu, out, point, places, counts, T, basis):
+def move(rule, fixed, kind, A, v, ell, q, mu, out, point, T, basis):
     """The move of a block at scores v into out; whether there is any."""
     if rule == BEST and q > 0.0:
-        if kind in (ORDINAL, GAME, MATCHING):
-            memory = (places, counts, T, basis)
-            solve_by_vertices(kind, A, v, ell, q, mu, out, *memory)
+        if kind in (ORDINAL, GAME):
+            solve_by_vertices(kind, A, v, ell, q, mu, out, T, basis)
         else:
             solve_block(kind, A[A.shape[0] - 1, 0], v, ell, q, mu, out)
         gamma = 1.0
@@ -79,7 +78,7 @@ def move(rule, fixed, kind, A, v, ell, q, mu, out, point, places, counts, T, bas
             out[k] -= mu[k]
     else:
         reached = h_plus(kind, A, v, mu, ell)
-        oracle(kind, A, v, ell, reached, out, places, counts, T, basis)
+        oracle(kind, A, v, ell, out, T, basis)
         gain, square = h_plus(kind, A, v, out, ell) - reached, 0.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]
@@ -101,26 +100,23 @@ def _axpy(target, factor, row):
 
 
 @kernel
-def gram_pass(K, order, clock, rule, kind, A, C, codes, strength, mu, scores, kept):
+def gram_pass(K, order, clock, rule, kind, A, C, codes, steps, mu, scores, kept):
     """One pass over the blocks in `order`; `scores` (dim, n) are those of all rows, and stay so.
 
-    `strength` is λn, `clock` the number of steps before, `kept` what oracles keep.
+    `steps` are shares over α, `clock` the number of steps before, `kept` scratch.
     """
-    places, counts, T, basis = kept
     n, dim = mu.shape
     v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
-        own = i if kind == MATCHING else 0
         for k in range(dim):
             v[k] = scores[k, i]
-        q, fixed = np.float64(K[i, i]) / strength, 2.0 * n / (clock + t + 2.0 * n)
-        memory = (places[own], counts[own], T, basis)
-        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *memory):
+        q, fixed = np.float64(K[i, i]) * steps[i], 2.0 * n / (clock + t + 2.0 * n)
+        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
             for k in range(dim):
                 if out[k] != 0.0:
                     mu[i, k] += out[k]
-                    _axpy(scores[k], -out[k] / strength, K[i])
+                    _axpy(scores[k], -out[k] * steps[i], K[i])
 
 
 @kernel(fastmath=FASTMATH)
@@ -139,7 +135,7 @@ def score_row(rows, i, W, v):
 
 
 @kernel(fastmath=FASTMATH)
-def _move_by_row(rows, i, W, d, factor):
+def move_by_row(rows, i, W, d, factor):
     """W ← W + factor x dᵀ."""
     data, indices, indptr, width = rows
     sparse = indptr.shape[0] > 0
@@ -155,32 +151,26 @@ def _move_by_row(rows, i, W, d, factor):
 
 
 @kernel
-def rows_pass(rows, squares, order, clock, rule, kind, A, C, codes, strength, mu, W, kept):
+def rows_pass(rows, squares, order, clock, rule, kind, A, C, codes, steps, mu, W, kept):
     """`gram_pass` with weights W (p + intercept, dim) in the place of scores."""
-    places, counts, T, basis = kept
     n, dim = mu.shape
     v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
-        own = i if kind == MATCHING else 0
         score_row(rows, i, W, v)
-        q, fixed = squares[i] / strength, 2.0 * n / (clock + t + 2.0 * n)
-        memory = (places[own], counts[own], T, basis)
-        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *memory):
+        q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
+        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
             for k in range(dim):
                 mu[i, k] += out[k]
-            _move_by_row(rows, i, W, out, -1.0 / strength)
+            move_by_row(rows, i, W, out, -steps[i])
 
 
 @kernel
 def upper_bounds(kind, A, C, codes, V, mu, bounds, reached, kept):
     """Upper bounds on max H of every row, and H at its μ."""
-    places, counts, T, basis = kept
     out = np.empty(mu.shape[1])
     for i in range(mu.shape[0]):
-        own = i if kind == MATCHING else 0
         ell = C[codes[i]]
         reached[i] = h_plus(kind, A, V[i], mu[i], ell)
-        memory = (places[own], counts[own], T, basis)
-        bounds[i] = oracle(kind, A, V[i], ell, reached[i], out, *memory)
+        bounds[i] = oracle(kind, A, V[i], ell, out, *kept)
         bounds[i] = max(bounds[i], reached[i])

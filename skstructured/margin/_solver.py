@@ -5,16 +5,23 @@ from typing import NamedTuple
 import numpy as np
 
 from skstructured._engine.rows import Rows
-from skstructured.margin._matching import KEPT
-from skstructured.margin._oracles import GAME, MATCHING
+from skstructured.margin._inputs import Found, with_weights
+from skstructured.margin._oracles import GAME
 from skstructured.margin._passes import BEST, FIXED, SEARCH, gram_pass, rows_pass, upper_bounds
 
 #: Scores that follow the moves are computed anew after so many passes.
 REFRESH = 10
 
 
+def rule_of(solver, line_search):
+    """How blocks move: all the way to their best, or as Frank and Wolfe have it."""
+    if not line_search:
+        return FIXED
+    return BEST if solver == "auto" else SEARCH
+
+
 class Problem(NamedTuple):
-    """``min_w (1/n) Σ S(g_w(x_i), y_i) + (α/2)‖w‖²`` as its dual is solved.
+    """``min_w Σ share_i S(g_w(x_i), y_i) + (α/2)‖w‖²`` as its dual is solved.
 
     Attributes
     ----------
@@ -26,6 +33,8 @@ class Problem(NamedTuple):
         Costs c(y), which of them is that of a row, and what is added to h of a row.
     vertices : ndarray of shape (n, dim)
         φ(y_i).
+    share : ndarray of shape (n,)
+        Weights of rows, of sum 1: 1/n each where none are given.
     alpha : float
         α.
     """
@@ -36,106 +45,133 @@ class Problem(NamedTuple):
     codes: np.ndarray
     constant: np.ndarray
     vertices: np.ndarray
+    share: np.ndarray
     alpha: float
 
     @property
-    def strength(self):
-        """λn."""
-        return self.alpha * len(self.vertices)
-
-    def rule(self, solver, line_search):
-        """How blocks move: exactly where that has a closed form."""
-        if not line_search:
-            return FIXED
-        return BEST if solver == "auto" else SEARCH
-
-    def with_slack(self, slack):
-        """The same, of which matchings may be known up to `slack`: the certificate has it."""
-        if self.kind != MATCHING:
-            return self
-        return self._replace(A=np.array([[self.A[0, 0], slack]]))
+    def steps(self):
+        """What a move of a row's mean takes off w, share_i/α."""
+        return self.share / self.alpha
 
     def memory(self):
-        """What oracles keep: outputs of each row, and scratch."""
-        n, dim = self.vertices.shape
-        rows, m = (n, int(np.sqrt(dim) + 0.5)) if self.kind == MATCHING else (1, 1)
-        most = KEPT + 1 if self.kind == MATCHING else dim if self.kind == GAME else 1
-        places = np.zeros((rows, 2, KEPT + 1 if self.kind == MATCHING else 1, m), dtype=np.int16)
-        counts = np.zeros((rows, 2), dtype=np.int64)
-        return places, counts, np.empty((most + 1, 2 * most + 1)), np.empty(most)
+        """Scratch of oracles."""
+        most = self.vertices.shape[1] if self.kind == GAME else 1
+        return np.empty((most + 1, 2 * most + 1)), np.empty(most)
 
     def certificate(self, V, mu, kept):
-        r"""The objective and the gap ``(1/n) Σ max_μ H_i(μ) − H_i(μ_i)``, both at most.
+        r"""The objective and the gap ``Σ share_i (max_μ H_i(μ) − H_i(μ_i))``, both at most.
 
         The oracles' upper bounds make it one of suboptimality whether they are exact or not. As
-        ``α‖w‖² = (1/n) Σ <v_i, φ(y_i) − μ_i>``, it is the objective less the dual one.
+        ``α‖w‖² = Σ share_i <v_i, φ(y_i) − μ_i>``, it is the objective less the dual one.
         """
-        n = len(mu)
-        bounds, reached = np.empty(n), np.empty(n)
+        bounds, reached = np.empty((2, len(mu)))
         args = (self.kind, self.A, self.C, self.codes, np.ascontiguousarray(V), mu)
         upper_bounds(*args, bounds, reached, kept)
         losses = bounds + self.constant - np.einsum("nk,nk->n", V, self.vertices)
-        norm = np.einsum("nk,nk->", V, self.vertices - mu) / n
-        return losses.mean() + 0.5 * norm, (bounds - reached).mean()
+        norm = self.share @ np.einsum("nk,nk->n", V, self.vertices - mu)
+        return self.share @ losses + 0.5 * norm, self.share @ (bounds - reached)
 
 
-class GramAscent:
+def start_of(before, shape):
+    """A copy of the means of a fit before, if any; a ValueError where their shape is another."""
+    if before is not None and before.shape != shape:
+        raise ValueError(
+            "warm_start=True goes on from the means of the same rows and classes, but the last "
+            f"fit had means of shape {before.shape}, and these are of shape {shape}."
+        )
+    return None if before is None else before.copy()
+
+
+class Ascent:
+    """Means μ of rows, and scores that follow their moves."""
+
+    def __init__(self, problem):
+        self.problem, self.counted = problem, np.flatnonzero(problem.share > 0.0)
+
+    def begin(self, before):
+        """Means at φ(y_i), or those of a fit before; a ValueError where those do not fit."""
+        vertices = self.problem.vertices
+        found = start_of(before, vertices.shape)
+        self.mu = vertices.copy() if found is None else found
+        self.kept = self.problem.memory()
+        self.refresh()
+
+    def to_go_on(self):
+        """What a fit of the same rows may begin with."""
+        return self.mu
+
+    def dual(self):
+        """Coefficients (n, dim)."""
+        return (self.problem.vertices - self.mu) * self.problem.steps[:, None]
+
+    def certificate(self):
+        """The objective and the gap."""
+        return self.problem.certificate(self.scores(), self.mu, self.kept)
+
+
+class GramAscent(Ascent):
     """Scores of all rows, which follow the moves by a matrix of kernels (n, n)."""
 
-    def __init__(self, problem, K):
-        self.problem, self.K = problem, K
-
-    def start(self, mu):
-        """Begin at the means μ, which later moves change."""
-        self.mu = mu
-        self.refresh()
+    def __init__(self, problem, inputs):
+        super().__init__(problem)
+        self.K = inputs.K
 
     def refresh(self):
         """Scores anew."""
-        D = (self.problem.vertices - self.mu) / self.problem.strength
-        self._scores = np.ascontiguousarray((self.K @ D).T)
+        self._scores = np.ascontiguousarray((self.K @ self.dual()).T)
 
-    def run(self, order, clock, rule, kept):
+    def run(self, order, clock, rule):
         """One pass."""
         p = self.problem
-        args = (clock, rule, p.kind, p.A, p.C, p.codes, p.strength, self.mu, self._scores, kept)
+        args = (clock, rule, p.kind, p.A, p.C, p.codes, p.steps, self.mu, self._scores, self.kept)
         gram_pass(self.K, order, *args)
 
     def scores(self):
         """Scores (n, dim)."""
         return self._scores.T
 
+    def found(self):
+        """What the fit came to."""
+        return Found(self.dual(), None)
 
-class RowAscent:
+
+class RowAscent(Ascent):
     """Weights (p + intercept, dim), which follow the moves by rows of X."""
 
-    def __init__(self, problem, Z, intercept):
-        self.problem, self.Z, self.intercept = problem, Z, intercept
-        self._rows = Rows.from_array(Z).arrays
-        squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
-        self._squares = np.asarray(squares, dtype=np.float64).ravel() + float(intercept)
-
-    def start(self, mu):
-        """Begin at the means μ, which later moves change."""
-        self.mu = mu
-        self.refresh()
+    def __init__(self, problem, inputs):
+        super().__init__(problem)
+        self.inputs, self._rows = inputs, Rows.from_array(inputs.Z).arrays
+        self._squares = squares_of(inputs.Z, inputs.intercept)
 
     def refresh(self):
         """Weights anew."""
-        D = (self.problem.vertices - self.mu) / self.problem.strength
-        W = np.asarray(self.Z.T @ D)
-        self.W = np.ascontiguousarray(np.vstack([W, D.sum(axis=0)]) if self.intercept else W)
+        self.W = weights_of(self.inputs, self.dual())
 
-    def run(self, order, clock, rule, kept):
+    def run(self, order, clock, rule):
         """One pass."""
         p = self.problem
-        args = (clock, rule, p.kind, p.A, p.C, p.codes, p.strength, self.mu, self.W, kept)
+        args = (clock, rule, p.kind, p.A, p.C, p.codes, p.steps, self.mu, self.W, self.kept)
         rows_pass(self._rows, self._squares, order, *args)
 
     def scores(self):
         """Scores (n, dim)."""
-        V = np.asarray(self.Z @ self.W[: self.Z.shape[1]])
-        return V + self.W[-1] if self.intercept else V
+        return with_weights(self.inputs.Z, self.W)
+
+    def found(self):
+        """What the fit came to."""
+        return Found(self.dual(), self.W)
+
+
+def squares_of(Z, intercept):
+    """k(x, x) of rows, for the linear kernel."""
+    squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
+    return np.asarray(squares, dtype=np.float64).ravel() + float(intercept)
+
+
+def weights_of(inputs, dual):
+    """Weights (p + intercept, dim) of coefficients."""
+    W = np.asarray(inputs.Z.T @ dual)
+    return np.ascontiguousarray(np.vstack([W, dual.sum(axis=0)]) if inputs.intercept else W)
 
 
 class Trace(NamedTuple):
@@ -145,22 +181,20 @@ class Trace(NamedTuple):
     gaps: list
 
 
-def ascend(state, mu, rule, max_iter, tol, rng, verbose=0):
+def ascend(state, rule, max_iter, tol, rng, verbose=0):
     """Passes in random order until the duality gap is at most `tol`; their `Trace`.
 
     The gap is computed after each pass, of scores that were computed anew where it is the last.
     """
-    problem, trace = state.problem, Trace([], [])
-    kept, n = problem.memory(), len(mu)
-    state.start(mu)
+    trace, n = Trace([], []), len(state.counted)
     for t in range(max_iter):
-        state.run(rng.permutation(n), t * n, rule, kept)
+        state.run(state.counted[rng.permutation(n)], t * n, rule)
         if t % REFRESH == REFRESH - 1:
             state.refresh()
-        loss, gap = problem.certificate(state.scores(), mu, kept)
+        loss, gap = state.certificate()
         if gap <= tol or t == max_iter - 1:
             state.refresh()
-            loss, gap = problem.certificate(state.scores(), mu, kept)
+            loss, gap = state.certificate()
         trace.losses.append(float(loss))
         trace.gaps.append(float(gap))
         if verbose:

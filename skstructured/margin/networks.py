@@ -1,7 +1,5 @@
 """Max-min margin networks and structural SVMs."""
 
-import numpy as np
-
 from skstructured.margin._dual import DualLearner
 
 __all__ = ["MaxMinMarginNetwork", "StructuralSVM"]
@@ -19,10 +17,13 @@ class MaxMinMarginNetwork(DualLearner):
 
     Parameters
     ----------
-    space : {"simplex", "ordinal", "hypercube", "birkhoff"} or OutputSpace, default="simplex"
-        What an output is: a class (0–1 loss), an ordered class (|i − j|, with a score a class), a
-        label set (share of wrong labels), a permutation (share of misplaced items).
-        kernel : str or callable, default="linear"
+    space : str or OutputSpace, default="simplex"
+        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
+        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
+        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
+        "sequence", a label sequence (share of wrong positions); or any space whose target loss is
+        affine in the mean.
+    kernel : str or callable, default="linear"
         As in scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
         (n, m) of two arrays of rows. "linear" is learned in weights, all others over the matrix of
         kernels of all rows.
@@ -34,16 +35,16 @@ class MaxMinMarginNetwork(DualLearner):
         α > 0, the λ of the paper; "path" tries its values 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, each
         fit going on from the one before, and learns all rows with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes: not negative, 0 on the diagonal. It need not be
-        symmetric.
+        Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
+        diagonal. It need not be symmetric.
     standardize : bool, default=True
         Whether dense features are centred and divided by their deviation, and CSR ones divided by
         their largest entry; `coef_` is in units of X.
     fit_intercept : bool, default=True
         Whether there is a feature 1, which is regularised too: kernels are k(x, z) + 1.
     solver : {"auto", "frank_wolfe"}, default="auto"
-        "auto" moves a row's mean all the way to its best, where that has a closed form, and else by
-        a step towards what the oracle returns, as "frank_wolfe" does (Algorithm 1 of the paper).
+        "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
+        what the oracle returns (Algorithm 1 of the paper).
     line_search : bool, default=True
         Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
         "frank_wolfe".
@@ -64,12 +65,14 @@ class MaxMinMarginNetwork(DualLearner):
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights of features, for the linear kernel alone.
+    start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
+        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
     alpha_ : float
         The α of the fit.
     alpha_losses_ : ndarray of shape (10,)
         Mean target losses of the rows held out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
-        Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`.
+        Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.
     support_ : ndarray
         Rows whose coefficients are not 0.
     classes_ : ndarray
@@ -97,7 +100,8 @@ class MaxMinMarginNetwork(DualLearner):
     Nowak-Vila, Bach, Rudi (2020), "Consistent structured prediction with max-min margin Markov
     networks"; Fathony, Liu, Asif, Ziebart (2016), "Adversarial multiclass classification: a risk
     minimization perspective"; McMahan, Gordon, Blum (2003), "Planning in the presence of cost
-    functions controlled by an adversary", for the oracle of matchings.
+    functions controlled by an adversary", for the oracles of matchings and sequences; Lemke (1965),
+    "Bimatrix equilibrium points and mathematical programming".
 
     Examples
     --------
@@ -109,8 +113,7 @@ class MaxMinMarginNetwork(DualLearner):
     True
     """
 
-    def _kind_of(self, outputs, constant):
-        return outputs.max_min, np.full(len(constant), outputs.max_min_constant)
+    is_max_min = True
 
 
 class StructuralSVM(DualLearner):
@@ -125,10 +128,13 @@ class StructuralSVM(DualLearner):
 
     Parameters
     ----------
-    space : {"simplex", "ordinal", "hypercube", "birkhoff"} or OutputSpace, default="simplex"
-        What an output is: a class (0–1 loss), an ordered class (|i − j|, with a score a class), a
-        label set (share of wrong labels), a permutation (share of misplaced items).
-        kernel : str or callable, default="linear"
+    space : str or OutputSpace, default="simplex"
+        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
+        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
+        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
+        "sequence", a label sequence (share of wrong positions); or any space whose target loss is
+        affine in the mean.
+    kernel : str or callable, default="linear"
         As in scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
         (n, m) of two arrays of rows. "linear" is learned in weights, all others over the matrix of
         kernels of all rows.
@@ -140,16 +146,16 @@ class StructuralSVM(DualLearner):
         α > 0, the λ of the paper; "path" tries its values 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, each
         fit going on from the one before, and learns all rows with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes: not negative, 0 on the diagonal. It need not be
-        symmetric.
+        Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
+        diagonal. It need not be symmetric.
     standardize : bool, default=True
         Whether dense features are centred and divided by their deviation, and CSR ones divided by
         their largest entry; `coef_` is in units of X.
     fit_intercept : bool, default=True
         Whether there is a feature 1, which is regularised too: kernels are k(x, z) + 1.
     solver : {"auto", "frank_wolfe"}, default="auto"
-        "auto" moves a row's mean all the way to its best, where that has a closed form, and else by
-        a step towards what the oracle returns, as "frank_wolfe" does (Algorithm 1 of the paper).
+        "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
+        what the oracle returns (Algorithm 1 of the paper).
     line_search : bool, default=True
         Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
         "frank_wolfe".
@@ -170,12 +176,14 @@ class StructuralSVM(DualLearner):
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights of features, for the linear kernel alone.
+    start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
+        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
     alpha_ : float
         The α of the fit.
     alpha_losses_ : ndarray of shape (10,)
         Mean target losses of the rows held out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
-        Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`.
+        Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.
     support_ : ndarray
         Rows whose coefficients are not 0.
     classes_ : ndarray
@@ -214,5 +222,4 @@ class StructuralSVM(DualLearner):
     True
     """
 
-    def _kind_of(self, outputs, constant):
-        return outputs.linear, constant
+    is_max_min = False

@@ -3,7 +3,8 @@
 import numpy as np
 
 from skstructured.margin._base import MarginLearner
-from skstructured.margin._quadratic import gap, objective, solve_gram, solve_rows, with_ones
+from skstructured.margin._path import ALPHAS
+from skstructured.margin._quadratic import check_enough, left_out, solve
 
 __all__ = ["QuadraticSurrogate"]
 
@@ -17,9 +18,12 @@ class QuadraticSurrogate(MarginLearner):
 
     Parameters
     ----------
-    space : {"simplex", "ordinal", "hypercube", "birkhoff"} or OutputSpace, default="simplex"
-        What an output is: a class (0–1 loss), an ordered class (|i − j|, with a score a class), a
-        label set (share of wrong labels), a permutation (share of misplaced items).
+    space : str or OutputSpace, default="simplex"
+        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
+        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
+        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
+        "sequence", a label sequence (share of wrong positions); or any space whose target loss is
+        affine in the mean.
     kernel : str or callable, default="linear"
         As in scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
         (n, m) of two arrays of rows. "linear" is learned in weights.
@@ -28,9 +32,10 @@ class QuadraticSurrogate(MarginLearner):
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
     alpha : float or "path", default=0.01
-        α > 0; "path" tries 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, and learns all with the best.
+        α > 0; "path" takes the best of 2⁻¹ … 2⁻¹⁰ by the target loss of every row, or sequence,
+        under the model of all others, which has a closed form.
     cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes.
+        Costs [predicted, true] of classes, or of positions of sequences.
     standardize : bool, default=True
         Whether dense features are centred and divided by their deviation, and CSR ones divided by
         their largest entry; `coef_` is in units of X.
@@ -43,10 +48,12 @@ class QuadraticSurrogate(MarginLearner):
     ----------
     coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
         Weights of features, for the linear kernel alone.
+    start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
+        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
     alpha_ : float
         The α of the fit.
     alpha_losses_ : ndarray of shape (10,)
-        Mean target losses of the rows held out, for alpha="path" alone.
+        Mean target losses of rows that are left out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients of the rows of `fit`.
     support_ : ndarray
@@ -102,20 +109,24 @@ class QuadraticSurrogate(MarginLearner):
         self.fit_intercept = fit_intercept
         self.cache_size = cache_size
 
-    def _solve(self, outputs, packed, Z, K, before, alpha):
+    def _solve(self, outputs, packed, inputs, before, alpha):
+        found, value, left = solve(self._targets(outputs, packed), inputs, alpha, self.cache_size)
+        self.loss_curve_ = np.array([value])
+        self.duality_gap_, self.n_iter_ = left, 1
+        return found
+
+    def _targets(self, outputs, packed):
+        """Costs c(y) of rows, or of positions."""
+        if hasattr(outputs, "position_costs"):
+            return outputs.position_costs(packed)
         costs, which, _ = outputs.costs(packed)
-        C, n = costs[which], len(packed)
-        if K is None:
-            W = solve_rows(Z, C, alpha * n, self.fit_intercept, self.cache_size)
-            V = np.asarray(Z @ W[: Z.shape[1]]) + (W[-1] if self.fit_intercept else 0.0)
-            dual, square = -2.0 * (V + C) / (alpha * n), float((W**2).sum())
-            slope = alpha * (W - with_ones(Z, dual, self.fit_intercept))
-            slope = float((slope**2).sum())
-        else:
-            W, dual = None, solve_gram(K, C, alpha * n)
-            V = K @ dual
-            square, residual = float((dual * V).sum()), 2.0 * (V + C) / n + alpha * dual
-            slope = float((residual * (K @ residual)).sum())
-        self.loss_curve_ = np.array([objective(V, C, square, alpha)])
-        self.duality_gap_, self.n_iter_ = gap(slope, alpha), 1
-        return dual, W
+        return costs[which]
+
+    def _search(self, outputs, packed, inputs):
+        check_enough(inputs)
+        targets, truth = self._targets(outputs, packed), outputs.labels(packed)
+        losses = []
+        for V in left_out(targets, inputs, ALPHAS, self.cache_size):
+            loss = outputs.loss(outputs.decode(V), truth)
+            losses.append(np.average(loss, weights=inputs.share))
+        return ALPHAS[int(np.argmin(losses))], np.array(losses)

@@ -44,6 +44,16 @@ def _sort_descending(theta, order, spare):
 
 
 @kernel
+def rank_vertex(theta, vertex):
+    """The ranks of theta, ties to the first item."""
+    dim = theta.shape[0]
+    order = np.empty(dim)
+    _sort_descending(theta, order, np.empty(dim))
+    for i in range(dim):
+        vertex[int(order[i])] = dim - i
+
+
+@kernel
 def pool_ranks(s, out, base, total, size):
     """Project sorted scores: out = w̄_B + (s − s̄_B) over the blocks B of the isotonic fit of s − w.
 

@@ -75,3 +75,69 @@ def optimum(L, V, F, y, alpha, max_min):
         options={"maxiter": 2000, "ftol": 1e-13},
     )
     return result.fun
+
+
+def chain_features(x, labels, k):
+    """Features of a label sequence: of positions with a 1, first and last label, steps."""
+    M, p = x.shape
+    unary, ends, steps = np.zeros((p + 1, k)), np.zeros((2, k)), np.zeros((k, k))
+    for m in range(M):
+        unary[:, labels[m]] += np.r_[x[m], 1.0]
+        if m > 0:
+            steps[labels[m - 1], labels[m]] += 1.0
+    ends[0, labels[0]] += 1.0
+    ends[1, labels[-1]] += 1.0
+    return np.concatenate([unary.ravel(), ends.ravel(), steps.ravel()])
+
+
+def chain_table(x, labels, A):
+    """Features of all label sequences (m, d), their losses [predicted, true], and the true one."""
+    k, M = len(A), len(x)
+    every = np.indices((k,) * M).reshape(M, -1).T
+    F = np.array([chain_features(x, row, k) for row in every])
+    L = A[every[:, None, :], every[None, :, :]].mean(axis=2)
+    return F, L, int(np.flatnonzero((every == labels).all(axis=1))[0])
+
+
+def table_objective(tables, w, share, alpha, max_min):
+    """Σ share S + (α/2)‖w‖² over tables of features, losses and true outputs."""
+    total = 0.5 * alpha * w @ w
+    for (F, L, truth), s in zip(tables, share, strict=True):
+        loss = max_min_loss if max_min else margin_loss
+        total += s * loss(L, F, w, truth)
+    return total
+
+
+def table_optimum(tables, share, alpha, max_min):
+    """The least `table_objective`, as the quadratic program of `optimum`."""
+    d, n = tables[0][0].shape[1], len(tables)
+    many = [len(L) if max_min else 0 for _, L, _ in tables]
+    starts = d + n + np.r_[0, np.cumsum(many)]
+    rows, right, sums = [], [], np.zeros((n if max_min else 0, starts[-1]))
+    for i, (F, L, truth) in enumerate(tables):
+        for t in range(len(F)):
+            row = np.zeros(starts[-1])
+            row[:d], row[d + i] = F[truth] - F[t], 1.0
+            if max_min:
+                row[starts[i] : starts[i + 1]] = -L[:, t]
+            rows.append(row)
+            right.append(0.0 if max_min else L[t, truth])
+        if max_min:
+            sums[i, starts[i] : starts[i + 1]] = 1.0
+    A, b, bent = np.array(rows), np.array(right), np.zeros(starts[-1])
+    bent[:d] = alpha
+    linear = np.r_[np.zeros(d), share, np.zeros(sum(many))]
+    constraints = [{"type": "ineq", "fun": lambda z: A @ z - b, "jac": lambda z: A}]
+    if max_min:
+        constraints.append({"type": "eq", "fun": lambda z: sums @ z - 1.0, "jac": lambda z: sums})
+    first = np.r_[np.zeros(d), np.ones(n), np.repeat(1.0 / np.maximum(many, 1), many)]
+    result = minimize(
+        lambda z: 0.5 * (bent * z) @ z + linear @ z,
+        first,
+        jac=lambda z: bent * z + linear,
+        bounds=[(None, None)] * (d + n) + [(0.0, None)] * sum(many),
+        constraints=constraints,
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-14},
+    )
+    return result.fun

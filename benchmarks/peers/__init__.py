@@ -1,0 +1,1 @@
+"""Our learners beside those that people use today, one table."""

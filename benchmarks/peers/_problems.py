@@ -1,0 +1,154 @@
+"""Problems of the table: rows, outputs, a loss, and learners, ours and theirs.
+
+A learner is (name, whether it is ours, the package it needs, a function that makes it).
+"""
+
+import numpy as np
+from sklearn.linear_model import (
+    LogisticRegression,
+    PassiveAggressiveClassifier,
+    Perceptron,
+    SGDClassifier,
+)
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from benchmarks.data import load
+from benchmarks.peers._learners import River, VowpalWabbit
+from skstructured import (
+    ConditionalRandomField,
+    FolkloreClassifier,
+    MaxMinMarginNetwork,
+    OnlineStructuredPredictor,
+    PiSTOLClassifier,
+)
+
+#: Rows of a problem, at most.
+MOST = 6000
+
+
+def scaled(make):
+    """A pipeline that standardises first."""
+    return lambda: make_pipeline(StandardScaler(), make())
+
+
+def ours(name, make):
+    return name, True, "skstructured", make
+
+
+def theirs(name, make, package="sklearn"):
+    return name, False, package, make
+
+
+def rows(name, column="y"):
+    """Features and outputs of a set, `MOST` rows at most."""
+    arrays = load(name)
+    order = np.random.RandomState(0).permutation(len(arrays["X"]))[:MOST]
+    return arrays["X"][order].astype(np.float64), arrays[column][order].astype(np.int64)
+
+
+def mistakes(predicted, y):
+    predicted = predicted.toarray() if hasattr(predicted, "toarray") else predicted
+    return float(np.mean(np.asarray(predicted) != y))
+
+
+def distance(predicted, y):
+    return float(np.abs(np.asarray(predicted) - y).mean())
+
+
+def river_softmax():
+    from river import linear_model, preprocessing
+
+    return preprocessing.StandardScaler() | linear_model.SoftmaxRegression()
+
+
+def river_forest():
+    from river import forest
+
+    return forest.ARFClassifier(n_models=10, seed=0)
+
+
+def one_pass():
+    """Classes after one pass, raw rows."""
+    passes = {"max_iter": 1, "tol": None, "random_state": 0}
+    learners = [
+        ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor(**passes)),
+        ours("FolkloreClassifier", lambda: FolkloreClassifier(random_state=0)),
+        theirs("SGDClassifier, scaled", scaled(lambda: SGDClassifier(**passes))),
+        theirs("Perceptron, scaled", scaled(lambda: Perceptron(**passes))),
+        theirs("PassiveAggressive, scaled", scaled(lambda: PassiveAggressiveClassifier(**passes))),
+        theirs("river softmax, scaled", lambda: River(river_softmax), "river"),
+        theirs("river adaptive forest", lambda: River(river_forest), "river"),
+        theirs("Vowpal Wabbit, scaled", VowpalWabbit, "vowpalwabbit"),
+    ]
+    for name in ("segment", "satimage", "letter"):
+        yield f"{name}, one pass", *rows(name), mistakes, learners
+
+
+def batch():
+    """Classes, as many passes as the defaults make."""
+    learners = [
+        ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor(random_state=0)),
+        ours("PiSTOL, kernels", lambda: PiSTOLClassifier(kernel="rbf", random_state=0)),
+        ours("MaxMinMargin, kernels", lambda: MaxMinMarginNetwork(kernel="rbf", random_state=0)),
+        theirs("SGDClassifier", lambda: SGDClassifier(random_state=0)),
+        theirs("SGDClassifier, scaled", scaled(lambda: SGDClassifier(random_state=0))),
+        theirs("LogisticRegression, scaled", scaled(lambda: LogisticRegression(max_iter=1000))),
+        theirs("SVC, scaled", scaled(SVC)),
+    ]
+    for name in ("segment", "satimage"):
+        yield f"{name}, defaults", *rows(name), mistakes, learners
+
+
+def logistic_at():
+    import mord
+
+    return mord.LogisticAT()
+
+
+def ridge_at():
+    import mord
+
+    return mord.OrdinalRidge()
+
+
+def grades():
+    """Ordered classes; the loss is the mean distance in classes."""
+    learners = [
+        ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor("ordinal")),
+        ours("MaxMinMargin, linear", lambda: MaxMinMarginNetwork("ordinal", random_state=0)),
+        ours("MaxMinMargin, kernels", lambda: MaxMinMarginNetwork("ordinal", kernel="rbf")),
+        theirs("LogisticRegression, scaled", scaled(lambda: LogisticRegression(max_iter=1000))),
+        theirs("mord LogisticAT, scaled", scaled(logistic_at), "mord"),
+        theirs("mord OrdinalRidge, scaled", scaled(ridge_at), "mord"),
+    ]
+    for name in ("abalone", "stocks"):
+        yield f"{name}, grades", *rows(name, "y_eqfreq"), distance, learners
+
+
+def multilabel_knn():
+    from skmultilearn.adapt import MLkNN
+
+    return MLkNN()
+
+
+def tags():
+    """Label sets; the loss is the share of wrong labels."""
+    logistic = LogisticRegression(max_iter=1000)
+    crf = lambda: ConditionalRandomField("hypercube")  # noqa: E731
+    learners = [
+        ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor("hypercube")),
+        ours("ConditionalRandomField", crf),
+        theirs("MultiOutput(Logistic), scaled", scaled(lambda: MultiOutputClassifier(logistic))),
+        theirs("ClassifierChain(Logistic), scaled", scaled(lambda: ClassifierChain(logistic))),
+        theirs("skmultilearn MLkNN, scaled", scaled(multilabel_knn), "skmultilearn"),
+    ]
+    yield "yeast, tags", *rows("ml_yeast", "Y"), mistakes, learners
+
+
+def problems():
+    """All of them."""
+    for kind in (one_pass, batch, grades, tags):
+        yield from kind()

@@ -1,0 +1,95 @@
+"""Accuracy and time of our learners beside other libraries', one table.
+
+Needs whatever of river, vowpalwabbit, mord, scikit-multilearn-ng, sklearn-crfsuite, chaine, pot,
+entmax and lapjv is installed in the same Python; what is not is named and left out. Learners have
+their defaults ("scaled": behind a StandardScaler; ours take raw rows). Five folds: mean loss, and
+the median seconds of a fit, after one that is not counted and may compile. Behind each, the ratio
+to the best of the others: of losses, below 1 where ours is better, and of seconds to that learner's
+(above 1: so many times faster). Words and oracles follow.
+"""
+
+import importlib.metadata
+import importlib.util
+import warnings
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from benchmarks._common import Results, arguments
+from benchmarks._timing import timed
+from benchmarks.peers import _oracles, _words
+from benchmarks.peers._problems import problems
+
+FOLDS = 5
+PACKAGES = {
+    "river": "river",
+    "vowpalwabbit": "vowpalwabbit",
+    "mord": "mord",
+    "skmultilearn": "scikit-multilearn-ng",
+    "sklearn_crfsuite": "sklearn-crfsuite",
+    "chaine": "chaine",
+    "ot": "pot",
+    "entmax": "entmax",
+    "lapjv": "lapjv",
+}
+
+
+def is_there(package):
+    """Whether a package can be imported."""
+    return importlib.util.find_spec(package) is not None
+
+
+def measured(make, X, y, loss, folds):
+    """Mean loss and median seconds of a fit over folds."""
+    found = []
+    for train, test in folds:
+        model, seconds = timed(lambda train=train: make().fit(X[train], y[train]))
+        found.append((loss(model.predict(X[test]), y[test]), seconds))
+    return np.mean([loss for loss, _ in found]), np.median([taken for _, taken in found])
+
+
+def compare(out, problem, quick):
+    """The lines of one problem."""
+    name, X, y, loss, learners = problem
+    if quick:
+        X, y = X[:300], y[:300]
+    folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(X))[: 1 if quick else FOLDS]
+    rows = []
+    for learner, is_ours, package, make in learners:
+        if is_there(package):
+            make().fit(X[:200], y[:200])
+            rows.append((learner, is_ours, *measured(make, X, y, loss, folds)))
+    tell(out, name, rows)
+
+
+def tell(out, name, rows):
+    """Print learners of one problem, ours with ratios to the best of the others."""
+    _, _, least, fast = min((row for row in rows if not row[1]), key=lambda row: row[2])
+    out.say(f"\n{name}")
+    for learner, is_ours, loss, seconds in sorted(rows, key=lambda row: row[2]):
+        ratios = f"{loss / least:8.2f} {fast / seconds:8.1f}" if is_ours else ""
+        mark = "*" if is_ours else " "
+        line = f" {mark} {learner:36}{loss:9.4f}{seconds:10.3f} s{ratios}"
+        row = {"problem": name, "learner": learner, "ours": is_ours, "loss": loss}
+        out.add(line, **row, seconds=seconds)
+
+
+def main():
+    """Print the table."""
+    args = arguments(__doc__)
+    warnings.simplefilter("ignore")
+    with Results(__file__, args) as out:
+        have = {name: is_there(module) for module, name in PACKAGES.items()}
+        versions = [f"{n} {importlib.metadata.version(n)}" for n, there in have.items() if there]
+        out.say("with " + (", ".join(versions) or "no other library"))
+        out.say("left out: " + (", ".join(n for n, there in have.items() if not there) or "none"))
+        out.say("* ours; loss, seconds of a fit, loss over the best peer's, its seconds over ours")
+        for problem in problems():
+            compare(out, problem, args.quick)
+        for rows in _words.rows(args.quick, is_there):
+            tell(out, *rows)
+        _oracles.compare(out, args.quick, is_there)
+
+
+if __name__ == "__main__":
+    main()

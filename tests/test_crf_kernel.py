@@ -1,0 +1,97 @@
+"""Conditional random fields with kernels."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+
+from skstructured import ConditionalRandomField
+
+EXACT = {"solver": "sdca", "tol": 1e-9, "max_iter": 5000, "random_state": 0, "alpha": 0.05}
+
+
+def rows(n=12, k=3, seed=0):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 2)
+    return X, np.r_[np.arange(k), np.argmax(X @ rng.randn(2, k) + rng.randn(n, k), axis=1)[k:]]
+
+
+def optimum(F, y, k, share, alpha):
+    """The least objective over explicit features."""
+
+    def objective(w):
+        V = F @ w.reshape(-1, k)
+        P = np.exp(V - logsumexp(V, axis=1)[:, None])
+        P[np.arange(len(y)), y] -= 1.0
+        value = share @ (logsumexp(V, axis=1) - V[np.arange(len(y)), y]) + 0.5 * alpha * w @ w
+        return value, (F.T @ (share[:, None] * P)).ravel() + alpha * w
+
+    options = {"maxiter": 10**5, "ftol": 1e-15, "gtol": 1e-11}
+    return minimize(
+        objective, np.zeros(F.shape[1] * k), jac=True, method="L-BFGS-B", options=options
+    ).fun
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_objective_is_the_least(k):
+    X, y = rows(k=k)
+    weights = np.arange(12.0) % 4
+    F = np.linalg.cholesky(rbf_kernel(X, gamma=0.7) + 1.0 + 1e-12 * np.eye(12))
+    model = ConditionalRandomField("simplex", kernel="rbf", gamma=0.7, standardize=False, **EXACT)
+    for given, share in ((None, np.full(12, 1.0 / 12.0)), (weights, weights / weights.sum())):
+        best = optimum(F, y, k, share, 0.05)
+        model.fit(X, y, sample_weight=given)
+        assert 0.0 <= model.duality_gap_ <= 1e-9
+        assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
+        with pytest.warns(ConvergenceWarning) as told:
+            early = clone(model).set_params(max_iter=2).fit(X, y, sample_weight=given)
+        assert told[0].filename == __file__
+        assert early.loss_curve_[-1] - best <= early.duality_gap_ + 1e-9
+
+
+def test_the_linear_kernel_is_the_linear_model():
+    X, y = rows()
+    linear = ConditionalRandomField("simplex", **EXACT).fit(X, y)
+    ours = clone(linear).set_params(kernel=lambda A, B: A @ B.T).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), linear.predict_proba(X), atol=1e-4)
+    assert not hasattr(ours, "coef_")
+    again = clone(linear).set_params(kernel="rbf", tol=1e-4).fit(X, y)
+    copy = pickle.loads(pickle.dumps(again))
+    np.testing.assert_array_equal(copy.predict_proba(X), again.predict_proba(X))
+    again.set_params(standardize=False).fit(X, y)
+    csr = clone(again).fit(sparse.csr_matrix(X), y)
+    np.testing.assert_allclose(csr.predict_proba(X), again.predict_proba(X), atol=1e-9)
+    again.set_params(kernel="linear").fit(X, y)
+    assert again.coef_.shape == (3, 2) and not hasattr(again, "dual_coef_")
+
+
+def test_bad_input():
+    X, y = rows()
+    model = ConditionalRandomField("simplex", kernel="rbf", solver="sdca", tol=0.1).fit(X, y)
+    before = model.dual_coef_
+    for parameters, message in [
+        ({"kernel": "rbfs"}, "kernel must be one of"),
+        ({"gamma": 0.0}, "gamma must"),
+        ({"kernel": "precomputed"}, "precomputed"),
+        ({"solver": "lbfgs"}, 'needs solver="sdca"'),
+        ({"warm_start": True}, "warm_start=False"),
+        ({"regularizer": "squared"}, 'is for space="simplex"'),
+        ({"space": "ordinal"}, 'is for space="simplex"'),
+        ({"cache_size": 1e-6}, "matrix of kernels of 12 rows"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.set_params(**parameters).fit(X, y)
+        model.set_params(**{name: getattr(_plain(), name) for name in parameters})
+    assert model.dual_coef_ is before
+    with pytest.raises(ValueError, match='is for space="simplex"'):
+        ConditionalRandomField(kernel="rbf", solver="sdca").fit([X], [y])
+
+
+def _plain():
+    return ConditionalRandomField("simplex", kernel="rbf", solver="sdca", tol=0.1)

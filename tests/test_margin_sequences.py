@@ -1,0 +1,248 @@
+"""Max-margin models of label sequences, and the saddle points they are solved by."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive import margin as naive
+from scipy import sparse
+from sklearn.base import clone
+
+from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+from skstructured.margin import _chain_visit
+from skstructured.margin._chain_game import COLUMNS
+from skstructured.margin._saddle import solve_saddle
+from skstructured.sequences import Stacked
+from skstructured.spaces import LabelSequence
+
+DUAL = (MaxMinMarginNetwork, StructuralSVM)
+MODELS = (*DUAL, QuadraticSurrogate)
+EXACT = {"tol": 1e-9, "max_iter": 3000, "random_state": 0, "standardize": False}
+#: Labels and lengths.
+SHAPES = [(2, (1, 2, 3)), (3, (1, 3, 2)), (2, (1,))]
+LINEAR = {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}
+
+
+def words(k, lengths, n=6, seed=0):
+    """Sequences with noise, in which all labels occur."""
+    rng = np.random.RandomState(seed)
+    X = [rng.randn(lengths[i % len(lengths)], 2) for i in range(n)]
+    W = rng.randn(2, k)
+    y = [np.argmax(x @ W + 1.5 * rng.randn(len(x), k), axis=1) for x in X]
+    for c in range(k):
+        y[c][0] = c
+    return X, y
+
+
+def costs(k, seed=3):
+    A = np.random.RandomState(seed).rand(k, k)
+    np.fill_diagonal(A, 0.0)
+    return A
+
+
+def weights_of(model):
+    """Weights as `naive.chain_features` has them."""
+    unary = np.vstack([model.coef_.T, model.intercept_])
+    return np.concatenate([unary.ravel(), model.start_, model.end_, model.transitions_.ravel()])
+
+
+@pytest.mark.parametrize("groups", [0, 1, 3])
+def test_saddle_points_are_optimal(groups):
+    rng = np.random.RandomState(groups)
+    for trial in range(40):
+        P, sizes = rng.randint(1, 9), rng.randint(1, 4, groups)
+        group, R = np.repeat(np.arange(groups), sizes), int(sizes.sum())
+        F = rng.randn(P, 3) * 10.0 ** rng.randint(-3, 2) * (trial % 4 > 0)
+        G, s, B = F @ F.T, rng.randn(P) * 10.0 ** rng.randint(-3, 3), rng.rand(max(R, 1), P)
+        if trial % 2:
+            s, B = np.round(s), np.round(B)
+        size, p, nu = P + R + 1 + groups, np.empty(P), np.empty(max(R, 1))
+        scratch = (np.empty((size, size + 2)), np.empty(size, int), np.empty(size + 1, int))
+        assert solve_saddle(G, s, B, group, P, R, groups, p, nu, *scratch)
+        slope = s - G @ p + (B[:R].T @ nu[:R] if R else 0.0)
+        pay, room = B[:R] @ p if R else np.empty(0), 1e-9 * (1.0 + np.abs(s).max() + np.trace(G))
+        assert p.min() >= 0.0 and p.sum() == pytest.approx(1.0)
+        assert slope.max() - slope @ p <= room
+        for g in range(groups):
+            own = nu[:R][group == g]
+            assert own.min() >= 0.0 and own.sum() == pytest.approx(1.0)
+            assert own @ pay[group == g] - pay[group == g].min() <= room
+
+
+@pytest.mark.parametrize("given", [None, 3])
+@pytest.mark.parametrize("k, lengths", SHAPES)
+@pytest.mark.parametrize("kind", DUAL)
+def test_objectives_match_a_convex_solver(kind, k, lengths, given):
+    X, y = words(k, lengths)
+    A = 1.0 - np.eye(k) if given is None else costs(k)
+    tables = [naive.chain_table(x, labels, A) for x, labels in zip(X, y, strict=True)]
+    share, max_min = np.full(len(X), 1.0 / len(X)), kind is MaxMinMarginNetwork
+    best = naive.table_optimum(tables, share, 0.5, max_min)
+    given = None if given is None else A
+    model = kind("sequence", alpha=0.5, cost_matrix=given, **EXACT).fit(X, y)
+    assert model.duality_gap_ <= 1e-9
+    assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
+    literal = naive.table_objective(tables, weights_of(model), share, 0.5, max_min)
+    assert literal == pytest.approx(best, rel=1e-6)
+    kernels = clone(model).set_params(**LINEAR).fit(X, y)
+    assert kernels.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
+    for first, second in zip(kernels.decision_function(X), model.decision_function(X), strict=True):
+        np.testing.assert_allclose(first, second, atol=2e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
+@pytest.mark.parametrize("kind", DUAL)
+def test_the_gap_bounds_suboptimality(kind, rule):
+    X, y = words(3, (3, 1, 2), n=8, seed=2)
+    tables = [naive.chain_table(x, labels, 1.0 - np.eye(3)) for x, labels in zip(X, y, strict=True)]
+    share, max_min = np.full(8, 0.125), kind is MaxMinMarginNetwork
+    best = kind("sequence", alpha=0.1, **EXACT).fit(X, y).loss_curve_[-1]
+    for passes in (1, 4, 30):
+        model = kind("sequence", alpha=0.1, **EXACT | {"max_iter": passes} | rule).fit(X, y)
+        literal = naive.table_objective(tables, weights_of(model), share, 0.1, max_min)
+        assert model.loss_curve_[-1] >= literal - 1e-9
+        assert -1e-9 <= literal - best <= model.duality_gap_ + 1e-9
+    assert model.duality_gap_ < 0.2
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 1e4])
+@pytest.mark.parametrize("k, M", [(2, 1), (2, 4), (3, 3)])
+def test_the_oracle_equals_a_linear_program(k, M, scale):
+    rng, A = np.random.RandomState(M), costs(k)
+    labels, truth = np.zeros((COLUMNS, M), dtype=np.int16), rng.randint(0, k, M)
+    every = np.indices((k,) * M).reshape(M, -1).T
+    L = A[every[:, None, :], every[None, :, :]].mean(axis=2)
+    for _ in range(3):
+        u, T = scale * rng.randn(M, k), scale * rng.randn(1, k, k)
+        labels[0], weights = truth, np.zeros(COLUMNS)
+        weights[0], mu, sums = 1.0, np.eye(k)[truth], np.zeros((k, k))
+        np.add.at(sums, (truth[:-1], truth[1:]), 1.0)
+        nu, out, total, count = mu.copy(), np.empty((M, k)), np.empty((k, k)), 1
+        for _ in range(12):  # each leaves a tenth of the gap, at most
+            given = (u, T, np.eye(M)), 0.0, mu, sums, labels, weights, count, nu
+            count = _chain_visit.visit(True, A, 0.0, *given, out, total)
+            mu, sums = out.copy(), total.copy()
+        value = (u * out).sum() + (T[0] * total).sum() + (A @ out.T).min(axis=0).mean()
+        at = [(u[np.arange(M), row]).sum() + T[0][row[:-1], row[1:]].sum() for row in every]
+        best = naive.max_min(L, np.eye(len(every)), np.array(at))
+        assert value == pytest.approx(best, rel=1e-8, abs=1e-8)
+        np.testing.assert_allclose(out.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_sequences_of_one_position_are_classes(kind):
+    """The weights of first and last labels are those of two more features 1."""
+    X, y = words(3, (1,), n=9)
+    rows, labels = np.concatenate(X), np.concatenate(y)
+    given = EXACT if kind in DUAL else {"standardize": False}
+    model = kind("sequence", alpha=0.5, **given).fit(X, y)
+    ones = 0 if kind is QuadraticSurrogate else 2
+    wide = np.column_stack([rows, np.ones((9, ones))])
+    plain = kind(alpha=0.5, **given).fit(wide, labels)
+    assert model.loss_curve_[-1] == pytest.approx(plain.loss_curve_[-1], rel=1e-6)
+    assert [word[0] for word in model.predict(X)] == plain.predict(wide).tolist()
+    assert model.score(X, y) == pytest.approx(plain.score(wide, labels))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", MODELS)
+def test_forms_of_input_and_weights(kind):
+    X, y = words(2, (2, 4, 1), n=6)
+    parameters = {"alpha": 0.5} | (
+        {"tol": 1e-8, "max_iter": 9000, "random_state": 0} if kind in DUAL else {}
+    )
+    model = kind("sequence", **parameters).fit(X, y)
+    stacked = clone(model).fit(Stacked(np.concatenate(X), [len(x) for x in X]), y)
+    np.testing.assert_array_equal(stacked.dual_coef_, model.dual_coef_)
+    again = pickle.loads(pickle.dumps(model))
+    assert all(map(np.array_equal, again.predict(X), model.predict(X)))
+    model.set_params(standardize=False).fit(X, y)
+    csr = clone(model).fit([sparse.csr_matrix(x) for x in X], y)
+    np.testing.assert_allclose(csr.coef_, model.coef_, atol=1e-6)
+    for kernel in ("linear", "rbf"):
+        twice = clone(model).set_params(kernel=kernel, gamma=0.5)
+        weighted = clone(twice).fit(X, y, sample_weight=[2.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+        which = [0, 0, 2, 3, 4, 5]
+        twice.fit([X[i] for i in which], [y[i] for i in which])
+        assert weighted.loss_curve_[-1] == pytest.approx(twice.loss_curve_[-1], rel=1e-6)
+        for first, second in zip(
+            weighted.decision_function(X), twice.decision_function(X), strict=True
+        ):
+            np.testing.assert_allclose(first, second, atol=2e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_path_of_alpha(kind):
+    X, y = words(2, (2, 3, 1), n=20)
+    given = {"random_state": 0, "max_iter": 5} if kind in DUAL else {}
+    model = kind("sequence", alpha="path", kernel="rbf", **given).fit(X, y)
+    assert model.alpha_ == 2.0 ** -(1 + np.argmin(model.alpha_losses_))
+    same = clone(model).set_params(alpha=model.alpha_).fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_, same.dual_coef_)
+
+
+@pytest.mark.parametrize("kind", DUAL)
+def test_warm_start(kind):
+    X, y = words(2, (2, 3, 1), n=12)
+    parameters = EXACT | {"alpha": 0.2, "tol": 1e-6}
+    cold = kind("sequence", **parameters).fit(X, y)
+    warm = kind("sequence", **parameters | {"alpha": 0.3}).fit(X, y)
+    warm.set_params(warm_start=True, alpha=0.2).fit(X, y)
+    assert warm.loss_curve_[-1] == pytest.approx(cold.loss_curve_[-1], abs=2e-6)
+    assert warm.fit(X, y).n_iter_ == 1 < cold.n_iter_
+    before = warm.coef_
+    with pytest.raises(ValueError, match="other lengths"):
+        warm.fit(X[1:] + X[:1], y[1:] + y[:1])
+    assert warm.coef_ is before
+
+
+def test_the_quadratic_surrogate_leaves_sequences_out():
+    X, y = words(2, (2, 1, 3), n=7)
+    for given in ({}, LINEAR):
+        model = QuadraticSurrogate("sequence", alpha="path", standardize=False, **given).fit(X, y)
+        losses = np.zeros((10, 7))
+        for j, i in np.ndindex(10, 7):
+            weight = np.where(np.arange(7) == i, 0.0, 1.0)
+            # shares of the others grow by 7/6, and so would α
+            one = clone(model).set_params(alpha=2.0 ** -(j + 1) * 7.0 / 6.0)
+            one.fit(X, y, sample_weight=weight)
+            losses[j, i] = np.mean(one.predict(X[i : i + 1])[0] != y[i])
+        np.testing.assert_allclose(model.alpha_losses_, losses.mean(axis=1), atol=1e-12)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_many_labels_and_long_sequences():
+    X, y = words(12, (20, 1, 6), n=12, seed=4)  # more is in play than a visit has room for
+    for kind in DUAL:
+        given = {"alpha": 0.5, "random_state": 0, "tol": 1e-3}
+        model = kind("sequence", max_iter=15, **given).fit(X, y)
+        assert 0.0 <= model.duality_gap_ < 0.2
+        lower = model.loss_curve_ - model.gap_curve_
+        assert (np.diff(lower) >= -1e-9).all()  # the dual climbs
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_bad_input(kind):
+    X, y = words(2, (2, 3))
+    model = kind("sequence", alpha=0.5).fit(X, y)
+    before = model.coef_
+    for parameters, data, message in [
+        ({}, (X, y[1:]), "6 sequences, but y has 5"),
+        ({}, (X, [labels[:1] for labels in y]), "sequence 0 has 2 positions"),
+        ({}, (np.ones((3, 2)), y), "list of sequences"),
+        ({"kernel": "precomputed"}, (X, y), "is for rows"),
+        ({"cost_matrix": np.ones((2, 2))}, (X, y), "0 on its diagonal"),
+        ({"kernel": "rbf", "cache_size": 1e-4}, (X, y), "matrix of kernels of 15 rows"),
+        ({"space": LabelSequence(costs(2)), "cost_matrix": costs(2)}, (X, y), "given twice"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clone(model).set_params(**parameters).fit(*data)
+    bad = [x.copy() for x in X]
+    bad[3][1, 0] = np.nan
+    with pytest.raises(ValueError, match="sequence 3 of X, position 1"):
+        model.fit(bad, y)
+    assert model.coef_ is before

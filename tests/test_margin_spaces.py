@@ -1,0 +1,211 @@
+"""Max-margin models of matchings, rank vectors and spaces of a user's own; sample weights."""
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive import margin as naive
+from sklearn.base import clone
+
+from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+from skstructured.margin import _vertex_visit
+from skstructured.margin._outputs import outputs_of
+from skstructured.margin._vertex_game import VERTICES, oracle_address
+from skstructured.spaces import Birkhoff, KSubsets, Permutahedron, SpanningTrees
+
+DUAL = (MaxMinMarginNetwork, StructuralSVM)
+MODELS = (*DUAL, QuadraticSurrogate)
+EXACT = {"tol": 1e-9, "max_iter": 3000, "random_state": 0}
+EDGES = [(0, 1), (1, 2), (0, 2), (2, 3)]
+
+
+class PlainSubsets(KSubsets):
+    """Subsets whose oracle is not compiled, and whose costs are written out."""
+
+    oracle_kernel = None
+
+    def target_costs(self, V):
+        """L(y', y) = 1 − <y', y>/k."""
+        return -V / self.k, np.ones(len(V))
+
+
+#: Spaces, and how many scores they have for three items.
+SPACES = {
+    "birkhoff": (Birkhoff(), 9),
+    "permutahedron": (Permutahedron(), 3),
+    "subsets": (KSubsets(k=2), 4),
+    "plain subsets": (PlainSubsets(k=2), 4),
+    "trees": (SpanningTrees(EDGES, 4), 4),
+}
+SLOW = [] if not INTERPRETED else ["birkhoff"]
+
+
+def problem(name, n=7, seed=0):
+    """Rows, outputs, the fitted space, its vertices, their losses, and the places of outputs."""
+    given, dim = SPACES[name]
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 3)
+    space = clone(given).fit(given.decode(_first(given, dim)))
+    y = space.decode(space.argmax(X @ rng.randn(3, dim) + rng.randn(n, dim)))
+    V = np.unique(space.argmax(rng.randn(300, dim)), axis=0)
+    L = np.array([space.expected_loss(np.tile(v, (len(V), 1)), V) for v in V])
+    codes = space.encode(y)
+    return X, y, space, V, L, [int(np.flatnonzero((V == code).all(axis=1))[0]) for code in codes]
+
+
+def _first(space, dim):
+    """One vertex, of a space that is not fitted."""
+    if isinstance(space, KSubsets):
+        return np.eye(dim)[:1] + np.eye(dim)[1:2]
+    return space.argmax(np.arange(dim)[None] * 1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in SPACES if name not in SLOW])
+@pytest.mark.parametrize("kind", DUAL)
+def test_objectives_match_a_convex_solver(kind, name):
+    X, y, space, V, L, places = problem(name)
+    F = np.column_stack([X, np.ones(len(X))])
+    best = naive.optimum(L, V, F, places, 0.1, kind is MaxMinMarginNetwork)
+    model = kind(space, alpha=0.1, standardize=False, **EXACT).fit(X, y)
+    assert model.duality_gap_ <= 1e-9
+    assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
+    kernels = clone(model).set_params(kernel="poly", degree=1, gamma=1.0, coef0=0.0).fit(X, y)
+    assert kernels.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
+    assert kernels.score(X, y) == model.score(X, y) > 0.5
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
+@pytest.mark.parametrize("name", ["permutahedron", "plain subsets", "trees"])
+@pytest.mark.parametrize("kind", DUAL)
+def test_the_gap_bounds_suboptimality(kind, name, rule):
+    X, y, space, V, L, places = problem(name, n=9, seed=1)
+    F, loss = np.column_stack([X, np.ones(9)]), naive.margin_loss
+    if kind is MaxMinMarginNetwork:
+        loss = naive.max_min_loss
+    given = {"alpha": 0.1, "standardize": False}
+    best = kind(space, **given, **EXACT).fit(X, y).loss_curve_[-1]
+    for passes in (1, 5, 30):
+        model = kind(space, **given, **EXACT | {"max_iter": passes} | rule).fit(X, y)
+        W = np.column_stack([model.coef_, model.intercept_])
+        literal = naive.objective(loss, L, V, W, F, places, 0.1)
+        assert model.loss_curve_[-1] >= literal - 1e-9
+        assert -1e-9 <= literal - best <= model.duality_gap_ + 1e-9
+    assert model.duality_gap_ < 0.2
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 1e4])
+@pytest.mark.parametrize("name", SPACES)
+def test_oracles_equal_a_linear_program(name, scale):
+    _, _, space, V, L, _ = problem(name)
+    rng, outputs, dim = np.random.RandomState(1), outputs_of(space, None), V.shape[1]
+    A, a, b, number = outputs._bilinear(V)
+    compiled = hasattr(outputs.oracle(), "py_func")
+    visit = _vertex_visit.visit if compiled else _vertex_visit.python_visit
+    for i in range(3):
+        v, mu, nu = scale * rng.randn(dim), V[i].copy(), V[i].copy()
+        columns, rows = np.zeros((2, VERTICES, dim))
+        p, x, count, many = np.zeros(VERTICES), np.zeros(VERTICES), 2, 1
+        columns[1], rows[0], p[1], x[0] = mu, mu, 1.0, 1.0
+        for _ in range(12):  # each leaves a tenth of the gap, at most
+            given = (oracle_address(outputs.oracle()), True, (A, a, b), 0.0, v, 0.0)
+            mu, count, many = visit(*given, mu, columns, p, count, rows, x, many, nu)
+        costs = V @ (b + (A[0, 0] * mu if A.size == 1 else A @ mu))
+        value = costs.min() + a @ mu + number + v @ mu
+        assert value == pytest.approx(naive.max_min(L, V, v), rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_compiled_and_plain_oracles_learn_the_same():
+    X, y, *_ = problem("subsets", n=20)
+    for kind in MODELS:
+        given = {"alpha": 0.05} | ({"random_state": 0, "max_iter": 15} if kind in DUAL else {})
+        first, second = (kind(one(k=2), **given).fit(X, y) for one in (KSubsets, PlainSubsets))
+        np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-6)
+        np.testing.assert_array_equal(first.predict(X), second.predict(X))
+
+
+class Squared(KSubsets):
+    """A loss that is not affine in the mean."""
+
+    def expected_loss(self, mu, V):
+        """A square."""
+        return np.einsum("nd,nd->n", mu - V, mu - V) / 4.0 * (mu.max(axis=1) + 1.0)
+
+
+class Crooked(KSubsets):
+    """A loss that is affine in the mean, but not in the truth."""
+
+    def expected_loss(self, mu, V):
+        """Worse where the first two labels are true."""
+        return super().expected_loss(mu, V) * np.where(V[:, 0] * V[:, 1] > 0.0, 1.0, 0.5)
+
+
+class Wrong(PlainSubsets):
+    """Costs of another loss."""
+
+    def target_costs(self, V):
+        """Twice what they should be."""
+        return -2.0 * V / self.k, np.ones(len(V))
+
+
+def test_losses_that_cannot_be_learned():
+    X, y, *_ = problem("subsets", n=12)
+    for kind in MODELS:
+        for space in (Squared(k=2), Wrong(k=2)):
+            with pytest.raises(
+                ValueError, match=r"expected_loss must return a loss that is affine"
+            ):
+                kind(space).fit(X, y)
+    with pytest.raises(ValueError, match="affine in the true output too"):
+        MaxMinMarginNetwork(Crooked(k=2)).fit(X, y)
+    assert StructuralSVM(Crooked(k=2), alpha=0.1).fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("name", ["permutahedron", "trees"])
+def test_warm_start(name):
+    X, y, space, *_ = problem(name, n=15)
+    cold = MaxMinMarginNetwork(space, alpha=0.2, **EXACT).fit(X, y)
+    warm = MaxMinMarginNetwork(space, alpha=0.3, warm_start=True, **EXACT).fit(X, y)
+    warm.set_params(alpha=0.2).fit(X, y)
+    assert warm.loss_curve_[-1] == pytest.approx(cold.loss_curve_[-1], abs=2e-9)
+    with pytest.raises(ValueError, match="same rows and classes"):
+        warm.fit(X[:9], y[:9])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", ["simplex", "ordinal", "hypercube", "permutahedron", "trees"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_weights_are_repetitions(kind, name, kernel):
+    rng = np.random.RandomState(0)
+    if name in SPACES:
+        X, y, space, *_ = problem(name, n=8)
+    else:
+        X, space, y = rng.randn(8, 3), name, np.arange(8) % 3
+        y = np.eye(3, dtype=int)[y] if name == "hypercube" else y
+    given = {"alpha": 0.3, "standardize": False, "kernel": kernel, "gamma": 0.5}
+    model = kind(space, **given, **(EXACT if kind in DUAL else {}))
+    weights = np.array([2.0, 0.0, 3.0, 1.0, 1.0, 0.0, 1.0, 1.0])
+    which = np.repeat(np.arange(8), weights.astype(int))
+    weighted = clone(model).fit(X, y, sample_weight=weights)
+    plain = clone(model).fit(X[which], y[which])
+    assert weighted.loss_curve_[-1] == pytest.approx(plain.loss_curve_[-1], rel=1e-6)
+    np.testing.assert_allclose(weighted.decision_function(X), plain.decision_function(X), atol=1e-3)
+    assert not weighted.dual_coef_[[1, 5]].any()
+
+
+@pytest.mark.parametrize("given", [{}, {"kernel": "rbf", "gamma": 0.3}, {"wide": True}])
+def test_the_quadratic_surrogate_leaves_rows_out(given):
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(9, 12 if given.pop("wide", False) else 2), np.arange(9) % 3
+    weights = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 0.0, 1.0, 1.0])
+    model = QuadraticSurrogate(alpha="path", standardize=False, **given)
+    model.fit(X, y, sample_weight=weights)
+    losses = np.zeros((10, 9))
+    for j, i in np.ndindex(10, 9):
+        rest = np.where(np.arange(9) == i, 0.0, weights)
+        alpha = 2.0 ** -(j + 1) * weights.sum() / rest.sum()
+        one = clone(model).set_params(alpha=alpha).fit(X, y, sample_weight=rest)
+        losses[j, i] = one.predict(X[i : i + 1])[0] != y[i]
+    expected = losses @ weights / weights.sum()
+    np.testing.assert_allclose(model.alpha_losses_, expected, atol=1e-12)
