@@ -314,11 +314,32 @@ def test_a_path_of_alpha(kind, name, kernel):
     if kind is not QuadraticSurrogate:
         model.set_params(tol=1e-3, max_iter=most)
     model.fit(case.X, case.y)
-    assert model.alpha_losses_.shape == (10,)
+    tried, best = len(model.alpha_losses_), int(np.argmin(model.alpha_losses_))
+    stop = 20 if kind is QuadraticSurrogate else min(max(10, best + 4), 20)
+    assert tried == stop
     assert model.alpha_ == 2.0 ** -(1 + np.argmin(model.alpha_losses_))
     same = clone(model).set_params(alpha=model.alpha_).fit(case.X, case.y)
     np.testing.assert_array_equal(model.dual_coef_, same.dual_coef_)
     assert not hasattr(same, "alpha_losses_")
+
+
+def test_alpha_goes_by_the_cost_of_a_mistake():
+    X, y = load_iris(return_X_y=True)
+    costs = 3.0 * (1.0 - np.eye(3))
+    cases = [
+        ("simplex", y, None, 1.0),
+        ("simplex", y, costs, 3.0),
+        ("ordinal", y, None, 1.0),
+        ("hypercube", np.eye(3)[y].astype(int), None, 1.0 / 3.0),
+        ("birkhoff", np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]])[y], None, 1.0 / 3.0),
+    ]
+    for kind in (MaxMinMarginNetwork, StructuralSVM):
+        for space, outputs, given, unit in cases:
+            model = kind(space, cost_matrix=given, tol=1.0).fit(X, outputs)
+            assert model.alpha_ == pytest.approx(5e-4 / unit)
+    words = np.split(X, [20, 60]), np.split(y, [20, 60])
+    model = MaxMinMarginNetwork("sequence", tol=1.0).fit(*words)
+    assert model.alpha_ == pytest.approx(5e-4 * 50)
 
 
 def test_verbose(capsys):
@@ -345,6 +366,7 @@ def test_bad_input(kind):
     for parameters, message in [
         ({"alpha": 0.0}, "alpha must"),
         ({"alpha": "best"}, "alpha must"),
+        ({"alpha": "auto"} if kind is QuadraticSurrogate else {"alpha": -1.0}, "alpha must"),
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must"),
         ({"kernel": "rbf", "cache_size": 0.1}, r"150 rows takes 0.000168 GiB"),

@@ -203,8 +203,8 @@ def test_the_quadratic_surrogate_leaves_sequences_out():
     X, y = words(2, (2, 1, 3), n=7)
     for given in ({}, LINEAR):
         model = QuadraticSurrogate("sequence", alpha="path", standardize=False, **given).fit(X, y)
-        losses = np.zeros((10, 7))
-        for j, i in np.ndindex(10, 7):
+        losses = np.zeros((20, 7))
+        for j, i in np.ndindex(20, 7):
             weight = np.where(np.arange(7) == i, 0.0, 1.0)
             # shares of the others grow by 7/6, and so would α
             one = clone(model).set_params(alpha=2.0 ** -(j + 1) * 7.0 / 6.0)

@@ -201,8 +201,8 @@ def test_the_quadratic_surrogate_leaves_rows_out(given):
     weights = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 0.0, 1.0, 1.0])
     model = QuadraticSurrogate(alpha="path", standardize=False, **given)
     model.fit(X, y, sample_weight=weights)
-    losses = np.zeros((10, 9))
-    for j, i in np.ndindex(10, 9):
+    losses = np.zeros((20, 9))
+    for j, i in np.ndindex(20, 9):
         rest = np.where(np.arange(9) == i, 0.0, weights)
         alpha = 2.0 ** -(j + 1) * weights.sum() / rest.sum()
         one = clone(model).set_params(alpha=alpha).fit(X, y, sample_weight=rest)

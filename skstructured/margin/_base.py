@@ -30,7 +30,7 @@ from skstructured.margin._features import (
 )
 from skstructured.margin._inputs import Inputs, chains_of
 from skstructured.margin._outputs import outputs_of
-from skstructured.margin._path import best_alpha, check_alpha
+from skstructured.margin._path import AUTO, best_alpha, check_alpha
 from skstructured.sequences._loss import Chains
 from skstructured.sequences._predictions import over_sequences
 from skstructured.sequences._state import SequenceRows, check_finite_sequences, read_sequences
@@ -73,8 +73,11 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
             self._fit(X, y, sample_weight)
         return self
 
+    #: Names that `alpha` may be.
+    _rules = ("path",)
+
     def _check_parameters(self):
-        check_alpha(self.alpha)
+        check_alpha(self.alpha, self._rules)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         check_real("cache_size", self.cache_size, lambda v: v >= 0.0, "be at least 0")
         for name in ("fit_intercept", "standardize"):
@@ -96,7 +99,9 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         inputs = self._prepare(rows, share)
         vars(self).pop("alpha_losses_", None)
         self.alpha_ = self.alpha
-        if isinstance(self.alpha, str):
+        if isinstance(self.alpha, str) and self.alpha == "auto":
+            self.alpha_ = AUTO / outputs.unit(packed)
+        elif isinstance(self.alpha, str):
             self.alpha_, self.alpha_losses_ = self._search(outputs, packed, inputs)
         self.alpha_ = float(self.alpha_)
         found = self._solve(outputs, packed, inputs, before, self.alpha_)

@@ -30,6 +30,10 @@ class SequenceOutputs:
                 )
             self.A = check_costs(cost_matrix, self.dim)
 
+    def unit(self, packed):
+        """The least cost there is of a position, as a share of a sequence of the mean length."""
+        return self.A[self.A > 0.0].min() / packed.lengths.mean()
+
     def ascent(self, learner, packed, inputs, alpha):
         """The solver of a dual learner."""
         codes = packed.values.astype(np.int64)

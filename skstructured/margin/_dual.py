@@ -16,6 +16,8 @@ class DualLearner(MarginLearner):
     `is_max_min` tells whether costs are those of the best prediction, or those of the true output.
     """
 
+    _rules = ("auto", "path")
+
     def __init__(
         self,
         space="simplex",
@@ -23,13 +25,13 @@ class DualLearner(MarginLearner):
         gamma=None,
         degree=3,
         coef0=1.0,
-        alpha=0.01,
+        alpha="auto",
         cost_matrix=None,
         standardize=True,
         fit_intercept=True,
         solver="auto",
         line_search=True,
-        max_iter=200,
+        max_iter=1000,
         tol=1e-3,
         cache_size=4096,
         warm_start=False,

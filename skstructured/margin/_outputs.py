@@ -70,6 +70,10 @@ class ClassOutputs(RowOutputs):
         self.max_min = ZERO_ONE if same else general
         self.linear = LINEAR_CLASS
 
+    def unit(self, packed):
+        """The least cost there is."""
+        return self.A[self.A > 0.0].min()
+
     def vertices(self, packed):
         """φ(y), (n, k)."""
         return np.eye(self.dim)[packed]
@@ -102,6 +106,10 @@ class SpaceOutputs(RowOutputs):
     def vertices(self, packed):
         """φ(y), (n, dim)."""
         return self.space.unpack(packed)
+
+    def unit(self, packed):
+        """The largest entry of a c(y), in absolute value."""
+        return np.abs(self.costs(packed[:1])[0]).max()
 
     def costs(self, packed):
         """As for classes, with one c(y) a row."""

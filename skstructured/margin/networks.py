@@ -31,9 +31,11 @@ class MaxMinMarginNetwork(DualLearner):
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
-    alpha : float or "path", default=0.01
-        α > 0, the λ of the paper; "path" tries its values 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, each
-        fit going on from the one before, and learns all rows with the best.
+    alpha : float, "auto" or "path", default="auto"
+        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes
+        and grades, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M. "path"
+        tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
+        outputs, each fit going on from the one before, and learns all with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
         diagonal. It need not be symmetric.
@@ -48,7 +50,7 @@ class MaxMinMarginNetwork(DualLearner):
     line_search : bool, default=True
         Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
         "frank_wolfe".
-    max_iter : int, default=200
+    max_iter : int, default=1000
         Most passes.
     tol : float, default=1e-3
         The duality gap, in units of the objective, to stop at.
@@ -69,7 +71,7 @@ class MaxMinMarginNetwork(DualLearner):
         Scores of first and last labels, and of labels beside each other, for "sequence" alone.
     alpha_ : float
         The α of the fit.
-    alpha_losses_ : ndarray of shape (10,)
+    alpha_losses_ : ndarray of shape (10,) to (20,)
         Mean target losses of the rows held out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.
@@ -142,9 +144,11 @@ class StructuralSVM(DualLearner):
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
-    alpha : float or "path", default=0.01
-        α > 0, the λ of the paper; "path" tries its values 2⁻¹ … 2⁻¹⁰ on a fifth of the rows, each
-        fit going on from the one before, and learns all rows with the best.
+    alpha : float, "auto" or "path", default="auto"
+        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes
+        and grades, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M. "path"
+        tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
+        outputs, each fit going on from the one before, and learns all with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
         diagonal. It need not be symmetric.
@@ -159,7 +163,7 @@ class StructuralSVM(DualLearner):
     line_search : bool, default=True
         Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
         "frank_wolfe".
-    max_iter : int, default=200
+    max_iter : int, default=1000
         Most passes.
     tol : float, default=1e-3
         The duality gap, in units of the objective, to stop at.
@@ -180,7 +184,7 @@ class StructuralSVM(DualLearner):
         Scores of first and last labels, and of labels beside each other, for "sequence" alone.
     alpha_ : float
         The α of the fit.
-    alpha_losses_ : ndarray of shape (10,)
+    alpha_losses_ : ndarray of shape (10,) to (20,)
         Mean target losses of the rows held out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.

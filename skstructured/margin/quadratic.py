@@ -31,8 +31,8 @@ class QuadraticSurrogate(MarginLearner):
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
-    alpha : float or "path", default=0.01
-        α > 0; "path" takes the best of 2⁻¹ … 2⁻¹⁰ by the target loss of every row, or sequence,
+    alpha : float or "path", default=1e-3
+        α > 0; "path" takes the best of 2⁻¹ … 2⁻²⁰ by the target loss of every row, or sequence,
         under the model of all others, which has a closed form.
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [predicted, true] of classes, or of positions of sequences.
@@ -52,7 +52,7 @@ class QuadraticSurrogate(MarginLearner):
         Scores of first and last labels, and of labels beside each other, for "sequence" alone.
     alpha_ : float
         The α of the fit.
-    alpha_losses_ : ndarray of shape (10,)
+    alpha_losses_ : ndarray of shape (20,)
         Mean target losses of rows that are left out, for alpha="path" alone.
     dual_coef_ : ndarray of shape (n, dim)
         Coefficients of the rows of `fit`.
@@ -92,7 +92,7 @@ class QuadraticSurrogate(MarginLearner):
         gamma=None,
         degree=3,
         coef0=1.0,
-        alpha=0.01,
+        alpha=1e-3,
         cost_matrix=None,
         standardize=True,
         fit_intercept=True,
