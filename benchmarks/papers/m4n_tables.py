@@ -5,8 +5,9 @@ the α before), 50 passes at most; mean test losses ± standard errors. α is 2�
 paper names 2⁻¹ … 2⁻¹⁰: its code takes 200 Gaussian features that are standardised again, so that
 their squared norm is 200 where that of a kernel is 1, and λ down to 2⁻¹³·⁶; α/200 is 2⁻⁷·⁶ times
 smaller. The column α is the median of the exponents chosen. ``--features`` runs these features in
-the place of the kernel. SVC takes C = 1/(αn). Words have linear models of their pixels. A row is
-kept as soon as it is there: a second call goes on where the first one ended.
+the place of the kernel, and ``--on-test`` chooses α by the test loss, as that code does. SVC takes
+C = 1/(αn). Words have linear models of their pixels. A row is kept as soon as it is there: a second
+call goes on where the first one ended.
 """
 
 import csv
@@ -95,9 +96,10 @@ def model_of(kind, space, features, seed):
     return MODELS[kind](space, **given)
 
 
-def run(name, kind, seed, features):
+def run(name, kind, seed, features, on_test):
     """α, test loss and seconds a fit of a tuned model."""
     train, valid, test = split_of(name, seed, features)
+    valid = test if on_test else valid
     space = SETS[name][0]
     model, best, started = model_of(kind, space, features, seed), None, time.perf_counter()
     if kind == "SVC" and not features:
@@ -126,7 +128,7 @@ def kept(path):
         return list(csv.DictReader(lines))
 
 
-def fill(path, names, most, features):
+def fill(path, names, most, *how):
     """Run what is missing."""
     done = {(row["set"], row["model"], int(row["split"])) for row in kept(path)}
     with path.open("a", encoding="utf-8", newline="") as lines:
@@ -136,7 +138,7 @@ def fill(path, names, most, features):
         tasks = ((n, k, s) for n in names for s in range(min(SETS[n][2], most)) for k in MODELS)
         for task in tasks:
             if task not in done and runs(task[1], task[0]):
-                alpha, loss, seconds = run(*task, features)
+                alpha, loss, seconds = run(*task, *how)
                 row = dict(zip(FIELDS, (*task, alpha, loss, f"{seconds:.4f}"), strict=True))
                 writer.writerow(row)
                 lines.flush()
@@ -169,13 +171,15 @@ def table(path):
 
 
 def main():
-    more = {"sets": {"nargs": "*", "default": list(SETS)}, "features": {"action": "store_true"}}
+    flag = {"action": "store_true"}
+    more = {"sets": {"nargs": "*", "default": list(SETS)}, "features": flag, "on-test": flag}
     args = arguments(__doc__, **more)
-    stem = "m4n_tables" + "_features" * args.features + "_quick" * args.quick
+    stem = "m4n_tables" + "_features" * args.features + "_on_test" * args.on_test
+    stem += "_quick" * args.quick
     path = RESULTS / f"{stem}.csv"
     warnings.simplefilter("ignore")
     names = [n for n in args.sets if not (args.features and SETS[n][0] == "sequence")]
-    fill(path, names, 1 if args.quick else 14, args.features)
+    fill(path, names, 1 if args.quick else 14, args.features, args.on_test)
     text = "\n".join(table(path))
     print(text)
     if args.quick:
