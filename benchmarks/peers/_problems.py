@@ -26,7 +26,7 @@ from skstructured import (
 )
 
 #: Rows of a problem, at most.
-MOST = 6000
+MOST = 3000
 
 
 def scaled(make):
