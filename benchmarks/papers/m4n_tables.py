@@ -28,17 +28,17 @@ SETS = {
     "iris": ("simplex", "y", 14, 0.0333, 0.0333),
     "wine": ("simplex", "y", 14, 0.0256, 0.0235),
     "segment": ("simplex", "y", 14, 0.0664, 0.0609),
-    "satimage": ("simplex", "y", 3, 0.122, 0.119),
+    "satimage": ("simplex", "y", 14, 0.122, 0.119),
     "stocks": ("ordinal", "y_eqfreq", 14, 0.167, 0.160),
     "machine": ("ordinal", "y_eqfreq", 14, 0.634, 0.628),
     "machine, equal width": ("ordinal", "y_eqwidth", 14, 0.634, 0.628),
     "wisconsin": ("ordinal", "y_eqfreq", 14, 1.24, 1.26),
-    "abalone": ("ordinal", "y_eqfreq", 3, 0.520, 0.520),
-    "abalone, equal width": ("ordinal", "y_eqwidth", 3, 0.520, 0.520),
+    "abalone": ("ordinal", "y_eqfreq", 14, 0.520, 0.520),
+    "abalone, equal width": ("ordinal", "y_eqwidth", 14, 0.520, 0.520),
     "ranking_wine": ("birkhoff", "rank", 14, 0.0506, 0.0434),
     "ranking_vehicle": ("birkhoff", "rank", 14, 0.148, 0.150),
     "ranking_bodyfat": ("birkhoff", "rank", 14, 0.796, 0.796),
-    "ocr": ("sequence", "y", 1, 0.162, 0.162),
+    "ocr": ("sequence", "y", 3, 0.162, 0.162),
 }
 MODELS = {"M3N": StructuralSVM, "M4N": MaxMinMarginNetwork, "QS": QuadraticSurrogate, "SVC": SVC}
 ALPHAS = [2.0**-j for j in range(1, 21)]
