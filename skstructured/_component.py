@@ -2,8 +2,10 @@
 
 from sklearn.base import BaseEstimator
 
+from skstructured._documented import Documented
 
-class Component(BaseEstimator):
+
+class Component(Documented, BaseEstimator):
     """A constructor parameter with parameters of its own: a space, a regularizer, a decoder …
 
     Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,

@@ -1,0 +1,105 @@
+"""Settings of the documentation site: ``sphinx-build -W docs docs/_build/html`` makes it, offline."""
+
+import importlib
+import inspect
+import os
+import pkgutil
+
+import skstructured
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+project = "skstructured"
+author = "The skstructured developers"
+copyright = author
+version = release = skstructured.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "examples"]
+default_role = "py:obj"
+
+# Markdown pages are read on GitHub too: plain links between files, no directives but figures.
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+numpydoc_show_class_members = False
+autodoc_typehints = "none"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "matplotlib_animations": False,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "doc_module": ("skstructured",),
+    "reference_url": {"skstructured": None},
+    "backreferences_dir": None,
+    "remove_config_comments": True,
+    "min_reported_time": 5,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skstructured"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"index": [], "choose": [], "theory": []}
+
+
+def public_names():
+    """Short name of every public thing, and where its page is."""
+    found = {}
+    rooms = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
+    for module in (skstructured, *(importlib.import_module(f"skstructured.{r}") for r in rooms)):
+        for name in module.__all__:
+            found.setdefault(name, f"{module.__name__}.{name}")
+    return found
+
+
+PUBLIC = public_names()
+
+
+def link_short_names(app, env, node, content):
+    """Docstrings say `Simplex`; its page is that of ``skstructured.spaces.Simplex``."""
+    name, _, member = node.get("reftarget", "").partition(".")
+    if node.get("refdomain") != "py" or name not in PUBLIC:
+        return None
+    full = PUBLIC[name] + (member and f".{member}")
+    builder, where = app.builder, node.get("refdoc")
+    domain = env.get_domain("py")
+    return domain.resolve_xref(env, where, builder, "obj", full, node, content)
+
+
+def skip_foreign(app, what, name, thing, skip, options):
+    """Leave out what scikit-learn adds to every estimator but for the parameters and the score."""
+    function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
+    module = getattr(function, "__module__", None) or ""
+    if module.startswith("sklearn") and name not in ("score", "get_params", "set_params"):
+        return True
+    return None
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("missing-reference", link_short_names)
+    app.connect("autodoc-skip-member", skip_foreign)
