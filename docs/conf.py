@@ -4,6 +4,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 
 import skstructured
 
@@ -20,7 +21,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
-    "sphinx_gallery.gen_gallery",
+    # "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "examples"]
@@ -91,15 +92,34 @@ def link_short_names(app, env, node, content):
 
 
 def skip_foreign(app, what, name, thing, skip, options):
-    """Leave out what scikit-learn adds to every estimator but for the parameters and the score."""
+    """Leave out what scikit-learn adds to every estimator."""
     function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
     module = getattr(function, "__module__", None) or ""
-    if module.startswith("sklearn") and name not in ("score", "get_params", "set_params"):
-        return True
-    return None
+    return True if module.startswith("sklearn.") else None
+
+
+#: Code in lines of a docstring, which is kept, and what reStructuredText would read in the rest.
+CODE = re.compile(r"(``.*?``|`[^`]+`_?)")
+MARKUP = re.compile(r"(?<=\w)_(?!\w)|\|")
+
+
+def keep_names_and_bars(app, what, name, thing, options, lines):
+    """``coef_`` and |i − j| are what they look like, neither links nor substitutions."""
+    literal = None
+    for i, line in enumerate(lines):
+        depth = len(line) - len(line.lstrip())
+        if literal is not None and line.strip() and depth <= literal:
+            literal = None
+        if literal is None and not line.lstrip().startswith((">>>", "...", "..")):
+            parts = CODE.split(line)
+            parts[::2] = [MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
+            lines[i] = "".join(parts)
+        if literal is None and line.rstrip().endswith("::"):
+            literal = depth
 
 
 def setup(app):
     """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", keep_names_and_bars, priority=900)
     app.connect("missing-reference", link_short_names)
     app.connect("autodoc-skip-member", skip_foreign)
