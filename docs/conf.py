@@ -1,10 +1,11 @@
-"""Settings of the documentation site: ``sphinx-build -W docs docs/_build/html`` makes it, offline."""
+"""Settings of the site: ``sphinx-build -W docs docs/_build/html`` makes it, offline."""
 
 import importlib
 import inspect
 import os
 import pkgutil
 import re
+from pathlib import Path
 
 import skstructured
 
@@ -21,7 +22,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
-    # "sphinx_gallery.gen_gallery",
+    "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "examples"]
@@ -35,10 +36,14 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
 
+#: Examples are run whose data are there; the others are shown only.
+HAVE = Path(os.environ.get("SKSTRUCTURED_DATA", "none")).is_dir()
+RUN = r"plot_" if HAVE else r"plot_(?!ocr|rankings)"
+
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"plot_",
+    "filename_pattern": RUN,
     "matplotlib_animations": False,
     "download_all_examples": False,
     "show_memory": False,

@@ -1,13 +1,10 @@
-"""Kernels with nothing to tune: classes, grades and a curve with outliers, from raw features.
-
-python docs/example_kernels.py [PICTURE.png]
 """
+Kernels with nothing to tune
+============================
 
-import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
+Classes, grades and a curve with outliers, learned from raw features whose units are a factor of
+ten million apart.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +25,7 @@ def rings(n, seed):
 
 def map_of(ax, model, title, new):
     """Draw what a fitted model predicts on a grid, and how often it is right on new rows."""
-    side = np.linspace(-1.0, 1.0, 150)
+    side = np.linspace(-1.0, 1.0, 100)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) * UNITS
     picture = model.predict(grid).reshape(len(side), -1)
     extent = [-UNITS[0], UNITS[0], -UNITS[1], UNITS[1]]
@@ -38,34 +35,35 @@ def map_of(ax, model, title, new):
     print(f"{title}: {right:.1%} of new rows right, of 93% that can be")
 
 
-def draw_curve(ax):
-    """A wave with outliers, learned with the Huber loss."""
-    rng = np.random.RandomState(0)
-    x = np.sort(rng.uniform(0.0, 10.0, 300))
-    y = np.sin(x) + 0.1 * rng.randn(300)
-    y[::15] += 4.0
-    model = PiSTOLRegressor("rbf", loss="absolute", max_iter=30, random_state=0).fit(x[:, None], y)
-    fine = np.linspace(0.0, 10.0, 400)
-    found = model.predict(fine[:, None])
-    ax.plot(x, y, ".", color="0.6", label="rows, one in 15 far off")
-    ax.plot(fine, np.sin(fine), "k--", lw=1, label="truth")
-    ax.plot(fine, found, lw=2, label="PiSTOLRegressor")
-    ax.set_title("a curve, absolute loss")
-    ax.legend(fontsize="small")
-    print(f"curve: mean error {np.abs(found - np.sin(fine)).mean():.2f}")
+# %%
+# Rings
+# -----
+# The same rows as classes, and as grades that know which ring lies between which.
+X, y = rings(1500, 0)
+new = rings(5000, 1)
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+classes = PiSTOLClassifier("rbf", random_state=0).fit(X, y)
+grades = KernelStructuredPredictor("ordinal", random_state=0).fit(X, y)
+map_of(axes[0], classes, "rings as classes", new)
+map_of(axes[1], grades, "rings as grades", new)
 
+# %%
+# A curve
+# -------
+# One value in fifteen is far off, and the absolute loss does not follow it.
+rng = np.random.RandomState(0)
+x = np.sort(rng.uniform(0.0, 10.0, 300))
+y = np.sin(x) + 0.1 * rng.randn(300)
+y[::15] += 4.0
+model = PiSTOLRegressor("rbf", loss="absolute", max_iter=30, random_state=0).fit(x[:, None], y)
+fine = np.linspace(0.0, 10.0, 400)
+found = model.predict(fine[:, None])
+print(f"curve: mean error {np.abs(found - np.sin(fine)).mean():.2f}")
 
-def main(picture):
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-    X, y = rings(1500, 0)
-    new = rings(5000, 1)
-    classes = PiSTOLClassifier("rbf", random_state=0).fit(X, y)
-    grades = KernelStructuredPredictor("ordinal", random_state=0).fit(X, y)
-    map_of(axes[0], classes, "rings as classes", new)
-    map_of(axes[1], grades, "rings as grades", new)
-    draw_curve(axes[2])
-    figure.savefig(picture, dpi=120)
-
-
-if __name__ == "__main__":
-    main(*(sys.argv[1:] or ["kernels.png"]))
+figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+ax.plot(x, y, ".", color="0.6", label="rows, one in 15 far off")
+ax.plot(fine, np.sin(fine), "--", color="0.4", lw=1, label="truth")
+ax.plot(fine, found, lw=2, label="PiSTOLRegressor")
+ax.set_title("a curve, absolute loss")
+ax.legend(fontsize="small")
+plt.show()

@@ -1,21 +1,31 @@
-"""Learn to rank the items of a label-ranking data set, and look at a predicted mean.
+"""
+Rankings as doubly stochastic matrices
+======================================
 
-python docs/example_rankings.py [FOLDER WITH ranking_vehicle.npz] [PICTURE.png]
+Four kinds of vehicles, ranked by how much an image looks like each. What the learner predicts is
+a matching of kinds and positions, and the probability of each.
+
+Needs ``ranking_vehicle.npz`` in the folder that the environment variable SKSTRUCTURED_DATA names.
 """
 
-import sys
+import os
 from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
+
+with np.load(Path(os.environ["SKSTRUCTURED_DATA"]) / "ranking_vehicle.npz") as arrays:
+    X, positions = arrays["X"], arrays["rank"].astype(int)
+
+# %%
+# Learn 600 rows, look at others
+# ------------------------------
+model = OnlineStructuredPredictor(space="birkhoff", random_state=0)
+model.fit(X[:600], positions[:600])
+print(f"share of items placed rightly on other rows: {model.score(X[600:], positions[600:]):.3f}")
 
 
 def draw(P, truth, ax):
@@ -32,23 +42,16 @@ def draw(P, truth, ax):
     return image
 
 
-def main(folder, picture):
-    with np.load(Path(folder) / "ranking_vehicle.npz") as arrays:
-        X, rank = StandardScaler().fit_transform(arrays["X"]), arrays["rank"].astype(int)
-    model = OnlineStructuredPredictor(space="birkhoff", max_iter=20, random_state=0)
-    model.fit(X[:600], rank[:600])
-    print(f"share of items placed rightly on other rows: {model.score(X[600:], rank[600:]):.3f}")
-    result = progressive_validate(OnlineStructuredPredictor(space="birkhoff"), X, rank)
-    print(f"one online pass: {result.expected_target_loss.sum():.1f} expected loss,")
-    print(f"never more than {result.regret_bound():.1f}")
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
-    for ax, row in zip(axes, (600, 611), strict=True):
-        image = draw(model.predict_proba(X[row : row + 1])[0], rank[row], ax)
-        ax.set_title(f"row {row}: truth circled")
-    figure.colorbar(image, ax=axes, label="probability of the position")
-    figure.savefig(picture, dpi=120)
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+for ax, row in zip(axes, (600, 611), strict=True):
+    image = draw(model.predict_proba(X[row : row + 1])[0], positions[row], ax)
+    ax.set_title(f"row {row}: truth circled")
+figure.colorbar(image, ax=axes, label="probability of the position")
 
-
-if __name__ == "__main__":
-    default = Path(__file__).parents[2] / "shared" / "data"
-    main(*(sys.argv[1:] + [default, "rankings.png"][len(sys.argv) - 1 :]))
+# %%
+# One online pass, with its guarantee
+# -----------------------------------
+result = progressive_validate(OnlineStructuredPredictor(space="birkhoff"), X, positions)
+print(f"one online pass: {result.expected_target_loss.sum():.1f} expected loss,")
+print(f"never more than {result.regret_bound():.1f}")
+plt.show()
