@@ -7,6 +7,9 @@ import pkgutil
 import re
 from pathlib import Path
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 import skstructured
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,7 +22,6 @@ version = release = skstructured.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -56,6 +58,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 5,
 }
 
+toc_object_entries_show_parents = "hide"
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "skstructured"
 html_static_path = ["_static"]
@@ -64,11 +68,13 @@ html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "choose": [], "theory": []}
 
 
@@ -123,8 +129,17 @@ def keep_names_and_bars(app, what, name, thing, options, lines):
             literal = depth
 
 
+def write_formula(translator, node):
+    """A formula as MathML, which browsers draw by themselves, offline too."""
+    display = node.tagname == "math_block"
+    formula = convert(node.astext(), display="block" if display else "inline")
+    translator.body.append(f'<div class="formula">{formula}</div>' if display else formula)
+    raise nodes.SkipNode
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", keep_names_and_bars, priority=900)
     app.connect("missing-reference", link_short_names)
     app.connect("autodoc-skip-member", skip_foreign)
