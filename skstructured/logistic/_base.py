@@ -96,10 +96,12 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y
             As for `fit`.
         classes : array-like or None, default=None
             All labels, needed on the first call unless y is a distribution a row.
+        sample_weight
+            As for `fit`.
 
         Returns
         -------
