@@ -243,7 +243,7 @@ def gap_constants(loss, norm):
     Returns
     -------
     dict of float
-        a, c, C, b and the constants of `LossConstants`, by their names.
+        Among them a, c, C, b, D and γ, by the names of `LossConstants` where it has them.
 
     Raises
     ------

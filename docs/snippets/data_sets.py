@@ -63,5 +63,6 @@ def ocr():
     z = read("ocr")
     ends = z["lengths"].cumsum(dtype=np.int64)[:-1]
     X, y = np.split(z["X"].astype(float), ends), np.split(z["y"], ends)
-    learn, new = np.flatnonzero(z["fold"] > 0)[:ROWS], np.flatnonzero(z["fold"] == 0)[:ROWS]
+    order = np.random.RandomState(0).permutation(len(X))
+    learn, new = order[z["fold"][order] > 0][:ROWS], order[z["fold"][order] == 0][:ROWS]
     return [X[i] for i in learn], [y[i] for i in learn], [X[i] for i in new], [y[i] for i in new]
