@@ -37,6 +37,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
+smartquotes = False
 
 #: Examples are run whose data are there; the others are shown only.
 HAVE = Path(os.environ.get("SKSTRUCTURED_DATA", "none")).is_dir()
