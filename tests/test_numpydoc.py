@@ -17,6 +17,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 #: What numpydoc checks and we do not ask for, and why.
 NOT_ASKED = {
+    "GL01": "the line in which a docstring begins: ruff has a rule of its own",
     "SA01": "See Also: the text names its relatives",
     "EX01": "examples: classes have them, not every method",
     "ES01": "an extended summary: where there is more to say",
