@@ -96,12 +96,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
         Parameters
         ----------
-        X, y
-            As for `fit`.
-        classes : array-like or None, default=None
-            All labels, needed on the first call unless y is a distribution a row.
-        sample_weight
-            As for `fit`.
+        X, y, classes, sample_weight
+            As for `fit`; classes are all labels, in an array, needed on the first call unless y is
+            a distribution a row, when None will do.
 
         Returns
         -------
