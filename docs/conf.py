@@ -45,7 +45,11 @@ def runnable():
     if Path(os.environ.get("SKSTRUCTURED_DATA", "none")).is_dir():
         return "plot_"
     scripts = sorted((Path(__file__).parent / "examples").glob("plot_*.py"))
-    free = [p.stem for p in scripts if "SKSTRUCTURED_DATA" not in p.read_text(encoding="utf-8")]
+    free = [
+        p.stem
+        for p in scripts
+        if 'environ["SKSTRUCTURED_DATA"]' not in p.read_text(encoding="utf-8")
+    ]
     return rf"({'|'.join(free)})\.py"
 
 

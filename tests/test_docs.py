@@ -1,6 +1,5 @@
 """What the README and the guides show runs, and what they name is there."""
 
-import ast
 import os
 import re
 import runpy
@@ -121,10 +120,3 @@ def test_classes_of_users_have_no_page():
         pass
 
     assert Mine()._get_doc_link() == ""
-
-
-def test_examples_are_scripts_of_a_gallery():
-    for path in sorted((DOCS / "examples").glob("*.py")):
-        assert path.name.startswith("plot_")
-        title, line = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n")[:2]
-        assert line == "=" * len(line) and len(line) >= len(title), path.name
