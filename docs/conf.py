@@ -120,24 +120,37 @@ def skip_foreign(app, what, name, thing, skip, options):
     return True if module.startswith("sklearn.") else None
 
 
-#: Code in lines of a docstring, which is kept, and what reStructuredText would read in the rest.
-CODE = re.compile(r"(``.*?``|`[^`]+`_?)")
+#: Code within a text, which is kept, and what reStructuredText would read in the rest.
+CODE = re.compile(r"(``.*?``|`[^`]+`_?)", flags=re.DOTALL)
 MARKUP = re.compile(r"(?<=\w)_(?!\w)|\|")
+
+
+def is_verbatim(line):
+    """Whether a line is an example, or a directive whose body follows it, indented."""
+    return line.lstrip().startswith((">>>", "...", ".. "))
+
+
+def escaped(lines):
+    """Lines of a text whose names and bars mean nothing."""
+    parts = CODE.split("\n".join(lines))
+    parts[::2] = [MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return "".join(parts).split("\n")
 
 
 def keep_names_and_bars(app, what, name, thing, options, lines):
     """``coef_`` and |i − j| are what they look like, neither links nor substitutions."""
-    literal = None
-    for i, line in enumerate(lines):
+    found, text, verbatim = [], [], None
+    for line in lines:
         depth = len(line) - len(line.lstrip())
-        if literal is not None and line.strip() and depth <= literal:
-            literal = None
-        if literal is None and not line.lstrip().startswith((">>>", "...", "..")):
-            parts = CODE.split(line)
-            parts[::2] = [MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
-            lines[i] = "".join(parts)
-        if literal is None and line.rstrip().endswith("::"):
-            literal = depth
+        if verbatim is not None and line.strip() and depth <= verbatim:
+            verbatim = None
+        if verbatim is not None or is_verbatim(line):
+            found, text = [*found, *(escaped(text) if text else []), line], []
+            verbatim = depth if verbatim is None and line.lstrip().startswith(".. ") else verbatim
+        else:
+            text.append(line)
+            verbatim = depth if line.rstrip().endswith("::") else None
+    lines[:] = [*found, *(escaped(text) if text else [])]
 
 
 def write_formula(translator, node):
