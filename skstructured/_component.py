@@ -2,9 +2,11 @@
 
 from sklearn.base import BaseEstimator
 
+from skstructured._documented import Documented
 
-class Component(BaseEstimator):
-    """A constructor parameter with parameters of its own: a space, a regularizer, a decoder …
+
+class Component(Documented, BaseEstimator):
+    """A constructor parameter with parameters of its own: a space, a regularizer, a decoder.
 
     Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,
     ``set_params(space__…=…)`` and grid searches reach inside.
@@ -13,6 +15,22 @@ class Component(BaseEstimator):
 
 def resolve(kind, value, shortcuts, base):
     """Turn a string short-cut into its component with default parameters.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the parameter, for messages.
+    value : str or base
+        What was given.
+    shortcuts : dict
+        Strings, and the classes that they stand for.
+    base : type
+        What an instance must be.
+
+    Returns
+    -------
+    base
+        A new component, or `value` itself.
 
     Raises
     ------

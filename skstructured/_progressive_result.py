@@ -57,13 +57,17 @@ class ProgressiveResult:
         return self.estimator.round_weights(len(self.expected_target_loss))
 
     def comparator_loss(self, U):
-        """Surrogate losses S_t(U) of a fixed comparator, of shape (n,).
+        """Surrogate losses S_t(U) of a fixed comparator.
 
         Parameters
         ----------
         U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
             The comparator; the intercept is the last column. For advice of experts their shares
             (d,), of sum 1.
+
+        Returns
+        -------
+        ndarray of shape (n,)
         """
         return measured(self.estimator.comparison(self.rounds), U)
 
@@ -89,6 +93,10 @@ class ProgressiveResult:
         ----------
         U : array-like or None, default=None
             The comparator; None takes `best_comparator`.
+
+        Returns
+        -------
+        float
         """
         U = self.best_comparator() if U is None else U
         return float(self.weight @ (self.expected_target_loss - self.comparator_loss(U)))

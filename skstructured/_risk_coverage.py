@@ -63,7 +63,17 @@ class RiskCoverageDisplay:
 
     @classmethod
     def of(cls, y_true, y_pred, confidence, *, abstains=None, name=None):
-        """The curve of predictions, not drawn; arguments as for `from_predictions`."""
+        """The curve of predictions, not drawn.
+
+        Parameters
+        ----------
+        y_true, y_pred, confidence, abstains, name
+            As for `from_predictions`.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
         y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
         confidence = column_or_1d(confidence, dtype=np.float64)
         assert_all_finite(confidence, input_name="confidence")
@@ -148,7 +158,7 @@ class RiskCoverageDisplay:
         )
 
     def plot(self, ax=None, **line_kwargs):
-        """Draw the curve; returns self.
+        """Draw the curve.
 
         Parameters
         ----------
@@ -156,6 +166,10 @@ class RiskCoverageDisplay:
             Where to draw; None makes a figure.
         **line_kwargs
             Handed to ``ax.plot``.
+
+        Returns
+        -------
+        self
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         self.ax_ = _new_axes() if ax is None else ax

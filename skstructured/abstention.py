@@ -191,6 +191,10 @@ class AbstainingHedgeClassifier(HedgedExperts):
             Features.
         random_state : int, RandomState instance or None, default=None
             None goes on with the estimator's own generator.
+
+        Returns
+        -------
+        ndarray of shape (n,)
         """
         score = self._scores(X)
         rng = self.random_state_ if random_state is None else check_random_state(random_state)

@@ -60,6 +60,7 @@ class Decoder(Component, ABC):
         loss : FenchelYoung
             The loss over a fitted space.
         random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
 
         Returns
         -------

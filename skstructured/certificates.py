@@ -88,6 +88,11 @@ class CoinBettingCertificate(Certificate):
     which does not grow with the rounds: the target loss is at most 1 − a times the learner's
     surrogate losses, and the comparator's are at least those less R(V), and not negative.
 
+    Parameters
+    ----------
+    constants : dict
+        The numbers above, by their names.
+
     References
     ----------
     Sakaue et al. (2024), appendix E.2; Cutkosky, Orabona (2018), Theorems 1 to 3.
@@ -111,7 +116,19 @@ class CoinBettingCertificate(Certificate):
         return found if found < math.inf else math.inf
 
     def linear_regret(self, norm, squares):
-        """c D_2 R(V) from above, the bound on Σ<G_t, W_t − U> given squares = Σ‖G_t‖²."""
+        """c D_2 R(V) from above, the bound on Σ<G_t, W_t − U> given squares = Σ‖G_t‖².
+
+        Parameters
+        ----------
+        norm : float
+            ‖U‖_F.
+        squares : float
+            Σ‖G_t‖².
+
+        Returns
+        -------
+        float
+        """
         k = self.constants
         unit = k["c"] * k["D_2"]
         return unit * linear_regret(self._game(norm), squares / (unit * k["N"]) ** 2)
@@ -132,6 +149,11 @@ class PiSTOLCertificate(Certificate):
         + β φ(1/α) \ln(1+T)\Big),
 
     ``φ(x) = (x/2) (e^{x/2}(x+1) + 2)²/(1 − x e^{x/2} − x)``. It grows like √T.
+
+    Parameters
+    ----------
+    constants : dict
+        The numbers above, by their names.
 
     References
     ----------
@@ -181,7 +203,19 @@ class AbstentionCertificate(Certificate):
         self.expert_losses = expert_losses
 
     def bound(self, comparator_loss=None, norm=0.0):
-        """The bound against an expert of this total loss; None takes the best expert's."""
+        """The bound against an expert.
+
+        Parameters
+        ----------
+        comparator_loss : float or None, default=None
+            The total loss of the expert; None takes the best one's.
+        norm : float, default=0.0
+            Has no effect: experts have no norm.
+
+        Returns
+        -------
+        float
+        """
         least = float(min(self.expert_losses)) if comparator_loss is None else comparator_loss
         return super().bound(least, norm)
 
@@ -198,6 +232,18 @@ def _abstention_regret(k):
 
 def gap_constants(loss, norm):
     """Numbers of a loss that enter bounds, for features of norm at most C = `norm`.
+
+    Parameters
+    ----------
+    loss : FenchelYoung or GapSurrogate
+        The loss, over a fitted space.
+    norm : float
+        C.
+
+    Returns
+    -------
+    dict of float
+        Among them a, c, C, b, D and γ, by the names of `LossConstants` where it has them.
 
     Raises
     ------

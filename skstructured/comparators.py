@@ -17,7 +17,7 @@ ON_SPHERE, NEGLIGIBLE = 1e-3, 1e-12
 
 
 def comparator_losses(loss, U, X, V, fit_intercept=True):
-    """Surrogate losses S(U x_t; y_t) of a fixed comparator, of shape (n,).
+    """Surrogate losses S(U x_t; y_t) of a fixed comparator.
 
     Parameters
     ----------
@@ -31,6 +31,10 @@ def comparator_losses(loss, U, X, V, fit_intercept=True):
         Encoded outputs.
     fit_intercept : bool, default=True
         Whether U has an intercept column.
+
+    Returns
+    -------
+    ndarray of shape (n,)
 
     Raises
     ------
@@ -88,7 +92,8 @@ def best_comparator(
 
     Returns
     -------
-    U : ndarray of shape (dim, p [+ 1])
+    ndarray of shape (dim, p [+ 1])
+        U.
     """
     rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
     zero = rounds.zero(fit_intercept)
@@ -116,7 +121,8 @@ def comparator_for(
 
     Returns
     -------
-    U : ndarray of shape (dim, p [+ 1])
+    ndarray of shape (dim, p [+ 1])
+        U.
     """
     if certificate.quadratic or (certificate.quadratic == 0.0 and certificate.radius < math.inf):
         rest = (fit_intercept, certificate.radius, max_iter, tol, sample_weight)

@@ -95,8 +95,9 @@ class GaptronClassifier(ShortCuts, OverClasses, DecodedPredictions, OnlineLinear
         Class labels.
     decoder_ : Decoder
         A copy of the decoder fitted, which predictions and `certificate` are about.
-    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
-loss_curve_, n_features_in_, feature_names_in_
+    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_
+        As in `OnlineStructuredPredictor`.
+    t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
         As in `OnlineStructuredPredictor`.
 
     References

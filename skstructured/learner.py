@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._documented import Documented
 from skstructured.exceptions import GuaranteeError
 
 __all__ = ["Comparison", "ExpertComparison", "Losses", "OnlineLearner", "Rounds"]
@@ -84,7 +85,7 @@ class ExpertComparison(NamedTuple):
     losses: np.ndarray
 
 
-class OnlineLearner(ABC):
+class OnlineLearner(Documented, ABC):
     """An estimator that plays an output in every round, and learns the true one after it.
 
     A learner supplies `begin`, `play` and `learn`; it overrides `play_and_learn` where it can do

@@ -194,7 +194,7 @@ class FenchelYoung(ShortCuts, Component):
         return self._solve(self._check_scores(theta))[1]
 
     def value(self, theta, V):
-        """S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>) ≥ 0, of shape (n,).
+        """S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>) ≥ 0.
 
         Computed as ``c (<θ, μ − y> − Ω(μ) + Ω(y))`` with μ = ŷ_Ω(θ), which does not lose a small
         loss to cancellation at large scores.
@@ -203,6 +203,10 @@ class FenchelYoung(ShortCuts, Component):
         ----------
         theta, V : array-like of shape (n, dim)
             Scores and encoded outputs.
+
+        Returns
+        -------
+        ndarray of shape (n,)
         """
         theta, V = self._check_scores(theta), np.asarray(V, dtype=np.float64)
         return self._value_at(theta, self._solve(theta)[0], V)

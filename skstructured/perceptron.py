@@ -56,8 +56,9 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
     ----------
     classes_ : ndarray of shape (K,)
         Class labels.
-    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_, t_, n_iter_, \
-n_features_in_, feature_names_in_
+    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_
+        As in `OnlineStructuredPredictor`.
+    t_, n_iter_, n_features_in_, feature_names_in_
         As in `OnlineStructuredPredictor`.
 
     References

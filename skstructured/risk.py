@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from skstructured._documented import Documented
 from skstructured._engine.compiled import kernel
 from skstructured._validation import check_real
 
@@ -52,7 +53,7 @@ def certify(losses, sums, surprise, horizon, weights, bounds):
         bounds[i] = min(1.0, (sums[RAISED] + surprise + sums[PAID]) / sums[WEIGHT])
 
 
-class RiskMonitor(BaseEstimator):
+class RiskMonitor(Documented, BaseEstimator):
     r"""A bound on the risk of any learner from its losses in independent rounds, at any time.
 
     ``L_t`` in [0, 1] is the loss that the rule of round t had on a row that it had not learned,

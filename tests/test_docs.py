@@ -1,45 +1,72 @@
-"""What the README and the guides show runs."""
+"""What the README and the guides show runs, and what they name is there."""
 
+import os
 import re
+import runpy
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import INTERPRETED
+from conftest import INTERPRETED, data_directory
+from learners import SHIPPED
+
+import skstructured
+from skstructured._documented import SITE
+from skstructured.spaces import KSubsets
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+#: Pages that show source, whose tests are elsewhere: no block stands by itself.
+SOURCE = {"add_a_space.md"}
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+
+
+def pages_with_code():
+    """The README and the pages of docs that have blocks of Python."""
+    pages = [ROOT / "README.md", *sorted(p for p in DOCS.glob("*.md") if p.name not in SOURCE)]
+    return [page for page in pages if BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.fixture
+def data_sets(monkeypatch):
+    """Some rows of the sets that a page learns, where they are there."""
+    if data_directory() is None:
+        pytest.skip("data not found: set SKSTRUCTURED_DATA")
+    monkeypatch.setenv("SKSTRUCTURED_DATA", os.fspath(data_directory()))
+    monkeypatch.syspath_prepend(DOCS / "snippets")
+    import data_sets
+
+    monkeypatch.setattr(data_sets, "ROWS", 600)
+    yield
+    del sys.modules["data_sets"]
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "docs/no_step_size.md",
-        "docs/bandit_feedback.md",
-        "docs/architecture.md",
-        "docs/risk.md",
-        "docs/logistic.md",
-        "docs/kernels.md",
-        "docs/sequences.md",
-        "docs/margin.md",
-        "docs/logistic_boosting.md",
-        "docs/abstention.md",
-    ],
-)
-def test_code_on_the_page_runs(page, capsys):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-    assert blocks
+@pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: page.name)
+def test_code_on_the_page_runs(page, capsys, request):
+    text = page.read_text(encoding="utf-8")
+    if "from data_sets" in text:
+        request.getfixturevalue("data_sets")
     names = {}
-    for block in blocks:
-        exec(compile(block, page, "exec"), names)
+    for block in BLOCK.findall(text):
+        exec(compile(block, page.name, "exec"), names)
+
+
+def test_the_worked_regularizer_learns():
+    assert runpy.run_path(DOCS / "snippets" / "centred_norm.py")["accuracy"] > 0.9
+
+
+def test_the_worked_optimiser_is_its_literal_form():
+    assert runpy.run_path(DOCS / "snippets" / "root_steps.py")["error"] < 1e-12
 
 
 def test_the_guide_to_new_spaces_names_every_member():
     from skstructured._learners import predictions
     from skstructured.base import OutputSpace
 
-    guide = (ROOT / "docs" / "add_a_space.md").read_text(encoding="utf-8").split("## Worked")[0]
+    guide = (DOCS / "add_a_space.md").read_text(encoding="utf-8").split("## Worked")[0]
     source = Path(predictions.__file__).read_text(encoding="utf-8")
     optional = re.findall(r'_space_has\("(\w+)"\)', source)
     assert "mean_proba" in optional
@@ -48,8 +75,48 @@ def test_the_guide_to_new_spaces_names_every_member():
     assert set(members + optional) <= set(named)
 
 
-@pytest.mark.parametrize("page", sorted(p.name for p in ROOT.glob("*.md")))
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.glob("*.md")], ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!http)([^)#]+)", text):
-        assert (ROOT / target).exists(), target
+        assert (page.parent / target).exists(), target
+
+
+def test_theorems_name_code_and_tests_that_are_there():
+    text = (DOCS / "theory.md").read_text(encoding="utf-8").split("## Corrections")[0]
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    for _, _, _, places, tests, _ in rows:
+        for place in re.findall(r"`([\w/]+(?:\.py|/))`", places):
+            assert (ROOT / "skstructured" / place).exists(), place
+        found = re.findall(r"`(test_\w+)(\.py)?`", tests)
+        files = [ROOT / "tests" / f"{name}.py" for name, is_file in found if is_file]
+        source = "".join(path.read_text(encoding="utf-8") for path in files)
+        for name in (name for name, is_file in found if not is_file and files):
+            assert f"def {name}(" in source, name
+
+
+def test_versions_agree():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert project["version"] == skstructured.__version__
+    assert f"version: {skstructured.__version__}\n" in citation
+    assert project["urls"]["Documentation"] == SITE
+
+
+def test_diagrams_link_to_the_page_of_the_class():
+    text = (DOCS / "api.rst").read_text(encoding="utf-8")
+    pages = {
+        f"{SITE}api/skstructured.{name}.html" for name in re.findall(r"^   ([\w.]+)$", text, re.M)
+    }
+    for learner in (*SHIPPED.values(), KSubsets()):
+        assert learner._get_doc_link() in pages
+    assert learner._get_doc_link() in learner._repr_html_()
+
+
+def test_classes_of_users_have_no_page():
+    class Mine(KSubsets):
+        pass
+
+    assert Mine()._get_doc_link() == ""

@@ -15,6 +15,7 @@ FLOORS = [
     ["_engine"],
     [
         "_component",
+        "_documented",
         "_short_cuts",
         "_sparse_arrays",
         "_validation",

@@ -1,9 +1,10 @@
 """How learners read a new X."""
 
+from skstructured._documented import Documented
 from skstructured._validation import check_finite, read_rows
 
 
-class ReadsRows:
+class ReadsRows(Documented):
     """Rows of matrices; what reads other things stands before it."""
 
     def _rows_of(self, X, reset=False):

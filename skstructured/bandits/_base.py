@@ -181,7 +181,9 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
 
         Parameters
         ----------
-        X, actions, rewards, propensities
+        X : {array-like, sparse matrix} of shape (n, p)
+            Rows of the log.
+        actions, rewards, propensities : array-like of shape (n,)
             As for `update`, which learns each of them; it raises the same errors.
 
         Returns

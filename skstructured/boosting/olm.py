@@ -131,12 +131,22 @@ class AdaBoostOLMClassifier(VotingLearner):
         return self._scores(X)
 
     def staged_predict(self, X):
-        """Labels (n,) by expert 1, then by expert 2, … and N."""
+        """Labels by expert 1, then by expert 2, … and N.
+
+        Yields
+        ------
+        ndarray of shape (n,)
+        """
         for logits in self._chain(self._fitted_rows(X)):
             yield self.classes_[np.argmax(logits, axis=1)]
 
     def staged_predict_proba(self, X):
-        """Probabilities (n, K) by expert 1, then by expert 2, … and N: softmax(s^i)."""
+        """Probabilities by expert 1, then by expert 2, … and N: softmax(s^i).
+
+        Yields
+        ------
+        ndarray of shape (n, K)
+        """
         for logits in self._chain(self._fitted_rows(X)):
             yield np.exp(logits)
 

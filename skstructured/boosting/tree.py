@@ -47,15 +47,15 @@ class OnlineTreeClassifier(VotingLearner):
     space_, n_features_in_, feature_names_in_
         As everywhere in the package.
 
+    See Also
+    --------
+    AdaBoostOLMClassifier : Many of them, each for what those before it get wrong.
+
     Notes
     -----
     Before the first row it answers ``classes_[0]``, and so it does where classes are equally
     heavy. It answers with certainty, so that `play` draws nothing. No theorem bounds its mistakes.
     Memory: ``2^max_depth (2 K n_tests + K + n_tests)`` doubles, at most 12 tests deep.
-
-    See Also
-    --------
-    AdaBoostOLMClassifier : Many of them, each for what those before it get wrong.
 
     Examples
     --------

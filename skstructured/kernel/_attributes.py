@@ -33,6 +33,7 @@ class KernelAttributes:
         """The linear model's attribute, which a learner with a kernel has not."""
 
         def read(self):
+            """As in `OnlineStructuredPredictor`; a learner with a kernel has none."""
             if getattr(self, "_expansion", None) is not None:
                 raise AttributeError(
                     "A kernel learner has dual_coef_ and support_vectors_, no weights."

@@ -47,8 +47,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "cosine", "precomputed"} or \
-callable, default="rbf"
+    kernel : str or callable, default="rbf"
         As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
         time that goes by the stored values of CSR rows.
     gamma : float, "multiscale", "scale" or None, default=None
@@ -77,8 +76,9 @@ callable, default="rbf"
 
     Attributes
     ----------
-    classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_, optimizer_, t_, \
-n_iter_, loss_curve_, n_features_in_, feature_names_in_
+    classes_, coef_, intercept_, dual_coef_, support_vectors_
+        As in `PiSTOLClassifier`.
+    space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
         As in `PiSTOLClassifier`.
 
     References
@@ -147,8 +147,7 @@ class KernelPerceptronClassifier(MarginClassifier):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "cosine", "precomputed"} or \
-callable, default="rbf"
+    kernel : str or callable, default="rbf"
         As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
         time that goes by the stored values of CSR rows.
     gamma : float, "multiscale", "scale" or None, default=None
@@ -174,8 +173,9 @@ callable, default="rbf"
 
     Attributes
     ----------
-    classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_, optimizer_, t_, \
-n_iter_, loss_curve_, n_features_in_, feature_names_in_
+    classes_, coef_, intercept_, dual_coef_, support_vectors_
+        As in `PiSTOLClassifier`.
+    space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
         As in `PiSTOLClassifier`.
 
     References

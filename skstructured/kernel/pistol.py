@@ -31,8 +31,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "cosine", "precomputed"} or \
-callable, default="linear"
+    kernel : str or callable, default="linear"
         As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
         time that goes by the stored values of CSR rows.
     gamma : float, "multiscale", "scale" or None, default=None
@@ -161,8 +160,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "cosine", "precomputed"} or \
-callable, default="linear"
+    kernel : str or callable, default="linear"
         As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
         time that goes by the stored values of CSR rows.
     gamma : float, "multiscale", "scale" or None, default=None

@@ -55,6 +55,10 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         Whether 1 is added to the kernel.
     max_iter : int, default=20
         Most passes of `fit`.
+    tol : float or None, default=None
+        As in `OnlineStructuredPredictor`; None makes all passes.
+    shuffle, class_weight
+        As in `OnlineStructuredPredictor`.
     cache_size : float, default=200
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
         precision; where they do not fit they are computed in every pass.
@@ -63,9 +67,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         less, is learned at a time; at its end those of the least coefficients leave, so that
         the next block finds room. Only for one pass: streams, or ``max_iter=1``. Take
         ``average=False`` with it: what rows that left did for the average leaves too.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, verbose, random_state, constants
+    verbose, random_state, constants
         As in `OnlineStructuredPredictor`.
 
     Attributes

@@ -96,10 +96,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `fit`.
-        classes : array-like or None, default=None
-            All labels, needed on the first call unless y is a distribution a row.
+        X, y, classes, sample_weight
+            As for `fit`; classes are all labels, in an array, needed on the first call unless y is
+            a distribution a row, when None will do.
 
         Returns
         -------

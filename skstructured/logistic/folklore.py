@@ -222,8 +222,9 @@ class AioliClassifier(FolkloreClassifier):
 
     Parameters
     ----------
-    B, R, lam, long_rows, structure, max_weights, iterate, decoder, standardize, fit_intercept, \
-shuffle, random_state
+    B, R, lam, long_rows, structure, max_weights, iterate, decoder
+        As in `FolkloreClassifier`.
+    standardize, fit_intercept, shuffle, random_state
         As in `FolkloreClassifier`.
 
     Attributes

@@ -224,7 +224,7 @@ class SequenceModel(SequenceWeights, SequencePredictions):
 
     @for_sequences
     def expected_losses(self, x, V):
-        """Expected target losses (m,) of the next play at one sequence against labels V.
+        """Expected target losses of the next play at one sequence against labels V.
 
         Parameters
         ----------
@@ -232,6 +232,10 @@ class SequenceModel(SequenceWeights, SequencePredictions):
             One sequence.
         V : Ragged, or ndarray of shape (m, dim)
             Positions of labels among `classes_`, m sequences of that length, or embeddings of them.
+
+        Returns
+        -------
+        ndarray of shape (m,)
         """
         x = stack_rows(x)
         if not isinstance(V, Ragged):

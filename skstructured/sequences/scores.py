@@ -51,7 +51,17 @@ def position_accuracy(y_true, y_pred):
 
 
 def sequence_accuracy(y_true, y_pred):
-    """Share of the sequences all of whose labels are right; parameters as `position_accuracy`."""
+    """Share of the sequences all of whose labels are right.
+
+    Parameters
+    ----------
+    y_true, y_pred : list of label arrays
+        Of the same lengths.
+
+    Returns
+    -------
+    float
+    """
     truth, predicted = _pairs(y_true, y_pred)
     wrong = np.add.reduceat((truth.values != predicted.values).astype(int), truth.offsets[:-1])
     return float(np.mean(wrong == 0))

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._documented import Documented
 from skstructured._ragged import Ragged, Stacked, check_same_lengths, stack_labels, stack_rows
 
 __all__ = ["SequenceTransformer"]
@@ -21,7 +22,7 @@ def _has(method):
     return check
 
 
-class SequenceTransformer(TransformerMixin, BaseEstimator):
+class SequenceTransformer(Documented, TransformerMixin, BaseEstimator):
     """Apply a transformer of rows to every position of sequences.
 
     All positions go through `transformer` in one call, one after the other, so that scalers,

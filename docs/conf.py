@@ -1,0 +1,169 @@
+"""Settings of the site: ``sphinx-build -W docs docs/_build/html`` makes it, offline."""
+
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+from pathlib import Path
+
+from docutils import nodes
+from latex2mathml.converter import convert
+
+import skstructured
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+project = "skstructured"
+author = "The skstructured developers"
+copyright = author
+version = release = skstructured.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "examples"]
+default_role = "py:obj"
+
+# Markdown pages are read on GitHub too: plain links between files, no directives but figures.
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+numpydoc_show_class_members = False
+autodoc_typehints = "none"
+smartquotes = False
+
+
+def runnable():
+    """Pattern of the examples to run; those whose data are not there are shown only."""
+    if Path(os.environ.get("SKSTRUCTURED_DATA", "none")).is_dir():
+        return "plot_"
+    scripts = sorted((Path(__file__).parent / "examples").glob("plot_*.py"))
+    free = [
+        p.stem
+        for p in scripts
+        if 'environ["SKSTRUCTURED_DATA"]' not in p.read_text(encoding="utf-8")
+    ]
+    return rf"({'|'.join(free)})\.py"
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": runnable(),
+    "matplotlib_animations": False,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "doc_module": ("skstructured",),
+    "reference_url": {"skstructured": None},
+    "backreferences_dir": None,
+    "remove_config_comments": True,
+    "min_reported_time": 5,
+}
+
+toc_object_entries_show_parents = "hide"
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "skstructured"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_context = {"default_mode": "auto"}
+html_sidebars = {"index": [], "choose": [], "theory": []}
+
+
+def public_names():
+    """Short name of every public thing, and where its page is."""
+    found = {}
+    rooms = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
+    for module in (skstructured, *(importlib.import_module(f"skstructured.{r}") for r in rooms)):
+        for name in module.__all__:
+            found.setdefault(name, f"{module.__name__}.{name}")
+    return found
+
+
+PUBLIC = public_names()
+
+
+def link_short_names(app, env, node, content):
+    """Docstrings say `Simplex`; its page is that of ``skstructured.spaces.Simplex``."""
+    name, _, member = node.get("reftarget", "").partition(".")
+    if node.get("refdomain") != "py" or name not in PUBLIC:
+        return None
+    full = PUBLIC[name] + (member and f".{member}")
+    builder, where = app.builder, node.get("refdoc")
+    domain = env.get_domain("py")
+    return domain.resolve_xref(env, where, builder, "obj", full, node, content)
+
+
+def skip_foreign(app, what, name, thing, skip, options):
+    """Leave out what scikit-learn adds to every estimator."""
+    function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
+    module = getattr(function, "__module__", None) or ""
+    return True if module.startswith("sklearn.") else None
+
+
+#: Code within a text, which is kept, and what reStructuredText would read in the rest.
+CODE = re.compile(r"(``.*?``|`[^`]+`_?)", flags=re.DOTALL)
+MARKUP = re.compile(r"(?<=\w)_(?!\w)|\|")
+
+
+def is_verbatim(line):
+    """Whether a line is an example, or a directive whose body follows it, indented."""
+    return line.lstrip().startswith((">>>", "...", ".. "))
+
+
+def escaped(lines):
+    """Lines of a text whose names and bars mean nothing."""
+    parts = CODE.split("\n".join(lines))
+    parts[::2] = [MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return "".join(parts).split("\n")
+
+
+def keep_names_and_bars(app, what, name, thing, options, lines):
+    """``coef_`` and |i − j| are what they look like, neither links nor substitutions."""
+    found, text, verbatim = [], [], None
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        if verbatim is not None and line.strip() and depth <= verbatim:
+            verbatim = None
+        if verbatim is not None or is_verbatim(line):
+            found, text = [*found, *(escaped(text) if text else []), line], []
+            verbatim = depth if verbatim is None and line.lstrip().startswith(".. ") else verbatim
+        else:
+            text.append(line)
+            verbatim = depth if line.rstrip().endswith("::") else None
+    lines[:] = [*found, *(escaped(text) if text else [])]
+
+
+def write_formula(translator, node):
+    """A formula as MathML, which browsers draw by themselves, offline too."""
+    display = node.tagname == "math_block"
+    formula = convert(node.astext(), display="block" if display else "inline")
+    translator.body.append(f'<div class="formula">{formula}</div>' if display else formula)
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    app.connect("autodoc-process-docstring", keep_names_and_bars, priority=900)
+    app.connect("missing-reference", link_short_names)
+    app.connect("autodoc-skip-member", skip_foreign)

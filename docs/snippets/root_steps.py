@@ -1,0 +1,63 @@
+"""An optimiser: descent with step η/√(Σ w²‖G‖²), the norms of all gradients so far."""
+
+import math
+
+import numpy as np
+
+from skstructured import OnlineStructuredPredictor
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import products
+from skstructured._engine.state import OWN, new_state
+from skstructured.optimizers import OnlineOptimizer
+
+#: Entries of the state vector: the step η, and the sum of squares.
+STEP, SQUARES = range(OWN, OWN + 2)
+
+
+@kernel
+def root_scale(state, x_sq, weight):
+    """The factor s of the weights W = s Θ, before the output is known: 1."""
+    return 1.0
+
+
+@kernel
+def root_step(state, raw, g, x_sq, weight):
+    """The factor u of the move Θ ← Θ + u g xᵀ; ‖g xᵀ‖² is ‖g‖²‖x‖²."""
+    _, g_sq = products(g, raw)
+    state[SQUARES] += weight * weight * g_sq * x_sq
+    return -state[STEP] * weight / math.sqrt(state[SQUARES]) if state[SQUARES] > 0.0 else 0.0
+
+
+class RootSteps(OnlineOptimizer):
+    """The two kernels, how many entries they have, and the state they begin with."""
+
+    scale_kernel = staticmethod(root_scale)
+    step_kernel = staticmethod(root_step)
+    entries = 2
+
+    def __init__(self, eta=1.0):
+        self.eta = eta
+
+    def init(self, loss):
+        state = new_state(self.entries)
+        state[STEP] = self.eta
+        return state
+
+
+# The literal form: two classes, W_{t+1} = W_t − η G_t/√(Σ ‖G_s‖²), G = (softmax(W x) − y) xᵀ.
+rng = np.random.RandomState(0)
+X = rng.randn(100, 4)
+y = (X @ rng.randn(4) > 0).astype(int)
+W, squares = np.zeros((2, 4)), 0.0
+for x, label in zip(X, y, strict=True):
+    p = np.exp(W @ x) / np.exp(W @ x).sum()
+    G = np.outer(p - np.eye(2)[label], x)
+    squares += (G**2).sum()
+    W -= 0.5 * G / math.sqrt(squares)
+
+# The compiled one, over the same rows, as they are: no means, no intercept, no averages.
+model = OnlineStructuredPredictor(
+    optimizer=RootSteps(eta=0.5), average=False, standardize=False, fit_intercept=False
+)
+model.partial_fit(X, y, classes=[0, 1])
+error = np.abs(model.coef_[0] - (W[1] - W[0] if model.coef_.shape[0] == 1 else W[0])).max()
