@@ -57,7 +57,7 @@ def distinct_labels(y, fractions=False):
 
     Fractions are refused unless `fractions`.
     """
-    if np.ndim(y) == 0:
+    if np.isscalar(y):
         raise ValueError(f"labels must be a list, such as classes=range(4), got {y!r}.")
     y = column_or_1d(y, warn=True)
     try:
