@@ -21,7 +21,8 @@ def log_losses(model, X, y, chunk=10):
     model.partial_fit(X[:chunk], y[:chunk], classes=range(10))
     for start in range(chunk, len(X), chunk):
         rows = slice(start, start + chunk)
-        p = model.predict_proba(X[rows])
+        with np.errstate(invalid="ignore"):  # on raw rows SGD's may all be 0, and are divided by 0
+            p = np.nan_to_num(model.predict_proba(X[rows]))
         losses.append(-np.log(np.maximum(p[np.arange(len(p)), y[rows]], 1e-15)))
         model.partial_fit(X[rows], y[rows])
     return np.concatenate(losses)
