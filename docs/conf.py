@@ -42,7 +42,7 @@ smartquotes = False
 
 def runnable():
     """Pattern of the examples to run; those whose data are not there are shown only."""
-    if Path(os.environ.get("SKSTRUCTURED_DATA", "none")).is_dir():
+    if Path(os.environ.get("SKSTRUCTURED_DATA") or "none").is_dir():
         return "plot_"
     scripts = sorted((Path(__file__).parent / "examples").glob("plot_*.py"))
     free = [
