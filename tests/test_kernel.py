@@ -215,3 +215,18 @@ class TestUse:
         X, y = stream(n=30)
         with pytest.raises(ValueError, match=message):
             KernelStructuredPredictor(**given).fit(X, y)
+
+
+def test_polynomial_averages_of_functions():
+    """Round t counts t³ in the average of the functions played; the first one is zero."""
+    X, y = stream(n=30)
+    given = {"kernel": "rbf", "gamma": 0.5, "random_state": 0}
+    model, last = plain(average="polynomial", **given), plain(average=False, **given)
+    total = 0.0
+    for t in range(30):
+        if t > 0:
+            total = total + (t + 1) ** 3 * last.decision_function(X)
+        for learner in (model, last):
+            learner.partial_fit(X[t : t + 1], y[t : t + 1], classes=range(3))
+    wanted = total / (np.arange(1, 31) ** 3).sum()
+    np.testing.assert_allclose(model.decision_function(X), wanted, atol=1e-12)

@@ -58,8 +58,8 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         As in `PiSTOLClassifier`.
     eta : float, default=0.3
         η, the step.
-    average : bool or "linear", default=True
-        Whether predictions use the average of the functions played; "linear" weighs round t by t.
+    average : bool, "uniform", "polynomial" or "linear", default=True
+        Whether predictions use the average of the functions played; see `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in
@@ -154,7 +154,7 @@ class KernelPerceptronClassifier(MarginClassifier):
         As in `KernelStructuredPredictor`; None is "multiscale".
     degree, coef0 : default=3, 1.0
         As in `KernelStructuredPredictor`.
-    average : bool or "linear", default=True
+    average : bool, "uniform", "polynomial" or "linear", default=True
         Whether predictions use the average of the functions played, where Algorithm 2 takes the
         last; "linear" weighs round t by t.
     standardize : bool or "auto", default="auto"

@@ -49,8 +49,8 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     feature_norm : float or None, default=None
         A bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks;
         None learns it.
-    average : bool or "linear", default=True
-        Whether predictions use the average of the functions played; "linear" weighs round t by t.
+    average : bool, "uniform", "polynomial" or "linear", default=True
+        Whether predictions use the average of the functions played; see `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in
@@ -175,8 +175,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         is 1.35 for "huber" and 0.1 for "epsilon_insensitive".
     a, b, feature_norm : default=0.08, 1.0, None
         As in `PiSTOLClassifier`.
-    average : bool or "linear", default=True
-        Whether predictions use the average of the functions played; "linear" weighs round t by t.
+    average : bool, "uniform", "polynomial" or "linear", default=True
+        Whether predictions use the average of the functions played; see `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in
