@@ -83,7 +83,7 @@ def one_pass():
         theirs("river adaptive forest", lambda: River(river_forest), "river"),
         theirs("Vowpal Wabbit, scaled", VowpalWabbit, "vowpalwabbit"),
     ]
-    for name in ("segment", "satimage", "letter"):
+    for name in ("segment", "satimage"):
         yield f"{name}, one pass", *rows(name), mistakes, learners
 
 

@@ -59,7 +59,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     eta : float, default=0.3
         η, the step.
     average : bool, "uniform", "polynomial" or "linear", default=True
-        Whether predictions use the average of the functions played; see `OnlineStructuredPredictor`.
+        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in

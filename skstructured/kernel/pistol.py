@@ -50,7 +50,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
         A bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks;
         None learns it.
     average : bool, "uniform", "polynomial" or "linear", default=True
-        Whether predictions use the average of the functions played; see `OnlineStructuredPredictor`.
+        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in
@@ -176,7 +176,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     a, b, feature_norm : default=0.08, 1.0, None
         As in `PiSTOLClassifier`.
     average : bool, "uniform", "polynomial" or "linear", default=True
-        Whether predictions use the average of the functions played; see `OnlineStructuredPredictor`.
+        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in
