@@ -39,13 +39,12 @@ class AbstainingHedgeClassifier(HedgedExperts):
     abstention_cost : float, default=0.3
         c in [0, 1]; the theorem is for c < ½. It enters `predict` and the losses, not the weights.
     train : {"auto", True, False}, default="auto"
-        Which experts are trained: those not fitted, all, or none. `partial_fit` and progressive
-        validation ask each about a row (0 before its first) before it learns the row. `fit` fits
-        them on all rows, after clones, fitted on ``cv − 1`` of `cv` folds, were weighed by what
-        they said of the other: no expert is weighed by rows that it has seen. Fitted experts must
-        be so on other rows. An expert in a ``sklearn.frozen.FrozenEstimator`` is never trained.
-        Clones, such as those of `progressive_validate` and cross-validation, keep fitted experts
-        with ``train=False`` and frozen ones; all others are fitted anew there.
+        Who is trained: those not fitted, all, or none. `partial_fit` and progressive validation
+        ask each about a row (0 before its first) before it learns it. `fit` fits on all rows, after
+        clones, fitted on ``cv − 1`` of `cv` folds, were weighed by what they said of the other: by
+        rows not seen. Fitted experts must be so on other rows. An expert in a
+        ``sklearn.frozen.FrozenEstimator`` is never trained. Clones, as those of cross-validation,
+        keep fitted experts with ``train=False`` and frozen ones; others are fitted anew there.
     cv : int, default=5
         Folds of `fit`, consecutive rows of each class.
     abstain_label : object, default=None
