@@ -57,7 +57,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     gradient_kernel = None
 
     def _setup(self, dim, width):
-        vector = new_state(11)
+        vector = new_state(11, THETA_SQ)
         vector[N_CLASSES] = float(dim)
         vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         vector[EXPLORATION] = self._exploration()
