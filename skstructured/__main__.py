@@ -9,7 +9,8 @@ import joblib
 from sklearn.pipeline import make_pipeline
 
 from skstructured._read import load_csv, load_digits_stream
-from skstructured._report import Choice, Run, bounds, shuffled, summary
+from skstructured._report import Choice, Run, bounds, shuffled, stream_summary, summary
+from skstructured._stream_file import Stream, is_stream
 from skstructured._warm_up import warm_up
 from skstructured.display import RegretDisplay
 from skstructured.online import OnlineStructuredPredictor
@@ -23,6 +24,9 @@ Prints how often it was wrong while learning, what new rows will cost at most (w
 confidence, if they come from where these came from), and how long it took. Without FILE the
 data are scikit-learn's digits.
 
+A Parquet file (.parquet) or a svmlight file (.svm, .svmlight, .libsvm) may be larger than memory:
+its rows are taken in their own order, some thousand at a time.
+
 With --bounds it prints a table, one line for each (regularizer, decoder). "mistakes" is the
 exact expected cumulative target loss; "comparator" is the surrogate loss of the fixed linear
 model that makes the bound smallest, in hindsight; "bound" is the number that theory says the
@@ -32,7 +36,7 @@ a theorem shows "none".
 
 
 OPTIONS = {
-    "file": {"nargs": "?", "metavar": "FILE", "help": "a CSV file with a header line"},
+    "file": {"nargs": "?", "metavar": "FILE", "help": "CSV with a header line, Parquet, svmlight"},
     "--data": {"metavar": "FILE", "help": "the same"},
     "--target": {
         "metavar": "COL[,COL…]",
@@ -98,8 +102,8 @@ def _progress(label, started):
     def report(done, total):
         elapsed = time.perf_counter() - started
         if elapsed > 2.0 and sys.stderr.isatty():
-            end = "\n" if done == total else ""
-            print(f"\r{label}: {done}/{total} rows, {elapsed:.0f} s", end=end, file=sys.stderr)
+            end, of = "\n" if done == total else "", "" if total is None else f"/{total}"
+            print(f"\r{label}: {done}{of} rows, {elapsed:.0f} s", end=end, file=sys.stderr)
 
     return report
 
@@ -145,6 +149,8 @@ def _without_effect(options):
         yield OURS, "is not for --learner, which is played with its own defaults"
     if options.bounds:
         yield ("plot", "save"), "is not for --bounds: run it once with each"
+    if is_stream(options.file or options.data):
+        yield ("bounds", "plot", "passes", "delimiter"), "is for tables that fit into memory"
     if options.save is None:
         yield ("passes",), "is about the model that --save keeps: give --save too"
     if options.file is not None:
@@ -182,6 +188,13 @@ def _lines(options, table):
         yield from bounds(table, choices, options.seed, _progress)
         return
     learner, play = _learner(options)
+    if isinstance(table, Stream):
+        result, seconds = table.validated(learner, play, options.seed, _progress)
+        yield from stream_summary(table.name, result, seconds, options.space)
+        if options.save:
+            joblib.dump(result.estimator, options.save)
+            yield f"Model            {options.save}: joblib.load(…).predict(rows)"
+        return
     run = Run.of(table, learner, options.seed, _progress, "learning", play)
     yield from summary(table, run, options.space)
     if options.plot:
@@ -204,6 +217,8 @@ def _save(options, table, learner):
 def _read(options):
     """The table to learn, in the order to learn it."""
     path = options.file or options.data
+    if is_stream(path):
+        return Stream.of(path, options.target, options.space)
     if path is None:
         table = load_digits_stream(options.space)
     else:

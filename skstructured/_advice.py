@@ -145,6 +145,12 @@ class HedgedExperts(OnlineLearner, OverExperts):
             rows, codes = self._begin(X, y, classes)
             return Rounds(rows, codes, None, np.full((len(codes), len(self.estimators_)), np.nan))
 
+    def resume(self, X, y):
+        """`Rounds` of further rows of the stream that is being learned."""
+        rows = checked_rows(self, X, reset=False)
+        codes = self._codes(rows, y)
+        return Rounds(rows, codes, None, np.full((len(codes), len(self.estimators_)), np.nan))
+
     def _begin(self, X, y, classes, online=True, stream=False):
         """Start anew; checked rows and the positions of the labels."""
         named, space = self._named(), Simplex()

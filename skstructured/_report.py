@@ -100,20 +100,34 @@ class Run(NamedTuple):
 
 def summary(table, run, space):
     """Lines on a run: how it went, what new rows will cost, and how long it took."""
-    losses, unit = run.result.expected_target_loss, UNITS[space]
-    half = losses[len(losses) // 2 :]
-    yield f"{table.name}"
+    losses = run.result.expected_target_loss
+    means = losses.mean(), losses[len(losses) // 2 :].mean()
+    promise = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space])
+    yield from _told(table.name, means, promise, UNITS[space], len(losses), run.seconds)
+
+
+def stream_summary(name, result, seconds, space):
+    """The same lines on a run over chunks, which were taken in their own order."""
+    chunks = result.chunks
+    late = chunks[len(chunks) // 2 :]
+    second = float(late[:, 0] @ late[:, 2] / late[:, 0].sum())
+    promise = _certificate(result.risk_bound, UNITS[space])
+    means = result.expected_target_loss, second
+    yield from _told(name, means, promise, UNITS[space], result.n_rounds, seconds)
+
+
+def _told(name, means, promise, unit, n, seconds):
+    yield f"{name}"
     yield ""
     yield "While learning   every row was predicted before it was learned, and seen once:"
-    yield f"                 {losses.mean():.1%} {unit}; {half.mean():.1%} in the second half."
-    yield f"New rows         {_certificate(run.result, unit)}"
-    rate = f"{len(losses) / max(run.seconds, 1e-9):,.0f} rows a second"
-    yield f"Time             {run.seconds:.2f} s, {rate}."
+    yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
+    yield f"New rows         {promise}"
+    yield f"Time             {seconds:.2f} s, {n / max(seconds, 1e-9):,.0f} rows a second."
 
 
-def _certificate(result, unit):
+def _certificate(risk_bound, unit):
     try:
-        bound = result.risk_bound(DELTA, LAST)
+        bound = risk_bound()
     except GuaranteeError as error:
         return f"no promise: {error}"
     if bound >= 1.0:

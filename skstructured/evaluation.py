@@ -1,6 +1,6 @@
 """Progressive validation: predict each round, then learn it."""
 
-from functools import partial
+import functools
 
 import numpy as np
 from scipy import sparse
@@ -11,10 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._progressive_result import ProgressiveResult
+from skstructured._stream_result import StreamResult
 from skstructured.display import RegretDisplay
 from skstructured.learner import OnlineLearner
+from skstructured.streaming import pairs_of
 
-__all__ = ["ProgressiveResult", "RegretDisplay", "progressive_validate"]
+__all__ = ["ProgressiveResult", "RegretDisplay", "StreamResult", "progressive_validate"]
 
 #: Rounds decoded at a time where every round is learned by itself.
 BLOCK = 4096
@@ -32,14 +34,17 @@ PLAYS = ("iterates", "last", "average")
 def progressive_validate(
     estimator,
     X,
-    y,
+    y=None,
     batch_size=1,
     random_state=None,
     progress=None,
     classes=None,
     play="iterates",
+    delta=0.05,
 ):
     """Play and then learn the rows in order, and record every round's losses.
+
+    Rows that do not fit into memory are given as chunks, ``progressive_validate(model, chunks)``.
 
     A clone of the estimator starts from nothing: all labels of `y` are known to it beforehand, no
     row is. With ``batch_size=1`` the scores of a round are those the optimiser plays, so that the
@@ -52,29 +57,33 @@ def progressive_validate(
         The learner; it is not changed. Steps before it that are fitted transform all rows as they
         are; others see the rows in chunks by their ``partial_fit``, each chunk before it is
         transformed. No step sees an output, so that the bounds hold for the rows as transformed.
-    X : {array-like, sparse matrix} of shape (n, p)
-        Features.
-    y : array-like
+    X : {array-like, sparse matrix} of shape (n, p), or iterable of pairs (X, y)
+        Features; or, without y, chunks of a stream, such as those of `skstructured.streaming`.
+    y : array-like or None, default=None
         Outputs of its space.
     batch_size : int, default=1
         Rounds played before they are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the draws of the decoder.
     progress : callable or None, default=None
-        Called as ``progress(rounds done, n)`` now and then.
+        Called as ``progress(rounds done, n)`` now and then; n is None for chunks.
     classes : array-like or None, default=None
-        All labels, where `y` may not show every one.
+        All labels, where `y`, or that of the first chunk, may not show every one.
     play : {"iterates", "last", "average"}, default="iterates"
         What is scored in a round, and so what `ProgressiveResult.risk_bound` is about; always
         weights from before the round. "iterates": what the optimiser plays, which regret bounds are
         about too and which may depend on how long the row is. "last": what `predict` and `sample`
         would use with ``average=False``, one row at a time. "average": what they use with
         ``average``, the average of the weights played; the average in use is taken anew after
-        every row up to row 128, then each time the rounds have grown by their 64th part.
+        every row up to row 128, then each time the rounds have grown by their 64th part, and at the
+        beginning of a chunk.
+    delta : float, default=0.05
+        For chunks: probability in (0, 1) that `StreamResult.risk_bound` fails.
 
     Returns
     -------
-    ProgressiveResult
+    ProgressiveResult, or for chunks StreamResult
+        Losses round by round; of chunks their means only, and so no more memory than a chunk takes.
 
     Raises
     ------
@@ -93,23 +102,44 @@ def progressive_validate(
         raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
     if play not in PLAYS:
         raise ValueError(f"play must be one of {', '.join(map(repr, PLAYS))}, got {play!r}.")
-    learner, X = split_pipeline(estimator, X)
-    rounds, rng = learner.begin(X, y, classes), check_random_state(random_state)
-    n, play_and_learn = rounds.X.shape[0], _turn(learner, play, batch_size)
-    losses = np.empty((3, n))
-    for now in _blocks(n, play, batch_size):
-        losses[:, now] = play_and_learn(rounds, now, rng)
-        if progress is not None:
-            progress(now[-1] + 1, n)
+    rng, how = check_random_state(random_state), (play, batch_size)
+    if y is None:
+        return _validate_chunks(estimator, X, classes, how, rng, progress, delta)
+    learner, transform = split_pipeline(estimator)
+    rounds = learner.begin(transform(X), y, classes)
+    losses = _play_rounds(learner, rounds, how, rng, progress, rounds.X.shape[0])
     learner.warn_of_trouble()
     return ProgressiveResult(*losses, learner, batch_size, rounds, play, _dependence(estimator))
 
 
-def _blocks(n, play, batch_size):
-    """Positions of the rounds that are handed over together."""
+def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
+    """A `StreamResult`: chunk after chunk is transformed, played and learned, and let go."""
+    learner, transform = split_pipeline(estimator)
+    result = StreamResult(learner, *how, _dependence(estimator), delta)
+    for number, (X, y) in enumerate(pairs_of(chunks)):
+        X, done = transform(X), result.n_rounds
+        rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
+        result.add_chunk(_play_rounds(learner, rounds, how, rng, progress, None, done))
+    learner.warn_of_trouble()
+    return result
+
+
+def _play_rounds(learner, rounds, how, rng, progress, total, done=0):
+    """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
+    n, play_and_learn = rounds.X.shape[0], _turn(learner, *how)
+    losses = np.empty((3, n))
+    for now in _blocks(n, *how, done):
+        losses[:, now] = play_and_learn(rounds, now, rng)
+        if progress is not None:
+            progress(done + now[-1] + 1, total)
+    return losses
+
+
+def _blocks(n, play, batch_size, done=0):
+    """Positions of the rounds that are handed over together, after `done` others."""
     start, least = 0, BLOCK if batch_size == 1 and play != "average" else batch_size
     while start < n:
-        size = max(least, start // REFRESH) if play == "average" else least
+        size = max(least, (done + start) // REFRESH) if play == "average" else least
         yield np.arange(start, min(start + size, n))
         start += size
 
@@ -119,7 +149,7 @@ def _turn(learner, play, batch_size):
     if batch_size == 1 and play == "iterates":
         return learner.play_and_learn
     if batch_size == 1 and play == "last":
-        return partial(OnlineLearner.play_and_learn, learner)
+        return functools.partial(OnlineLearner.play_and_learn, learner)
     score = learner.play_average if play == "average" else learner.play
 
     def play_then_learn(rounds, now, rng):
@@ -130,11 +160,11 @@ def _turn(learner, play, batch_size):
     return play_then_learn
 
 
-def split_pipeline(estimator, X):
-    """A new learner, and X as the steps before it transform it; without steps X itself.
+def split_pipeline(estimator):
+    """A new learner, and a function of X: X as the steps before it transform it.
 
     Steps that are fitted transform X as they are. Others are cloned and see X chunk by chunk, by
-    their ``partial_fit``, each chunk before it is transformed.
+    their ``partial_fit``, each chunk before it is transformed; a second call goes on with them.
 
     Raises
     ------
@@ -147,9 +177,8 @@ def split_pipeline(estimator, X):
     learner = clone(steps[-1][1])
     if not isinstance(learner, OnlineLearner):
         raise TypeError(f"estimator must be (or end in) an OnlineLearner, got {learner!r}.")
-    for name, step in steps[:-1]:
-        X = _transformed(name, step, X)
-    return learner, X
+    transforms = [_transform(name, step) for name, step in steps[:-1]]
+    return learner, lambda X: functools.reduce(lambda rows, step: step(rows), transforms, X)
 
 
 def _steps(estimator):
@@ -178,17 +207,17 @@ def _dependence(estimator):
     )
 
 
-def _transformed(name, step, X):
-    """X as one step of a pipeline transforms it."""
+def _transform(name, step):
+    """How one step of a pipeline transforms rows, chunk after chunk."""
     if _is_fitted(step):
-        return step.transform(X)
+        return step.transform
     if not hasattr(step, "partial_fit"):
         raise ValueError(
             f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on "
             f"other rows before, or put a transformer with partial_fit in its place; it is "
             f"{step!r}."
         )
-    return _transformed_in_chunks(clone(step), X)
+    return functools.partial(_transformed_in_chunks, clone(step))
 
 
 def _transformed_in_chunks(step, X):
@@ -197,7 +226,7 @@ def _transformed_in_chunks(step, X):
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
-def warm_up(estimator, X, y):
+def warm_up(estimator, X, y, classes=None):
     """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
     learner = clone(estimator)
-    learner.play_and_learn(learner.begin(X, y), np.arange(1))
+    learner.play_and_learn(learner.begin(X, y, classes), np.arange(1))

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured._documented import Documented
@@ -88,7 +89,8 @@ class ExpertComparison(NamedTuple):
 class OnlineLearner(Documented, ABC):
     """An estimator that plays an output in every round, and learns the true one after it.
 
-    A learner supplies `begin`, `play` and `learn`; it overrides `play_and_learn` where it can do
+    A learner supplies `begin`, `play` and `learn`; it overrides `resume` where there is a quicker
+    way than to begin anew with a clone, `play_and_learn` where it can do
     better than row by row, `certificate` where a theorem bounds its losses, and `comparison` where
     the theorem is against the surrogate losses of a linear comparator. Then
     `skstructured.evaluation.progressive_validate` works on it, alone or at the end of a pipeline.
@@ -115,6 +117,33 @@ class OnlineLearner(Documented, ABC):
         -------
         Rounds
         """
+
+    def resume(self, X, y):
+        """Check further rows of the stream that is being learned; learn nothing yet.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features, as wide as those before.
+        y : array-like
+            Their outputs.
+
+        Returns
+        -------
+        Rounds
+            For `play` and `learn`, which go on from what was learned.
+
+        Raises
+        ------
+        ValueError
+            As `begin`, and for another width.
+        """
+        twin = clone(self)
+        rounds = twin.begin(X, y, getattr(self, "classes_", None))
+        widths = [getattr(one, "n_features_in_", rounds.X.shape[1]) for one in (self, twin)]
+        if widths[0] != widths[1]:
+            raise ValueError(f"X has {widths[1]} features, but those before it have {widths[0]}.")
+        return rounds
 
     @abstractmethod
     def play(self, rounds, which, random_state=None):

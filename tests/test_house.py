@@ -23,6 +23,8 @@ FLOORS = [
         "_ragged",
         "_active_set",
         "_chains",
+        "_chunk_files",
+        "streaming",
     ],
     ["_output_space"],
     ["base"],
@@ -40,10 +42,11 @@ FLOORS = [
     ["online", "perceptron", "gaptron", "_experts", "_advice", "abstention"],
     ["kernel", "logistic", "boosting", "crf", "margin"],
     ["bandits"],
-    ["_risk_coverage", "display", "_progressive_result"],
+    ["_risk_coverage", "display", "_progressive_result", "_stream_result"],
     ["evaluation"],
     ["adversaries", "utils"],
-    ["_read", "_report", "_warm_up"],
+    ["_read", "_warm_up"],
+    ["_report", "_stream_file"],
     ["__main__", "__init__"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -125,6 +125,11 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             self._start(Simplex().fit(y if classes is None else classes))
             return Rounds(rows.X, self._check_labels(rows, y))
 
+    def resume(self, X, y):
+        """`Rounds` of further rows of the stream that is being learned."""
+        rows = self._rows(X)
+        return Rounds(rows.X, self._check_labels(rows, y))
+
     def play(self, rounds, which, random_state=None):
         """The `Losses` of the classes of the largest scores: mistakes."""
         best = np.argmax(self._thetas(rounds.X[which]), axis=1)

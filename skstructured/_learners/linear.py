@@ -107,6 +107,12 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
             self._start(self._space_of_stream(y, classes))
             return self._check_outputs(rows, y)
 
+    def resume(self, X, y):
+        """`Rounds` of further rows of the stream that is being learned."""
+        rows = self._rows_of(X)
+        self._check_rows(rows)
+        return self._check_outputs(rows, y)
+
     def _space_of_stream(self, y, classes):
         """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""
         space = self._unfitted_space()

@@ -30,6 +30,11 @@ class BanditStream(OnlineLearner):
             self._start(Simplex().fit(y if classes is None else classes))
             return Rounds(rows.X, self._check_labels(rows, y))
 
+    def resume(self, X, y):
+        """`Rounds` of further rows of the stream that is being learned."""
+        rows = self._rows(X)
+        return Rounds(rows.X, self._check_labels(rows, y))
+
     def play(self, rounds, which, random_state=None):
         """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
         X, codes = rounds.X[which], rounds.packed[which]

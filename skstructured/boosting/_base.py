@@ -115,6 +115,11 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
             self._start(Simplex().fit(y if classes is None else classes))
             return Rounds(rows.X, self._check_labels(rows, y), rows=rows)
 
+    def resume(self, X, y):
+        """`Rounds` of further rows of the stream that is being learned."""
+        rows = self._rows(X)
+        return Rounds(rows.X, self._check_labels(rows, y), rows=rows)
+
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
         votes, logs = self._played(rounds.X[which])

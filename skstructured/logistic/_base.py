@@ -35,11 +35,8 @@ from skstructured.logistic._soft_labels import (
 )
 from skstructured.losses import FenchelYoung
 
-#: Numbers of transformed rows that are ready at a time, and rows at most.
-READY, BLOCK = 1 << 20, 4096
-
-#: Products that take about a second.
-PRODUCTS = 1 << 32
+#: Numbers of transformed rows that are ready at a time, rows at most, products of about a second.
+READY, BLOCK, PRODUCTS = 1 << 20, 4096, 1 << 32
 
 #: Residuals of logits, in units of their size, that are told.
 UNSOLVED = 1e-8
@@ -122,11 +119,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
                 rounds = self._begin(X, y, classes, sample_weight, stream=True)
                 self._learn(rounds, np.arange(len(rounds.packed)))
             else:
-                rows = read_rows(self, X)
-                check_finite(self, rows)
                 if classes is not None:
                     self.space_.check_classes(classes)
-                rounds = self._check_outputs(rows, y, sample_weight, stream=True)
+                rounds = self.resume(X, y, sample_weight)
         if not first:
             own_arrays(self)
             self._learn(rounds, np.arange(len(rounds.packed)))
@@ -136,6 +131,12 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
         with unchanged_on_error(self):
             return self._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
+
+    def resume(self, X, y, sample_weight=None):
+        """`Rounds` of further rows of the stream that is being learned."""
+        rows = read_rows(self, X)
+        check_finite(self, rows)
+        return self._check_outputs(rows, y, sample_weight, stream=True)
 
     def _begin(self, X, y, classes, sample_weight=None, stream=False):
         rows, space = read_rows(self, X, reset=True), self._unfitted_space()

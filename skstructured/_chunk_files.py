@@ -1,0 +1,156 @@
+"""Chunks of files: Parquet by pyarrow, svmlight by scikit-learn, some rows at a time."""
+
+import os
+from functools import partial
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+from skstructured._validation import check_integer
+
+NO_PYARROW = "Parquet files need pyarrow: pip install skstructured[parquet]."
+
+
+class Chunks:
+    """Chunks that may be gone through again: every pass opens the source anew."""
+
+    def __init__(self, make):
+        self._make = make
+
+    def __iter__(self):
+        return self._make()
+
+
+def parquet_chunks(path, target, chunk_size=10_000, columns=None):
+    """Chunks of a Parquet file of numbers, which pyarrow reads a few rows at a time.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    target : str or list of str
+        Column of the outputs; several for label sets and rankings.
+    chunk_size : int, default=10_000
+        Rows a chunk; the last one of a row group may be smaller.
+    columns : list of str or None, default=None
+        Columns of the features; None takes all but the target.
+
+    Returns
+    -------
+    iterable of (X, y)
+        X is float32 where all its columns are, else float64. It may be gone through more than once.
+
+    Raises
+    ------
+    ImportError
+        Without pyarrow.
+    OSError
+        If there is no such file.
+    ValueError
+        For columns that are not in the file, are no numbers or have missing values.
+    """
+    check_integer("chunk_size", chunk_size)
+    schema = _pyarrow_parquet().read_schema(path)
+    targets = [target] if isinstance(target, str) else list(target)
+    chosen = [n for n in schema.names if n not in targets] if columns is None else list(columns)
+    for name in (*targets, *chosen):
+        if name not in schema.names:
+            raise ValueError(f"{path} has no column {name!r}; it has {', '.join(schema.names)}.")
+    for name in chosen:
+        _check_numbers(path, name, schema.field(name).type)
+    one = isinstance(target, str)
+    return Chunks(partial(_batches, path, targets, chosen, chunk_size, one))
+
+
+def parquet_columns(path):
+    """Names of the columns of a Parquet file, in order."""
+    return _pyarrow_parquet().read_schema(path).names
+
+
+def _pyarrow_parquet():
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            "Parquet files need pyarrow: pip install skstructured[parquet]."
+        ) from error
+    return parquet
+
+
+def _check_numbers(path, name, kind):
+    from pyarrow import types
+
+    if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
+        raise ValueError(
+            f"column {name!r} of {path} holds {kind}, not numbers: leave it out by columns=, or "
+            "encode it beforehand."
+        )
+
+
+def _batches(path, targets, columns, size, one):
+    with _pyarrow_parquet().ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=size, columns=[*columns, *targets]):
+            X = _table(path, batch, columns)
+            y = batch.column(targets[0]).to_numpy(zero_copy_only=False) if one else None
+            yield X, _table(path, batch, targets) if y is None else y
+
+
+def _table(path, batch, names):
+    """Columns of a batch as one C-contiguous array."""
+    columns = [batch.column(name) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if column.null_count:
+            raise ValueError(f"column {name!r} of {path} has missing values.")
+    single = all(str(column.type) == "float" for column in columns)
+    X = np.empty((batch.num_rows, len(names)), np.float32 if single else np.float64)
+    for j, column in enumerate(columns):
+        X[:, j] = column.to_numpy(zero_copy_only=False)
+    return X
+
+
+def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dtype=np.float64):
+    """Chunks of a svmlight (libsvm) file as CSR matrices, read some megabytes at a time.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, not compressed.
+    n_features : int
+        Width of the rows, which no part of the file tells.
+    chunk_bytes : int, default=2**24
+        Bytes of the file a chunk; it ends with a line.
+    zero_based : bool, default=False
+        Whether columns are numbered from 0; files of libsvm number from 1.
+    dtype : dtype, default=float64
+        Of the values.
+
+    Returns
+    -------
+    iterable of (X, y)
+        y is float64. It may be gone through more than once.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    ValueError
+        For a line that is not svmlight's, and columns beyond n_features.
+    """
+    check_integer("n_features", n_features)
+    check_integer("chunk_bytes", chunk_bytes)
+    size = os.stat(path).st_size
+    return Chunks(partial(_parts, path, size, chunk_bytes, n_features, zero_based, dtype))
+
+
+def _parts(path, size, chunk_bytes, n_features, zero_based, dtype):
+    for offset in range(0, size, chunk_bytes):
+        X, y = load_svmlight_file(
+            path,
+            n_features=n_features,
+            zero_based=zero_based,
+            dtype=dtype,
+            offset=offset,
+            length=chunk_bytes,
+        )
+        if X.shape[0]:
+            yield X, y

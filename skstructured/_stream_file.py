@@ -1,0 +1,91 @@
+"""Files that need not fit into memory, for the command line."""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from skstructured._chunk_files import parquet_chunks, parquet_columns, svmlight_chunks
+from skstructured._read import WIDE
+from skstructured.evaluation import progressive_validate, warm_up
+
+PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
+
+#: More columns than any svmlight file of today has, to read one whose width is not known yet.
+WIDEST = 2**31 - 1
+
+#: The largest chunks.
+MOST_ROWS, MOST_BYTES = 10_000, 1 << 24
+
+
+def is_stream(path):
+    """Whether a file is one that is read in chunks, by the end of its name."""
+    return path is not None and Path(path).suffix.lower() in (*PARQUET, *SVMLIGHT)
+
+
+class Stream(NamedTuple):
+    """Chunks of a file, all its labels, and what it is."""
+
+    chunks: object
+    classes: object
+    name: str
+
+    @classmethod
+    def of(cls, path, target, space):
+        """The chunks of a file, which is gone through once for its labels and their number.
+
+        Raises
+        ------
+        OSError, ValueError, ImportError
+            As the readers of chunks; the message is one line.
+        """
+        if Path(path).suffix.lower() in SVMLIGHT:
+            return _svmlight(cls, path, target, space)
+        names = parquet_columns(path)
+        targets = names[-1] if target is None else target
+        targets = targets.split(",") if space in WIDE else targets
+        wanted = list(targets) if space in WIDE else [targets]
+        seen = [_labels(y) for _, y in parquet_chunks(path, targets, columns=[])]
+        size = _share(sum(m for m, _ in seen), MOST_ROWS)
+        chunks, width = parquet_chunks(path, targets, size), len(names) - len(wanted)
+        return _told(cls, chunks, seen, path, width, f", target {', '.join(wanted)}", space)
+
+    def validated(self, learner, play, seed, progress):
+        """The `StreamResult` of a learner over the chunks, and seconds without compiling."""
+        warm_up(learner, *next(iter(self.chunks)), self.classes)
+        started = time.perf_counter()
+        rest = {"random_state": seed, "classes": self.classes, "play": play}
+        report = progress("learning", started)
+        result = progressive_validate(learner, self.chunks, progress=report, **rest)
+        return result, time.perf_counter() - started
+
+
+def _share(total, most):
+    """A size of chunks of which there are fifty or more."""
+    return min(most, max(1, total // 50))
+
+
+def _labels(y):
+    """How many rows, and their distinct labels."""
+    return len(y), np.unique(y)
+
+
+def _told(kind, chunks, seen, path, width, told, space):
+    if not seen:
+        raise ValueError(f"{path} has no rows.")
+    n, classes = sum(m for m, _ in seen), np.unique(np.concatenate([part for _, part in seen]))
+    name = f"{path} ({n} rows, {width} features){told}"
+    return kind(chunks, None if space in WIDE else classes, name)
+
+
+def _svmlight(kind, path, target, space):
+    if target is not None or space in WIDE:
+        what = "--target" if target is not None else f"--space {space}"
+        raise ValueError(f"{what} is not for svmlight files, which have one label a row.")
+    width, seen = 1, []
+    for X, y in svmlight_chunks(path, WIDEST):
+        width = max(width, int(X.indices.max(initial=0)) + 1)
+        seen.append(_labels(y))
+    size = _share(Path(path).stat().st_size, MOST_BYTES)
+    return _told(kind, svmlight_chunks(path, width, size), seen, path, width, "", space)

@@ -1,0 +1,127 @@
+"""What is kept of a progressive validation over chunks: sums, whatever the number of rounds."""
+
+import math
+
+import numpy as np
+
+from skstructured.exceptions import GuaranteeError
+from skstructured.risk import RiskMonitor
+
+#: What a mean is kept of, in the order of `Losses`.
+KINDS = ("target_loss", "expected_target_loss", "surrogate_loss")
+
+
+class RecentRisk:
+    """Bounds on the risk over the last rounds, at least half of all, at any time.
+
+    Monitor k begins after round 2ᵏ − 1 and may fail with probability δ/((k+1)(k+2)), so that all
+    of them together fail with δ at most. Two are alive at a time.
+    """
+
+    def __init__(self, delta):
+        self._delta, self._k, self._n = delta, 0, 0
+        self._alive = [self._monitor()]
+
+    def _monitor(self):
+        share = (self._k + 1.0) * (self._k + 2.0)
+        return 2**self._k - 1, RiskMonitor(self._delta / share).update([])
+
+    def update(self, losses):
+        """Add losses in [0, 1] in the order of their rounds."""
+        losses = np.asarray(losses, dtype=np.float64)
+        while len(losses):
+            ahead = 2 ** (self._k + 1) - 1 - self._n
+            part, losses = losses[:ahead], losses[ahead:]
+            for _, monitor in self._alive:
+                monitor.update(part)
+            self._n += len(part)
+            if len(part) == ahead:
+                self._k += 1
+                self._alive = [*self._alive[-1:], self._monitor()]
+
+    @property
+    def bound(self):
+        """The bound of the youngest monitor that has seen half of the rounds."""
+        return next(m.bound_ for start, m in self._alive[::-1] if 2 * start <= self._n)
+
+
+class StreamResult:
+    """What happened in a progressive validation over chunks; its size does not grow with rounds.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Rounds played and learned.
+    target_loss, expected_target_loss, surrogate_loss : float
+        Means over all rounds, as `ProgressiveResult` has them round by round; NaN without any.
+    chunks : ndarray of shape (m, 4)
+        For every chunk its number of rounds, and the three means within it.
+    estimator : estimator
+        The learner after the last round.
+    batch_size, play, dependence
+        As in `ProgressiveResult`.
+    delta : float
+        Probability that `risk_bound` fails.
+    """
+
+    def __init__(self, estimator, play, batch_size, dependence, delta):
+        self.estimator, self.play, self.batch_size = estimator, play, batch_size
+        self.dependence, self.delta = dependence, delta
+        self._rows, self._risk, self._in_range = [], RecentRisk(delta), True
+        self.n_rounds, self._sums = 0, np.zeros(len(KINDS))
+
+    def add_chunk(self, losses):
+        """Add the losses (3, m) of a chunk."""
+        m, sums = losses.shape[1], losses.sum(axis=1)
+        self._rows.append((m, *(sums / m if m else np.full(len(KINDS), math.nan))))
+        self.n_rounds, self._sums = self.n_rounds + m, self._sums + sums
+        expected = np.clip(losses[1], 0.0, 1.0)
+        self._in_range &= bool(np.all(np.abs(expected - losses[1]) <= 1e-9))
+        self._risk.update(expected)
+
+    @property
+    def chunks(self):
+        """A row a chunk: rounds, mean target, expected target and surrogate loss."""
+        return np.array(self._rows, dtype=np.float64).reshape(-1, 1 + len(KINDS))
+
+    def _mean(self, kind):
+        total = self._sums[KINDS.index(kind)]
+        return float(total / self.n_rounds) if self.n_rounds else math.nan
+
+    target_loss = property(lambda self: self._mean("target_loss"))
+    expected_target_loss = property(lambda self: self._mean("expected_target_loss"))
+    surrogate_loss = property(lambda self: self._mean("surrogate_loss"))
+
+    def risk_bound(self):
+        r"""Bound on what the rules that played the last rounds expect to lose on a new row.
+
+        As `ProgressiveResult.risk_bound`, but at any time: with probability 1 − delta it holds
+        after every number of rounds at once, so that a stream may be stopped by what it says. It is
+        that of a `RiskMonitor` over rounds that begin after a power of two, at least the last half.
+
+        Returns
+        -------
+        float
+            At most 1.
+
+        Raises
+        ------
+        GuaranteeError
+            For rows seen beforehand by a step of a pipeline, and losses outside [0, 1].
+
+        References
+        ----------
+        As for `RiskMonitor`.
+        """
+        if self.dependence is not None:
+            raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
+        if not self._in_range:
+            raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
+        return self._risk.bound
+
+    def __repr__(self):
+        return (
+            f"StreamResult({self.n_rounds} rounds of {type(self.estimator).__name__} in "
+            f"{len(self._rows)} chunks, mean expected target loss {self.expected_target_loss:.4g}, "
+            f"play={self.play!r})"
+        )

@@ -1,0 +1,294 @@
+"""Chunks: learned and validated as the rows together are, and read from files bit for bit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import INTERPRETED
+from learners import BINARY_LEARNERS, SHIPPED
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from skstructured import OnlineStructuredPredictor, RiskMonitor
+from skstructured._stream_result import RecentRisk
+from skstructured.evaluation import progressive_validate
+from skstructured.exceptions import GuaranteeError
+from skstructured.learner import OnlineLearner
+from skstructured.streaming import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
+
+LEARNERS = {**SHIPPED, **BINARY_LEARNERS}
+
+
+def rows(n=300, seed=0):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 4)
+    return X, (X @ rng.randn(4) > 0).astype(int)
+
+
+@pytest.mark.parametrize("name", sorted(LEARNERS))
+def test_validation_over_chunks_is_that_over_all_rows(name):
+    X, y = rows(60)
+    model = clone(LEARNERS[name])
+    whole = progressive_validate(model, X, y, random_state=0, classes=[0, 1])
+    parts = progressive_validate(model, array_chunks(X, y, 17), random_state=0, classes=[0, 1])
+    assert parts.n_rounds == 60 and parts.estimator.t_ == 60
+    np.testing.assert_array_equal(parts.chunks[:, 0], [17, 17, 17, 9])
+    for kind in ("expected_target_loss", "surrogate_loss"):  # draws of a block are drawn together
+        mean = np.mean(getattr(whole, kind))
+        np.testing.assert_allclose(getattr(parts, kind), mean, rtol=1e-12, equal_nan=True)
+    np.testing.assert_array_equal(parts.estimator.predict(X), whole.estimator.predict(X))
+
+
+@pytest.mark.parametrize("play", ["last", "average"])
+@pytest.mark.parametrize("batch_size", [1, 10])
+def test_other_plays_and_batches(play, batch_size):
+    X, y = rows(100)
+    given = {"batch_size": batch_size, "play": play, "random_state": 0, "classes": [0, 1]}
+    whole = progressive_validate(OnlineStructuredPredictor(), X, y, **given)
+    parts = progressive_validate(OnlineStructuredPredictor(), array_chunks(X, y, 50), **given)
+    assert parts.expected_target_loss == pytest.approx(whole.expected_target_loss.mean(), rel=1e-12)
+    assert f"play={play!r}" in repr(parts) and "100 rounds" in repr(parts)
+
+
+def test_sequences_and_label_sets_in_chunks():
+    rng = np.random.RandomState(0)
+    X, Y = rng.randn(40, 3), rng.randint(2, size=(40, 5))
+    chunks = [(X[:30], Y[:30]), (X[30:], Y[30:])]
+    sets = progressive_validate(OnlineStructuredPredictor("hypercube"), chunks, random_state=0)
+    whole = progressive_validate(OnlineStructuredPredictor("hypercube"), X, Y, random_state=0)
+    assert sets.surrogate_loss == pytest.approx(whole.surrogate_loss.mean(), rel=1e-12)
+    words = [X[i : i + 4] for i in range(0, 40, 4)], [Y[i : i + 4, 0] for i in range(0, 40, 4)]
+    chunks = [tuple(part[i : i + 5] for part in words) for i in (0, 5)]
+    model = OnlineStructuredPredictor("sequence")
+    parts = progressive_validate(model, chunks, random_state=0, classes=[0, 1])
+    assert parts.n_rounds == 10
+    whole = progressive_validate(model, *words, random_state=0, classes=[0, 1])
+    assert parts.surrogate_loss == pytest.approx(whole.surrogate_loss.mean(), rel=1e-12)
+
+
+def test_what_a_learner_of_ones_own_does_to_go_on():
+    from toy_learner import NearestMean
+
+    X, y = rows(40)
+    assert NearestMean.resume is OnlineLearner.resume
+    whole = progressive_validate(NearestMean(), X, y, classes=[0, 1])
+    parts = progressive_validate(NearestMean(), array_chunks(X, y, 7), classes=[0, 1])
+    assert parts.expected_target_loss == pytest.approx(whole.expected_target_loss.mean())
+    model = NearestMean()
+    model.begin(X, y)
+    with pytest.raises(ValueError, match="X has 3 features, but those before it have 4"):
+        model.resume(X[:, :3], y)
+
+
+def test_pipelines_in_chunks():
+    X, y = rows(512)
+    for step in (StandardScaler(), StandardScaler().fit(X)):
+        pipe = make_pipeline(step, "passthrough", OnlineStructuredPredictor(standardize=False))
+        whole = progressive_validate(pipe, X, y, random_state=0)
+        parts = progressive_validate(pipe, array_chunks(X, y, 256), random_state=0)
+        assert parts.surrogate_loss == pytest.approx(whole.surrogate_loss.mean(), rel=1e-12)
+        assert parts.dependence == whole.dependence
+    assert parts.risk_bound() < 1.0
+    unfitted = make_pipeline(StandardScaler(), OnlineStructuredPredictor())
+    with pytest.raises(GuaranteeError, match="'standardscaler'"):
+        progressive_validate(unfitted, array_chunks(X, y, 256)).risk_bound()
+
+
+def test_the_recent_risk_is_that_of_monitors_which_begin_after_powers_of_two():
+    losses = np.random.RandomState(0).random_sample(1000) < 0.2
+    for chunk in (1, 7, 1000):
+        risk = RecentRisk(0.1)
+        for start in range(0, 1000, chunk):
+            risk.update(losses[start : start + chunk])
+            n = min(start + chunk, 1000)
+            k = max(k for k in range(11) if 2 * (2**k - 1) <= n)
+            monitor = RiskMonitor(0.1 / ((k + 1) * (k + 2))).update(losses[2**k - 1 : n])
+            assert risk.bound == monitor.bound_
+
+
+def test_the_promise_holds_as_often_as_it_says():
+    rng, failed = np.random.RandomState(0), 0
+    for _ in range(200):
+        losses = rng.random_sample(400) < 0.3
+        risk = RecentRisk(0.2)
+        fell = False
+        for loss in losses.reshape(-1, 20):
+            risk.update(loss)
+            fell |= risk.bound < 0.3
+        failed += fell
+    assert failed <= 200 * 0.2
+
+
+def test_fit_chunks_is_partial_fit():
+    X, y = rows()
+    whole = OnlineStructuredPredictor().partial_fit(X, y, classes=[0, 1])
+    told = []
+    chunks = array_chunks(X, y, 70)
+    parts = fit_chunks(OnlineStructuredPredictor(), chunks, [0, 1], progress=told.append)
+    assert told == [70, 140, 210, 280, 300]
+    np.testing.assert_array_equal(parts.coef_, whole.coef_)
+    fit_chunks(parts, chunks)
+    assert parts.t_ == 600
+    weighed = fit_chunks(OnlineStructuredPredictor(), [(X, y, y + 1.0)], [0, 1])
+    direct = OnlineStructuredPredictor().partial_fit(X, y, [0, 1], sample_weight=y + 1.0)
+    np.testing.assert_array_equal(weighed.coef_, direct.coef_)
+
+
+def test_fit_chunks_takes_pipelines_and_scikit_learns_learners():
+    X, y = rows()
+    pipe = make_pipeline(MinMaxScaler(), None, SGDClassifier(random_state=0))
+    assert fit_chunks(pipe, array_chunks(X, y, 100), [0, 1]).score(X, y) > 0.8
+    assert pipe[0].n_samples_seen_ == 300
+    texts = [["good film", "bad film"], ["good", "bad play"]]
+    learner = make_pipeline(HashingVectorizer(n_features=64), OnlineStructuredPredictor())
+    fit_chunks(learner, [(part, [1, 0]) for part in texts] * 5, classes=[0, 1])
+    assert list(learner.predict(["good play", "bad"])) == [1, 0]
+
+
+class OnlyFit(MinMaxScaler):
+    partial_fit = property()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "chunks", "error", "message"),
+    [
+        (MinMaxScaler, rows(), ValueError, "chunk 0 must be a tuple .X, y. or .X, y, sample"),
+        (OnlineStructuredPredictor, rows()[0], ValueError, "chunks must be an iterable of tuples"),
+        (OnlineStructuredPredictor, [], ValueError, "one chunk or more, got none"),
+        (OnlineStructuredPredictor, [(1, 2, 3, 4)], ValueError, "chunk 0 .* got tuple of 4"),
+        (OnlyFit, [rows()], TypeError, "must have partial_fit"),
+    ],
+)
+def test_what_is_no_chunk_is_named(estimator, chunks, error, message):
+    with pytest.raises(error, match=message):
+        fit_chunks(estimator(), chunks, classes=[0, 1])
+
+
+def test_validation_names_what_is_no_chunk_too():
+    X, y = rows()
+    with pytest.raises(ValueError, match="chunk 1 must be a tuple .X, y., got tuple of 3"):
+        progressive_validate(OnlineStructuredPredictor(), [(X, y), (X, y, y)])
+    with pytest.raises(ValueError, match="chunks must be an iterable of tuples"):
+        progressive_validate(OnlineStructuredPredictor(), X)
+    with pytest.raises(ValueError, match="one chunk or more"):
+        progressive_validate(OnlineStructuredPredictor(), iter([]))
+    with pytest.raises(ValueError, match="fixed at the first call"):
+        progressive_validate(OnlineStructuredPredictor(), [(X, y), (X, y + 1)])
+    with pytest.raises(ValueError, match="delta"):
+        progressive_validate(OnlineStructuredPredictor(), [(X, y)], delta=2.0)
+
+
+def test_steps_that_cannot_learn_chunks_are_named():
+    X, y = rows()
+    pipe = make_pipeline(OnlyFit(), OnlineStructuredPredictor())
+    with pytest.raises(ValueError, match="step 'onlyfit' of the pipeline is not fitted"):
+        fit_chunks(pipe, [(X, y)], classes=[0, 1])
+
+
+def test_arrays_in_chunks(tmp_path):
+    X, y = rows()
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for given, outputs in ((X, y), (mapped, y), (sparse.coo_matrix(X), y), (frame, pd.Series(y))):
+        chunks = array_chunks(given, outputs, 70)
+        assert [len(labels) for _, labels in chunks] == [70, 70, 70, 70, 20]
+        parts = [part for part, _ in chunks]  # a second time
+        assert not isinstance(parts[0], np.memmap)
+        stacked = sparse.vstack(parts).toarray() if sparse.issparse(given) else np.vstack(parts)
+        np.testing.assert_array_equal(stacked, X)
+        np.testing.assert_array_equal(np.concatenate([labels for _, labels in chunks]), y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples: .300, 299."):
+        array_chunks(X, y[:-1])
+    with pytest.raises(ValueError, match="chunk_size must be an integer"):
+        array_chunks(X, y, 0)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 50, 1000, 10**6])
+def test_svmlight_chunks_are_the_file(tmp_path, chunk_bytes):
+    X = sparse.random(40, 9, 0.4, "csr", random_state=0)
+    y, path = np.arange(40.0), tmp_path / "rows.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    chunks = list(svmlight_chunks(path, 9, chunk_bytes))
+    np.testing.assert_allclose(sparse.vstack([part for part, _ in chunks]).toarray(), X.toarray())
+    np.testing.assert_array_equal(np.concatenate([labels for _, labels in chunks]), y)
+    assert len(chunks) == 1 or chunk_bytes < 10**6
+
+
+def test_svmlight_errors(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 12:3.0\n")
+    with pytest.raises(ValueError, match="n_features"):
+        list(svmlight_chunks(path, 5))
+    with pytest.raises(OSError, match="none"):
+        svmlight_chunks(tmp_path / "none.svm", 5)
+    with pytest.raises(ValueError, match="chunk_bytes must be an integer"):
+        svmlight_chunks(path, 12, 0)
+
+
+class TestParquet:
+    @pytest.fixture
+    def path(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        X, y = rows()
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        frame["label"] = np.where(y, "yes", "no")
+        frame["other"] = y
+        frame.to_parquet(tmp_path / "rows.parquet", row_group_size=128)
+        return tmp_path / "rows.parquet"
+
+    def test_it_is_read_bit_for_bit(self, path):
+        X, y = rows()
+        for size in (7, 100, 1000):
+            chunks = list(parquet_chunks(path, "label", size, columns=list("abcd")))
+            assert max(len(labels) for _, labels in chunks) <= size
+            np.testing.assert_array_equal(np.vstack([part for part, _ in chunks]), X)
+            labels = np.concatenate([labels for _, labels in chunks])
+            np.testing.assert_array_equal(labels == "yes", y == 1)
+
+    def test_several_targets_and_single_precision(self, path, tmp_path):
+        X, outputs = next(iter(parquet_chunks(path, ["other"], columns=["a", "b"])))
+        assert X.shape[1] == 2 and X.dtype == np.float64 and outputs.shape[1] == 1
+        frame = pd.DataFrame(np.ones((5, 2), np.float32), columns=["a", "b"]).assign(y=0)
+        frame.to_parquet(tmp_path / "single.parquet")
+        assert next(iter(parquet_chunks(tmp_path / "single.parquet", "y")))[0].dtype == np.float32
+
+    def test_it_is_learned(self, path):
+        chunks = parquet_chunks(path, "label", 50, columns=list("abcd"))
+        X, y = rows()
+        model = fit_chunks(OnlineStructuredPredictor(), chunks, classes=["no", "yes"])
+        assert model.score(X, np.where(y, "yes", "no")) > 0.9
+
+    def test_errors_name_the_column(self, path, tmp_path):
+        with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d, label, other"):
+            parquet_chunks(path, "z")
+        with pytest.raises(ValueError, match="column 'label' of .* holds .*string, not numbers"):
+            parquet_chunks(path, "other")
+        frame = pd.DataFrame({"a": [1.0, None], "y": [0, 1]})
+        frame.to_parquet(tmp_path / "holes.parquet")
+        with pytest.raises(ValueError, match="column 'a' of .* has missing values"):
+            list(parquet_chunks(tmp_path / "holes.parquet", "y"))
+        with pytest.raises(OSError, match="none"):
+            parquet_chunks(tmp_path / "none.parquet", "y")
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+def test_memory_does_not_grow_with_the_rounds():
+    import tracemalloc
+
+    X, y = rows(1000)
+
+    def peak(times):
+        chunks = ((X, y) for _ in range(times))
+        tracemalloc.start()
+        progressive_validate(OnlineStructuredPredictor(), chunks, classes=[0, 1])
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(2)
+    assert peak(60) < 1.1 * peak(6)
