@@ -97,7 +97,7 @@ def search_ours(task):
 def search_sgd(task):
     # Rows come shuffled; in one order for all learners.
     model, prefix = SGDClassifier(loss="log_loss", learning_rate="constant", eta0=1.0), ""
-    model.set_params(max_iter=1, tol=None, average="uniform", shuffle=False)
+    model.set_params(max_iter=1, tol=None, average=True, shuffle=False)
     if task.space == "hypercube":
         model, prefix = OneVsRestClassifier(model), "estimator__"
     grid = {f"{prefix}eta0": STEPS / mean_square(task.X)}

@@ -1,9 +1,10 @@
 """Online-to-batch rates on separable data: expected target risk of the averaged weights against T.
 
-Theorem 4.6: the expected target risk of the average after T rounds is at most the comparator's
-surrogate risk plus bound/T, where all weights played count alike ("uniform"), and on separable data comparators have surrogate risk as small as one
-likes. Rows have unit norm (C = √2 with the intercept, known beforehand), one pass, the randomized
-decoder; risks are exact expectations on 20000 fresh rows, means over 10 streams.
+Theorem 4.6: the expected target risk of the average after T rounds, each counted once ("uniform"),
+is at most the comparator's surrogate risk plus bound/T, and on separable data comparators have
+surrogate risk as small as one likes. Rows have unit norm (C = √2 with the intercept, known
+beforehand), one pass, the randomized decoder; risks are exact expectations on 20000 fresh rows,
+means over 10 streams.
 """
 
 from itertools import product

@@ -42,8 +42,8 @@ class FixedStep(OnlineOptimizer):
 class AveragedKernelSGDClassifier(MarginClassifier):
     r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
-    ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and an average of the functions played predicts. The step has
-    to be chosen: it is best near ``‖f*‖/(L√T)``, which nobody knows.
+    ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and an average of the functions played predicts. The step
+    has to be chosen: it is best near ``‖f*‖/(L√T)``, which nobody knows.
 
     Parameters
     ----------
