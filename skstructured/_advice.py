@@ -19,6 +19,7 @@ from skstructured._experts import (
     teach,
 )
 from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.progress import told
 from skstructured._validation import check_integer, check_lengths, check_share, unchanged_on_error
 from skstructured.hedge import AdaHedge
 from skstructured.learner import OnlineLearner, Rounds
@@ -99,8 +100,9 @@ class HedgedExperts(OnlineLearner, OverExperts):
             rows, codes = self._begin(X, y, None, online=False)
             check_integer("cv", self.cv, lowest=2)
             said = np.zeros((len(codes), len(self.estimators_)))
-            for j, (name, _) in enumerate(self._experts()):
-                said[:, j] = self._fit_expert(j, name, rows, codes)
+            named = self._experts()
+            for j in told(self, range(len(named)), len(named), "experts"):
+                said[:, j] = self._fit_expert(j, named[j][0], rows, codes)
             self._naive = [False] * len(self._naive)
             self._learn_rows(None, said, codes)
 
@@ -205,8 +207,8 @@ class HedgedExperts(OnlineLearner, OverExperts):
 
         Experts that learn are asked row by row, the others a block at a time.
         """
-        told, fixed = [np.empty(0)], [not learns for learns in self._learns]
-        for start in range(0, len(which), BLOCK):
+        played, fixed = [np.empty(0)], [not learns for learns in self._learns]
+        for start in told(self, range(0, len(which), BLOCK), len(which)):
             block = which[start : start + BLOCK]
             said = self._ask(rows_of(X, block), fixed)
             step = len(block) if all(fixed) else 1
@@ -215,10 +217,10 @@ class HedgedExperts(OnlineLearner, OverExperts):
                 x = None if all(fixed) else rows_of(X, now)
                 if x is not None:
                     said[i : i + step] += self._ask(x, self._learns)
-                told.append(self._learn_rows(x, said[i : i + step], codes[now]))
+                played.append(self._learn_rows(x, said[i : i + step], codes[now]))
             if record is not None:
                 record[block] = losses_of(said, codes[block])
-        return np.concatenate(told)
+        return np.concatenate(played)
 
     def _learn_rows(self, x, said, codes):
         """Learn rounds with these opinions, and teach the experts the row x if there is one."""

@@ -1,5 +1,7 @@
 """Components: parameters as scikit-learn has them, and strings that stand for them."""
 
+from types import MappingProxyType
+
 from sklearn.base import BaseEstimator
 
 from skstructured._documented import Documented
@@ -13,7 +15,7 @@ class Component(Documented, BaseEstimator):
     """
 
 
-def resolve(kind, value, shortcuts, base):
+def resolve(kind, value, shortcuts, base, meanings=MappingProxyType({})):
     """Turn a string short-cut into its component with default parameters.
 
     Parameters
@@ -26,6 +28,8 @@ def resolve(kind, value, shortcuts, base):
         Strings, and the classes that they stand for.
     base : type
         What an instance must be.
+    meanings : mapping, default={}
+        What the message on an unknown string says behind each.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def resolve(kind, value, shortcuts, base):
     """
     if isinstance(value, str):
         if value not in shortcuts:
-            valid = ", ".join(repr(name) for name in sorted(shortcuts))
+            valid = ", ".join(repr(name) + meanings.get(name, "") for name in sorted(shortcuts))
             raise ValueError(f"{kind}={value!r} is not known; valid short-cuts are {valid}.")
         return shortcuts[value]()
     if not isinstance(value, base):

@@ -1,6 +1,6 @@
 """What is known of a progressive validation: losses, comparators, bounds, certificates."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from skstructured.risk import fewest_losses, risk_bound, risk_curve
 ROUNDING = 1e-9
 
 
-@dataclass
+@dataclass(repr=False)
 class ProgressiveResult:
     """What happened in each round of a progressive validation.
 
@@ -43,9 +43,17 @@ class ProgressiveResult:
     surrogate_loss: np.ndarray
     estimator: object
     batch_size: int
-    rounds: Rounds = field(repr=False, default=None)
+    rounds: Rounds = None
     play: str = "iterates"
     dependence: str | None = None
+
+    def __repr__(self):
+        name, n = type(self.estimator).__name__, len(self.target_loss)
+        mean = float(np.mean(self.expected_target_loss)) if n else float("nan")
+        return (
+            f"ProgressiveResult({n} rounds of {name}, mean expected target loss {mean:.4g}, "
+            f"play={self.play!r})"
+        )
 
     @property
     def weight(self):

@@ -102,10 +102,11 @@ def _check_parts(parts, name):
     for i, part in enumerate(parts):
         if part.ndim != 2:
             dicts = part.dtype.kind in "OUS"
+            alone = " A single sequence x is given as [x]."
             hint = " Dicts and tokens go through SequenceTransformer(DictVectorizer())."
             raise ValueError(
                 f"{name} must be a list of sequences, each a matrix (length, features): sequence "
-                f"{i} has {part.ndim} dimension(s).{hint * dicts}"
+                f"{i} has {part.ndim} dimension(s).{hint if dicts else alone * (part.ndim == 1)}"
             )
         if part.shape[0] == 0:
             raise ValueError(f"sequence {i} of {name} is empty: every one needs a position.")

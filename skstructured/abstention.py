@@ -39,22 +39,20 @@ class AbstainingHedgeClassifier(HedgedExperts):
     abstention_cost : float, default=0.3
         c in [0, 1]; the theorem is for c < ½. It enters `predict` and the losses, not the weights.
     train : {"auto", True, False}, default="auto"
-        Which experts are trained: those not fitted, all, or none. `partial_fit` and progressive
-        validation have each say what it thinks of a row (0 before its first) before it learns that
-        row. `fit` fits them on all rows, after clones of them were fitted on ``cv − 1`` of `cv`
-        folds and weighed by what they said of the other: no expert is weighed by rows that it has
-        seen. Fitted experts must be so on other rows. An expert in a
-        ``sklearn.frozen.FrozenEstimator`` is never trained. Clones, such as those of
-        `progressive_validate` and cross-validation, keep fitted experts with ``train=False`` and
-        frozen ones; all others are fitted anew there.
+        Who is trained: those not fitted, all, or none. `partial_fit` and progressive validation
+        ask each about a row (0 before its first) before it learns it. `fit` fits on all rows, after
+        clones, fitted on ``cv − 1`` of `cv` folds, were weighed by what they said of the other: by
+        rows not seen. Fitted experts must be so on other rows. An expert in a
+        ``sklearn.frozen.FrozenEstimator`` is never trained. Clones, as those of cross-validation,
+        keep fitted experts with ``train=False`` and frozen ones; others are fitted anew there.
     cv : int, default=5
         Folds of `fit`, consecutive rows of each class.
     abstain_label : object, default=None
         What `predict` and `sample` return for abstaining, no class itself. With None `predict`
         always predicts, so that scorers work, and `sample` tosses a coin, which costs ½;
         `abstains` then tells where the prediction should not be used.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the draws.
+    verbose, random_state
+        As in `FolkloreClassifier`; the seed is for draws.
 
     Attributes
     ----------
@@ -110,6 +108,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         train="auto",
         cv=5,
         abstain_label=None,
+        verbose=0,
         random_state=None,
     ):
         self.estimators = estimators
@@ -117,6 +116,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         self.train = train
         self.cv = cv
         self.abstain_label = abstain_label
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X, y):

@@ -68,6 +68,14 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
     ----------
     Fink, Shalev-Shwartz, Singer, Ullman (2006), "Online multiclass learning by interclass
     hypothesis sharing"; Crammer, Singer (2003).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import MulticlassPerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MulticlassPerceptron(random_state=0).fit(X, y).score(X, y) > 0.95
+    True
     """
 
     def __init__(
@@ -122,6 +130,8 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         Append a constant feature 1.
     shuffle : bool, default=True
         Whether `fit` visits the rows in random order.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling.
 
@@ -142,15 +152,30 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     ----------
     Cesa-Bianchi, Conconi, Gentile (2005), "A second-order Perceptron algorithm"; the multiclass
     form is that of Beygelzimer, Orabona, Zhang (2017).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import SecondOrderPerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SecondOrderPerceptron(random_state=0).fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(
-        self, a=1.0, standardize="auto", fit_intercept=True, shuffle=True, random_state=None
+        self,
+        a=1.0,
+        standardize="auto",
+        fit_intercept=True,
+        shuffle=True,
+        verbose=0,
+        random_state=None,
     ):
         self.a = a
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
+        self.verbose = verbose
         self.random_state = random_state
 
     @property

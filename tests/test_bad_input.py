@@ -167,7 +167,7 @@ def test_indices_beyond_int32_are_refused_by_name():
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("space", "simplx", "space='simplx' is not known; valid .* 'hypercube', 'ordinal', 'p"),
+        ("space", "simplx", "space='simplx' is not known; .*'hypercube' .label sets., 'ordinal'"),
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
         ("decoder", "argmax", "decoder='argmax' is not known; .* 'map', 'min_risk', 'nearest'"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),
@@ -192,6 +192,27 @@ def test_bad_parameters_are_named(parameter, value, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, Y["simplex"])
     assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("space", "X", "y", "message"),
+    [
+        ("simplex", X, np.eye(len(X))[:, :3], "1d array.* 'hypercube' .label sets., 'birkhoff'"),
+        ("ordinal", X, np.eye(len(X))[:, :3], "1d array.* 'permutahedron' .ranks."),
+        ("hypercube", X, [["a", "b"]] * len(X), "indicator matrix .* texts.*MultiLabelBinarizer"),
+        ("hypercube", X, [["a"]] + [["a", "b"]] * (len(X) - 1), "MultiLabelBinarizer"),
+        ("sequence", X, [0] * len(X), r"A single sequence x is given as \[x\]"),
+    ],
+)
+def test_outputs_of_another_space_are_told_where_to_go(space, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        predictor(space=space).fit(X, y)
+
+
+def test_sequences_say_what_they_have_instead_of_probabilities():
+    with pytest.raises(AttributeError) as caught:
+        predictor(space="sequence").predict_proba(X)
+    assert "predict_marginals" in str(caught.value.__cause__)
 
 
 def test_a_component_must_be_an_instance():

@@ -54,6 +54,13 @@ def test_code_on_the_page_runs(page, capsys, request):
         exec(compile(block, page.name, "exec"), names)
 
 
+def test_the_readme_shows_the_newest_table_of_peers(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.peers import _summary
+
+    assert _summary.summary() in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_worked_regularizer_learns():
     assert runpy.run_path(DOCS / "snippets" / "centred_norm.py")["accuracy"] > 0.9
 

@@ -72,4 +72,6 @@ def test_sparse_data_frames_and_progress(rng):
         assert run.surrogate_regret() == pytest.approx(runs[0].surrogate_regret(), abs=1e-3)
     progressive_validate(predictor(), X, y, 25, progress=lambda done, n: seen.append((done, n)))
     assert seen == [(25, 60), (50, 60), (60, 60)]
-    assert "rounds" not in repr(runs[0])
+    mean = runs[0].expected_target_loss.mean()
+    told = f"(60 rounds of OnlineStructuredPredictor, mean expected target loss {mean:.4g}, "
+    assert told in repr(runs[0])

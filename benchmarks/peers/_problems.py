@@ -8,9 +8,11 @@ from sklearn.linear_model import (
     LogisticRegression,
     PassiveAggressiveClassifier,
     Perceptron,
+    RidgeCV,
     SGDClassifier,
 )
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -20,10 +22,12 @@ from benchmarks.peers._learners import River, VowpalWabbit
 from skstructured import (
     ConditionalRandomField,
     FolkloreClassifier,
+    KernelStructuredPredictor,
     MaxMinMarginNetwork,
     OnlineStructuredPredictor,
     PiSTOLClassifier,
 )
+from skstructured.metrics import kendall_tau
 
 #: Rows of a problem, at most.
 MOST = 3000
@@ -83,7 +87,7 @@ def one_pass():
         theirs("river adaptive forest", lambda: River(river_forest), "river"),
         theirs("Vowpal Wabbit, scaled", VowpalWabbit, "vowpalwabbit"),
     ]
-    for name in ("segment", "satimage"):
+    for name in ("segment", "satimage", "letter"):
         yield f"{name}, one pass", *rows(name), mistakes, learners
 
 
@@ -98,7 +102,7 @@ def batch():
         theirs("LogisticRegression, scaled", scaled(lambda: LogisticRegression(max_iter=1000))),
         theirs("SVC, scaled", scaled(SVC)),
     ]
-    for name in ("segment", "satimage"):
+    for name in ("segment", "satimage", "letter"):
         yield f"{name}, defaults", *rows(name), mistakes, learners
 
 
@@ -114,6 +118,15 @@ def ridge_at():
     return mord.OrdinalRidge()
 
 
+def skordinal(kind):
+    def make():
+        import skordinal.classifiers
+
+        return getattr(skordinal.classifiers, kind)()
+
+    return scaled(make)
+
+
 def grades():
     """Ordered classes; the loss is the mean distance in classes."""
     learners = [
@@ -123,6 +136,9 @@ def grades():
         theirs("LogisticRegression, scaled", scaled(lambda: LogisticRegression(max_iter=1000))),
         theirs("mord LogisticAT, scaled", scaled(logistic_at), "mord"),
         theirs("mord OrdinalRidge, scaled", scaled(ridge_at), "mord"),
+        theirs("skordinal LogisticAT, scaled", skordinal("LogisticAT"), "skordinal"),
+        theirs("skordinal POM, scaled", skordinal("POM"), "skordinal"),
+        theirs("skordinal SVOR, scaled", skordinal("SVOR"), "skordinal"),
     ]
     for name in ("abalone", "stocks"):
         yield f"{name}, grades", *rows(name, "y_eqfreq"), distance, learners
@@ -148,7 +164,41 @@ def tags():
     yield "yeast, tags", *rows("ml_yeast", "Y"), mistakes, learners
 
 
+class RidgeRanks(RidgeCV):
+    """Ridge regression on ranks, sorted."""
+
+    def predict(self, X):
+        scores = super().predict(X)
+        return np.argsort(np.argsort(scores, axis=1), axis=1) + 1
+
+
+def discordance(predicted, y):
+    """The share of pairs of items in the wrong order."""
+    return float(np.mean(0.5 * (1.0 - kendall_tau(predicted, y))))
+
+
+def ranks(name):
+    """Rows, and ranks with d = best."""
+    X, positions = rows(name, "rank")
+    return X, positions.shape[1] - positions
+
+
+def rankings():
+    """Rankings; the loss is the share of pairs in the wrong order."""
+    margin = lambda: MaxMinMarginNetwork("permutahedron", kernel="rbf")  # noqa: E731
+    neighbours = lambda: KNeighborsRegressor(n_neighbors=10)  # noqa: E731
+    learners = [
+        ours("OnlineStructuredPredictor", lambda: OnlineStructuredPredictor("permutahedron")),
+        ours("KernelStructuredPredictor", lambda: KernelStructuredPredictor("permutahedron")),
+        ours("MaxMinMargin, kernels", margin),
+        theirs("RidgeCV on ranks, scaled", scaled(lambda: RidgeRanks(np.logspace(-2, 4, 13)))),
+        theirs("nearest neighbours, scaled", scaled(neighbours)),
+    ]
+    for name in ("wine", "segment"):
+        yield f"{name}, rankings", *ranks(f"ranking_{name}"), discordance, learners
+
+
 def problems():
     """All of them."""
-    for kind in (one_pass, batch, grades, tags):
+    for kind in (one_pass, batch, grades, rankings, tags):
         yield from kind()

@@ -1,11 +1,12 @@
 """Accuracy and time of our learners beside other libraries', one table.
 
-Needs whatever of river, vowpalwabbit, mord, scikit-multilearn-ng, sklearn-crfsuite, chaine, pot,
-entmax and lapjv is installed in the same Python; what is not is named and left out. Learners have
-their defaults ("scaled": behind a StandardScaler; ours take raw rows). Five folds: mean loss, and
-the median seconds of a fit, after one that is not counted and may compile. Behind each, the ratio
-to the best of the others: of losses, below 1 where ours is better, and of seconds to that learner's
-(above 1: so many times faster). Words and oracles follow.
+Needs whatever of river, vowpalwabbit, mord, skordinal, scikit-multilearn-ng, sklearn-crfsuite,
+chaine, pot, entmax and lapjv is installed in the same Python; what is not is named and left out.
+Learners have their defaults ("scaled": behind a StandardScaler; ours take raw rows). Five folds:
+mean loss, and the median seconds of a fit, after one that is not counted and may compile. Behind
+each, the ratio to the best of the others: of losses, below 1 where ours is better, and of seconds
+to that learner's (above 1: so many times faster). Bandits, words and oracles follow.
+The README's short table is written anew.
 """
 
 import importlib.metadata
@@ -17,7 +18,7 @@ from sklearn.model_selection import KFold
 
 from benchmarks._common import Results, arguments
 from benchmarks._timing import timed
-from benchmarks.peers import _oracles, _words
+from benchmarks.peers import _bandits, _oracles, _summary, _words
 from benchmarks.peers._problems import problems
 
 FOLDS = 5
@@ -25,6 +26,7 @@ PACKAGES = {
     "river": "river",
     "vowpalwabbit": "vowpalwabbit",
     "mord": "mord",
+    "skordinal": "skordinal",
     "skmultilearn": "scikit-multilearn-ng",
     "sklearn_crfsuite": "sklearn-crfsuite",
     "chaine": "chaine",
@@ -86,9 +88,12 @@ def main():
         out.say("* ours; loss, seconds of a fit, loss over the best peer's, its seconds over ours")
         for problem in problems():
             compare(out, problem, args.quick)
-        for rows in _words.rows(args.quick, is_there):
-            tell(out, *rows)
+        for find in (_bandits.compare, _words.rows):
+            for rows in find(args.quick, is_there):
+                tell(out, *rows)
         _oracles.compare(out, args.quick, is_there)
+    if not args.quick:
+        _summary.write()
 
 
 if __name__ == "__main__":

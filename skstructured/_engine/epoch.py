@@ -39,6 +39,7 @@ from skstructured._engine.state import (
     SCALED_WEIGHT_SUM,
     SINCE,
     count_round,
+    renew_norm,
     share_of,
 )
 
@@ -84,6 +85,7 @@ def epoch(
     drifting = waiting and Theta.itemsize < A.itemsize
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
     move = np.zeros(2 * dim if together else dim)
+    own = (dim, Theta.shape[1]) if dense else (Theta.shape[0], dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
     start, stopped, first, w, scratch = 0, -1, rows[0], weight[0], work[0]
     x_sq = move_and_score(
@@ -135,6 +137,7 @@ def epoch(
         x_sq = move_and_score(
             data, indices, indptr, width, row, ahead, Theta, state, move, u, w, raw
         )
+        renew_norm(state, Theta, *own)
     if waiting:
         add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, A)
     return stopped

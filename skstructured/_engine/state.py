@@ -9,18 +9,40 @@ from skstructured._engine.rows import LONGEST, SHORTEST
 #: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
 #: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
 #: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
-#: rounds since a float32 Θ asked, Σ w over all rounds, and whether shares are w t³ in place of w.
-RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE, CLOCK, DECAYS = range(7)
+#: rounds since a float32 Θ asked, Σ w over all rounds, and whether shares are w t³ in place of w;
+#: rounds since ‖Θ‖² was summed anew, and the place of ‖Θ‖² in the vector, 0 where it is not kept.
+RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE, CLOCK, DECAYS, RENEWED, NORM_AT = range(9)
 
 #: Where an optimiser's own entries begin.
-OWN = 7
+OWN = 9
+
+#: Rounds after which ‖Θ‖² is summed anew: its recursion loses a few last digits in each.
+RENEW = 1 << 16
 
 
-def new_state(entries):
-    """The vector of an optimiser with so many entries of its own, all zero."""
+def new_state(entries, norm_at=0):
+    """The vector of an optimiser with so many entries of its own, all zero.
+
+    `norm_at` is the place where the optimiser keeps ‖Θ‖², if it does.
+    """
     vector = np.zeros(OWN + entries)
-    vector[RESCALE] = 1.0
+    vector[RESCALE], vector[NORM_AT] = 1.0, norm_at
     return vector
+
+
+@kernel
+def renew_norm(vector, Theta, rows, columns):
+    """Count a round; every `RENEW` of them ‖Θ‖² is that of Θ, its first rows and columns."""
+    vector[RENEWED] += 1.0
+    if vector[RENEWED] < RENEW or vector[NORM_AT] == 0.0:
+        return
+    total = 0.0
+    for i in range(rows):
+        part = 0.0
+        for j in range(columns):
+            part += Theta[i, j] * Theta[i, j]
+        total += part
+    vector[int(vector[NORM_AT])], vector[RENEWED] = total, 0.0
 
 
 @kernel

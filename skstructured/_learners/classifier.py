@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.progress import told
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
     check_bool,
@@ -74,8 +75,9 @@ class ClassScores:
 class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
-    Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize`. A subclass
-    sets up its weights in `_setup`, scores in `_thetas`, and learns in `_learn_row`.
+    Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize` and
+    `verbose`. A subclass sets up its weights in `_setup`, scores in `_thetas`, and learns in
+    `_learn_row`.
     """
 
     @abstractmethod
@@ -145,7 +147,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._setup(space.dim_, self.n_features_in_ + self._intercept)
 
     def _learn_rows(self, X, codes, order):
-        for i in order:
+        for i in told(self, order, len(order)):
             with uninterrupted():
                 rows, *_ = self._scale.apply(Rows.from_array(X[i : i + 1]))
                 x = with_intercept(rows.matrix, self._intercept)[0]

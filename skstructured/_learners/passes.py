@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from skstructured._learners.guards import exclusive
+from skstructured._learners.progress import is_verbose
 from skstructured._learners.reading import ReadsRows
 from skstructured._validation import (
     check_bool,
@@ -58,8 +59,7 @@ class Passes(ReadsRows):
     def _fit(self, X, y, sample_weight):
         check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
         check_bool("shuffle", self.shuffle)
-        if not isinstance(self.verbose, (bool, np.bool_)):
-            check_integer("verbose", self.verbose, lowest=0)
+        is_verbose(self)
         if self.tol is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with unchanged_on_error(self):

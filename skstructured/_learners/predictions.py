@@ -16,7 +16,8 @@ def _space_has(method):
     def check(estimator):
         space = getattr(estimator, "space_", None) or estimator._unfitted_space()
         if not hasattr(space, method):
-            raise AttributeError(f"{type(space).__name__} has no {method}.")
+            hint = getattr(space, "instead_of_probabilities", "")
+            raise AttributeError(f"{type(space).__name__} has no {method}.{hint}")
         return True
 
     return check
@@ -24,10 +25,11 @@ def _space_has(method):
 
 def _has_probabilities(estimator):
     """Whether means are probabilities, by the space and by the loss; for `available_if`."""
+    _space_has("mean_proba")(estimator)
     loss = getattr(estimator, "loss_", None) or estimator._unfitted_loss()
     if not loss.has_probabilities:
         raise AttributeError(f"{type(estimator).__name__} has no class probabilities with {loss}.")
-    return _space_has("mean_proba")(estimator)
+    return True
 
 
 class DecodedPredictions(ReadsRows):

@@ -9,6 +9,7 @@ from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import OWN, LinearState, new_state
 from skstructured._learners.guards import uninterrupted
+from skstructured._learners.progress import told
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured._validation import check_share, refuse_row, takes_singles_as_they_are
@@ -56,7 +57,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     gradient_kernel = None
 
     def _setup(self, dim, width):
-        vector = new_state(11)
+        vector = new_state(11, THETA_SQ)
         vector[N_CLASSES] = float(dim)
         vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         vector[EXPLORATION] = self._exploration()
@@ -118,7 +119,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         learn, size = epoch_for(kernels, self._state.is_single)
         size = self._scale.block_size(size, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for start in range(0, n, size):
+        for start in told(self, range(0, n, size), n):
             block = np.arange(start, min(start + size, n))
             with uninterrupted():
                 drawn, stopped = self._simulate_block(learn, rows, block, codes[block])

@@ -5,6 +5,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.progress import told
 from skstructured._validation import unchanged_on_error
 from skstructured.bandits._rounds import invert
 from skstructured.learner import Losses, OnlineLearner, Rounds
@@ -79,7 +80,7 @@ class BanditStream(OnlineLearner):
         """Play and learn row by row; returns positions of the actions, and propensities."""
         X, n = rows.X, len(codes)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for i in range(n):
+        for i in told(self, range(n), n):
             x = X[i : i + 1]
             with uninterrupted():
                 uniforms = self.random_state_.random_sample(self.draws)

@@ -50,7 +50,7 @@ class BanditronClassifier(FirstOrderBandit):
         ρ; None is ``min(½, (K/T)^{1/3})``, with which the regret grows like T^{2/3}.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, standardize, fit_intercept, random_state
+    classes, standardize, fit_intercept, verbose, random_state
         As in `BanditGaptronClassifier`.
 
     Attributes
@@ -62,6 +62,16 @@ class BanditronClassifier(FirstOrderBandit):
     ----------
     Kakade, Shalev-Shwartz, Tewari (2008), "Efficient bandit algorithms for online multiclass
     prediction".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import BanditronClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BanditronClassifier(classes=[0, 1, 2], random_state=0)
+    >>> actions, propensities = model.choose(X[:5])
+    >>> model.update(X[:5], actions, actions == y[:5], propensities).t_
+    5
     """
 
     scale_kernel = staticmethod(banditron_scale)
@@ -74,6 +84,7 @@ class BanditronClassifier(FirstOrderBandit):
         classes=None,
         standardize="auto",
         fit_intercept=True,
+        verbose=0,
         random_state=None,
     ):
         self.exploration = exploration
@@ -81,6 +92,7 @@ class BanditronClassifier(FirstOrderBandit):
         self.classes = classes
         self.standardize = standardize
         self.fit_intercept = fit_intercept
+        self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):

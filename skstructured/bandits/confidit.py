@@ -4,6 +4,7 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured._learners.guards import uninterrupted
+from skstructured._learners.progress import told
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured._validation import check_positive, check_real, unchanged_on_error
 from skstructured.bandits._rounds import mix_uniform
@@ -41,7 +42,7 @@ class ConfiditClassifier(SecondOrderBandit):
         α in (−1, 1].
     eta : float, default=1.0
         η > 0, the width of the confidence bounds; tuned in practice.
-    classes, fit_intercept, random_state
+    classes, fit_intercept, verbose, random_state
         As in `BanditGaptronClassifier`.
 
     Attributes
@@ -53,15 +54,28 @@ class ConfiditClassifier(SecondOrderBandit):
     ----------
     Crammer, Gentile (2013), "Multiclass classification with bandit feedback using adaptive
     regularization".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import ConfiditClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ConfiditClassifier(classes=[0, 1, 2], random_state=0)
+    >>> actions, propensities = model.choose(X[:5])
+    >>> model.update(X[:5], actions, actions == y[:5], propensities).t_
+    5
     """
 
     draws = 2
 
-    def __init__(self, alpha=1.0, eta=1.0, classes=None, fit_intercept=True, random_state=None):
+    def __init__(
+        self, alpha=1.0, eta=1.0, classes=None, fit_intercept=True, verbose=0, random_state=None
+    ):
         self.alpha = alpha
         self.eta = eta
         self.classes = classes
         self.fit_intercept = fit_intercept
+        self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):
@@ -112,11 +126,11 @@ class ConfiditClassifier(SecondOrderBandit):
     def _simulate(self, rows, codes):
         n, X = len(codes), self._unit(rows.X)
         actions = np.empty(n, dtype=np.intp)
-        for i, x in enumerate(X):
+        for i in told(self, range(n), n):
             with uninterrupted():
                 uniforms = self.random_state_.random_sample(2)
-                actions[i] = self._play(x)
-                self._learn_one(x, actions[i], actions[i] == codes[i], uniforms[1])
+                actions[i] = self._play(X[i])
+                self._learn_one(X[i], actions[i], actions[i] == codes[i], uniforms[1])
                 self._count(actions[i : i + 1], codes[i : i + 1])
         return actions, np.ones(n)
 

@@ -118,6 +118,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         `radius` and `feature_norm` are in their units.
     fit_intercept : bool, default=True
         Append a constant feature 1.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the choices.
 
@@ -164,6 +166,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         classes=None,
         standardize="auto",
         fit_intercept=True,
+        verbose=0,
         random_state=None,
     ):
         self.loss = loss
@@ -174,6 +177,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         self.classes = classes
         self.standardize = standardize
         self.fit_intercept = fit_intercept
+        self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):

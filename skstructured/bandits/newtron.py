@@ -36,7 +36,7 @@ class NewtronClassifier(SecondOrderBandit):
         D, the radius of the ball, and regularization.
     exploration : float or None, default=None
         ρ; None is ``min(½, √(K/T))``.
-    horizon, classes, fit_intercept, random_state
+    horizon, classes, fit_intercept, verbose, random_state
         As in `SOBAClassifier`.
 
     Attributes
@@ -48,6 +48,16 @@ class NewtronClassifier(SecondOrderBandit):
     ----------
     Hazan, Kale (2011), "Newtron: an efficient bandit algorithm for online multiclass prediction",
     Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import NewtronClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NewtronClassifier(exploration=0.1, classes=[0, 1, 2], random_state=0)
+    >>> actions, propensities = model.choose(X[:5])
+    >>> model.update(X[:5], actions, actions == y[:5], propensities).t_
+    5
     """
 
     def __init__(
@@ -59,6 +69,7 @@ class NewtronClassifier(SecondOrderBandit):
         horizon=None,
         classes=None,
         fit_intercept=True,
+        verbose=0,
         random_state=None,
     ):
         self.alpha = alpha
@@ -68,6 +79,7 @@ class NewtronClassifier(SecondOrderBandit):
         self.horizon = horizon
         self.classes = classes
         self.fit_intercept = fit_intercept
+        self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):

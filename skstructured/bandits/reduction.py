@@ -36,6 +36,8 @@ class BanditReduction(BanditClassifier):
         T; None takes the round.
     classes : array-like or None, default=None
         The labels, where no labelled data will show them.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the choices.
 
@@ -63,6 +65,16 @@ class BanditReduction(BanditClassifier):
     ----------
     The reduction of Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass
     logistic regression", Algorithm 2 and Theorem 4.1 (whose printed bound lacks the 2).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import BanditReduction
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BanditReduction(exploration=0.1, classes=[0, 1, 2], random_state=0)
+    >>> actions, propensities = model.choose(X[:5])
+    >>> model.update(X[:5], actions, actions == y[:5], propensities).t_
+    5
     """
 
     draws = 2
@@ -75,6 +87,7 @@ class BanditReduction(BanditClassifier):
         comparator_norm=1.0,
         horizon=None,
         classes=None,
+        verbose=0,
         random_state=None,
     ):
         self.estimator = estimator
@@ -82,6 +95,7 @@ class BanditReduction(BanditClassifier):
         self.comparator_norm = comparator_norm
         self.horizon = horizon
         self.classes = classes
+        self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):

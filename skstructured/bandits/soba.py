@@ -26,7 +26,7 @@ class SOBAClassifier(SecondOrderBandit):
         ρ; None is ``min(½, √(K/T))``: the order T^{−1/2} of the theorem, with a constant of ours.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, fit_intercept, random_state
+    classes, fit_intercept, verbose, random_state
         As in `BanditGaptronClassifier`.
 
     Attributes
@@ -43,6 +43,16 @@ class SOBAClassifier(SecondOrderBandit):
     ----------
     Beygelzimer, Orabona, Zhang (2017), "Efficient online bandit multiclass learning with Õ(√T)
     regret".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import SOBAClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SOBAClassifier(exploration=0.1, classes=[0, 1, 2], random_state=0)
+    >>> actions, propensities = model.choose(X[:5])
+    >>> model.update(X[:5], actions, actions == y[:5], propensities).t_
+    5
     """
 
     def __init__(
@@ -52,6 +62,7 @@ class SOBAClassifier(SecondOrderBandit):
         horizon=None,
         classes=None,
         fit_intercept=True,
+        verbose=0,
         random_state=None,
     ):
         self.a = a
@@ -59,6 +70,7 @@ class SOBAClassifier(SecondOrderBandit):
         self.horizon = horizon
         self.classes = classes
         self.fit_intercept = fit_intercept
+        self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.progress import told
 from skstructured._validation import check_weights, own_arrays, unchanged_on_error
 from skstructured.learner import Losses, OnlineLearner, Rounds
 from skstructured.spaces import Simplex
@@ -21,7 +22,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """A learner that plays every class with some probability, and learns rows in blocks.
 
     A subclass makes what it learns in `_setup(K)`, plays and learns a block in `_learn_block`,
-    and plays without learning in `_played`. Parameters `shuffle`, `random_state`.
+    and plays without learning in `_played`. Parameters `shuffle`, `verbose`, `random_state`.
     """
 
     @abstractmethod
@@ -146,7 +147,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     def _learn(self, rows, order, codes, weight):
         """Learn rows in `order`; votes and log probabilities of what was played."""
         played, codes = [], np.asarray(codes, dtype=np.int64)
-        for start in range(0, len(order), self._block):
+        for start in told(self, range(0, len(order), self._block), len(order)):
             block = order[start : start + self._block]
             with uninterrupted():
                 played.append(self._learn_block(rows, block, codes, weight))

@@ -49,6 +49,8 @@ class AdaBoostOLMClassifier(VotingLearner):
         every answer.
     shuffle : bool, default=True
         Whether `fit`, which is one pass, visits the rows in random order.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the weak learners, each with a number of its own, and the shuffling.
 
@@ -110,11 +112,14 @@ class AdaBoostOLMClassifier(VotingLearner):
     True
     """
 
-    def __init__(self, estimator=None, n_estimators=50, lam=1.0, shuffle=True, random_state=None):
+    def __init__(
+        self, estimator=None, n_estimators=50, lam=1.0, shuffle=True, verbose=0, random_state=None
+    ):
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.lam = lam
         self.shuffle = shuffle
+        self.verbose = verbose
         self.random_state = random_state
 
     def sample(self, X, random_state=None):

@@ -33,6 +33,8 @@ class OnlineTreeClassifier(VotingLearner):
         Rows of a leaf between two looks at its tests.
     shuffle : bool, default=True
         Whether `fit`, which is one pass, visits the rows in random order.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the features tried, and the shuffling.
 
@@ -66,11 +68,14 @@ class OnlineTreeClassifier(VotingLearner):
     True
     """
 
-    def __init__(self, max_depth=5, n_tests=8, patience=32, shuffle=True, random_state=None):
+    def __init__(
+        self, max_depth=5, n_tests=8, patience=32, shuffle=True, verbose=0, random_state=None
+    ):
         self.max_depth = max_depth
         self.n_tests = n_tests
         self.patience = patience
         self.shuffle = shuffle
+        self.verbose = verbose
         self.random_state = random_state
 
     def predict_proba(self, X):

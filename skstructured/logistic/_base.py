@@ -13,6 +13,7 @@ from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import with_intercept
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
+from skstructured._learners.progress import told
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
     check_bool,
@@ -50,7 +51,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
     A subclass makes that object in `_new_weights(K, width)`: it has ``learn(Z, Y, weight)``, which
     returns the logits (n, K) that were played, ``logits(Z)``, ``copy()`` and ``residual``.
     Parameters `R`, `long_rows`, `iterate`, `decoder`, `standardize`, `fit_intercept`, `shuffle`,
-    `random_state`.
+    `verbose`, `random_state`.
     """
 
     @abstractmethod
@@ -217,7 +218,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         size = self._rows_at_a_time(rows)
         if self._limit.refuses:
             self._refuse_long_rows(rows, order, weight, size)
-        for start in range(0, len(order), size):
+        for start in told(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
             V, now = self._vertices(rounds.packed[block]), weight[block]
             with uninterrupted():

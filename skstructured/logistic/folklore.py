@@ -75,6 +75,8 @@ class FolkloreClassifier(LogisticLearner):
         made dense block by block.
     shuffle : bool, default=True
         Whether `fit`, which is one pass, visits the rows in random order.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling, the random round, and the draws.
 
@@ -139,6 +141,7 @@ class FolkloreClassifier(LogisticLearner):
         standardize="auto",
         fit_intercept=True,
         shuffle=True,
+        verbose=0,
         random_state=None,
     ):
         self.B = B
@@ -152,6 +155,7 @@ class FolkloreClassifier(LogisticLearner):
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
+        self.verbose = verbose
         self.random_state = random_state
 
     def _lam(self, B):
@@ -224,7 +228,7 @@ class AioliClassifier(FolkloreClassifier):
     ----------
     B, R, lam, long_rows, structure, max_weights, iterate, decoder
         As in `FolkloreClassifier`.
-    standardize, fit_intercept, shuffle, random_state
+    standardize, fit_intercept, shuffle, verbose, random_state
         As in `FolkloreClassifier`.
 
     Attributes

@@ -26,7 +26,9 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     Parameters
     ----------
-    B, R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle, random_state
+    B, R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle
+        As in `FolkloreClassifier`.
+    verbose, random_state
         As in `FolkloreClassifier`; `random_state` draws the points too.
 
     Attributes
@@ -48,6 +50,14 @@ class GaussianAggregatingForecaster(LogisticLearner):
     ----------
     Jézéquel, Gaillard, Rudi (2021), "Mixability made efficient: fast online multiclass logistic
     regression".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import GaussianAggregatingForecaster
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianAggregatingForecaster(random_state=0).fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(
@@ -61,6 +71,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
         standardize="auto",
         fit_intercept=True,
         shuffle=True,
+        verbose=0,
         random_state=None,
     ):
         self.B = B
@@ -72,6 +83,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
+        self.verbose = verbose
         self.random_state = random_state
 
     def _new_weights(self, K, width):
@@ -114,7 +126,7 @@ class AggregatingForecaster(LogisticLearner):
         Steps of a random walk when they are moved.
     max_weights : int, default=60
         The most weights Kp, the intercept's included, that are taken.
-    iterate, decoder, standardize, fit_intercept, shuffle, random_state
+    iterate, decoder, standardize, fit_intercept, shuffle, verbose, random_state
         As in `FolkloreClassifier`; `random_state` draws the particles too.
 
     Attributes
@@ -137,6 +149,15 @@ class AggregatingForecaster(LogisticLearner):
     ----------
     Foster, Kale, Luo, Mohri, Sridharan (2018), "Logistic regression: the importance of being
     improper", Theorem 3; Vovk (1998), "A game of prediction with expert advice".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import AggregatingForecaster
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X = X[:, 2:]  # up to 60 weights in all: two features, three classes
+    >>> AggregatingForecaster(n_particles=100, random_state=0).fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(
@@ -152,6 +173,7 @@ class AggregatingForecaster(LogisticLearner):
         standardize="auto",
         fit_intercept=True,
         shuffle=True,
+        verbose=0,
         random_state=None,
     ):
         self.B = B
@@ -165,6 +187,7 @@ class AggregatingForecaster(LogisticLearner):
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
+        self.verbose = verbose
         self.random_state = random_state
 
     def _new_weights(self, K, width):

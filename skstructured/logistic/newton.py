@@ -31,7 +31,7 @@ class OnlineNewtonClassifier(LogisticLearner):
     gamma : float or "theory", default=0.1
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.
-    long_rows, iterate, decoder, standardize, fit_intercept, shuffle, random_state
+    long_rows, iterate, decoder, standardize, fit_intercept, shuffle, verbose, random_state
         As in `FolkloreClassifier`.
 
     Attributes
@@ -53,6 +53,14 @@ class OnlineNewtonClassifier(LogisticLearner):
     Hazan, Agarwal, Kale (2007), "Logarithmic regret algorithms for online convex optimization"; on
     the factor e^B Hazan, Koren, Levy (2014), "Logistic regression: tight bounds for stochastic and
     online optimization".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import OnlineNewtonClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OnlineNewtonClassifier(random_state=0).fit(X, y).score(X, y) > 0.85
+    True
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         standardize="auto",
         fit_intercept=True,
         shuffle=True,
+        verbose=0,
         random_state=None,
     ):
         self.B = B
@@ -77,6 +86,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
+        self.verbose = verbose
         self.random_state = random_state
 
     def _new_weights(self, K, width):

@@ -80,7 +80,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        state = new_state(self.entries)
+        state = new_state(self.entries, THETA_SQ)
         state[SHRINK] = 1.0
         state[RADIUS] = check_size("diameter", self.diameter) / 2.0
         return state

@@ -127,7 +127,7 @@ class ParameterFree(OnlineOptimizer):
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        state = new_state(self.entries)
+        state = new_state(self.entries, THETA_SQ)
         state[SHRINK] = 1.0
         state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
         if self.feature_norm is not None:

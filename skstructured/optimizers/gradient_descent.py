@@ -81,7 +81,7 @@ class GradientDescent(OnlineOptimizer):
         """Check the parameters and return the initial state vector for a loss."""
         constants = loss.constants_of()
         norm = check_size("feature_norm", self.feature_norm, 1.0)
-        state = new_state(self.entries)
+        state = new_state(self.entries, THETA_SQ)
         state[RADIUS] = check_size("radius", self.radius, math.inf)
         if isinstance(self.eta, str):
             # c η = 2 c m/b, and b = smoothness · C².

@@ -121,7 +121,7 @@ class PiSTOL(OnlineOptimizer):
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        state = new_state(self.entries)
+        state = new_state(self.entries, THETA_SQ)
         state[PARAMETER_A] = check_positive("a", self.a)
         state[PARAMETER_B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.lipschitz

@@ -28,7 +28,7 @@ from skstructured._engine.compiled import (
     is_compiled,
     kernel,
 )
-from skstructured._engine.state import SCALED_WEIGHT_SUM, count_round, share_of
+from skstructured._engine.state import SCALED_WEIGHT_SUM, count_round, renew_norm, share_of
 from skstructured.sequences._moves import (
     as_numbers,
     gather_gradient,
@@ -187,6 +187,7 @@ def epoch(
         as_numbers(G, touched, count, Theta, slot, x_sq, inner, g)
         count_round(state, s, w, share)
         move(Theta, A, state, step(state, inner, g, x_sq, w), G, touched, count)
+        renew_norm(state, Theta, Theta.shape[0], k)
         numbers[LARGEST_SQ] = max(numbers[LARGEST_SQ], w * x_sq)
         numbers[LARGEST_RATIO] = max(numbers[LARGEST_RATIO], w * ratio)
         at += M

@@ -31,7 +31,17 @@ SPACES = {
     "sequence": LabelSequence,
 }
 
+#: What a row of y is, for who looks for a name.
+OUTPUTS = {
+    "simplex": " (classes)",
+    "hypercube": " (label sets)",
+    "ordinal": " (ordered classes)",
+    "birkhoff": " (positions of items, 0 = first)",
+    "permutahedron": " (ranks of items, d = best)",
+    "sequence": " (a label a position)",
+}
+
 
 def resolve_space(space):
     """Space of a short-cut or instance; see `skstructured.base.resolve`."""
-    return resolve("space", space, SPACES, OutputSpace)
+    return resolve("space", space, SPACES, OutputSpace, OUTPUTS)

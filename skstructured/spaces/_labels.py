@@ -7,10 +7,24 @@ from skstructured.base import OutputSpace
 from skstructured.spaces._costs import unit_costs
 
 
+def one_column(y, warn=False):
+    """Labels as a 1-d array; a ValueError for rows of outputs names the spaces that take them."""
+    try:
+        return column_or_1d(y, warn=warn)
+    except ValueError as error:
+        if "1d array" not in str(error):
+            raise
+        raise ValueError(
+            f"{error} Outputs that are rows have spaces of their own: 'hypercube' (label sets), "
+            "'birkhoff' (positions of items), 'permutahedron' (ranks), 'sequence' (a label a "
+            "position)."
+        ) from error
+
+
 def class_codes(y, classes):
     """Positions of labels `y` in sorted `classes`; a ValueError lists the labels not found."""
     if not (isinstance(y, np.ndarray) and y.ndim == 1):
-        y = column_or_1d(y)
+        y = one_column(y)
     codes = _search(y, classes)
     unknown = classes[codes] != y
     if np.any(unknown):
@@ -59,7 +73,7 @@ def distinct_labels(y, fractions=False):
     """
     if np.isscalar(y):
         raise ValueError(f"labels must be a list, such as classes=range(4), got {y!r}.")
-    y = column_or_1d(y, warn=True)
+    y = one_column(y, warn=True)
     try:
         classes = _distinct(y)
     except TypeError as error:

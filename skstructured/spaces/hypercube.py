@@ -40,6 +40,12 @@ def log_sigmoid(theta):
     return -np.logaddexp(0.0, -theta)
 
 
+NO_INDICATORS = (
+    "y must be an indicator matrix of shape (n, d) with entries 0 and 1, got {}. Lists of labels "
+    "become one by sklearn.preprocessing.MultiLabelBinarizer."
+)
+
+
 class Hypercube(OutputSpace):
     r"""Label sets as the vertices {0,1}^d of the hypercube, with the Hamming loss.
 
@@ -115,11 +121,9 @@ def _indicator_matrix(y):
     if issparse(y):
         y = y.toarray()
     elif _dimensions(y) != 2:
-        raise ValueError(
-            "y must be an indicator matrix of shape (n, d) with entries 0 and 1, "
-            f"got an array of {_dimensions(y)} dimension(s). Lists of labels become one by "
-            "sklearn.preprocessing.MultiLabelBinarizer."
-        )
+        raise ValueError(NO_INDICATORS.format(f"an array of {_dimensions(y)} dimension(s)"))
+    elif np.asarray(y).dtype.kind in "SU":
+        raise ValueError(NO_INDICATORS.format("texts"))
     V = check_array(y, dtype=np.float64, order="C", input_name="y")
     wrong = (V != 0.0) & (V != 1.0)
     if wrong.any():

@@ -57,6 +57,7 @@ class LabelSequence(LabelSpace):
     """
 
     task = None
+    instead_of_probabilities = " predict_marginals has those of every position."
     default_regularizer = "shannon"
 
     def __init__(self, cost_matrix=None):

@@ -1,0 +1,34 @@
+"""Lines about how far a long call is."""
+
+import time
+
+import numpy as np
+
+from skstructured._validation import check_integer
+
+#: Seconds between two lines.
+EVERY = 1.0
+
+
+def is_verbose(model):
+    """Whether a learner's `verbose`, 0 where it has none, asks for lines."""
+    verbose = getattr(model, "verbose", 0)
+    if not isinstance(verbose, (bool, np.bool_)):
+        check_integer("verbose", verbose, lowest=0)
+    return verbose > 0
+
+
+def told(model, starts, total, what="rows"):
+    """The items of `starts`, where blocks start; a line a second, if `verbose` says so."""
+    return _told(starts, total, what) if is_verbose(model) else starts
+
+
+def _told(starts, total, what):
+    started = last = time.perf_counter()
+    for done, start in enumerate(starts):
+        now = time.perf_counter()
+        if now - last >= EVERY:
+            share = done / len(starts)
+            print(f"{share:.0%} of {total} {what} learned in {now - started:.0f} s")
+            last = now
+        yield start
