@@ -63,12 +63,12 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
         "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their gradients are
         the looser the longer they are.
     average : bool, "uniform", "polynomial" or "linear", default=True
-        Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played. "uniform",
-        which is what True means, takes the sample weights, v_t = w_t (online-to-batch conversion,
-        Theorem 4.6, for one pass over rows as they are). "polynomial", which is what True means for
-        sequences, takes ``v_t = w_t (Σ_{s≤t} w_s)³`` (Shamir, Zhang 2013, η = 3): it forgets the
-        first rounds, and its expected excess risk is at most four times that of "uniform", see
-        Notes. "linear" multiplies the weight of round t by t (rows of weight zero are no rounds),
+        Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
+        "polynomial", which is what True means, takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample
+        weights (Shamir, Zhang 2013, η = 3): it forgets the first rounds, and errs less. "uniform"
+        takes v_t = w_t, which is what Theorem 4.6 is about (online-to-batch conversion, for one
+        pass over rows as they are); its bound for "polynomial" is four times as large, see Notes.
+        "linear" multiplies the weight of round t by t (rows of weight zero are no rounds),
         in the loss as well as in the average. Both last and averaged weights are kept, and after
         learning ``set_params(average=False)`` goes back to the last.
     standardize : bool or "auto", default="auto"
@@ -132,11 +132,12 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
 
     Notes
     -----
-    For rows that are drawn independently, one pass, and U of least risk ``E S(U)``, the expected
-    regret ``E Σ_{s≤r<t} S_r(W_r) − S_r(U)`` of any part of the stream is at least 0; what ends at
-    T is therefore at most the bound R_T of the whole. Sums weighted by t³ are sums of such ends,
-    ``Σ_t t³ a_t = Σ_s (s³ − (s−1)³) Σ_{t≥s} a_t``, so that by convexity the "polynomial" average
-    has ``E S(W̄) − E S(U) ≤ R_T T³/Σ_t t³ ≤ 4 R_T/T``, and the "uniform" one R_T/T.
+    Theorem 4.6 is about one pass of "ogd", C given, over T rows that are drawn independently: the
+    expected target loss on a new row is at most ``E S(U) + R/T`` with the "uniform" average, for
+    every U, R the regret above. With the "polynomial" one it is at most 4 times that, because S is
+    convex and not negative, and no round counts more than ``T³/Σ_t t³ ≤ 4/T``. Against U of least
+    risk ``a_t = E S(W_t) − E S(U)`` is not negative either, so that the excess in S is at most
+    ``Σ_t t³ a_t/Σ_t t³ ≤ 4/T Σ_t a_t``, where the "uniform" average has ``1/T Σ_t a_t``.
 
     Outputs y: labels (n,) for "simplex" and "ordinal"; 0/1 indicator matrix (n, d), dense or
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for

@@ -49,7 +49,10 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
 
     Parameters
     ----------
-    average, standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
+    average : bool, "uniform", "polynomial" or "linear", default="uniform"
+        As in `OnlineStructuredPredictor`. Its weights jump by whole rows for as long as there are
+        mistakes, so that the mean of all of them errs less than one of the late ones.
+    standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
         As in `OnlineStructuredPredictor`.
 
     Attributes
@@ -77,7 +80,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
 
     def __init__(
         self,
-        average=True,
+        average="uniform",
         standardize="auto",
         fit_intercept=True,
         max_iter=10,

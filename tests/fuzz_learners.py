@@ -87,7 +87,7 @@ def online(rng, areas):
         loss_scale=pick(rng, ("theory", "theory", 3.0)),
         decoder=pick(rng, tuple(DECODERS)),
         optimizer=optimizer,
-        average=pick(rng, (False, True, "linear")),
+        average=pick(rng, (False, True, "uniform", "linear")),
         standardize=pick(rng, ("auto", True, False)),
         max_iter=rng.randint(1, 3),
         tol=pick(rng, (None, 1e-3)),

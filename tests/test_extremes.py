@@ -2,6 +2,7 @@
 
 import pickle
 
+import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
@@ -151,7 +152,7 @@ def test_rows_and_weights_from_one_end_to_the_other(name, storage, rng):
     weight = 10.0 ** rng.choice([-19.9, 0, 19.9], size=len(X))
     X = STORAGES[storage](X)
     model = online(optimizer=OPTIMIZERS[name](1.0, 1.0))
-    for average in (True, "linear"):
+    for average in (True, "uniform", "linear"):
         model.set_params(average=average).fit(X, y, sample_weight=weight)
         assert all(np.isfinite(W).all() for W in all_weights(model))
         assert np.isfinite(model.predict_proba(X)).all()
@@ -264,19 +265,21 @@ def test_weights_stay_in_the_ball(make, size, storage, rng):
 
 @pytest.mark.parametrize("growth", [1e12, 1e16, 1e60])
 @pytest.mark.parametrize("name", ["ogd", "adaptive", "parameter_free", "pistol"])
-def test_averages_keep_their_digits_where_another_feature_follows(name, growth, rng):
+@pytest.mark.parametrize("average", [True, "uniform"])
+def test_averages_keep_their_digits_where_another_feature_follows(average, name, growth, rng):
     """A feature of scale 1, then one of scale `growth`, whose weights are as much smaller."""
     X, y = rows_of_norm_one(rng, N)
     X[: len(X) // 2, 2:], X[len(X) // 2 :, :2] = 0.0, 0.0
     X[: len(X) // 2, 0] += 1.0
     X[len(X) // 2 :, 2:] = growth * (X[len(X) // 2 :, 2:] + 1.0)
-    model, total = online(optimizer=OPTIMIZERS[name](1.0, 1.0)), np.zeros((K, 4))
-    for x, label in zip(X, y, strict=True):
+    model, mean = online(optimizer=OPTIMIZERS[name](1.0, 1.0)), np.zeros((K, 4))
+    model.set_params(average=average)
+    shares = naive.round_shares(np.ones(len(X)), average)
+    for x, label, share in zip(X, y, shares, strict=True):
         if hasattr(model, "space_"):
             copy = pickle.loads(pickle.dumps(model))
             copy.optimizer_.scale_kernel(copy._state.vector, float(x @ x), 1.0)
-            total += copy.last_weights_
+            mean += share * copy.last_weights_
         learn(model, x[None], [label])
-    total /= len(X)
-    error = np.abs(model.average_weights_ - total).max(axis=0)
-    assert np.all(error <= 1e-9 * np.abs(total).max(axis=0))
+    error = np.abs(model.average_weights_ - mean).max(axis=0)
+    assert np.all(error <= 1e-9 * np.abs(mean).max(axis=0))

@@ -6,6 +6,7 @@ import warnings
 from copy import deepcopy
 
 import joblib
+import naive
 import numpy as np
 import pandas as pd
 import pytest
@@ -142,12 +143,14 @@ def test_chunks_are_one_pass_over_the_sum_of_the_weights(optimizer, rng):
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.parametrize("average", [True, "uniform"])
 @pytest.mark.parametrize("optimizer", ["ogd", "adaptive", "parameter_free", "pistol"])
-def test_the_average_is_that_of_the_weights_played(optimizer, rng):
+def test_the_average_is_that_of_the_weights_played(optimizer, average, rng):
     n = 6 * WINDOW
     X = rng.randn(n, 3).astype(np.float32)
     y = np.argmax(X @ rng.randn(3, 3) + rng.randn(n, 3), axis=1)
-    model, total = predictor(optimizer=optimizer, average=True), 0.0
+    model, mean = predictor(optimizer=optimizer, average=average), 0.0
+    share = naive.round_shares(np.ones(n), average)
     for i in range(n):
         model.partial_fit(X[i : i + 1], y[i : i + 1], classes=CLASSES)
         played = deepcopy(model._state)
@@ -155,8 +158,8 @@ def test_the_average_is_that_of_the_weights_played(optimizer, rng):
         if i + 1 < n:
             x_sq = 1.0 + float(np.square(X[i + 1], dtype=np.float64).sum())
             s = model.optimizer_.scale_kernel(played.vector, x_sq, 1.0)
-            total = total + s * played.parts[0]
-    assert distance(model._average_weights(), total / n) < 1e-6
+            mean = mean + share[i + 1] * s * played.parts[0]
+    assert distance(model._average_weights(), mean) < 1e-6
 
 
 def test_the_first_rows_decide(rows):

@@ -279,6 +279,31 @@ def test_no_bound_is_larger_than_that_of_the_comparator_zero(optimizer, rng):
         assert result.regret_bound() <= result.regret_bound(np.zeros((3, p + 1)))
 
 
+@pytest.mark.parametrize(("average", "factor"), [("uniform", 1.0), (True, 4.0)])
+def test_averages_inherit_the_bound(average, factor):
+    """Theorem 4.6 bounds the mean risk of the weights played; no round counts more than factor/T.
+
+    Also where the last weights, which are played too, are the worst, and for the excess of risk.
+    """
+    space, n = space_of("simplex-shannon", 3), 60 if INTERPRETED else 300
+    X, y = LabelNoise(n, random_state=0).draw(space)
+    X[-4:], y[-4:] = 20.0 * X[-4:], (y[-4:] + 1) % 3
+    model = predictor(optimizer=GradientDescent(eta=0.2), average=average)
+    rounds = model.begin(X, y)
+    world, risks = (X[:-4], space.encode(y[:-4])), []
+
+    def risk(W):
+        return comparator_losses(model.loss_, W, *world).mean()
+
+    for t in range(n):
+        risks.append(risk(model.last_weights_))
+        model.learn(rounds, [t])
+    least = risk(best_comparator(model.loss_, *world, 1e-3))
+    for of in (0.0, least):
+        assert risk(model.average_weights_) - of <= factor * (np.mean(risks) - of)
+        assert risk(model.last_weights_) - of > 4.0 * (np.mean(risks) - of)
+
+
 @pytest.mark.parametrize("name", ["ogd", "adaptive", "parameter_free", "pistol"])
 def test_linear_averages_have_weighted_sums_beside_their_weighted_bound(name):
     """Round t is learned with weight t: Σ t E[L_t] ≤ Σ t S_t(U) + regret, over the mean of t."""

@@ -68,22 +68,49 @@ def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
     space, X, V, weight = weighted_vertices(name, dim, rng, n)
     optimizer, literal = OPTIMIZERS[which]
     diameter = space.geometry("l2").diameter
-    for intercept in (True, False):
-        model = learner(name, space, optimizer, average=True, fit_intercept=intercept)
+    for intercept, average in ((True, True), (False, "uniform")):
+        model = learner(name, space, optimizer, average=average, fit_intercept=intercept)
         model.fit(X, space.decode(V), sample_weight=weight)
         reference = literal((dim, 4 + intercept), model.loss_.constants_of(), diameter)
         _, W = naive.play(reference, model.loss_, X, V, weight, intercept)
         largest = np.abs(W).max()
         np.testing.assert_allclose(model.last_weights_, W[-1], atol=1e-10 * largest)
-        average = np.tensordot(weight, W[:-1], axes=1) / weight.sum()
-        np.testing.assert_allclose(model.average_weights_, average, atol=1e-12 * largest)
+        wanted = np.tensordot(naive.round_shares(weight, average), W[:-1], axes=1)
+        np.testing.assert_allclose(model.average_weights_, wanted, atol=1e-12 * largest)
         csr = clone(model).fit(sparse.csr_array(X), space.decode(V), sample_weight=weight)
         np.testing.assert_allclose(csr.last_weights_, W[-1], atol=1e-10 * largest)
-        np.testing.assert_allclose(csr.average_weights_, average, atol=1e-12 * largest)
+        np.testing.assert_allclose(csr.average_weights_, wanted, atol=1e-12 * largest)
+
+
+@pytest.mark.parametrize("which", list(OPTIMIZERS))
+def test_rounds_are_counted_through_all_passes(which, rng):
+    """The first round of the second pass is round n + 1 of the average."""
+    space, X, V, weight = weighted_vertices("simplex-shannon", 4, rng, 20 if INTERPRETED else 100)
+    optimizer, literal = OPTIMIZERS[which]
+    model = learner("simplex-shannon", space, optimizer, average=True, max_iter=3)
+    model.fit(X, space.decode(V), sample_weight=weight)
+    diameter = space.geometry("l2").diameter
+    reference = literal((4, X.shape[1] + 1), model.loss_.constants_of(), diameter)
+    X, V, weight = np.tile(X, (3, 1)), np.tile(V, (3, 1)), np.tile(weight, 3)
+    _, W = naive.play(reference, model.loss_, X, V, weight)
+    wanted, largest = np.tensordot(naive.round_shares(weight), W[:-1], axes=1), np.abs(W).max()
+    np.testing.assert_allclose(model.average_weights_, wanted, atol=1e-11 * largest)
+
+
+@pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
+def test_true_means_polynomial(optimizer, rng):
+    X, y = rng.randn(60, 3), rng.randint(3, size=60)
+    found = {
+        average: predictor(optimizer=optimizer, average=average).fit(X, y).coef_
+        for average in (True, "polynomial", "uniform", "linear")
+    }
+    np.testing.assert_array_equal(found[True], found["polynomial"])
+    for other in ("uniform", "linear"):
+        assert np.abs(found[True] - found[other]).max() > 1e-6 * np.abs(found[True]).max()
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("average", [True, "linear", "polynomial"])
+@pytest.mark.parametrize("average", [True, "uniform", "linear"])
 @pytest.mark.parametrize("which", list(ALL))
 def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
     name, dim, n = "simplex-shannon", 7, 80 if INTERPRETED else 333
@@ -110,20 +137,20 @@ def test_averages_are_those_of_the_weights_played(which, rng):
     y, total, linear, late = space.decode(V), 0.0, 0.0, 0.0
     model = learner("simplex-shannon", space, ALL[which], average="uniform")
     decaying = learner("simplex-shannon", space, ALL[which], average="polynomial")
-    clock = np.cumsum(weight) ** 3
+    share = naive.round_shares(weight)
     steep = learner("simplex-shannon", space, ALL[which], average="linear")
     rounds = np.maximum(np.cumsum(weight > 0.0), 1)  # of positive weight
     for i in range(len(X)):
         x = sparse.csr_array(X[i : i + 1]) if i % 20 == 5 else X[i : i + 1]
         played = playing(model, X[i], weight[i])
-        total, late = total + weight[i] * played, late + weight[i] * clock[i] * played
+        total, late = total + weight[i] * played, late + share[i] * played
         linear = linear + weight[i] * rounds[i] * playing(steep, X[i], weight[i] * rounds[i])
         for learned in (model, steep, decaying):
             learned.partial_fit(x, y[i : i + 1], np.arange(7), sample_weight=weight[i : i + 1])
     largest = 1.0 + np.abs(total).max() / weight.sum()
     np.testing.assert_allclose(model.average_weights_, total / weight.sum(), atol=1e-12 * largest)
-    decayed, tolerance = late / (weight @ clock), 1e-12 * (1.0 + np.abs(late).max() / clock.max())
-    np.testing.assert_allclose(decaying.average_weights_, decayed, atol=tolerance)
+    tolerance = 1e-12 * (1.0 + np.abs(late).max())
+    np.testing.assert_allclose(decaying.average_weights_, late, atol=tolerance)
     shares = weight * rounds
     largest = 1.0 + np.abs(linear).max() / shares.sum()
     np.testing.assert_allclose(steep.average_weights_, linear / shares.sum(), atol=1e-12 * largest)
@@ -132,7 +159,8 @@ def test_averages_are_those_of_the_weights_played(which, rng):
 @pytest.mark.parametrize("growth", ["zeros, then huge", "lognormal", "geometric"])
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("which", list(ALL))
-def test_averages_do_not_cancel_where_features_grow(which, storage, growth, rng):
+@pytest.mark.parametrize("average", [True, "uniform"])
+def test_averages_do_not_cancel_where_features_grow(average, which, storage, growth, rng):
     space, X, V, _ = weighted_vertices("simplex-shannon", 7, rng, 30 if INTERPRETED else 120)
     X, n = rng.randn(*X.shape), len(X)
     if growth == "zeros, then huge":
@@ -141,14 +169,14 @@ def test_averages_do_not_cancel_where_features_grow(which, storage, growth, rng)
         X *= np.exp(3.0 * rng.randn(n, 1))
     else:
         X *= 3.0 ** np.arange(n)[:, None] if n < 100 else 1.2 ** np.arange(n)[:, None]
-    y, total = space.decode(V), np.zeros((7, 5))
-    model = learner("simplex-shannon", space, ALL[which], average=True)
+    y, mean, share = space.decode(V), np.zeros((7, 5)), naive.round_shares(np.ones(n), average)
+    model = learner("simplex-shannon", space, ALL[which], average=average)
     for i in range(n):
-        total += playing(model, X[i], 1.0)
+        mean += share[i] * playing(model, X[i], 1.0)
         x = sparse.csr_array(X[i : i + 1]) if storage == "csr" else X[i : i + 1]
         model.partial_fit(x, y[i : i + 1], np.arange(7))
-    largest = np.abs(total / n).max()
-    np.testing.assert_allclose(model.average_weights_, total / n, atol=1e-12 * largest, rtol=1e-9)
+    largest = np.abs(mean).max()
+    np.testing.assert_allclose(model.average_weights_, mean, atol=1e-12 * largest, rtol=1e-9)
 
 
 def playing(model, x, weight):
@@ -338,7 +366,7 @@ def test_weights_of_any_number_of_features_and_outputs(size, storage, rng):
     _, W = naive.play(reference, model.loss_, X, model.space_.encode(y))
     largest = np.abs(W).max()
     np.testing.assert_allclose(model.last_weights_, W[-1], atol=1e-12 * largest, rtol=1e-10)
-    average = W[:-1].mean(axis=0)
+    average = np.tensordot(naive.round_shares(np.ones(n)), W[:-1], axes=1)
     np.testing.assert_allclose(model.average_weights_, average, atol=1e-13 * largest, rtol=1e-10)
 
 

@@ -1,5 +1,6 @@
 """PiSTOL's classifiers and regressors, and their baselines, against literal forms."""
 
+import itertools
 import math
 
 import naive.kernels as literal
@@ -88,10 +89,10 @@ class TestAgainstLiteral:
         X, y = stream(K)
         V, L = signs(y, K), SLOPES[loss] * math.sqrt(K if K > 2 else 1)
         G, dim = X @ X.T + 1.0, V.shape[1]
-        _, average = literal.pistol(G, slope_of(loss, V), dim, 0.3, 2.0, L)
-        wanted = np.column_stack([X, np.ones(len(X))]).T @ average
-        for rows in (X, sparse.csr_matrix(X)):
-            model = PiSTOLClassifier(**PLAIN, loss=loss, a=0.3, b=2.0).fit(rows, y)
+        for kind, rows in itertools.product((True, "uniform"), (X, sparse.csr_matrix(X))):
+            _, average = literal.pistol(G, slope_of(loss, V), dim, 0.3, 2.0, L, kind)
+            wanted = np.column_stack([X, np.ones(len(X))]).T @ average
+            model = PiSTOLClassifier(**PLAIN, loss=loss, a=0.3, b=2.0, average=kind).fit(rows, y)
             learned = np.column_stack([model.coef_, model.intercept_]).T
             np.testing.assert_allclose(learned, wanted, rtol=1e-8, atol=1e-9)
 
@@ -103,9 +104,11 @@ class TestAgainstLiteral:
         def gradient(theta, t):
             return V[t] * 0.0 if theta is None else slope(theta, t)
 
-        _, last, average = literal.gradient_descent(G, gradient, 0.2)
-        model = AveragedKernelSGDClassifier(gamma=0.4, eta=0.2, loss=loss, **PLAIN).fit(X, y)
-        np.testing.assert_allclose(model.embedding_scores(X), G @ average, rtol=1e-9, atol=1e-9)
+        for kind in (True, "uniform"):
+            _, last, average = literal.gradient_descent(G, gradient, 0.2, kind)
+            model = AveragedKernelSGDClassifier(gamma=0.4, eta=0.2, loss=loss, average=kind)
+            found = model.set_params(**PLAIN).fit(X, y).embedding_scores(X)
+            np.testing.assert_allclose(found, G @ average, rtol=1e-9, atol=1e-9)
         model.set_params(average=False)
         np.testing.assert_allclose(model.embedding_scores(X), G @ last, rtol=1e-9, atol=1e-9)
 
@@ -131,7 +134,11 @@ def test_the_perceptron_moves_on_mistakes_only():
     beta = np.zeros(len(X))
     for t in range(len(X)):
         beta[t] = v[t] * (v[t] * (G[t] @ beta) <= 0.0)
-    model = KernelPerceptronClassifier(gamma=0.4, average=False, **PLAIN).fit(X, y)
+    model = KernelPerceptronClassifier(gamma=0.4, **PLAIN).fit(X, y)
+    # What is added in round t is in the n − t functions played after it: the mean is the default.
+    mean = beta * np.arange(len(X) - 1, -1, -1) / len(X)
+    np.testing.assert_allclose(model.decision_function(X), G @ mean, atol=1e-9)
+    model.set_params(average=False)
     np.testing.assert_allclose(model.decision_function(X), G @ beta, atol=1e-9)
 
 

@@ -43,11 +43,9 @@ ORDINAL = dict.fromkeys(
 
 #: Weights of 1000 and 1e-4 in one stream: gradient descent's step is made for the heaviest row,
 #: so that the others hardly move it, and a Perceptron corrects its last heavy mistake by 1000 rows.
-#: The defaults, parameter-free and averaged, pass.
+#: Averages pass, and the defaults, which are parameter-free too.
 #: What a budget lets go is what weighs the least.
-STEEP = {
-    repr(EVERY_LEARNER[name]) for name in ("average", "sampled", "perceptron", "kernel budget")
-}
+STEEP = {repr(EVERY_LEARNER[name]) for name in ("sampled", "perceptron", "kernel budget")}
 CLASS_WEIGHTS = {"check_class_weight_classifiers": "steps made for the heaviest row; see STEEP"}
 
 ORDER = "rows are visited in another order, and the ascent stops at another point within its gap."

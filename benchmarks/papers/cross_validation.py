@@ -90,7 +90,7 @@ def share_right(model, X, y):
 
 
 def search_ours(task):
-    model = predictor(task.space, optimizer=GradientDescent(), average=True)
+    model = predictor(task.space, optimizer=GradientDescent(), average="uniform")
     return GridSearchCV(model, {"optimizer__eta": STEPS / mean_square(task.X)}, cv=5)
 
 
@@ -115,7 +115,7 @@ def searched(search, task):
 
 
 def one_pass(optimizer, task, repeat):
-    model = predictor(task.space, optimizer=optimizer, average=True)
+    model = predictor(task.space, optimizer=optimizer, average="uniform")
     spent = median_seconds(lambda: model.fit(task.X, task.y), repeat)
     return Result(1.0 - model.score(task.X_test, task.y_test), spent)
 
@@ -123,7 +123,7 @@ def one_pass(optimizer, task, repeat):
 def warm_up(task):
     """Compile the kernels of the searches, for learning and predicting, on 100 rows."""
     X, y = task.X[:100], task.y[:100]
-    predictor(task.space, average=True).fit(X, y).score(X, y)
+    predictor(task.space, average="uniform").fit(X, y).score(X, y)
 
 
 def run(task, repeat):

@@ -42,8 +42,8 @@ class FixedStep(OnlineOptimizer):
 class AveragedKernelSGDClassifier(MarginClassifier):
     r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
-    ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and the mean of the functions played predicts. The step has
-    to be chosen: it is best near ``‖f*‖/(L√T)``, which nobody knows.
+    ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and an average of the functions played predicts. The step
+    has to be chosen: it is best near ``‖f*‖/(L√T)``, which nobody knows.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     eta : float, default=0.3
         η, the step.
     average : bool, "uniform", "polynomial" or "linear", default=True
-        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
+        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`;
+        the mean of Algorithm 1 is "uniform".
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in
@@ -154,9 +155,9 @@ class KernelPerceptronClassifier(MarginClassifier):
         As in `KernelStructuredPredictor`; None is "multiscale".
     degree, coef0 : default=3, 1.0
         As in `KernelStructuredPredictor`.
-    average : bool, "uniform", "polynomial" or "linear", default=True
-        Whether predictions use the average of the functions played, where Algorithm 2 takes the
-        last; "linear" weighs round t by t.
+    average : bool, "uniform", "polynomial" or "linear", default="uniform"
+        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`,
+        where Algorithm 2 takes the last.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
         a linear kernel if all have one norm, as text that was normalised; with a kernel as in
@@ -198,7 +199,7 @@ class KernelPerceptronClassifier(MarginClassifier):
         gamma=None,
         degree=3,
         coef0=1.0,
-        average=True,
+        average="uniform",
         standardize="auto",
         fit_intercept="auto",
         max_iter=20,

@@ -97,10 +97,6 @@ class SequenceModel(SequenceWeights, SequencePredictions):
         self._work = np.zeros((1, 0))
 
     @for_sequences
-    def _average_decays(self):
-        return self.average not in ("uniform", "linear")
-
-    @for_sequences
     def _check_outputs(self, rows, y, sample_weight=None, stream=False):
         packed = self.space_.pack(y)
         check_same_lengths(rows.X, packed)

@@ -18,6 +18,7 @@ from naive.optimizers import (
     PiSTOL,
     gradient_descent,
     play,
+    round_shares,
 )
 from naive.risk import risk_bounds
 
@@ -41,5 +42,6 @@ __all__ = [
     "omega",
     "play",
     "risk_bounds",
+    "round_shares",
     "simplex_projection",
 ]

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from naive.optimizers import round_shares
+
 
 def rbf(gamma):
     """k(x, z) = exp(−γ‖x−z‖²)."""
@@ -40,10 +42,11 @@ def gram(kernel, X, Z):
     return np.array([[kernel(x, z) for x in X] for z in Z])
 
 
-def pistol(G, gradient, dim, a, b, L):
+def pistol(G, gradient, dim, a, b, L, average=True):
     """Algorithm 3 with vectors: the scores (n, dim) played, and the coefficients of the average.
 
-    `gradient(theta, t)` is s_t, `G` the Gram matrix of the rows. ‖g‖² is the Gram form.
+    `gradient(theta, t)` is s_t, `G` the Gram matrix of the rows. ‖g‖² is the Gram form. The paper's
+    average is "uniform".
     """
     n = len(G)
     B, played, weights = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, n, dim))
@@ -58,16 +61,17 @@ def pistol(G, gradient, dim, a, b, L):
         s = gradient(played[t], t)
         B[t] = -s
         path += np.linalg.norm(s) * math.sqrt(G[t, t])
-    return played, weights.mean(axis=0)
+    return played, np.tensordot(round_shares(np.ones(n), average), weights, axes=1)
 
 
-def gradient_descent(G, gradient, step):
+def gradient_descent(G, gradient, step, average=True):
     """W_t+1 = W_t − η s_t φ(x_t): scores played, coefficients last and averaged."""
     n = len(G)
     dim = len(gradient(None, 0))
-    B, played, total = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, dim))
+    B, played, mean = np.zeros((n, dim)), np.zeros((n, dim)), np.zeros((n, dim))
+    share = round_shares(np.ones(n), average)
     for t in range(n):
-        total += B
+        mean += share[t] * B
         played[t] = G[t] @ B
         B[t] = -step * gradient(played[t], t)
-    return played, B, total / n
+    return played, B, mean

@@ -30,6 +30,15 @@ def gradient_descent(
     return np.array(played), weights()
 
 
+def round_shares(weight, average=True):
+    """What rounds of these weights count in the average of the weights played, of sum 1."""
+    shares, seen = [], 0.0
+    for w in weight:
+        seen += w
+        shares.append(w if average == "uniform" else w * seen**3)
+    return np.array(shares) / sum(shares)
+
+
 def play(learner, loss, X, V, weight=None, intercept=True):
     """Rounds of a literal learner with `play(w ‖x‖, w x) -> W` and `learn(G, x)`.
 

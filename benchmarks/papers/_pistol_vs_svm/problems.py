@@ -61,7 +61,8 @@ class Streamed:
 
 
 def pistol(max_iter, **given):
-    return lambda seed: PiSTOLClassifier(max_iter=max_iter, random_state=seed, **given)
+    given |= {"average": "uniform", "max_iter": max_iter}  # the paper's average
+    return lambda seed: PiSTOLClassifier(random_state=seed, **given)
 
 
 def searched(model, powers):
