@@ -121,7 +121,7 @@ class GaptronClassifier(ShortCuts, OverClasses, DecodedPredictions, OnlineLinear
         radius=None,
         feature_norm=None,
         decoder="gap",
-        average=True,
+        average="polynomial",
         standardize="auto",
         fit_intercept=True,
         max_iter=10,

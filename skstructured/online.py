@@ -62,15 +62,15 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
         How the weights move: "parameter_free", "ogd", "adaptive", "pistol". For sequences
         "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their gradients are
         the looser the longer they are.
-    average : bool, "uniform", "polynomial" or "linear", default=True
+    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
         Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
-        "polynomial", which is what True means, takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample
-        weights (Shamir, Zhang 2013, η = 3): it forgets the first rounds, and errs less. "uniform"
-        takes v_t = w_t, which is what Theorem 4.6 is about (online-to-batch conversion, for one
-        pass over rows as they are); its bound for "polynomial" is four times as large, see Notes.
-        "linear" multiplies the weight of round t by t (rows of weight zero are no rounds),
-        in the loss as well as in the average. Both last and averaged weights are kept, and after
-        learning ``set_params(average=False)`` goes back to the last.
+        "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
+        η = 3): it forgets the first rounds, and errs less. "uniform", or True, takes v_t = w_t,
+        which is what Theorem 4.6 is about (online-to-batch conversion, for one pass over rows as
+        they are); its bound for "polynomial" is four times as large, see Notes. "linear" multiplies
+        the weight of round t by t (rows of weight zero are no rounds), in the loss as well as in
+        the average. Both last and averaged weights are kept, and after learning
+        ``set_params(average=False)`` goes back to the last.
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the rows so far,
         the row itself included, so that no scaling is needed before. CSR rows are divided by the
@@ -181,7 +181,7 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
         loss_scale="theory",
         decoder="randomized",
         optimizer="parameter_free",
-        average=True,
+        average="polynomial",
         standardize="auto",
         fit_intercept=True,
         max_iter=10,

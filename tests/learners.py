@@ -22,9 +22,9 @@ EVERY_LEARNER = {
     "default bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
     "default banditron": sk.BanditronClassifier(random_state=0),
     "online": predictor(),
-    "average": predictor(average=True),
+    "average": predictor(average="polynomial"),
     "linear average": predictor(optimizer="adaptive", average="linear"),
-    "parameter free": predictor(optimizer="parameter_free", average=True),
+    "parameter free": predictor(optimizer="parameter_free", average="polynomial"),
     "pistol": predictor(regularizer="tsallis", optimizer="pistol"),
     "per coordinate": predictor(optimizer=PiSTOL(per_coordinate=True)),
     "high probability": predictor(

@@ -76,7 +76,10 @@ def test_bound_holds_against_every_adversary(name, dim, kind, optimizer):
     space = space_of(name, dim)
     n = rounds_of(name, kind)
     model = predictor(
-        space=space, regularizer=PAIRS[name][1], optimizer=OPTIMIZERS[optimizer], average=True
+        space=space,
+        regularizer=PAIRS[name][1],
+        optimizer=OPTIMIZERS[optimizer],
+        average="polynomial",
     )
     result = play(model, kind(n_rounds=n, n_features=4, random_state=0), space, random_state=0)
     assert result.batch_size == 1 and len(result.expected_target_loss) == n
@@ -216,7 +219,7 @@ def test_bound_holds_where_every_row_is_the_longest(name, dim, optimizer, factor
     learner = PiSTOL(a=2.25, feature_norm=C) if optimizer == "pistol" else OPTIMIZERS[optimizer]
     for intercept in (False, True):
         model = predictor(
-            space, PAIRS[name][1], optimizer=learner, average=True, fit_intercept=intercept
+            space, PAIRS[name][1], optimizer=learner, average="polynomial", fit_intercept=intercept
         )
         result = play(model, stream, space)
         assert result.expected_target_loss.sum() <= min(

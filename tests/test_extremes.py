@@ -32,7 +32,7 @@ STORAGES = {"dense": np.asarray, "csr": sparse.csr_array}
 
 
 def online(**parameters):
-    return predictor(average=True, fit_intercept=False, **parameters)
+    return predictor(average="polynomial", fit_intercept=False, **parameters)
 
 
 #: name -> (optimiser for features ``unit`` and sample weights ``weight`` times as large: the same
@@ -56,13 +56,13 @@ CLASSIFIERS = {
     **{
         f"gaptron {loss}": (
             lambda unit, loss=loss: gaptron(
-                loss, radius=0.7 / unit, average=True, fit_intercept=False
+                loss, radius=0.7 / unit, average="polynomial", fit_intercept=False
             ),
             -1,
         )
         for loss in ("logistic", "hinge", "smooth_hinge")
     },
-    "perceptron": (lambda unit: perceptron(average=True, fit_intercept=False), 1),
+    "perceptron": (lambda unit: perceptron(average="polynomial", fit_intercept=False), 1),
     "second order": (lambda unit: second_order(a=unit**2, fit_intercept=False), -1),
 }
 BANDITS = {
@@ -152,7 +152,7 @@ def test_rows_and_weights_from_one_end_to_the_other(name, storage, rng):
     weight = 10.0 ** rng.choice([-19.9, 0, 19.9], size=len(X))
     X = STORAGES[storage](X)
     model = online(optimizer=OPTIMIZERS[name](1.0, 1.0))
-    for average in (True, "uniform", "linear"):
+    for average in ("polynomial", "uniform", "linear"):
         model.set_params(average=average).fit(X, y, sample_weight=weight)
         assert all(np.isfinite(W).all() for W in all_weights(model))
         assert np.isfinite(model.predict_proba(X)).all()
@@ -265,7 +265,7 @@ def test_weights_stay_in_the_ball(make, size, storage, rng):
 
 @pytest.mark.parametrize("growth", [1e12, 1e16, 1e60])
 @pytest.mark.parametrize("name", ["ogd", "adaptive", "parameter_free", "pistol"])
-@pytest.mark.parametrize("average", [True, "uniform"])
+@pytest.mark.parametrize("average", ["polynomial", "uniform"])
 def test_averages_keep_their_digits_where_another_feature_follows(average, name, growth, rng):
     """A feature of scale 1, then one of scale `growth`, whose weights are as much smaller."""
     X, y = rows_of_norm_one(rng, N)

@@ -35,13 +35,13 @@ CLASSES = [0, 1, 2]
 #: Learners of the epoch, whose weights are float32 where their rows are.
 SINGLES = {
     "ogd": predictor(),
-    "average": predictor(average=True),
+    "average": predictor(average="polynomial"),
     "linear average": predictor(optimizer="adaptive", average="linear"),
-    "per coordinate": predictor(optimizer=PiSTOL(per_coordinate=True), average=True),
+    "per coordinate": predictor(optimizer=PiSTOL(per_coordinate=True), average="polynomial"),
     "default": sk.OnlineStructuredPredictor(random_state=0),
     "no intercept": predictor(fit_intercept=False, standardize=True),
     "gaptron": gaptron(),
-    "perceptron": perceptron(average=True),
+    "perceptron": perceptron(average="polynomial"),
     "bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
     "banditron": sk.BanditronClassifier(random_state=0, standardize=False),
 }
@@ -67,7 +67,7 @@ def assert_single(model):
             assert getattr(model, name).dtype == np.float32, name
 
 
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("average", [False, "polynomial"])
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=str)
 def test_weights_and_accuracy_are_those_of_float64(optimizer, standardize, average, rows):
@@ -131,7 +131,7 @@ def test_chunks_are_one_pass(learner, storage, rows):
 def test_chunks_are_one_pass_over_the_sum_of_the_weights(optimizer, rng):
     X = rng.randn(3 * WINDOW, 5).astype(np.float32)
     y, weight = rng.randint(3, size=len(X)), rng.randint(3, size=len(X)) / 1.0
-    model = predictor(optimizer=optimizer, average=True)
+    model = predictor(optimizer=optimizer, average="polynomial")
     whole = clone(model).partial_fit(X, y, classes=CLASSES, sample_weight=weight)
     parts, rest = clone(model), clone(model)
     for some in np.array_split(np.arange(len(X)), 7):
@@ -143,7 +143,7 @@ def test_chunks_are_one_pass_over_the_sum_of_the_weights(optimizer, rng):
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.parametrize("average", [True, "uniform"])
+@pytest.mark.parametrize("average", ["polynomial", "uniform"])
 @pytest.mark.parametrize("optimizer", ["ogd", "adaptive", "parameter_free", "pistol"])
 def test_the_average_is_that_of_the_weights_played(optimizer, average, rng):
     n = 6 * WINDOW
@@ -164,9 +164,10 @@ def test_the_average_is_that_of_the_weights_played(optimizer, average, rng):
 
 def test_the_first_rows_decide(rows):
     X, y = rows
-    double, single = X.astype(np.float64), predictor(average=True).partial_fit(X, y, CLASSES)
+    double = X.astype(np.float64)
+    single = predictor(average="polynomial").partial_fit(X, y, CLASSES)
     single.partial_fit(double, y)
-    twice = predictor(average=True).partial_fit(X, y, CLASSES).partial_fit(X, y)
+    twice = predictor(average="polynomial").partial_fit(X, y, CLASSES).partial_fit(X, y)
     np.testing.assert_array_equal(single.coef_, twice.coef_)
     assert_single(single)
     other = predictor().partial_fit(double, y, CLASSES).partial_fit(X, y)
@@ -196,7 +197,7 @@ def test_frames_and_odd_arrays_of_float32(rows, tmp_path):
 
 
 @pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("average", [False, "polynomial"])
 def test_csr_rows_of_float32(average, standardize, rows):
     X, y = rows
     Z, model = sparse.csr_matrix(X * (np.abs(X) > 0.5)), predictor(average=average)
@@ -209,7 +210,7 @@ def test_csr_rows_of_float32(average, standardize, rows):
 
 @pytest.mark.parametrize("optimizer", ["ogd", PiSTOL(per_coordinate=True)], ids=str)
 @pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("average", [False, "polynomial"])
 def test_dense_and_csr_rows_in_turns(average, standardize, optimizer, rows):
     X, y = rows
     model = predictor(optimizer=optimizer, average=average, standardize=standardize)
@@ -249,7 +250,9 @@ def test_x_is_not_copied(learner, storage, rng):
 def test_standardised_rows_of_any_size(size, optimizer, rows):
     X, y = rows
     Z = (X.astype(np.float64) * size).astype(np.float32)
-    model = predictor(optimizer=optimizer, average=True, standardize=True, fit_intercept=False)
+    model = predictor(
+        optimizer=optimizer, average="polynomial", standardize=True, fit_intercept=False
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         big, usual = clone(model).fit(Z, y), clone(model).fit(X, y)
@@ -274,7 +277,7 @@ def test_rows_and_weights_at_the_ends_of_the_range(optimizer, size, weight, rows
     X, y = rows[0], rows[1]
     X = (size * X.astype(np.float64) / np.linalg.norm(X, axis=1)[:, None]).astype(np.float32)
     weights, double = np.full(N, weight), X.astype(np.float64)
-    model = predictor(optimizer=optimizer, average=True, fit_intercept=False)
+    model = predictor(optimizer=optimizer, average="polynomial", fit_intercept=False)
     single = clone(model).fit(X, y, sample_weight=weights)
     wanted = clone(model).fit(double, y, sample_weight=weights)
     scores = wanted.decision_function(double)
@@ -386,7 +389,7 @@ def test_a_kernel_that_raises_leaves_float32_weights(rows):
         return 0.1
 
     Broken.scale_kernel = staticmethod(scale)
-    model = predictor(optimizer=Broken(), average=True).partial_fit(X[:20], y[:20], CLASSES)
+    model = predictor(optimizer=Broken(), average="polynomial").partial_fit(X[:20], y[:20], CLASSES)
     before, state, apart = model.coef_.copy(), model._state.Theta.copy(), model._state.apart.copy()
     Broken.left = 10
     with pytest.raises(RuntimeError, match="broke"):

@@ -228,7 +228,7 @@ def test_learns_digits():
         (gaptron(max_iter=20), 0.9),
         (gaptron("hinge", max_iter=20), 0.9),
         (gaptron("smooth_hinge", max_iter=20), 0.9),
-        (perceptron(max_iter=5, average=True), 0.95),
+        (perceptron(max_iter=5, average="polynomial"), 0.95),
     ):
         if INTERPRETED:
             X, y, wanted = X[:50], y[:50], 0.5

@@ -329,7 +329,7 @@ def test_linear_averages_have_weighted_sums_beside_their_weighted_bound(name):
     for part in (0.0, 0.8, 0.95, 1.05, 1.25):
         if part * np.linalg.norm(U) <= certificate.radius:
             assert result.regret_bound(part * U) >= bound * (1 - 1e-2)
-    unweighted = progressive_validate(model.set_params(average=True), X, y)
+    unweighted = progressive_validate(model.set_params(average="polynomial"), X, y)
     np.testing.assert_array_equal(unweighted.weight, np.ones(n))
 
 

@@ -121,7 +121,7 @@ class TestAgainstLiteral:
         model.set_params(average=False)
         np.testing.assert_allclose(model.dual_coef_, last.T, rtol=1e-8, atol=1e-9)
 
-    @pytest.mark.parametrize("average", [False, True, "uniform", "linear"])
+    @pytest.mark.parametrize("average", [False, "polynomial", "uniform", "linear"])
     @pytest.mark.parametrize("passes", [1, 3])
     @pytest.mark.parametrize("optimizer", OPTIMIZERS)
     def test_with_a_linear_kernel_they_are_linear_learners(self, optimizer, passes, average):
@@ -221,7 +221,7 @@ def test_polynomial_averages_of_functions():
     """Round t counts t³ in the average of the functions played; the first one is zero."""
     X, y = stream(n=30)
     given = {"kernel": "rbf", "gamma": 0.5, "random_state": 0}
-    model, last = plain(average=True, **given), plain(average=False, **given)
+    model, last = plain(average="polynomial", **given), plain(average=False, **given)
     total = 0.0
     for t in range(30):
         if t > 0:

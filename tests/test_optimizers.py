@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from streams import weighted_vertices
 
-from skstructured import GuaranteeWarning
+from skstructured import GuaranteeWarning, OnlineStructuredPredictor
 from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
@@ -68,7 +68,7 @@ def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
     space, X, V, weight = weighted_vertices(name, dim, rng, n)
     optimizer, literal = OPTIMIZERS[which]
     diameter = space.geometry("l2").diameter
-    for intercept, average in ((True, True), (False, "uniform")):
+    for intercept, average in ((True, "polynomial"), (False, "uniform")):
         model = learner(name, space, optimizer, average=average, fit_intercept=intercept)
         model.fit(X, space.decode(V), sample_weight=weight)
         reference = literal((dim, 4 + intercept), model.loss_.constants_of(), diameter)
@@ -87,7 +87,7 @@ def test_rounds_are_counted_through_all_passes(which, rng):
     """The first round of the second pass is round n + 1 of the average."""
     space, X, V, weight = weighted_vertices("simplex-shannon", 4, rng, 20 if INTERPRETED else 100)
     optimizer, literal = OPTIMIZERS[which]
-    model = learner("simplex-shannon", space, optimizer, average=True, max_iter=3)
+    model = learner("simplex-shannon", space, optimizer, average="polynomial", max_iter=3)
     model.fit(X, space.decode(V), sample_weight=weight)
     diameter = space.geometry("l2").diameter
     reference = literal((4, X.shape[1] + 1), model.loss_.constants_of(), diameter)
@@ -98,19 +98,20 @@ def test_rounds_are_counted_through_all_passes(which, rng):
 
 
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
-def test_true_means_polynomial(optimizer, rng):
+def test_true_means_uniform_and_polynomial_is_the_default(optimizer, rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
     found = {
         average: predictor(optimizer=optimizer, average=average).fit(X, y).coef_
         for average in (True, "polynomial", "uniform", "linear")
     }
-    np.testing.assert_array_equal(found[True], found["polynomial"])
-    for other in ("uniform", "linear"):
+    assert OnlineStructuredPredictor().average == "polynomial"
+    np.testing.assert_array_equal(found[True], found["uniform"])
+    for other in ("polynomial", "linear"):
         assert np.abs(found[True] - found[other]).max() > 1e-6 * np.abs(found[True]).max()
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("average", [True, "uniform", "linear"])
+@pytest.mark.parametrize("average", ["polynomial", "uniform", "linear"])
 @pytest.mark.parametrize("which", list(ALL))
 def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
     name, dim, n = "simplex-shannon", 7, 80 if INTERPRETED else 333
@@ -159,7 +160,7 @@ def test_averages_are_those_of_the_weights_played(which, rng):
 @pytest.mark.parametrize("growth", ["zeros, then huge", "lognormal", "geometric"])
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("which", list(ALL))
-@pytest.mark.parametrize("average", [True, "uniform"])
+@pytest.mark.parametrize("average", ["polynomial", "uniform"])
 def test_averages_do_not_cancel_where_features_grow(average, which, storage, growth, rng):
     space, X, V, _ = weighted_vertices("simplex-shannon", 7, rng, 30 if INTERPRETED else 120)
     X, n = rng.randn(*X.shape), len(X)
@@ -198,7 +199,7 @@ def playing(model, x, weight):
 
 def test_predictions_use_the_average_or_the_last(rng):
     X, y = rng.randn(50, 3), rng.randint(3, size=50)
-    model = predictor(average=True).fit(X, y)
+    model = predictor(average="polynomial").fit(X, y)
     np.testing.assert_array_equal(model.coef_, model.average_weights_[:, :3])
     np.testing.assert_array_equal(model.intercept_, model.average_weights_[:, 3])
     averaged = model.decision_function(X)
@@ -218,7 +219,7 @@ def test_predictions_use_the_average_or_the_last(rng):
 def test_predictions_do_not_depend_on_the_unit_of_the_features(which, factor, rng):
     X, y = rng.randn(200, 6) * np.exp(rng.randn(6)), rng.randint(4, size=200)
     y = np.where(X[:, 0] > 1, 2, y)
-    for average in (False, True):
+    for average in (False, "polynomial"):
         model = predictor(optimizer=clone(ALL[which]), average=average, fit_intercept=False)
         theta = model.fit(X, y).decision_function(X)
         scaled = clone(model).fit(factor * X, y).decision_function(factor * X)
@@ -233,7 +234,7 @@ def test_nothing_overflows(which, norm, truth, rng):
     n = 60 if INTERPRETED else 3000
     X = norm * np.ones((n, 2))
     y = {"one class": np.zeros(n), "flips": np.arange(n) // 50 % 3, "noise": rng.randint(3, size=n)}
-    model = predictor(optimizer=clone(optimizer), average=True)
+    model = predictor(optimizer=clone(optimizer), average="polynomial")
     if which == "a tiny":
         with pytest.warns(GuaranteeWarning, match=r"exponent exceeded 300 .* a=1e-06 is too small"):
             model.partial_fit(X, y[truth], classes=[0, 1, 2])
@@ -304,7 +305,7 @@ def test_progressive_rounds_are_played_with_the_last_weights(rng):
                 batch_size=batch_size,
                 random_state=0,
             )
-            for average in (False, True)
+            for average in (False, "polynomial")
         ]
         np.testing.assert_array_equal(runs[0].surrogate_loss, runs[1].surrogate_loss)
 
@@ -334,7 +335,7 @@ def test_exponents_cut_off_are_counted_as_in_the_literal_learner(name, dim, stor
     V[:] = V[rng.randint(2, size=n)]  # few outputs, so that scores go far
     X = sparse.csr_array(X) if storage == "csr" else X
     for chunk in (n, 1, 7):
-        model = learner(name, space, PiSTOL(1e-6, per_coordinate=True), average=True)
+        model = learner(name, space, PiSTOL(1e-6, per_coordinate=True), average="polynomial")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GuaranteeWarning)
             for i in range(0, n, chunk):
@@ -360,7 +361,7 @@ def test_weights_of_any_number_of_features_and_outputs(size, storage, rng):
     y[:2] = 0, size - 1
     rows = sparse.csr_array(X) if storage == "csr" else X
     model = predictor(
-        optimizer=PiSTOL(per_coordinate=True), average=True, max_iter=1, shuffle=False
+        optimizer=PiSTOL(per_coordinate=True), average="polynomial", max_iter=1, shuffle=False
     ).partial_fit(rows, y, classes=np.arange(size))
     reference = naive.CoordinatePiSTOL((size, p + 1), np.sqrt(2.0), 0.08, 1.0)
     _, W = naive.play(reference, model.loss_, X, model.space_.encode(y))

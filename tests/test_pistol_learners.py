@@ -89,7 +89,7 @@ class TestAgainstLiteral:
         X, y = stream(K)
         V, L = signs(y, K), SLOPES[loss] * math.sqrt(K if K > 2 else 1)
         G, dim = X @ X.T + 1.0, V.shape[1]
-        for kind, rows in itertools.product((True, "uniform"), (X, sparse.csr_matrix(X))):
+        for kind, rows in itertools.product(("polynomial", "uniform"), (X, sparse.csr_matrix(X))):
             _, average = literal.pistol(G, slope_of(loss, V), dim, 0.3, 2.0, L, kind)
             wanted = np.column_stack([X, np.ones(len(X))]).T @ average
             model = PiSTOLClassifier(**PLAIN, loss=loss, a=0.3, b=2.0, average=kind).fit(rows, y)
@@ -104,7 +104,7 @@ class TestAgainstLiteral:
         def gradient(theta, t):
             return V[t] * 0.0 if theta is None else slope(theta, t)
 
-        for kind in (True, "uniform"):
+        for kind in ("polynomial", "uniform"):
             _, last, average = literal.gradient_descent(G, gradient, 0.2, kind)
             model = AveragedKernelSGDClassifier(gamma=0.4, eta=0.2, loss=loss, average=kind)
             found = model.set_params(**PLAIN).fit(X, y).embedding_scores(X)

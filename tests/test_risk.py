@@ -249,7 +249,7 @@ class TestWhatIsPlayed:
         np.testing.assert_array_equal(*(run.expected_target_loss for run in runs))
         assert [run.play for run in runs] == ["iterates", "iterates"]
 
-    @pytest.mark.parametrize("average", [False, True, "linear"])
+    @pytest.mark.parametrize("average", [False, "polynomial", "linear"])
     def test_last_is_predict_row_by_row(self, average, rng):
         X, y = stream(rng, 60)
         result = progressive_validate(learner(average=average), X, y, play="last")
@@ -260,7 +260,7 @@ class TestWhatIsPlayed:
             assert result.expected_target_loss[t] == pytest.approx(loss, abs=1e-12)
             model.set_params(average=average).partial_fit(X[t : t + 1], y[t : t + 1])
 
-    @pytest.mark.parametrize("average", [True, "linear"])
+    @pytest.mark.parametrize("average", ["polynomial", "linear"])
     @pytest.mark.parametrize("decoder", ["nearest", "randomized"])
     def test_average_is_what_predict_uses_before_the_row(self, average, decoder, rng):
         X, y = stream(rng, 300)
@@ -279,7 +279,7 @@ class TestWhatIsPlayed:
 
     def test_averages_may_be_played_in_larger_batches(self, rng):
         X, y = stream(rng, 100)
-        given = learner(average=True)
+        given = learner(average="polynomial")
         result = progressive_validate(given, X, y, 40, play="average")
         model = clone(given).partial_fit(X[:40], y[:40], classes=[0, 1, 2])
         wanted = model.expected_target_loss(X[40:80], y[40:80])
@@ -288,7 +288,7 @@ class TestWhatIsPlayed:
     def test_what_is_learned_does_not_depend_on_it(self, rng):
         X, y = stream(rng)
         models = [
-            progressive_validate(learner(average=True), X, y, play=play).estimator
+            progressive_validate(learner(average="polynomial"), X, y, play=play).estimator
             for play in ("iterates", "last", "average")
         ]
         for model in models[1:]:
@@ -315,7 +315,7 @@ class TestWhatIsPlayed:
     @pytest.mark.parametrize("play", ["last", "average"])
     def test_regret_bounds_are_about_iterates_only(self, play, rng):
         X, y = stream(rng, 30)
-        model = learner(optimizer="ogd", average=True)
+        model = learner(optimizer="ogd", average="polynomial")
         result = progressive_validate(model, X, y, play=play)
         with pytest.raises(GuaranteeError, match=f"not play='{play}'"):
             result.regret_bound()
@@ -324,7 +324,7 @@ class TestWhatIsPlayed:
 
 class TestCertificates:
     @pytest.mark.parametrize("play", ["iterates", "last", "average"])
-    @pytest.mark.parametrize("average", [True, "linear"])
+    @pytest.mark.parametrize("average", ["polynomial", "linear"])
     def test_are_about_the_last_losses(self, play, average, rng):
         X, y = stream(rng)
         result = progressive_validate(learner(average=average), X, y, play=play)
@@ -388,7 +388,7 @@ class TestCertificates:
         order = np.random.RandomState(0).permutation(len(X))
         train, test = order[:14000], order[14000:]
         X = StandardScaler().fit(X[test]).transform(X)  # no certified row is seen beforehand
-        model = learner(average=True, decoder="nearest")
+        model = learner(average="polynomial", decoder="nearest")
         for kind, size in (("iterates", 1), ("average", 1), ("last", 50)):
             result = progressive_validate(model, X[train], y[train], size, play=kind)
             loss = result.expected_target_loss[7000:].mean()

@@ -171,8 +171,8 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         self._state.vector[DECAYS] = float(self._average_decays())
 
     def _average_decays(self):
-        """Whether round t counts t³ in the average, which is what True means."""
-        return self.average not in ("uniform", "linear")
+        """Whether round t counts t³ in the average."""
+        return self.average == "polynomial"
 
     def _wants_intercept(self):
         """Whether there is an intercept."""

@@ -58,7 +58,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         As in `PiSTOLClassifier`.
     eta : float, default=0.3
         η, the step.
-    average : bool, "uniform", "polynomial" or "linear", default=True
+    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
         Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`;
         the mean of Algorithm 1 is "uniform".
     standardize : bool or "auto", default="auto"
@@ -103,7 +103,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         coef0=1.0,
         loss="smooth_hinge",
         eta=0.3,
-        average=True,
+        average="polynomial",
         standardize="auto",
         fit_intercept="auto",
         max_iter=20,

@@ -49,7 +49,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     feature_norm : float or None, default=None
         A bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks;
         None learns it.
-    average : bool, "uniform", "polynomial" or "linear", default=True
+    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
         Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
@@ -113,7 +113,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
         a=0.08,
         b=1.0,
         feature_norm=None,
-        average=True,
+        average="polynomial",
         standardize="auto",
         fit_intercept="auto",
         max_iter=20,
@@ -175,7 +175,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         is 1.35 for "huber" and 0.1 for "epsilon_insensitive".
     a, b, feature_norm : default=0.08, 1.0, None
         As in `PiSTOLClassifier`.
-    average : bool, "uniform", "polynomial" or "linear", default=True
+    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
         Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
@@ -237,7 +237,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         a=0.08,
         b=1.0,
         feature_norm=None,
-        average=True,
+        average="polynomial",
         standardize="auto",
         fit_intercept="auto",
         max_iter=20,

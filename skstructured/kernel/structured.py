@@ -45,8 +45,10 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         Degree of "poly".
     coef0 : float, default=1.0
         Added in "poly" and "sigmoid".
-    loss_scale, decoder, optimizer, average : default="theory", "randomized", "parameter_free", True
+    loss_scale, decoder, optimizer : default="theory", "randomized", "parameter_free"
         As in `OnlineStructuredPredictor`; optimisers that move each feature by itself are refused.
+    average : default="polynomial"
+        As in `OnlineStructuredPredictor`.
     standardize : bool or "auto", default="auto"
         As in `OnlineStructuredPredictor` (CSR rows are divided by their columns' largest entries,
         not centred), but that `fit` knows all rows beforehand, and so takes
@@ -128,7 +130,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         loss_scale="theory",
         decoder="randomized",
         optimizer="parameter_free",
-        average=True,
+        average="polynomial",
         standardize="auto",
         fit_intercept=False,
         max_iter=20,

@@ -42,7 +42,7 @@ def gram(kernel, X, Z):
     return np.array([[kernel(x, z) for x in X] for z in Z])
 
 
-def pistol(G, gradient, dim, a, b, L, average=True):
+def pistol(G, gradient, dim, a, b, L, average="polynomial"):
     """Algorithm 3 with vectors: the scores (n, dim) played, and the coefficients of the average.
 
     `gradient(theta, t)` is s_t, `G` the Gram matrix of the rows. ‖g‖² is the Gram form. The paper's
@@ -64,7 +64,7 @@ def pistol(G, gradient, dim, a, b, L, average=True):
     return played, np.tensordot(round_shares(np.ones(n), average), weights, axes=1)
 
 
-def gradient_descent(G, gradient, step, average=True):
+def gradient_descent(G, gradient, step, average="polynomial"):
     """W_t+1 = W_t − η s_t φ(x_t): scores played, coefficients last and averaged."""
     n = len(G)
     dim = len(gradient(None, 0))

@@ -30,12 +30,12 @@ def gradient_descent(
     return np.array(played), weights()
 
 
-def round_shares(weight, average=True):
+def round_shares(weight, average="polynomial"):
     """What rounds of these weights count in the average of the weights played, of sum 1."""
     shares, seen = [], 0.0
     for w in weight:
         seen += w
-        shares.append(w if average == "uniform" else w * seen**3)
+        shares.append(w if average in (True, "uniform") else w * seen**3)
     return np.array(shares) / sum(shares)
 
 
