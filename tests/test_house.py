@@ -20,6 +20,8 @@ FLOORS = [
         "_sparse_arrays",
         "_validation",
         "_foreign",
+        "_schema",
+        "_whole_file",
         "_ragged",
         "_active_set",
         "_chains",
@@ -42,7 +44,7 @@ FLOORS = [
     ["bandits"],
     ["_risk_coverage", "display", "_progressive_result"],
     ["evaluation"],
-    ["adversaries", "utils"],
+    ["adversaries", "utils", "checkpoints"],
     ["_read", "_report", "_warm_up"],
     ["__main__", "__init__"],
 ]
