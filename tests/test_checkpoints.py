@@ -5,9 +5,11 @@ import io
 import json
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -384,6 +386,25 @@ class TestThreads:
             thread.join()
         assert errors == [] and os.listdir(path.parent) == [path.name]
         same(copied(models[0]), load_checkpoint(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+def test_children_that_are_killed_lose_nothing(tmp_path):
+    """A short form of ``python -m benchmarks.scale.kill``."""
+    root = Path(__file__).parents[1]
+    script = root / "benchmarks" / "scale" / "_killing.py"
+    paths = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, script, tmp_path, "5"],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["chunks"] > 0 and found["same"]
+    assert found["lost"] == found["unreadable"] == 0
 
 
 def test_without_skops_the_error_names_what_to_install(model, path, monkeypatch):
