@@ -11,7 +11,7 @@ import numpy as np
 import sklearn
 
 import skstructured
-from skstructured._learners.guards import exclusive
+from skstructured._learners.gates import refuse_elsewhere, settled
 from skstructured._schema import is_of_the_package, trouble_in, types_in
 from skstructured._whole_file import write_whole
 
@@ -77,7 +77,10 @@ def save_checkpoint(estimator, path):
         raise IsADirectoryError(f"path must be a file, got the folder {target}.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must lie in a folder that is there, got {target}.")
-    content = _held(estimator, _learners_in(estimator), lambda: _serialised(estimator, skops))
+    learners = _learners_in(estimator)
+    for learner in (estimator, *learners):
+        refuse_elsewhere(learner)
+    content = _held(estimator, learners, lambda: _serialised(estimator, skops))
     write_whole(target, content.getbuffer())
 
 
@@ -148,9 +151,9 @@ def _learners_in(estimator):
     return [part for part in parts.values() if hasattr(part, "partial_fit")]
 
 
-@exclusive
+@settled
 def _held(self, others, task):
-    """What a task returns, while no other thread learns with any of the estimators."""
+    """What a task returns, while no block is learned by any of the estimators."""
     return _held(others[0], others[1:], task) if others else task()
 
 

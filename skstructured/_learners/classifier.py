@@ -146,7 +146,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def _learn_rows(self, X, codes, order):
         for i in order:
-            with uninterrupted():
+            with uninterrupted(self):
                 rows, *_ = self._scale.apply(Rows.from_array(X[i : i + 1]))
                 x = with_intercept(rows.matrix, self._intercept)[0]
                 self.n_mistakes_ += int(self._learn_row(x, codes[i]))

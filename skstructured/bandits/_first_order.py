@@ -8,6 +8,7 @@ from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import OWN, LinearState, new_state
+from skstructured._learners.gates import settled
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
@@ -83,10 +84,12 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         Z = self._scale.copy().apply(Rows.from_array(X))[0].matrix
         return Z, self.scale_kernel(vector, self._largest_sq(Z), 1.0), vector
 
+    @settled
     def _thetas(self, X):
         Z, s, _ = self._next_round(X)
         return s * linear_scores(self._state.matrix, Z)
 
+    @settled
     def _scores(self, X):
         """Of new rows, which do not count."""
         X = self._fitted_rows(X)
@@ -120,7 +123,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in range(0, n, size):
             block = np.arange(start, min(start + size, n))
-            with uninterrupted():
+            with uninterrupted(self):
                 drawn, stopped = self._simulate_block(learn, rows, block, codes[block])
                 learned = block[: stopped if stopped >= 0 else None]
                 actions[block], propensities[block] = drawn[:, ACTION], drawn[:, PROPENSITY]
