@@ -168,6 +168,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         self._learned.learn(theta, x, code)
         return np.argmax(theta) != code
 
+    @settled
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by fit or partial_fit.")

@@ -27,13 +27,13 @@ class Case(NamedTuple):
     def started(self):
         """A clone that has learned the first half; `fit` where there is no ``partial_fit``."""
         model, first = clone(self.estimator), self.halves()[0]
-        return self._learn(model, *first) if learns_in_parts(model) else model.fit(*first)
+        return self.learn(model, *first) if learns_in_parts(model) else model.fit(*first)
 
     def go_on(self, model):
         """Learn the second half."""
-        return self._learn(model, *self.halves()[1])
+        return self.learn(model, *self.halves()[1])
 
-    def _learn(self, model, X, y):
+    def learn(self, model, X, y):
         """``partial_fit``, of a pipeline step by step."""
         *steps, learner = [step for _, step in getattr(model, "steps", [(None, model)])]
         for step in steps:

@@ -146,6 +146,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
             self._scale.apply(rows, block[:stopped])
         return drawn, stopped
 
+    @settled
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by the first round.")

@@ -48,6 +48,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         if given is not None:
             check_share("exploration", given)
 
+    @settled
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by the first round.")
