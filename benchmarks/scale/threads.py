@@ -1,7 +1,7 @@
 """Do two models learn in two threads at once what one thread learns one after the other?
 
-Each task fits two separate models; "times" is the time of one thread over that of two. With all
-loops free of Python's global lock it is 2 on two idle cores. Two processes, which share no lock, tell
+Each task fits two separate models; "times" is the time of one thread over that of two: with all
+loops free of Python's global lock 2, on two idle cores. Two processes, which share no lock, tell
 what the machine gives: "of them" is the time of the processes over that of the threads. At the end
 one model learns, alone and while 8 threads predict with it, a row at a time.
 """
