@@ -36,7 +36,7 @@ def find(module, name):
     """What a module has under a name; None where there is neither."""
     try:
         return getattr(importlib.import_module(module), name, None)
-    except ImportError:
+    except (ImportError, ValueError):  # a name with a null in it
         return None
 
 

@@ -224,6 +224,15 @@ class TestTrust:
         with pytest.raises(ValueError, match=rf"not trusted.*{module}\.{name}"):
             load_checkpoint(path)
 
+    @pytest.mark.parametrize(
+        "module", ["skstructured..online", "skstructured.\\u0000", "skstructured.no"]
+    )
+    def test_modules_that_are_not_there_are_named(self, module, model, path):
+        save_checkpoint(model, path)
+        rewritten(path, '"skstructured.online"', f'"{module}"')
+        with pytest.raises(ValueError, match=r"model\.skops names .* which are no classes of skst"):
+            load_checkpoint(path)
+
     def test_functions_of_the_package_are_no_classes(self, model, path):
         save_checkpoint(model, path)
         rewritten(path, '"OnlineStructuredPredictor"', '"write_whole"')
