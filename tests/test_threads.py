@@ -1,13 +1,18 @@
 """What predicts beside a thread that learns is told of states between two blocks alone."""
 
+import contextlib
 import os
+import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from fitted import FITTED, learns_in_parts
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from skstructured._learners import gates
 from skstructured._learners.gates import settled
@@ -153,6 +158,33 @@ def test_eight_threads_are_told_what_was_between_two_rows(name, rows):
     assert set().union(*(thread.answer() for thread in said)) <= states
     assert answers(model, case.X, method) in states
     assert gates._LEARNING == gates._READING == {}
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.parametrize("name", ["default", "numbers", "folklore", "kernel", "sequences"])
+@pytest.mark.parametrize("anew", [True, False])
+def test_threads_that_ask_as_a_learner_begins_are_told_or_refused(name, anew):
+    case, before = FITTED[name], sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(5):
+            model = case.started() if anew else clone(case.estimator)
+            done = threading.Event()
+
+            def ask(model=model, done=done):
+                while not done.is_set():
+                    with contextlib.suppress(NotFittedError):
+                        model.predict(case.X)
+
+            said = [Asked(ask) for _ in range(3)]
+            try:
+                (model.fit if anew else partial(case.learn, model))(*case.halves()[0])
+            finally:
+                done.set()
+            for thread in said:
+                thread.answer()
+    finally:
+        sys.setswitchinterval(before)
 
 
 class Slow:

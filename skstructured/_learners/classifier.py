@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
+from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
@@ -45,6 +46,7 @@ class ClassScores:
         best = np.argmax(self._scores(X), axis=1)
         return self.classes_[best]
 
+    @settled
     def _scores(self, X):
         return self._thetas(self._fitted_rows(X))
 
