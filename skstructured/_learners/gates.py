@@ -1,8 +1,8 @@
 """What predicts beside a thread that learns: it reads between two blocks, never within one.
 
 As long as nobody learns, readers of an estimator note that they read, and wait for nobody. Who
-begins to learn waits until those are done. From then on readers queue at the gate, which the
-learner holds, and it lets those that wait pass after every block.
+begins to learn waits until those are done. From then on readers wait at the gate of the learner,
+which lets those that have come pass after every block.
 """
 
 import functools
@@ -10,7 +10,7 @@ import os
 import threading
 import time
 
-#: Seconds between two looks at who is still reading, or waiting.
+#: Seconds between two looks at who is still reading.
 LOOK = 5e-5
 
 #: The gate of every estimator that learns now, by identity.
@@ -20,62 +20,78 @@ _LEARNING = {}
 _READING = {}
 
 
-class Gate:
-    """What a thread holds as it learns with an estimator: readers pass between two blocks."""
+class Ticket:
+    """A reader at a gate: it waits for `go`, and who learns waits for `done`."""
 
     def __init__(self):
-        self.thread, self.lock, self.waiting = threading.get_ident(), threading.RLock(), {}
+        self.go, self.done, self.is_over = threading.Event(), threading.Event(), False
+
+
+class Gate:
+    """Of a thread that learns with an estimator: readers wait here, and pass between blocks."""
+
+    def __init__(self):
+        self.thread, self.waiting = threading.get_ident(), {}
 
     def take(self, estimator):
         """The gate by which the thread learns: itself, or one before. RuntimeError if others do."""
         held = _LEARNING.setdefault(id(estimator), self)
         if held.thread != self.thread:
-            refuse_elsewhere(estimator)
+            raise _refusal(estimator)
         return held
 
-    def leave(self, estimator):
-        """Have no gate, if this is it."""
-        if _LEARNING.get(id(estimator)) is self:
-            del _LEARNING[id(estimator)]
-
     def close(self, estimator):
-        """Let those end that began to read before; called by who learns, with the lock."""
+        """Let those end that began to read before."""
         key = id(estimator)
         while any(who == key and thread != self.thread for who, thread in list(_READING)):
             time.sleep(LOOK)
 
     def let_pass(self):
-        """Open the gate for those that wait now; called by who learns, between two blocks."""
-        here = set(self.waiting)
-        if not here:
-            return
-        self.lock.release()
-        try:
-            while here & set(self.waiting):
-                time.sleep(LOOK)
-        finally:
-            self.lock.acquire()
+        """Let those read that wait now, side by side, and wait for them."""
+        here = list(self.waiting)
+        for ticket in here:
+            ticket.go.set()
+        for ticket in here:
+            ticket.done.wait()
 
-    def passed(self, estimator, read):
-        """What `read` returns between two blocks, in a tuple; None if learning ended meanwhile."""
-        mine = object()
-        self.waiting[mine] = None
+    def leave(self, estimator):
+        """Have no gate, if it is this one; those that wait go on without it."""
+        if _LEARNING.get(id(estimator)) is self:
+            del _LEARNING[id(estimator)]
+            for ticket in list(self.waiting):
+                ticket.is_over = True
+                ticket.go.set()
+
+    def passed(self, key, read):
+        """What `read` returns between two blocks, in a tuple; None where learning has ended."""
+        ticket = Ticket()
+        self.waiting[ticket] = None
         try:
-            with self.lock:
-                del self.waiting[mine]
-                return (read(),) if _LEARNING.get(id(estimator)) is self else None
+            if _LEARNING.get(key[0]) is not self:
+                return None
+            ticket.go.wait()
+            if ticket.is_over:
+                return None
+            _READING[key] = None
+            return (read(),)
         finally:
-            self.waiting.pop(mine, None)
+            _READING.pop(key, None)
+            self.waiting.pop(ticket, None)
+            ticket.done.set()
+
+
+def _refusal(estimator):
+    return RuntimeError(
+        f"this {type(estimator).__name__} is learning in another thread: one thread at a time "
+        "may call its fit, partial_fit or update, or save it, while any number predict."
+    )
 
 
 def refuse_elsewhere(estimator):
     """A RuntimeError where another thread learns with the estimator."""
     gate = _LEARNING.get(id(estimator))
     if gate is not None and gate.thread != threading.get_ident():
-        raise RuntimeError(
-            f"this {type(estimator).__name__} is learning in another thread: one thread at a time "
-            "may call its fit, partial_fit or update, or save it, while any number predict."
-        )
+        raise _refusal(estimator)
 
 
 def settled(method):
@@ -95,7 +111,7 @@ def settled(method):
                     return method(self, *args, **kwargs)
             finally:
                 _READING.pop(key, None)
-            found = gate.passed(self, lambda: method(self, *args, **kwargs))
+            found = gate.passed(key, lambda: method(self, *args, **kwargs))
             if found is not None:
                 return found[0]
 

@@ -80,12 +80,8 @@ def exclusive(method):
             held = mine.take(self)
             if held is not mine:
                 return method(self, *args, **kwargs)
-            with mine.lock:
-                try:
-                    mine.close(self)
-                    return method(self, *args, **kwargs)
-                finally:  # before those that wait at the gate read without it
-                    mine.leave(self)
+            mine.close(self)
+            return method(self, *args, **kwargs)
         finally:
             mine.leave(self)
 
