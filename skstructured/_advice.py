@@ -18,6 +18,7 @@ from skstructured._experts import (
     rows_of,
     teach,
 )
+from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import told
 from skstructured._validation import check_integer, check_lengths, check_share, unchanged_on_error
@@ -231,7 +232,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
     def _learn_rows(self, x, said, codes):
         """Learn rounds with these opinions, and teach the experts the row x if there is one."""
         losses, sign = losses_of(said, codes), 2.0 * codes - 1.0
-        with uninterrupted():
+        with uninterrupted(self):
             for j in np.flatnonzero(self._learns) if x is not None else ():
                 classes = self.classes_ if self._naive[j] else None
                 if classes is not None or hasattr(self.estimators_[j], "partial_fit"):
@@ -246,6 +247,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
         """ŷ (n,) of checked rows, with the weights of the next round."""
         return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
 
+    @settled
     def _scores(self, X):
         """ŷ (n,) of new rows."""
         check_is_fitted(self, "classes_")

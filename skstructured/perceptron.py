@@ -8,6 +8,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import new_state
 from skstructured._learners.classifier import OnlineClassifier
+from skstructured._learners.gates import settled
 from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
@@ -186,6 +187,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     def _setup(self, K, width):
         self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
 
+    @settled
     def _thetas(self, X):
         return linear_scores(self._weights(), X)
 
@@ -194,6 +196,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         self._learned.learn(theta, x, code)
         return np.argmax(theta) != code
 
+    @settled
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by fit or partial_fit.")

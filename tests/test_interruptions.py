@@ -202,10 +202,16 @@ def test_a_second_thread_may_not_learn_but_predict(method):
     X, y = stream(200)
     model = predictor().fit(X, y)
     expected = model.predict(X)
+    said = []
     with learning_elsewhere(model, X, y):
         with pytest.raises(RuntimeError, match="learning in another thread"):
             getattr(model, method)(X[:, :3] if method == "fit" else X, y)
-        np.testing.assert_array_equal(model.predict(X), expected)
+        asking = threading.Thread(target=lambda: said.append(model.predict(X)))
+        asking.start()
+        assert said == []  # until the block has been learned
+    asking.join()
+    np.testing.assert_array_equal(said[0], model.predict(X))
+    assert (said[0] != expected).any()
     assert model.t_ == 400
     model.partial_fit(X, y)
     assert model.t_ == 600

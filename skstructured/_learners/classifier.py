@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
+from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import told
 from skstructured._learners.scaling import scale_of
@@ -46,6 +47,7 @@ class ClassScores:
         best = np.argmax(self._scores(X), axis=1)
         return self.classes_[best]
 
+    @settled
     def _scores(self, X):
         return self._thetas(self._fitted_rows(X))
 
@@ -153,7 +155,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def _learn_rows(self, X, codes, order):
         for i in told(self, order, len(order)):
-            with uninterrupted():
+            with uninterrupted(self):
                 rows, *_ = self._scale.apply(Rows.from_array(X[i : i + 1]))
                 x = with_intercept(rows.matrix, self._intercept)[0]
                 self.n_mistakes_ += int(self._learn_row(x, codes[i]))

@@ -5,6 +5,8 @@ import functools
 import signal
 import threading
 
+from skstructured._learners.gates import Gate, between_blocks
+
 #: Signals whose handlers may raise in the middle of a round, as Ctrl-C does.
 RAISING = tuple(
     getattr(signal, name)
@@ -17,8 +19,12 @@ class uninterrupted:
     """A block that signals do not interrupt: their handlers are called right after it.
 
     Weights that have moved are then always counted. Python calls handlers in the main thread alone,
-    so that learning in another one is never interrupted.
+    so that learning in another one is never interrupted. After it those pass that wait to predict
+    with `estimator`.
     """
+
+    def __init__(self, estimator=None):
+        self._estimator = estimator
 
     def __enter__(self):
         self._came, self._handlers, self._held = [], {}, []
@@ -52,30 +58,31 @@ class uninterrupted:
             raise
 
     def __exit__(self, *error):
-        self._release()
+        try:
+            if error[0] is None:
+                between_blocks(self._estimator)
+        finally:
+            self._release()
         for number, frame in self._came:
             self._handlers[number](number, frame)
 
 
-#: The thread that learns, for the identity of every estimator that learns now.
-_BUSY = {}
-
-
 def exclusive(method):
-    """Have a method that learns refuse to run beside another thread's on the same estimator."""
+    """Have a method that learns refuse to run beside another thread's on the same estimator.
+
+    Those that predict are let pass between two blocks, see `gates`.
+    """
 
     @functools.wraps(method)
     def guarded(self, *args, **kwargs):
-        mine, outermost = threading.get_ident(), id(self) not in _BUSY
-        if _BUSY.setdefault(id(self), mine) != mine:
-            raise RuntimeError(
-                f"this {type(self).__name__} is learning in another thread: one thread at a time "
-                "may call its fit, partial_fit or update, while any number predict."
-            )
+        mine = Gate()
         try:
+            held = mine.take(self)
+            if held is not mine:
+                return method(self, *args, **kwargs)
+            mine.close(self)
             return method(self, *args, **kwargs)
         finally:
-            if outermost:
-                _BUSY.pop(id(self), None)
+            mine.leave(self)
 
     return guarded

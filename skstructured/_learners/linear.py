@@ -222,7 +222,7 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
             block = order[start : start + size]
             V, now = self._vertices(rounds.packed[block]), weight[block]
             theta = np.empty((0 if note is None else len(block), self.space_.dim_))
-            with uninterrupted():
+            with uninterrupted(self):
                 stopped = self._learn_block(learn, rows, block, V, now, theta)
             if stopped >= 0:
                 refuse_row(self, rounds.X, block[stopped])

@@ -4,6 +4,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._learners.gates import settled
 from skstructured._learners.reading import ReadsRows
 from skstructured._validation import check_lengths, weighted_mean
 from skstructured.learner import Losses
@@ -39,6 +40,7 @@ class DecodedPredictions(ReadsRows):
     before it is fitted, `_unfitted_space()` and `_unfitted_loss()`.
     """
 
+    @settled
     def _scores(self, X):
         """θ of every row of a new X, (n, dim)."""
         check_is_fitted(self)

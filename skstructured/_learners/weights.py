@@ -5,6 +5,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._engine.epoch import BLOCK
 from skstructured._engine.rows import Rows
+from skstructured._learners.gates import settled
 from skstructured._validation import dtype_of
 from skstructured.learner import Comparison
 
@@ -72,6 +73,7 @@ class Iterates(LinearWeights):
         """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
         return rounded(self._last_weights(), dtype_of(self))
 
+    @settled
     def _last_weights(self):
         """`last_weights_` in float64."""
         state = self._fitted_state("weights are")
@@ -83,6 +85,7 @@ class Iterates(LinearWeights):
         """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
         return rounded(self._average_weights(), dtype_of(self))
 
+    @settled
     def _average_weights(self):
         """`average_weights_` in float64."""
         state = self._fitted_state("average_weights_ is")
@@ -100,5 +103,6 @@ class Iterates(LinearWeights):
         """The weights that predictions use, in float64."""
         return self._average_weights() if self.average else self._last_weights()
 
+    @settled
     def _thetas(self, X):
         return linear_scores(self._weights(), X)

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
 from skstructured._learners.classifier import ClassScores
+from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._validation import (
     check_integer,
@@ -49,6 +50,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         """Learn checked rounds; `codes` are positions of the actions in `classes_`."""
 
     @exclusive
+    @settled
     def choose(self, X, random_state=None):
         """Choose a class for every row, before anything about it is known.
 
@@ -112,7 +114,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             codes, rewards, propensities = self._check_feedback(
                 X.shape[0], actions, rewards, propensities
             )
-        with uninterrupted():
+        with uninterrupted(self):
             self._account(X, codes, propensities)
             self._learn_rows(X, codes, rewards, propensities)
             self.t_ += X.shape[0]
@@ -205,6 +207,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             self.update(x, labels[i : i + 1], [reward], [propensity])
         return estimates
 
+    @settled
     def decoding_proba(self, X):
         """Exact probabilities (n, K) with which `choose` plays each class."""
         X = self._fitted_rows(X)

@@ -6,6 +6,7 @@ import numpy as np
 
 from skstructured._engine.rows import LONGEST
 from skstructured._learners.classifier import with_intercept
+from skstructured._learners.gates import settled
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured._learners.weights import LinearWeights
 from skstructured._validation import check_share
@@ -30,6 +31,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     def _dense(self, X):
         return with_intercept(X, self._intercept)
 
+    @settled
     def _thetas(self, X):
         return self._dense(X) @ self._W.T
 
@@ -46,6 +48,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         if given is not None:
             check_share("exploration", given)
 
+    @settled
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by the first round.")

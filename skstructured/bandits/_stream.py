@@ -87,7 +87,7 @@ class BanditStream(OnlineLearner):
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for i in told(self, range(n), n):
             x = X[i : i + 1]
-            with uninterrupted():
+            with uninterrupted(self):
                 uniforms = self.random_state_.random_sample(self.draws)
                 p = self._distribution(self._thetas(x), x)
                 code = invert(p, uniforms[:1])

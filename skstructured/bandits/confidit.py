@@ -3,6 +3,7 @@
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._learners.gates import settled
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.progress import told
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
@@ -98,6 +99,7 @@ class ConfiditClassifier(SecondOrderBandit):
         solve_each(self._R, x, v, width, np.empty(len(x)))
         return np.clip(inner, -self.alpha, 1.0), inner, width, v
 
+    @settled
     def _thetas(self, X):
         return np.clip(self._unit(X) @ self._W.T, -self.alpha, 1.0)
 
@@ -109,6 +111,7 @@ class ConfiditClassifier(SecondOrderBandit):
     def _distribution(self, theta, X):
         return mix_uniform(self._bounds(self._unit(X)), 0.0)
 
+    @settled
     def choose(self, X, random_state=None):
         """Choose the class of the largest upper confidence bound; propensities are 1."""
         with unchanged_on_error(self):
@@ -127,7 +130,7 @@ class ConfiditClassifier(SecondOrderBandit):
         n, X = len(codes), self._unit(rows.X)
         actions = np.empty(n, dtype=np.intp)
         for i in told(self, range(n), n):
-            with uninterrupted():
+            with uninterrupted(self):
                 uniforms = self.random_state_.random_sample(2)
                 actions[i] = self._play(X[i])
                 self._learn_one(X[i], actions[i], actions[i] == codes[i], uniforms[1])

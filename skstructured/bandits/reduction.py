@@ -5,6 +5,7 @@ import math
 import numpy as np
 from sklearn.base import clone
 
+from skstructured._learners.gates import settled
 from skstructured._validation import check_real, check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.exceptions import GuaranteeError
@@ -137,6 +138,7 @@ class BanditReduction(BanditClassifier):
                 f"({error})."
             ) from error
 
+    @settled
     def _thetas(self, X):
         """Log-probabilities of the wrapped learner; uniform before it has learned anything."""
         if self.n_taught_ == 0:
@@ -178,6 +180,7 @@ class BanditReduction(BanditClassifier):
         p = np.exp(self._thetas(self._fitted_rows(X)))
         return p / p.sum(axis=1, keepdims=True)
 
+    @settled
     def predict_log_proba(self, X):
         """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
         X = self._fitted_rows(X)

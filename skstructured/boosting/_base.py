@@ -154,7 +154,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         played, codes = [], np.asarray(codes, dtype=np.int64)
         for start in told(self, range(0, len(order), self._block), len(order)):
             block = order[start : start + self._block]
-            with uninterrupted():
+            with uninterrupted(self):
                 played.append(self._learn_block(rows, block, codes, weight))
                 self.t_ += len(block)
         votes, logs = zip(*played, strict=True) if played else ([self._none()], [None])

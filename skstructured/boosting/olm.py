@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
+from skstructured._learners.gates import settled
 from skstructured._validation import check_integer, check_positive
 from skstructured.boosting._base import BLOCK, VotingLearner
 from skstructured.boosting._correction import COST, EDGE, MISTAKES, POTENTIAL, new_numbers
@@ -204,6 +205,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         check_is_fitted(self, "classes_")
         return self._weak
 
+    @settled
     def _column(self, place):
         check_is_fitted(self, "classes_")
         return self._numbers[:, place].copy()
@@ -254,9 +256,11 @@ class AdaBoostOLMClassifier(VotingLearner):
             logs = logits if i == leader else logs
         return votes, logs
 
+    @settled
     def _votes(self, X):
         return self._played(X)[0]
 
+    @settled
     def _thetas(self, X):
         leader = self._shares()[1]
         return next(logits for i, logits in enumerate(self._chain(X)) if i == leader)

@@ -5,6 +5,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
+from skstructured._learners.gates import settled
 from skstructured._validation import check_integer
 from skstructured.boosting._base import VotingLearner
 from skstructured.boosting._tree_kernels import Trees, learn_rows, tree_answers, tree_leaves
@@ -123,6 +124,7 @@ class OnlineTreeClassifier(VotingLearner):
         tree_answers(*rows.arrays, self._trees.arrays, 0, answers)
         return self.space_.unpack(answers), None
 
+    @settled
     def _thetas(self, X):
         rows = Rows.from_array(X)
         leaves = np.zeros(rows.n_rows, dtype=np.int64)

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._learners.gates import settled
 from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._margins import KINDS, MarginLoss
@@ -118,6 +119,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
     def _space_of_stream(self, y, classes):
         return self._unfitted_space().fit_stream(y, classes)
 
+    @settled
     def predict(self, X):
         """Predictions f(x), (n,)."""
         check_is_fitted(self)

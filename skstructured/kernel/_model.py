@@ -6,6 +6,7 @@ from skstructured._engine.epoch import epoch_for
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import LinearState
 from skstructured._foreign import check_state
+from skstructured._learners.gates import settled
 from skstructured._learners.routing import routed
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import check_finite, check_integer, check_real, dtype_of
@@ -253,6 +254,7 @@ class KernelModel(KernelAttributes):
         Z = self._prepared(self._scale.transformed(Rows.from_array(X)).matrix)
         return self._expansion.scores(self._coefficients(averaged), Z)
 
+    @settled
     @with_kernel
     def _thetas(self, X):
         return self._kernel_scores(X, bool(self.average))

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import with_intercept
+from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.progress import told
@@ -222,7 +223,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         for start in told(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
             V, now = self._vertices(rounds.packed[block]), weight[block]
-            with uninterrupted():
+            with uninterrupted(self):
                 theta = self._learn_block(rows, block, V, now)
             if note is not None:
                 note(theta, V)
@@ -279,6 +280,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             found.append(weights.logits(self._limit.shortened(Z)))
         return np.concatenate(found)
 
+    @settled
     def _thetas(self, X):
         kept = self._kept if self.iterate == "random" else None
         weights, scale = (self._weights, self._scale) if kept is None else kept

@@ -145,7 +145,7 @@ class SequenceModel(SequenceWeights, SequencePredictions):
         weight = self._weights_of_rounds(weight, order)
         for block in blocks_of(order, sequences.lengths, self.space_.dim_, record):
             labels, now = rounds.packed[block], weight[block]
-            with uninterrupted():
+            with uninterrupted(self):
                 stopped, played, losses = self._learn_sequences(
                     sequences, block, labels, now, record
                 )

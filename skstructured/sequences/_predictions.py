@@ -6,6 +6,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._chains import batch
+from skstructured._learners.gates import settled
 from skstructured._learners.routing import routed
 from skstructured._ragged import Ragged, check_same_lengths
 from skstructured._validation import check_integer, weighted_mean
@@ -67,6 +68,7 @@ class SequencePredictions:
     `_rows_of`, `_check_rows`, `space_`, `loss_`, and `_decoder()`.
     """
 
+    @settled
     def _decoding(self, X):
         check_is_fitted(self)
         return Decoding(self._scores(X), self.loss_, rule_of(self._decoder()))

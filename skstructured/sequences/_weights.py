@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._learners.gates import settled
 from skstructured._learners.routing import routed
 from skstructured.sequences._loss import Chains
 from skstructured.sequences._predictions import over_sequences
@@ -12,6 +13,7 @@ for_sequences = routed(lambda: SequenceWeights, over_sequences)
 class SequenceWeights:
     """What there is of a `SequenceState`, moved by `optimizer_` and transformed by `_scale`."""
 
+    @settled
     def _matrix(self, averaged):
         """All weights, (k, p + intercept + 2 + k), in units of X."""
         state, optimizer = self._fitted_state("weights are"), self.optimizer_
@@ -33,6 +35,7 @@ class SequenceWeights:
         unary[X.offsets[1:] - 1] += W[:, -k - 1]
         return Chains(unary, X.offsets, np.ascontiguousarray(W[:, -k:].T)[None])
 
+    @settled
     @for_sequences
     def _thetas(self, X):
         return self._chains_of(self._matrix(bool(self.average)), X)

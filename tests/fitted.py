@@ -1,0 +1,114 @@
+"""Every public estimator after some of its rows, and how it goes on with the others."""
+
+from typing import NamedTuple
+
+import numpy as np
+from learners import BINARY_LEARNERS, EVERY_LEARNER, OVER_SPACES, binary_stream
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import skstructured as sk
+from skstructured.utils._trial import LearnerTrial, has_argument
+
+
+class Case(NamedTuple):
+    """A new estimator, with rows and outputs, whose classes are told at first where it asks."""
+
+    estimator: object
+    X: object
+    y: object
+
+    def halves(self):
+        """Rows and outputs of both halves."""
+        middle = len(self.y) // 2
+        return [(self.X[part], self.y[part]) for part in (slice(middle), slice(middle, None))]
+
+    def started(self):
+        """A clone that has learned the first half; `fit` where there is no ``partial_fit``."""
+        model, first = clone(self.estimator), self.halves()[0]
+        return self.learn(model, *first) if learns_in_parts(model) else model.fit(*first)
+
+    def go_on(self, model):
+        """Learn the second half."""
+        return self.learn(model, *self.halves()[1])
+
+    def learn(self, model, X, y):
+        """``partial_fit``, of a pipeline step by step."""
+        *steps, learner = [step for _, step in getattr(model, "steps", [(None, model)])]
+        for step in steps:
+            X = step.partial_fit(X).transform(X)
+        told = {"classes": self.classes()} if has_argument(learner.partial_fit, "classes") else {}
+        learner.partial_fit(X, y, **told)
+        return model
+
+    def classes(self):
+        """All labels, alone or in sequences; None for label sets and the like."""
+        if isinstance(self.y, np.ndarray) and self.y.ndim > 1:
+            return None
+        return np.unique(np.concatenate([np.atleast_1d(labels) for labels in self.y]))
+
+
+def learns_in_parts(model):
+    """Whether an estimator, or the last step of a pipeline, has ``partial_fit``."""
+    return hasattr(model[-1] if hasattr(model, "steps") else model, "partial_fit")
+
+
+def _of_list(learner, *stream):
+    trial = LearnerTrial(learner, *stream)
+    return Case(trial.new(), trial.X, trial.y)
+
+
+_X = np.random.RandomState(0).randn(40, 4)
+_letters = np.array(["a", "b", "c"])[np.argmax(_X[:, :3], axis=1)]
+_words = [_X[i : i + 1 + i % 4] for i in range(0, 36, 3)]
+_spelt = [_letters[i : i + 1 + i % 4] for i in range(0, 36, 3)]
+_numbers, _orders = _X @ np.arange(4.0), np.argsort(_X[:, :3], axis=1)
+
+#: name -> Case.
+FITTED = {name: _of_list(model) for name, model in EVERY_LEARNER.items() if name != "toy"}
+FITTED |= {name: _of_list(*given) for name, given in OVER_SPACES.items()}
+FITTED |= {name: _of_list(model, *binary_stream()) for name, model in BINARY_LEARNERS.items()}
+FITTED |= {
+    "bool labels": Case(sk.OnlineStructuredPredictor(random_state=0), _X, _letters == "a"),
+    "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),
+    "numbers, kernel": Case(sk.PiSTOLRegressor("rbf", random_state=0), _X, _numbers),
+    "own generator": Case(
+        sk.OnlineStructuredPredictor(decoder="sampled", random_state=np.random.RandomState(3)),
+        _X.astype(np.float32),
+        _letters,
+    ),
+    "sequences": Case(sk.OnlineStructuredPredictor("sequence", random_state=0), _words, _spelt),
+    "sequences, squared": Case(
+        sk.OnlineStructuredPredictor("sequence", "squared", random_state=0), _words, _spelt
+    ),
+    "pipeline": Case(
+        make_pipeline(StandardScaler(), sk.OnlineStructuredPredictor(random_state=0)), _X, _letters
+    ),
+    "pipeline of kernels": Case(
+        make_pipeline(StandardScaler(), sk.KernelStructuredPredictor(random_state=0)), _X, _letters
+    ),
+    "pipeline of sequences": Case(
+        make_pipeline(
+            sk.SequenceTransformer(StandardScaler()),
+            sk.OnlineStructuredPredictor("sequence", random_state=0),
+        ),
+        _words,
+        _spelt,
+    ),
+    "random field": Case(sk.ConditionalRandomField(random_state=0), _words, _spelt),
+    "random field of classes": Case(
+        sk.ConditionalRandomField("simplex", solver="sdca", random_state=0), _X, _letters
+    ),
+    "quadratic": Case(sk.QuadraticSurrogate(), _X, _letters),
+    "quadratic, kernel": Case(sk.QuadraticSurrogate("birkhoff", kernel="rbf"), _X, _orders),
+}
+for _kind in (sk.MaxMinMarginNetwork, sk.StructuralSVM):
+    for _space, _inputs in {
+        "simplex": (_X, _letters),
+        "birkhoff": (_X, _orders),
+        "sequence": (_words, _spelt),
+    }.items():
+        for _kernel in ("linear", "rbf"):
+            _model = _kind(_space, kernel=_kernel, random_state=0)
+            FITTED[f"{_kind.__name__}, {_space}, {_kernel}"] = Case(_model, *_inputs)

@@ -1,0 +1,424 @@
+"""Checkpoints: every estimator comes back bit for bit, and no file is ever half of one."""
+
+import inspect
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bits import differences
+from conftest import INTERPRETED
+from fitted import FITTED, learns_in_parts
+from plain import predictor
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Matern
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_interruptions import Waiting, learning_elsewhere, stream
+from toy_learner import NearestMean
+
+import skstructured
+from skstructured import RiskMonitor, SequenceTransformer, checkpoints
+from skstructured._whole_file import leftovers
+from skstructured.checkpoints import HEADER, load_checkpoint, save_checkpoint
+from skstructured.hedge import AdaHedge
+
+pytest.importorskip("skops")
+
+TRUSTED = [Matern, NearestMean]
+KINDS = ("default", "kernel", "sequences", "pipeline", "abstaining")
+#: Spaces known by an oracle in Python, whose kernels every process compiles.
+SLOW = ("pairs", "trees")
+CASES = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+    for name in FITTED
+    if name in KINDS or not INTERPRETED
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.skops"
+
+
+@pytest.fixture
+def model():
+    return FITTED["default"].started()
+
+
+def same(a, b):
+    assert next(differences(a, b), None) is None
+
+
+def copied(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_every_estimator_comes_back_and_goes_on_bit_for_bit(name, path):
+    case = FITTED[name]
+    model = case.started()
+    before = copied(model)
+    assert save_checkpoint(model, path) is None
+    same(before, copied(model))
+    loaded = load_checkpoint(path, trusted=TRUSTED)
+    same(before, loaded)
+    if learns_in_parts(model):
+        after = copied(case.go_on(model))
+        assert list(differences(before, after))
+        same(after, copied(case.go_on(loaded)))
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_every_public_estimator_is_in_the_list():
+    public = {getattr(skstructured, name) for name in skstructured.__all__}
+    estimators = {t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)}
+    cases = [case.estimator for case in FITTED.values()]
+    steps = [step for case in cases if hasattr(case, "steps") for _, step in case.steps]
+    listed = {type(case) for case in [*cases, *steps]}
+    parts = {t for t in estimators if inspect.isabstract(t)} | {skstructured.FenchelYoung}
+    assert estimators - parts - {RiskMonitor} <= listed
+    assert SequenceTransformer in listed
+
+
+def test_monitors_and_experts_come_back(path, rng):
+    losses, hedge = rng.rand(30, 3), AdaHedge(3)
+    hedge.update(losses)
+    for thing in (RiskMonitor(0.1).update(losses[:, 0]), hedge):
+        save_checkpoint(thing, path)
+        same(copied(thing), load_checkpoint(path))
+
+
+def test_a_search_comes_back(path):
+    case = FITTED["default perceptron"]
+    search = GridSearchCV(case.estimator, {"average": [True, False]}, cv=2).fit(case.X, case.y)
+    save_checkpoint(search, path)
+    parts = ["metrics._scorer._PassthroughScorer", "model_selection._split.StratifiedKFold"]
+    loaded = load_checkpoint(path, [f"sklearn.{part}" for part in parts])
+    assert (loaded.predict(case.X) == search.predict(case.X)).all()
+
+
+class TestFiles:
+    def test_have_the_format_and_the_versions(self, model, path):
+        save_checkpoint(model, str(path))
+        with zipfile.ZipFile(path) as file:
+            header = json.loads(file.read(HEADER))
+        assert header["format"] == 1 and header["skstructured"] == skstructured.__version__
+        assert set(header) == {"format", "skstructured", "numpy", "scikit-learn"}
+
+    def test_of_a_newer_format_are_refused(self, model, path, monkeypatch):
+        monkeypatch.setattr(checkpoints, "FORMAT", 2)
+        save_checkpoint(model, path)
+        monkeypatch.undo()
+        with pytest.raises(ValueError, match=r"model\.skops has the format 2 .* up to 1"):
+            load_checkpoint(path)
+
+    def test_of_another_version_warn(self, model, path, monkeypatch):
+        monkeypatch.setattr(skstructured, "__version__", "0.0.1")
+        save_checkpoint(model, path)
+        monkeypatch.undo()
+        with pytest.warns(UserWarning, match=r"written by skstructured 0\.0\.1") as caught:
+            loaded = load_checkpoint(path)
+        assert caught[0].filename == __file__
+        same(copied(model), loaded)
+
+    def test_cut_off_anywhere_are_refused_by_name(self, model, path):
+        save_checkpoint(model, path)
+        whole = path.read_bytes()
+        for length in [0, 1, *range(50, len(whole), 997), len(whole) - 1]:
+            path.write_bytes(whole[:length])
+            with pytest.raises(ValueError, match=r"model\.skops is damaged, cut off, or no"):
+                load_checkpoint(path)
+
+    def test_with_a_wrong_byte_are_refused_or_the_same(self, model, path):
+        save_checkpoint(model, path)
+        whole, before, refused = path.read_bytes(), copied(model), 0
+        for place in np.random.RandomState(0).choice(len(whole), 150, replace=False):
+            wrong = bytearray(whole)
+            wrong[place] ^= 0x55
+            path.write_bytes(wrong)
+            try:
+                loaded = load_checkpoint(path)
+            except ValueError as error:
+                assert "model.skops" in str(error)
+                refused += 1
+            else:
+                same(before, loaded)
+        assert refused > 100
+
+    @pytest.mark.parametrize("kind", ["pickle", "text", "zip", "skops"])
+    def test_of_others_are_refused_by_name(self, kind, model, path):
+        import skops.io
+
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as file:
+            file.writestr("other.txt", "text")
+        path.write_bytes(
+            {
+                "pickle": lambda: pickle.dumps(model),
+                "text": lambda: b"text",
+                "zip": buffer.getvalue,
+                "skops": lambda: skops.io.dumps(StandardScaler()),
+            }[kind]()
+        )
+        with pytest.raises(ValueError, match=r"model\.skops is damaged, cut off, or no checkpoint"):
+            load_checkpoint(path)
+
+    def test_that_are_not_there_are_named(self, path):
+        with pytest.raises(FileNotFoundError, match=r"model\.skops"):
+            load_checkpoint(path)
+
+    def test_hold_nothing_pickled(self, path):
+        save_checkpoint(FITTED["kernel callable"].started(), path)
+        with zipfile.ZipFile(path) as file:
+            for name in file.namelist():
+                assert name.endswith((".json", ".npy", ".npz"))
+                if name.endswith(".npy"):
+                    np.load(io.BytesIO(file.read(name)), allow_pickle=False)
+
+
+def rewritten(path, old, new):
+    """Replace words in the description of the object in a file."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    members["schema.json"] = members["schema.json"].replace(old.encode(), new.encode())
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+
+
+class TestTrust:
+    def test_classes_of_others_are_refused_until_they_are_trusted(self, path):
+        trial = NearestMean().fit(np.eye(3), [0, 1, 0])
+        save_checkpoint(trial, path)
+        with pytest.raises(ValueError, match=r"model\.skops names types .*toy_learner\.NearestM"):
+            load_checkpoint(path)
+        for trusted in ([NearestMean], ("toy_learner.NearestMean",)):
+            same(copied(trial), load_checkpoint(path, trusted))
+
+    @pytest.mark.parametrize(
+        "name", ["json", "Nobody", "kernel_cache", "sys", "annotations", "importlib"]
+    )
+    def test_names_that_only_seem_to_be_ours_are_refused(self, name, model, path):
+        save_checkpoint(model, path)
+        rewritten(path, '"OnlineStructuredPredictor"', f'"{name}"')
+        with pytest.raises(ValueError, match=rf"skstructured\.online\.{name}'\], which are no cl"):
+            load_checkpoint(path)
+
+    @pytest.mark.parametrize(
+        ("module", "name"), [("os", "system"), ("builtins", "eval"), ("skstructuredx", "A")]
+    )
+    def test_other_modules_are_not_even_imported(self, module, name, model, path):
+        save_checkpoint(model, path)
+        rewritten(path, '"OnlineStructuredPredictor"', f'"{name}"')
+        rewritten(path, '"skstructured.online"', f'"{module}"')
+        with pytest.raises(ValueError, match=rf"not trusted.*{module}\.{name}"):
+            load_checkpoint(path)
+
+    @pytest.mark.parametrize(
+        "module", ["skstructured..online", "skstructured.\\u0000", "skstructured.no"]
+    )
+    def test_modules_that_are_not_there_are_named(self, module, model, path):
+        save_checkpoint(model, path)
+        rewritten(path, '"skstructured.online"', f'"{module}"')
+        with pytest.raises(ValueError, match=r"model\.skops names .* which are no classes of skst"):
+            load_checkpoint(path)
+
+    def test_functions_of_the_package_are_no_classes(self, model, path):
+        save_checkpoint(model, path)
+        rewritten(path, '"OnlineStructuredPredictor"', '"write_whole"')
+        rewritten(path, '"skstructured.online"', '"skstructured._whole_file"')
+        with pytest.raises(ValueError, match="which are no classes of skstructured"):
+            load_checkpoint(path)
+
+    @pytest.mark.parametrize("trusted", [True, "toy_learner.NearestMean", None, [3]])
+    def test_anything_but_names_and_types_is_refused(self, trusted, path):
+        with pytest.raises(TypeError, match="trusted must"):
+            load_checkpoint(path, trusted)
+
+
+def linear(X, Z):
+    """A kernel of one's own."""
+    return X @ Z.T
+
+
+class TestWhatCannotBeKept:
+    def test_lambdas_are_refused_and_functions_are_kept(self, path):
+        X, y = stream(30)
+        model = skstructured.KernelStructuredPredictor(kernel=lambda X, Z: X @ Z.T)
+        with pytest.raises(ValueError, match="<lambda>, which cannot be found again"):
+            save_checkpoint(model.fit(X, y), path)
+        assert not path.exists()
+        model.set_params(kernel=linear).fit(X, y)
+        save_checkpoint(model, path)
+        same(copied(model), load_checkpoint(path, [linear]))
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            ({True: 1.0}, "a dict with a key of the type bool"),
+            ({None: 1.0}, "a dict with a key of the type NoneType"),
+            ({np.True_: 1.0}, "a dict with a key of the type bool"),
+            ({(1, 2): 1.0}, "keys must be str, int"),
+            ({1: 1.0, "1": 2.0}, "keys that are written the same"),
+            (np.array([[{}, []]], dtype=object), "an array of objects that is no vector"),
+            (np.ma.MaskedArray([1.0]).view(np.recarray), "cannot be saved"),
+            (threading.Lock(), "cannot be saved"),
+        ],
+    )
+    def test_what_would_come_back_otherwise_is_refused(self, given, told, model, path):
+        save_checkpoint(model, path)
+        before = path.read_bytes()
+        model.extra_ = given
+        with pytest.raises(ValueError, match=told):
+            save_checkpoint(model, path)
+        assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
+
+    @pytest.mark.parametrize(
+        "given", [{1: 2.0, 3: 4}, {np.int64(3): 1}, {1.5: "a"}, {"__loader__": "x"}, {}]
+    )
+    def test_other_dicts_are_kept(self, given, model, path):
+        model.extra_ = given
+        save_checkpoint(model, path)
+        same(copied(model), load_checkpoint(path))
+
+    def test_mapped_arrays_are_refused(self, model, path, tmp_path):
+        np.save(tmp_path / "a.npy", np.ones(3))
+        model.extra_ = np.load(tmp_path / "a.npy", mmap_mode="r")
+        with pytest.raises(ValueError, match=r"array of the kind numpy\.memmap"):
+            save_checkpoint(model, path)
+
+    def test_what_holds_itself_is_refused(self, model, path):
+        model.extra_ = [model]
+        with pytest.raises(ValueError, match="cannot be saved"):
+            save_checkpoint(model, path)
+
+    @pytest.mark.parametrize("given", [NearestMean, None, "model", 3])
+    def test_what_is_no_estimator_is_refused(self, given, path):
+        with pytest.raises(TypeError, match="estimator must be a fitted estimator, got"):
+            save_checkpoint(given, path)
+
+
+class TestWriting:
+    def test_folders_are_named(self, model, tmp_path):
+        with pytest.raises(IsADirectoryError, match="path must be a file"):
+            save_checkpoint(model, tmp_path)
+        with pytest.raises(FileNotFoundError, match="path must lie in a folder that is there"):
+            save_checkpoint(model, tmp_path / "none" / "model.skops")
+
+    def test_links_stay_links(self, model, path):
+        path.with_name("real").write_text("")
+        path.symlink_to(path.with_name("real"))
+        save_checkpoint(model, path)
+        assert path.is_symlink()
+        same(copied(model), load_checkpoint(path.with_name("real")))
+
+    @pytest.mark.parametrize("call", ["fsync", "replace"])
+    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+    def test_a_write_that_fails_leaves_the_old_checkpoint(
+        self, call, error, model, path, monkeypatch
+    ):
+        save_checkpoint(model, path)
+        before = path.read_bytes()
+
+        def fails(*_):
+            raise error("no space left")
+
+        FITTED["default"].go_on(model)
+        monkeypatch.setattr(os, call, fails)
+        with pytest.raises(error, match="no space left"):
+            save_checkpoint(model, path)
+        monkeypatch.undo()
+        assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
+
+    def test_the_file_is_on_the_disk_before_its_name_and_the_name_at_the_end(
+        self, model, path, monkeypatch
+    ):
+        done = []
+        for name in ("fsync", "replace"):
+            real = getattr(os, name)
+            monkeypatch.setattr(
+                os, name, lambda *given, r=real, n=name: (done.append(n), r(*given))[1]
+            )
+        save_checkpoint(model, path)
+        assert done == ["fsync", "replace"] + ["fsync"] * (os.name != "nt")
+
+    def test_leftovers_are_no_checkpoints_and_are_removed(self, model, path):
+        other = path.with_name(f"{path.name}.b")
+        mine, others = (p.with_name(f".{p.name}.{'0' * 32}.tmp") for p in (path, other))
+        for leftover in (mine, others, path.with_name("model.tmp")):
+            leftover.write_bytes(b"half")
+        assert leftovers(path) == [mine]
+        save_checkpoint(model, path)
+        assert not mine.exists() and others.exists() and path.with_name("model.tmp").exists()
+
+
+class TestThreads:
+    @pytest.mark.parametrize("inside", [False, True])
+    def test_an_estimator_that_learns_in_another_thread_is_refused(self, inside, path):
+        X, y = stream(200)
+        model = predictor().fit(X, y)
+        given = make_pipeline(StandardScaler().fit(X), model) if inside else model
+        with (
+            learning_elsewhere(model, X, y),
+            pytest.raises(RuntimeError, match="learning in another thread"),
+        ):
+            save_checkpoint(given, path)
+        assert not path.exists()
+        save_checkpoint(given, path)
+        same(copied(given), load_checkpoint(path, [Waiting]))
+
+    def test_threads_that_save_to_one_file_leave_one_of_theirs(self, path):
+        models = [FITTED["default"].started() for _ in range(4)]
+        errors = []
+
+        def save(model):
+            try:
+                for _ in range(5):
+                    save_checkpoint(model, path)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=save, args=(model,)) for model in models]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == [] and os.listdir(path.parent) == [path.name]
+        same(copied(models[0]), load_checkpoint(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+def test_children_that_are_killed_lose_nothing(tmp_path):
+    """A short form of ``python -m benchmarks.scale.kill``."""
+    root = Path(__file__).parents[1]
+    script = root / "benchmarks" / "scale" / "_killing.py"
+    paths = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, script, tmp_path, "5"],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["chunks"] > 0 and found["same"]
+    assert found["lost"] == found["unreadable"] == 0
+
+
+def test_without_skops_the_error_names_what_to_install(model, path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    for call in (lambda: save_checkpoint(model, path), lambda: load_checkpoint(path)):
+        with pytest.raises(ImportError, match=r"pip install skstructured\[checkpoint\]"):
+            call()
