@@ -38,7 +38,6 @@ from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, rows at most, products of about a second.
 READY, BLOCK, PRODUCTS = 1 << 20, 4096, 1 << 32
-
 #: Residuals of logits, in units of their size, that are told.
 UNSOLVED = 1e-8
 
