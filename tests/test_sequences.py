@@ -127,10 +127,18 @@ class TestSpace:
         np.testing.assert_allclose(space.target_loss([["a", "a"]], [["b", "a"]]), 0.125)
 
     @pytest.mark.parametrize(
-        "costs", [np.ones((3, 3)), -np.eye(3), np.zeros((3, 3)), np.eye(2), "no", [[0, np.nan]]]
+        ("costs", "message"),
+        [
+            (np.ones((3, 3)), "be 0 on its diagonal"),
+            (-np.eye(3), "not be negative, got -1 at .0, 0."),
+            (np.zeros((3, 3)), "have a positive entry"),
+            (np.eye(2), "have shape .3, 3. for 3 classes, got .2, 2."),
+            ("no", "be a .3, 3. matrix of numbers"),
+            ([[0, np.nan]], "be a .3, 3. matrix of numbers: .*NaN"),
+        ],
     )
-    def test_bad_costs_are_refused(self, costs):
-        with pytest.raises(ValueError, match=r"cost_matrix must be a \(3, 3\) matrix"):
+    def test_bad_costs_are_refused(self, costs, message):
+        with pytest.raises(ValueError, match=f"cost_matrix must {message}"):
             LabelSequence(costs).fit([["a", "b", "c"]])
 
 

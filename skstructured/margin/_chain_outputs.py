@@ -5,7 +5,7 @@ import numpy as np
 from skstructured._chains import batch
 from skstructured._ragged import Ragged
 from skstructured.margin._chain_solver import ChainAscent, ChainProblem
-from skstructured.margin._costs import check_costs
+from skstructured.spaces._costs import check_costs
 from skstructured.spaces.sequence import mean_of
 
 

@@ -6,7 +6,6 @@ from skstructured._engine.compiled import is_compiled
 from skstructured._foreign import check_vertices
 from skstructured.margin._affine import affine_costs, target_costs
 from skstructured.margin._chain_outputs import SequenceOutputs
-from skstructured.margin._costs import check_costs
 from skstructured.margin._oracles import (
     GAME,
     HAMMING,
@@ -28,6 +27,7 @@ from skstructured.spaces import (
     Permutahedron,
     Simplex,
 )
+from skstructured.spaces._costs import check_costs
 
 
 class RowOutputs:
