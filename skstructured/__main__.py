@@ -137,7 +137,7 @@ def _parameters(options):
     return {
         "constants": "sharp" if options.bounds else "paper",
         "optimizer": options.optimizer or default,
-        "average": not (options.no_average or options.bounds),
+        "average": False if options.no_average or options.bounds else "polynomial",
         "standardize": not options.no_standardize,
         "random_state": options.seed,
     }

@@ -1,5 +1,7 @@
 """Chunks of files: Parquet by pyarrow, svmlight by scikit-learn, some rows at a time."""
 
+import errno
+import io
 import os
 from functools import partial
 
@@ -118,7 +120,7 @@ def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dty
     n_features : int
         Width of the rows, which no part of the file tells.
     chunk_bytes : int, default=2**24
-        Bytes of the file a chunk; it ends with a line.
+        Bytes of the file a chunk, to the end of the last line.
     zero_based : bool, default=False
         Whether columns are numbered from 0; files of libsvm number from 1.
     dtype : dtype, default=float64
@@ -127,7 +129,7 @@ def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dty
     Returns
     -------
     iterable of (X, y)
-        y is float64. It may be gone through more than once.
+        Labels are float64. It may be gone through more than once.
 
     Raises
     ------
@@ -138,19 +140,15 @@ def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dty
     """
     check_integer("n_features", n_features)
     check_integer("chunk_bytes", chunk_bytes)
-    size = os.stat(path).st_size
-    return Chunks(partial(_parts, path, size, chunk_bytes, n_features, zero_based, dtype))
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    given = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
+    return Chunks(partial(_parts, path, chunk_bytes, given))
 
 
-def _parts(path, size, chunk_bytes, n_features, zero_based, dtype):
-    for offset in range(0, size, chunk_bytes):
-        X, y = load_svmlight_file(
-            path,
-            n_features=n_features,
-            zero_based=zero_based,
-            dtype=dtype,
-            offset=offset,
-            length=chunk_bytes,
-        )
-        if X.shape[0]:
-            yield X, y
+def _parts(path, chunk_bytes, given):
+    with open(path, "rb") as file:
+        while lines := file.readlines(chunk_bytes):
+            X, y = load_svmlight_file(io.BytesIO(b"".join(lines)), **given)
+            if X.shape[0]:
+                yield X, y

@@ -88,9 +88,20 @@ class StreamResult:
         total = self._sums[KINDS.index(kind)]
         return float(total / self.n_rounds) if self.n_rounds else math.nan
 
-    target_loss = property(lambda self: self._mean("target_loss"))
-    expected_target_loss = property(lambda self: self._mean("expected_target_loss"))
-    surrogate_loss = property(lambda self: self._mean("surrogate_loss"))
+    @property
+    def target_loss(self):
+        """Mean target loss of the outputs drawn."""
+        return self._mean("target_loss")
+
+    @property
+    def expected_target_loss(self):
+        """Its mean exact expectation."""
+        return self._mean("expected_target_loss")
+
+    @property
+    def surrogate_loss(self):
+        """Mean surrogate loss of the weights played."""
+        return self._mean("surrogate_loss")
 
     def risk_bound(self):
         r"""Bound on what the rules that played the last rounds expect to lose on a new row.

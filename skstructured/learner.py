@@ -188,7 +188,7 @@ class OnlineLearner(Documented, ABC):
         """
         if not (getattr(self, "average", False) and hasattr(self, "average_weights_")):
             name = type(self).__name__
-            switch = "average=True or 'linear'" if hasattr(self, "average") else "an average"
+            switch = "average not False" if hasattr(self, "average") else "an average"
             raise ValueError(
                 f"play='average' needs a learner with {switch}, got {name}: play='last' and "
                 "play='iterates' are for every learner."

@@ -4,8 +4,11 @@ import re
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_svmlight_file
+from sklearn.utils import shuffle
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.__main__ import main
@@ -215,3 +218,60 @@ def test_no_number_of_rows_helps_a_comparator_that_loses_one_a_row():
     assert _rows_needed(50.0, 20.0, 20).startswith("no number")
     assert _rows_needed(50.0, 10.0, 20) == "about 80"
     assert _rows_needed(2050.0, 10.0, 20) == "about 4,080"
+
+
+@pytest.fixture
+def digit_files(tmp_path):
+    """Digits in the order of the stream, as Parquet and as svmlight."""
+    pytest.importorskip("pyarrow")
+    X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+    frame = pd.DataFrame(X[:600], columns=[f"p{j}" for j in range(64)]).assign(digit=y[:600])
+    frame.to_parquet(tmp_path / "digits.parquet")
+    dump_svmlight_file(X[:600], y[:600], str(tmp_path / "digits.svm"), zero_based=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "width"), [("digits.parquet", 64), ("digits.svm", 64)])
+def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, capsys):
+    path, kept = str(digit_files / name), str(digit_files / "model")
+    lines = said(capsys, path, "--save", kept)
+    assert lines[0].startswith(f"{path} (600 rows, {width} features)")
+    first, second = percents(lines[3])
+    assert second < first < 0.4
+    model = joblib.load(kept)
+    assert model.t_ == 600
+    X, y = load_svmlight_file(str(digit_files / "digits.svm"), n_features=64)
+    X = X.toarray() if name.endswith("parquet") else X
+    losses = progressive_validate(
+        clone(model), X, y, play="average", classes=range(10)
+    ).expected_target_loss
+    assert first == pytest.approx(losses.mean(), abs=0.02)  # averages are taken at every chunk
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["digits.svm", "--target", "p0"], "--target is not for svmlight"),
+        (["digits.svm", "--space", "hypercube"], "--space hypercube is not for svmlight"),
+        (["digits.svm", "--plot", "a.png"], "--plot is for tables that fit into memory"),
+        (["digits.parquet", "--bounds"], "--bounds is for tables that fit into memory"),
+        (["digits.parquet", "--target", "no"], "no column 'no'; it has p0"),
+        (["none.parquet"], "none.parquet"),
+        (["none.svm"], "No such file"),
+        (["empty.svm"], "has no rows"),
+    ],
+)
+def test_what_does_not_go_with_large_files(arguments, message, digit_files, capsys):
+    (digit_files / "empty.svm").write_text("")
+    assert main([str(digit_files / arguments[0]), *arguments[1:]]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_label_sets_of_parquet_files(digit_files, capsys):
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.randn(200, 3), columns=list("abc"))
+    frame["u"], frame["v"] = (frame["a"] > 0).astype(int), (frame["b"] > 0).astype(int)
+    frame.to_parquet(digit_files / "sets.parquet")
+    path = str(digit_files / "sets.parquet")
+    lines = said(capsys, path, "--target", "u,v", "--space", "hypercube")
+    assert "(200 rows, 3 features), target u, v" in lines[0] and "of labels wrong" in lines[3]

@@ -38,7 +38,8 @@ NAMES, SEEDS = ("letter", "satimage", "segment"), 5
 def learners():
     sgd = SGDClassifier(loss="log_loss", max_iter=1, tol=None, average=True, random_state=0)
     return {"sgd": sgd} | {
-        name: predictor(optimizer=optimizer, average=True) for name, optimizer in OPTIMIZERS.items()
+        name: predictor(optimizer=optimizer, average="polynomial")
+        for name, optimizer in OPTIMIZERS.items()
     }
 
 

@@ -36,10 +36,9 @@ from skstructured.logistic._soft_labels import (
 )
 from skstructured.losses import FenchelYoung
 
-#: Numbers of transformed rows that are ready at a time, rows at most, products of about a second.
-READY, BLOCK, PRODUCTS = 1 << 20, 4096, 1 << 32
-#: Residuals of logits, in units of their size, that are told.
-UNSOLVED = 1e-8
+#: Numbers of transformed rows that are ready at a time, rows at most, products of about a second;
+#: and residuals of logits, in units of their size, that are told.
+READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 
 
 class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
