@@ -46,7 +46,8 @@ class Shard(NamedTuple):
     """What is taken from an estimator: weights in units of X and of y, and what they stand for.
 
     `learned` is the sum of the sample weights; `counted` and `rounds` are numbers of rounds, of
-    positive weight and all; `unit` and `centre` are those of real outputs.
+    positive weight and all; `unit` and `centre` are those of real outputs, `lengths` the least and
+    the largest of label sequences.
     """
 
     last: np.ndarray
@@ -58,6 +59,7 @@ class Shard(NamedTuple):
     scale: RunningScale
     unit: float
     centre: float
+    lengths: tuple | None
 
 
 def average_fitted(estimators, weights=None):
@@ -114,10 +116,10 @@ def average_fitted(estimators, weights=None):
 
     (Jensen): the mean is never worse in S than its shards are on average, and the bounds that hold
     for each of them hold for it on average. One pass over all rows has learned from more rows than
-    any shard, and is mostly better than the mean: ``benchmarks/scale/shards.py`` has numbers. The
-    "hinge" of `GaptronClassifier` and the mistakes of `MulticlassPerceptron` are not convex, and
-    nothing is promised for these. `PiSTOLRegressor` after `fit` has units of y in every
-    shard; the mean is that of the functions in units of y.
+    any shard, and is mostly a little better than the mean; ``benchmarks/scale/shards.py`` has
+    numbers. The "hinge" of `GaptronClassifier` and the mistakes of `MulticlassPerceptron` are not
+    convex, and nothing is promised for these. `PiSTOLRegressor` after `fit` has units of its own in
+    every shard; the mean is that of the functions in units of y.
 
     References
     ----------
@@ -153,7 +155,7 @@ def average_fitted(estimators, weights=None):
         average = _mean([shard.average * (shard.unit / unit) for shard in shards], shares)
     result._state = MeanState(last, average, sum(shard.learned for shard in shards))
     result._scale = merged([shard.scale for shard in shards])
-    _count(result, estimators, shards)
+    _count(result, shards)
     return result
 
 
@@ -181,6 +183,7 @@ def _shard(estimator):
         scale=estimator._scale.copy(),
         unit=space.scale if real else 1.0,
         centre=space.centre if real else 0.0,
+        lengths=getattr(estimator, "_lengths_seen", None),
     )
 
 
@@ -195,10 +198,10 @@ def _like(estimator):
     return result
 
 
-def _count(result, estimators, shards):
+def _count(result, shards):
     """Rounds and passes of all; and label sequences from the shortest to the longest of all."""
     result.t_ = sum(shard.rounds for shard in shards)
     result._counted = sum(shard.counted for shard in shards)
     result.n_iter_ = max(shard.passes for shard in shards)
-    if getattr(result, "_lengths_seen", None) is not None:
-        result._note_lengths(np.array([estimator._lengths_seen for estimator in estimators]))
+    if shards[0].lengths is not None:
+        result._note_lengths(np.array([shard.lengths for shard in shards]))
