@@ -34,6 +34,7 @@ from skstructured.online import OnlineStructuredPredictor
 from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
 from skstructured.risk import RiskMonitor
 from skstructured.sequences import SequenceTransformer
+from skstructured.shards import average_fitted
 
 __version__ = "0.1.0"
 
@@ -72,4 +73,5 @@ __all__ = [
     "SequenceTransformer",
     "StructuralSVM",
     "__version__",
+    "average_fitted",
 ]

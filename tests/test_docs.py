@@ -20,6 +20,13 @@ DOCS = ROOT / "docs"
 
 #: Pages that show source, whose tests are elsewhere: no block stands by itself.
 SOURCE = {"add_a_space.md"}
+
+#: What a page says, and the package that its blocks then need.
+NEEDED = {
+    "skstructured.checkpoints": "skops",
+    "from distributed": "distributed",
+    "from dask_ml": "dask_ml",
+}
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
 
@@ -49,8 +56,9 @@ def test_code_on_the_page_runs(page, capsys, request):
     text = page.read_text(encoding="utf-8")
     if "from data_sets" in text:
         request.getfixturevalue("data_sets")
-    if "skstructured.checkpoints" in text:
-        pytest.importorskip("skops")
+    for sign, needed in NEEDED.items():
+        if sign in text:
+            pytest.importorskip(needed)
     names = {}
     for block in BLOCK.findall(text):
         exec(compile(block, page.name, "exec"), names)

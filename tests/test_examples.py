@@ -25,6 +25,10 @@ CLAIMS = {
     "risk_certificate": lambda names: names["failed"] <= 0.05 * len(names["bounds"]),
     "parameter_free": lambda names: names["error"] < min(names["errors"]) + 0.01,
     "bandit": lambda names: np.mean(names["earned"]["BanditronClassifier"]) > 2 / 8,
+    "shards": lambda names: (
+        np.all(names["merged"][1] <= names["single"][1] + 1e-12)
+        and np.all(names["merged"][0][3:] > names["single"][0][3:])
+    ),
     "out_of_core": lambda names: np.array_equal(names["at_once"].coef_, names["pieces"].coef_),
 }
 

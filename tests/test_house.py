@@ -37,7 +37,7 @@ FLOORS = [
     ["surrogates", "_margins", "_residuals", "learner"],
     ["optimizers"],
     ["_learners"],
-    ["comparators"],
+    ["comparators", "_shard_checks", "shards"],
     ["metrics"],
     ["decoders"],
     ["sequences"],

@@ -74,8 +74,58 @@ def flush_if_grown(vector, norm_sq, flushed):
         vector[flushed] = norm_sq
 
 
+def refuse_to_move():
+    """The RuntimeError of what was averaged over shards, and has no state to go on from."""
+    raise RuntimeError(
+        "this estimator is a mean of others (average_fitted): it predicts, and has no state that "
+        "an optimiser goes on from. Let those of the shards learn the further rows, and average "
+        "them again; or call fit, which starts anew."
+    )
+
+
 class Learned:
     """An object of arrays that a learner learns in; see `skstructured._validation.owned`."""
+
+    def check_moves(self):
+        """A RuntimeError where there is nothing that a learner could go on from."""
+        return None
+
+
+class MeanState(Learned):
+    """Weights of several learners' mean, stored with a row a feature: they do not move any more.
+
+    Parameters
+    ----------
+    last, average : ndarray of shape (dim, width)
+        Means of the last weights, and of the averages; None without.
+    clock : float
+        Σ w over all rounds.
+    """
+
+    def __init__(self, last, average, clock):
+        self.Theta = np.ascontiguousarray(last.T)
+        self.A = np.zeros((0, 0)) if average is None else np.ascontiguousarray(average.T)
+        self.vector, self.numbers = new_state(0), np.zeros(2)
+        self.vector[CLOCK] = clock
+
+    @property
+    def parts(self):
+        """Last weights, and averages."""
+        return self.Theta.T, self.A.T
+
+    def check_moves(self):
+        """A RuntimeError."""
+        refuse_to_move()
+
+    def store_for(self, by_feature):
+        """A RuntimeError."""
+        refuse_to_move()
+
+    def copy(self):
+        """Another one."""
+        copy = object.__new__(type(self))
+        vars(copy).update({name: value.copy() for name, value in vars(self).items()})
+        return copy
 
 
 class LinearState(Learned):

@@ -82,6 +82,8 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
     @exclusive
     def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "space_")
+        if not first:
+            self._state.check_moves()
         with unchanged_on_error(self):
             rows = self._rows_of(X, reset=first)
             if self.standardize or not first:  # the weights move in place but on a first call

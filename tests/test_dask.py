@@ -1,0 +1,171 @@
+"""On a cluster of two processes: blocks of dask arrays, searches and shards, as in one process."""
+
+import os
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+
+from skstructured import (
+    GaptronClassifier,
+    MulticlassPerceptron,
+    OnlineStructuredPredictor,
+    PiSTOLRegressor,
+    average_fitted,
+)
+from skstructured.streaming import array_chunks, fit_chunks
+
+dask = pytest.importorskip("dask")
+array = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+N, SIZE, CLASSES = 400, 90, [0, 1, 2]
+_rng = np.random.RandomState(0)
+X = _rng.randn(N, 5)
+Y = np.argmax(X @ _rng.randn(5, 3) + _rng.randn(N, 3), axis=1)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dask")
+    given = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    given |= {"dashboard_address": None, "local_directory": folder}
+    with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def wrappers():
+    return pytest.importorskip("dask_ml.wrappers")
+
+
+def blocks(X=X, size=SIZE):
+    return array.from_array(X, chunks=(size, *X.shape[1:]))
+
+
+def assert_same(model, other):
+    assert model.t_ == other.t_
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(model.last_weights_, other.last_weights_)
+
+
+LEARNERS = {
+    "default": OnlineStructuredPredictor(random_state=0),
+    "plain": OnlineStructuredPredictor(optimizer="ogd", average=False, standardize=False),
+    "gaptron": GaptronClassifier("logistic", random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_incremental_learns_the_blocks_in_order(name, client, wrappers):
+    model = wrappers.Incremental(clone(LEARNERS[name]), shuffle_blocks=False)
+    model.fit(blocks(), blocks(Y), classes=CLASSES)
+    alone = clone(LEARNERS[name]).partial_fit(X, Y, classes=CLASSES)
+    assert_same(model.estimator_, alone)
+    np.testing.assert_array_equal(model.predict(blocks()).compute(), alone.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(blocks()).compute(), alone.predict_proba(X))
+    model.partial_fit(blocks(), blocks(Y))
+    assert_same(model.estimator_, alone.partial_fit(X, Y))
+
+
+def test_incremental_learns_the_blocks_in_the_order_it_draws(client, wrappers):
+    model = wrappers.Incremental(clone(LEARNERS["default"]), random_state=3)
+    model.fit(blocks(), blocks(Y), classes=CLASSES)
+    order, alone = list(range(5)), clone(LEARNERS["default"])
+    np.random.RandomState(3).shuffle(order)
+    assert order != sorted(order)
+    for i in order:
+        at = slice(i * SIZE, (i + 1) * SIZE)
+        alone.partial_fit(X[at], Y[at], classes=CLASSES)
+    assert_same(model.estimator_, alone)
+
+
+def test_incremental_over_label_sets_and_real_numbers(client, wrappers):
+    sets = (X[:, :2] > 0).astype(int)
+    model = wrappers.Incremental(OnlineStructuredPredictor("hypercube"), shuffle_blocks=False)
+    chunks = [(X[i : i + SIZE], sets[i : i + SIZE]) for i in range(0, N, SIZE)]
+    alone = fit_chunks(OnlineStructuredPredictor("hypercube"), chunks)
+    for x, y in chunks:  # outputs that are rows are handed over block by block
+        model.partial_fit(x, y)
+    assert_same(model.estimator_, alone)
+    model = wrappers.Incremental(PiSTOLRegressor(), shuffle_blocks=False)
+    model.fit(blocks(), blocks(X[:, 0]))
+    assert_same(model.estimator_, PiSTOLRegressor().partial_fit(X, X[:, 0]))
+
+
+def test_sparse_blocks(client, wrappers):
+    thin = np.where(np.abs(X) > 0.7, X, 0.0)
+    rows, model = sparse.csr_matrix(thin), OnlineStructuredPredictor(random_state=0)
+    alone = clone(model).partial_fit(rows, Y, classes=CLASSES)
+    stored = blocks(thin).map_blocks(sparse.csr_matrix)
+    assert sparse.issparse(stored.blocks[0].compute())
+    found = wrappers.Incremental(clone(model), shuffle_blocks=False)
+    assert_same(found.fit(stored, blocks(Y), classes=CLASSES).estimator_, alone)
+    assert found.estimator_._scale._kind == "sparse"
+    parts = [dask.delayed(part) for part in array_chunks(rows, Y, SIZE)]
+    assert_same(fit_chunks(clone(model), (part.compute() for part in parts), CLASSES), alone)
+
+
+def test_a_search_on_the_cluster_is_that_without(client):
+    grid = {"optimizer": ["ogd", "pistol"], "max_iter": [1, 2]}
+    search = GridSearchCV(OnlineStructuredPredictor(random_state=0), grid, cv=3)
+    alone = clone(search).fit(X, Y)
+    with joblib.parallel_config("dask"):
+        search.fit(X, Y)
+    assert search.best_params_ == alone.best_params_
+    for i in range(3):
+        name = f"split{i}_test_score"
+        np.testing.assert_array_equal(search.cv_results_[name], alone.cv_results_[name])
+    np.testing.assert_array_equal(search.best_estimator_.coef_, alone.best_estimator_.coef_)
+
+
+def test_a_search_runs_on_the_workers(client):
+    here = GridSearchCV(
+        MulticlassPerceptron(), {}, cv=3, scoring=lambda *given: float(os.getpid()), refit=False
+    )
+    with joblib.parallel_config("dask"):
+        here.fit(X, Y)
+    scores = {here.cv_results_[f"split{i}_test_score"][0] for i in range(3)}
+    assert scores <= set(client.run(os.getpid).values())
+
+
+def test_shards_on_workers(client):
+    model, places = OnlineStructuredPredictor(random_state=0), np.arange(N) % 4
+    data = [(X[places == i], Y[places == i]) for i in range(4)]
+    alone = [fit_chunks(clone(model), [part], CLASSES) for part in data]
+    sent = [client.submit(fit_chunks, clone(model), [part], CLASSES) for part in data]
+    mean = average_fitted(client.gather(sent))
+    wanted = average_fitted(alone)
+    np.testing.assert_array_equal(mean.coef_, wanted.coef_)
+    np.testing.assert_array_equal(mean.predict_proba(X), wanted.predict_proba(X))
+    there = client.submit(average_fitted, sent).result()  # and only the mean comes back
+    np.testing.assert_array_equal(there.coef_, mean.coef_)
+    assert there.t_ == N
+
+
+def test_errors_of_workers_come_back(client):
+    model = OnlineStructuredPredictor(random_state=0)
+    far = client.submit(fit_chunks, model, [(X, Y + 1)], CLASSES)
+    with pytest.raises(ValueError, match="labels that are not among the classes: 3"):
+        far.result()
+    holes = np.where(np.arange(5) == 2, np.nan, X)
+    with pytest.raises(ValueError, match="contains NaN"):
+        client.submit(fit_chunks, model, [(holes, Y)], CLASSES).result()
+    with pytest.raises(NotFittedError, match=r"estimators\[0\] is not fitted"):
+        client.submit(average_fitted, [model]).result()
+    mean = average_fitted([clone(model).fit(X, Y)])
+    with pytest.raises(RuntimeError, match="average them again"):
+        client.submit(fit_chunks, mean, [(X, Y)]).result()
+    with pytest.raises(TypeError, match="must be a linear learner"):
+        client.submit(average_fitted, [GaussianNB().fit(X, Y)]).result()
+
+
+def test_errors_of_a_search_come_back(client):
+    search = GridSearchCV(MulticlassPerceptron(), {"average": ["often"]}, error_score="raise")
+    with joblib.parallel_config("dask"), pytest.raises(ValueError, match="average must be a bool"):
+        search.fit(X, Y)
