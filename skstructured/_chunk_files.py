@@ -143,14 +143,15 @@ def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dty
 
 
 def _parts(path, size, chunk_bytes, n_features, zero_based, dtype):
+    given = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
     for offset in range(0, size, chunk_bytes):
-        X, y = load_svmlight_file(
-            path,
-            n_features=n_features,
-            zero_based=zero_based,
-            dtype=dtype,
-            offset=offset,
-            length=chunk_bytes,
-        )
+        try:
+            X, y = load_svmlight_file(path, offset=offset, length=chunk_bytes, **given)
+        except (ValueError, OverflowError) as error:
+            end = min(size, offset + chunk_bytes)
+            raise ValueError(
+                f"{path} is no svmlight file of {n_features} features, in the lines that begin "
+                f"within its bytes {offset} to {end}: {error}"
+            ) from None
         if X.shape[0]:
             yield X, y
