@@ -197,6 +197,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         ndarray of shape (n,)
         """
         score = self._scores(X)
+        self._check_marker()
         rng = self.random_state_ if random_state is None else check_random_state(random_state)
         u = rng.random_sample(len(score))
         if self.abstain_label is None:
@@ -207,13 +208,21 @@ class AbstainingHedgeClassifier(HedgedExperts):
         cost = check_share("abstention_cost", self.abstention_cost)
         return 1.0 - np.abs(score) > 2.0 * cost
 
+    def _check_marker(self):
+        marker = self.abstain_label
+        if marker is None:
+            return
+        if marker in self.classes_.tolist():
+            raise ValueError(f"abstain_label must not be one of the classes, got {marker!r}.")
+        if np.asarray(marker).ndim or np.asarray(marker).dtype.kind == "c":
+            raise ValueError(f"abstain_label must be a label, got {marker!r}.")
+
     def _answers(self, second, abstains):
         """Labels, with the marker in its places; objects, where the two are of different kinds."""
         labels, marker = self.classes_[second.astype(np.intp)], self.abstain_label
         if marker is None:
             return labels
-        if marker in self.classes_.tolist():
-            raise ValueError(f"abstain_label must not be one of the classes, got {marker!r}.")
+        self._check_marker()
         kinds = np.asarray(marker).dtype.kind, labels.dtype.kind
         alike = all(kind in "iuf" for kind in kinds) or all(kind in "U" for kind in kinds)
         kind = np.result_type(labels, np.asarray(marker)) if alike else object

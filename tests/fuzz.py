@@ -191,7 +191,9 @@ def parsed(arguments):
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--areas", default=",".join(AREAS), help="any of %(default)s, or nothing")
-    parser.add_argument("--groups", default=",".join(GROUPS), help="any of %(default)s, with repeats")
+    parser.add_argument(
+        "--groups", default=",".join(GROUPS), help="any of %(default)s, with repeats"
+    )
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     for name, known in (("areas", AREAS), ("groups", GROUPS)):
@@ -209,7 +211,7 @@ def again(seed, areas, groups):
 
 
 def run(given, report):
-    """The `Fuzzer` of a command line, after its run; ``report(seed, found)`` is told of findings."""
+    """The `Fuzzer` of a command line after its run; ``report(seed, found)`` is told of findings."""
     start = functools.partial(Worker, given.areas, given.patience, given.groups)
     fuzzer = Fuzzer(given.calls, given.seed, start, report, given.groups)
     fuzzer.run(given.workers)

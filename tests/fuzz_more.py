@@ -128,7 +128,8 @@ def sequence_labels(rng, X, size, may_be_wrong=True):
     """A list of labels for each of the sequences X, sometimes wrong."""
     try:
         lengths = getattr(X, "lengths", None)
-        lengths = [x.shape[0] if hasattr(x, "shape") else len(x) for x in X] if lengths is None else lengths
+        if lengths is None:
+            lengths = [x.shape[0] if hasattr(x, "shape") else len(x) for x in X]
     except TypeError:
         lengths = [2]
     flat = outputs(rng, int(np.sum(lengths)), "labels", size, may_be_wrong=False)[0]

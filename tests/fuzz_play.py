@@ -213,7 +213,8 @@ def call(case, method, arguments, keywords, wrong):
         raise Finding(f"accepted {wrong}")
     if method in READS and method != "sample" and frozen(case.learner) != before:
         raise Finding("reading changed the learner")
-    check_numbers(result, "the result")
+    if (method, case.kind) != ("score", "numbers"):  # R² of one row is NaN, as scikit-learn says
+        check_numbers(result, "the result")
     check_numbers(case.learner, type(case.learner).__name__)
 
 

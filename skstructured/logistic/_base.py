@@ -14,7 +14,7 @@ from skstructured._learners.classifier import with_intercept
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
-from skstructured._learners.progress import told
+from skstructured._learners.progress import is_verbose, told
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
     check_bool,
@@ -38,6 +38,9 @@ from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, rows at most, products of about a second.
 READY, BLOCK, PRODUCTS = 1 << 20, 4096, 1 << 32
+#: Entries of new rows as transformed are cut to this: a feature may have been tiny in all before.
+WIDEST = 1e60
+
 #: Residuals of logits, in units of their size, that are told.
 UNSOLVED = 1e-8
 
@@ -114,6 +117,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
     def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "classes_")
         with unchanged_on_error(self):
+            is_verbose(self)
             if first:
                 classes = labels_of(y) if classes is None and is_distribution(y) else classes
                 rounds = self._begin(X, y, classes, sample_weight, stream=True)
@@ -274,6 +278,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
             Z = with_intercept(matrix[start : start + size], self._intercept)
+            if scale.used and Z.size and max(Z.max(), -Z.min()) > WIDEST:
+                Z = np.clip(Z, -WIDEST, WIDEST)
             if self._limit.refuses:
                 self._limit.check(Z, start + np.arange(len(Z)))
             found.append(weights.logits(self._limit.shortened(Z)))
