@@ -3,7 +3,6 @@
 import numpy as np
 from fuzz_inputs import chance, features, outputs, pick
 from plain import predictor
-from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
 from skstructured.sequences import Stacked
@@ -39,7 +38,6 @@ def sequences(rng, areas):
             ),
             sk.MaxMinMarginNetwork("sequence", kernel=pick(rng, KERNELS), max_iter=2),
             sk.StructuralSVM("sequence", kernel=pick(rng, KERNELS), max_iter=2),
-            sk.SequenceTransformer(StandardScaler()),
         ),
     )
     return model, "sequences", size, None

@@ -256,7 +256,6 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         Of sequences it is that of all their positions, of which those of weight w count w times.
         """
         predicted = self.predict(X)
-        check_lengths(len(predicted), y.shape[0] if getattr(y, "shape", ()) else len(y))
         if not over_sequences(self):
             return 1.0 - weighted_mean(self._outputs.loss(predicted, y), sample_weight)
         costs, offsets = self._outputs.losses(predicted, y)
