@@ -251,9 +251,8 @@ def validated(case, rng, parts, classes, wrong, tell):
     else:
         if wrong or not parts:
             raise Finding(f"accepted {wrong or 'no chunks'}")
-        check_numbers(
-            (result.target_loss, result.expected_target_loss, result.chunks), "the result"
-        )
+        losses = result.target_loss, result.expected_target_loss, result.chunks[:, :3]
+        check_numbers(losses, "the result")  # surrogate losses are NaN where none is stated
     if frozen(case.learner) != before:
         raise Finding("validation changed the learner")
     return 1

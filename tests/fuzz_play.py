@@ -190,7 +190,7 @@ def refused(error):
 def _run(case, method, arguments, keywords):
     if method == "progressive_validate":
         result = progressive_validate(case.learner, *arguments, **keywords, random_state=0)
-        return result.target_loss, result.expected_target_loss, result.surrogate_loss
+        return result.target_loss, result.expected_target_loss
     result = getattr(case.learner, method)(*arguments, **keywords)
     if method in ("fit", "partial_fit"):
         case.fitted = True
