@@ -213,7 +213,7 @@ def call(case, method, arguments, keywords, wrong):
         raise Finding(f"accepted {wrong}")
     if method in READS and method != "sample" and frozen(case.learner) != before:
         raise Finding("reading changed the learner")
-    if (method, case.kind) != ("score", "numbers"):  # R² of one row is NaN, as scikit-learn says
+    if method != "score" or case.kind != "numbers":  # R² of one row is NaN, as scikit-learn says
         check_numbers(result, "the result")
     check_numbers(case.learner, type(case.learner).__name__)
 

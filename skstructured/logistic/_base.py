@@ -29,18 +29,11 @@ from skstructured._validation import (
 from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.learner import Comparison, OnlineLearner, Rounds
 from skstructured.logistic._row_limit import RowLimit
-from skstructured.logistic._soft_labels import (
-    check_distributions,
-    is_distribution,
-    labels_of,
-)
+from skstructured.logistic._soft_labels import check_distributions, is_distribution, labels_of
 from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, rows at most, products of about a second.
 READY, BLOCK, PRODUCTS = 1 << 20, 4096, 1 << 32
-#: Entries of new rows as transformed are cut to this: a feature may have been tiny in all before.
-WIDEST = 1e60
-
 #: Residuals of logits, in units of their size, that are told.
 UNSOLVED = 1e-8
 
@@ -278,11 +271,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
             Z = with_intercept(matrix[start : start + size], self._intercept)
-            if scale.used and Z.size and max(Z.max(), -Z.min()) > WIDEST:
-                Z = np.clip(Z, -WIDEST, WIDEST)
             if self._limit.refuses:
                 self._limit.check(Z, start + np.arange(len(Z)))
-            found.append(weights.logits(self._limit.shortened(Z)))
+            found.append(weights.logits(self._limit.cut(Z)))
         return np.concatenate(found)
 
     @settled
