@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from fuzz_inputs import Finding, chance, features, pick
+from fuzz_inputs import WRONG_WEIGHTS, Finding, chance, features, pick
 from fuzz_more import sequence_features
 from fuzz_play import Case, check_numbers, frozen, refused
 from sklearn.preprocessing import StandardScaler
@@ -215,7 +215,10 @@ def chunks(rng, areas, tell):
     while not hasattr(case.learner, "partial_fit"):
         case = Case(rng, areas)
     given = [case.arguments("partial_fit") for _ in range(rng.randint(0, 4))]
-    parts = [pair for pair, _, _ in given]
+    weights = [keywords.get("sample_weight") for _, keywords, _ in given]
+    parts = [
+        pair if w is None else (*pair, w) for (pair, _, _), w in zip(given, weights, strict=True)
+    ]
     wrong = next((w for pair, kw, w in given if w), None)
     if chance(rng, 0.1):
         parts, wrong = (
@@ -235,10 +238,11 @@ def chunks(rng, areas, tell):
         if wrong or not parts:
             raise Finding(f"accepted {wrong or 'no chunks'}")
         check_numbers(case.learner, type(case.learner).__name__)
-    return 1 + validated(case, rng, parts, classes, wrong, tell)
+    pairs = [part[:2] if isinstance(part, tuple) and len(part) == 3 else part for part in parts]
+    return 1 + validated(case, pairs, classes, None if wrong in WRONG_WEIGHTS else wrong, tell)
 
 
-def validated(case, rng, parts, classes, wrong, tell):
+def validated(case, parts, classes, wrong, tell):
     """Progressive validation over the same chunks; the learner is not changed."""
     if not isinstance(case.learner, sk.OnlineLearner) or case.kind == "sequences":
         return 0
