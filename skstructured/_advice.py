@@ -20,7 +20,7 @@ from skstructured._experts import (
 )
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import told
+from skstructured._learners.progress import is_verbose, told
 from skstructured._validation import check_integer, check_lengths, check_share, unchanged_on_error
 from skstructured.hedge import AdaHedge
 from skstructured.learner import OnlineLearner, Rounds
@@ -119,6 +119,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
     @exclusive
     def _partial_fit(self, X, y, classes):
         with unchanged_on_error(self):
+            is_verbose(self)
             if not hasattr(self, "classes_"):
                 rows, codes = self._begin(X, y, classes, stream=True)
                 self._learn(rows, codes, np.arange(len(codes)))

@@ -1,5 +1,6 @@
 """Chunks of files: Parquet by pyarrow, svmlight by scikit-learn, some rows at a time."""
 
+import contextlib
 import errno
 import io
 import os
@@ -49,10 +50,12 @@ def parquet_chunks(path, target, chunk_size=10_000, columns=None):
     OSError
         If there is no such file.
     ValueError
-        For columns that are not in the file, are no numbers or have missing values.
+        For columns that are not in the file, are no numbers or have missing values, and for a file
+        that is damaged or of another kind.
     """
     check_integer("chunk_size", chunk_size)
-    schema = _pyarrow_parquet().read_schema(path)
+    with _named(path):
+        schema = _pyarrow_parquet().read_schema(path)
     targets = [target] if isinstance(target, str) else list(target)
     chosen = [n for n in schema.names if n not in targets] if columns is None else list(columns)
     for name in (*targets, *chosen):
@@ -89,8 +92,21 @@ def _check_numbers(path, name, kind):
         )
 
 
+@contextlib.contextmanager
+def _named(path):
+    """Have what pyarrow says of a damaged file be a ValueError that names it."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (ArrowException, OSError, OverflowError) as error:
+        raise ValueError(f"{path} is no Parquet file, damaged or cut off: {error}") from None
+
+
 def _batches(path, targets, columns, size, one):
-    with _pyarrow_parquet().ParquetFile(path) as file:
+    with _named(path), _pyarrow_parquet().ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=size, columns=[*columns, *targets]):
             X = _table(path, batch, columns)
             y = batch.column(targets[0]).to_numpy(zero_copy_only=False) if one else None
@@ -149,6 +165,18 @@ def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dty
 def _parts(path, chunk_bytes, given):
     with open(path, "rb") as file:
         while lines := file.readlines(chunk_bytes):
-            X, y = load_svmlight_file(io.BytesIO(b"".join(lines)), **given)
+            X, y = _read_lines(path, lines, file.tell(), given)
             if X.shape[0]:
                 yield X, y
+
+
+def _read_lines(path, lines, end, given):
+    """Rows of whole lines, which end at a byte of the file."""
+    text = b"".join(lines)
+    try:
+        return load_svmlight_file(io.BytesIO(text), **given)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{path} is no svmlight file of {given['n_features']} features, within its bytes "
+            f"{end - len(text)} to {end}: {error}"
+        ) from None

@@ -168,3 +168,11 @@ def opinions_out_of_fold(name, expert, X, codes, classes, cv):
             twin = clone(expert).fit(rows_of(X, outside), classes[codes[outside]])
             said[inside] = opinions(name, twin, rows_of(X, inside), classes)
     return said
+
+
+def check_marker(marker, classes):
+    """A ValueError for an abstain_label that is one of the classes, or no label."""
+    if marker in classes.tolist():
+        raise ValueError(f"abstain_label must not be one of the classes, got {marker!r}.")
+    if np.ndim(marker) or isinstance(marker, complex):
+        raise ValueError(f"abstain_label must be a label, got {marker!r}.")

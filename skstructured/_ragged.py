@@ -5,6 +5,8 @@ import sys
 import numpy as np
 from scipy import sparse
 
+from skstructured._sparse_arrays import check_sparse
+
 
 class Ragged:
     """n sequences of rows or numbers, stacked; indexed by sequences.
@@ -88,7 +90,7 @@ class Stacked(Ragged):
         lengths = np.asarray(lengths)
         if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 1).any():
             raise ValueError(f"lengths must be positive integers, got {lengths!r}.")
-        X = sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(X)
+        X = _checked(X).tocsr() if sparse.issparse(X) else np.asarray(X)
         if lengths.sum() != X.shape[0]:
             raise ValueError(f"lengths add up to {lengths.sum()}, but X has {X.shape[0]} rows.")
         super().__init__(X, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
@@ -130,12 +132,27 @@ def stack_rows(X, name="X"):
         raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
     if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):
         return _stack_frames(list(X), name)
-    parts = [x if sparse.issparse(x) else _as_matrix(x, i, name) for i, x in enumerate(X)]
+    parts = [
+        _checked(x, i) if sparse.issparse(x) else _as_matrix(x, i, name) for i, x in enumerate(X)
+    ]
     _check_parts(parts, name)
-    stack = sparse.vstack if any(map(sparse.issparse, parts)) else np.concatenate
-    values = stack(parts)
-    values = sparse.csr_matrix(values) if sparse.issparse(values) else values
+    values = _stacked_sparse(parts) if any(map(sparse.issparse, parts)) else np.concatenate(parts)
     return Ragged.from_lengths(values, [part.shape[0] for part in parts])
+
+
+def _checked(x, i=None):
+    """A sparse matrix; a ValueError where its arrays do not fit, which SciPy would not see."""
+    try:
+        check_sparse(x)
+    except ValueError as error:
+        raise error if i is None else ValueError(f"sequence {i} of X: {error}") from None
+    return x
+
+
+def _stacked_sparse(parts):
+    """CSR of matrices of which some are sparse; SciPy takes no foreign byte order."""
+    native = [x if sparse.issparse(x) else x.astype(x.dtype.newbyteorder("=")) for x in parts]
+    return sparse.csr_matrix(sparse.vstack(native))
 
 
 def _stack_frames(frames, name):

@@ -22,7 +22,7 @@ from skstructured._engine.rows import (
 from skstructured._engine.state import Learned
 from skstructured._sparse_arrays import check_sparse
 
-INT32_MAX = np.iinfo(np.int32).max
+INT32_MAX, INT64_MAX = np.iinfo(np.int32).max, 2**63 - 1
 
 #: Rows that are standardised before they are learned may be as long as this, and as short as any.
 LONGEST_GIVEN = 1e150
@@ -199,8 +199,8 @@ def check_lengths(n_rows, n_outputs):
 
 def check_real(name, value, allowed, wanted):
     """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
-    if isinstance(value, Real) and not isinstance(value, bool) and allowed(value):
-        with contextlib.suppress(OverflowError):  # an integer beyond float64
+    with contextlib.suppress(OverflowError):  # an integer beyond float64
+        if isinstance(value, Real) and not isinstance(value, bool) and allowed(value):
             return float(value)
     raise ValueError(f"{name} must {wanted}, got {value!r}.")
 
@@ -230,12 +230,12 @@ def check_choice(name, value, allowed):
         raise ValueError(f"{name} must be one of {known}, got {value!r}.")
 
 
-def check_integer(name, value, lowest=1, highest=None):
+def check_integer(name, value, lowest=1, highest=INT64_MAX):
     """A ValueError unless `value` is an integer from `lowest` to `highest`."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        if lowest <= value and (highest is None or value <= highest):
-            return
-    allowed = f"at least {lowest}" if highest is None else f"from {lowest} to {highest}"
+    if isinstance(value, Integral) and not isinstance(value, bool) and lowest <= value <= highest:
+        return
+    small = highest == INT64_MAX and not (isinstance(value, Integral) and value > highest)
+    allowed = f"at least {lowest}" if small else f"from {lowest} to {highest}"
     raise ValueError(f"{name} must be an integer {allowed}, got {value!r}.")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._advice import HedgedExperts, losses_of
-from skstructured._experts import rows_of
+from skstructured._experts import check_marker, rows_of
 from skstructured._learners.guards import exclusive
 from skstructured._validation import check_share
 from skstructured.certificates import AbstentionCertificate
@@ -197,6 +197,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         ndarray of shape (n,)
         """
         score = self._scores(X)
+        check_marker(self.abstain_label, self.classes_)
         rng = self.random_state_ if random_state is None else check_random_state(random_state)
         u = rng.random_sample(len(score))
         if self.abstain_label is None:
@@ -212,8 +213,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         labels, marker = self.classes_[second.astype(np.intp)], self.abstain_label
         if marker is None:
             return labels
-        if marker in self.classes_.tolist():
-            raise ValueError(f"abstain_label must not be one of the classes, got {marker!r}.")
+        check_marker(self.abstain_label, self.classes_)
         kinds = np.asarray(marker).dtype.kind, labels.dtype.kind
         alike = all(kind in "iuf" for kind in kinds) or all(kind in "U" for kind in kinds)
         kind = np.result_type(labels, np.asarray(marker)) if alike else object

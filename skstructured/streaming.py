@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._chunk_files import Chunks, parquet_chunks, svmlight_chunks
-from skstructured._validation import check_integer, check_lengths
+from skstructured._validation import check_integer, check_lengths, check_sparse
 
 __all__ = ["array_chunks", "fit_chunks", "parquet_chunks", "svmlight_chunks"]
 
@@ -143,11 +143,23 @@ def array_chunks(X, y, chunk_size=10_000):
     Raises
     ------
     ValueError
-        For lengths that differ, and a chunk_size that is no positive integer.
+        For lengths that differ, X without a shape (n, p), a sparse one whose arrays do not fit
+        together, outputs without a length, and a chunk_size that is no positive integer.
     """
     check_integer("chunk_size", chunk_size)
+    if len(getattr(X, "shape", ())) != 2:
+        raise ValueError(f"X must be an array, sparse matrix or data frame (n, p), got {_kind(X)}.")
+    if not (getattr(y, "shape", ()) or hasattr(y, "__len__")):
+        raise ValueError(f"y must have a length, got {_kind(y)}.")
+    if issparse(X):
+        check_sparse(X)
     check_lengths(X.shape[0], y.shape[0] if hasattr(y, "shape") else len(y))
     return Chunks(partial(_slices, X.tocsr() if issparse(X) else X, y, chunk_size))
+
+
+def _kind(given):
+    shape = getattr(given, "shape", None)
+    return type(given).__name__ + (f" of shape {shape}" if shape is not None else "")
 
 
 def _slices(X, y, size):

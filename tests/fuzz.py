@@ -10,6 +10,7 @@ to blame, and the line says how to play that.
 """
 
 import argparse
+import collections
 import contextlib
 import functools
 import os
@@ -19,10 +20,13 @@ import subprocess
 import sys
 import threading
 
-from fuzz_inputs import AREAS, Finding
+from fuzz_inputs import AREAS, GROUPS, Finding
 
 #: Cases, with successive seeds, that a process plays at most.
-LIFE = 150
+LIFE = 3000
+
+#: Calls for which a process of their own is not worth its start.
+FEW = 150
 
 #: A process that says nothing for so many times its patience is ended as well, busy or not.
 IDLE = 30.0
@@ -34,25 +38,30 @@ def worker(patience, play):
     The signal of the timer ends a process also where a kernel never comes back to Python.
     """
 
+    told, sys.stdout = sys.stdout, open(os.devnull, "w")  # learners print too, if they are told to
+
+    def say(*words):
+        print(*words, file=told, flush=True)
+
     def tell(text):
-        print("call", " ".join(text.split()), flush=True)
+        say("call", " ".join(text.split()))
         signal.setitimer(signal.ITIMER_PROF, patience)
 
     for line in sys.stdin:
         try:
             calls = play(int(line), tell)
         except Finding as finding:
-            print("found", " ".join(str(finding).split()), flush=True)
+            say("found", " ".join(str(finding).split()))
         else:
-            print("done", calls, flush=True)
+            say("done", calls)
 
 
 class Worker:
     """A subprocess that plays cases, and what it said last."""
 
-    def __init__(self, areas, patience, program=__file__):
+    def __init__(self, areas, patience, groups=GROUPS, program=__file__):
         command = [sys.executable, program, "--worker", "--areas", ",".join(areas)]
-        command += ["--patience", str(patience)]
+        command += ["--patience", str(patience), "--groups", ",".join(groups)]
         path = os.pathsep.join(filter(None, [os.getcwd(), *sys.path]))
         # Freed memory is filled, so that reading it does not go unnoticed.
         environment = os.environ | {"PYTHONPATH": path, "MALLOC_PERTURB_": "165"}
@@ -116,9 +125,11 @@ class Worker:
 class Fuzzer:
     """Hands out seeds to workers until enough calls were made."""
 
-    def __init__(self, calls, seed, start, report):
+    def __init__(self, calls, seed, start, report, groups=GROUPS):
+        self.groups = groups
         self.left, self.seed, self.start = calls, seed, start
         self.report, self.lock, self.findings = report, threading.Lock(), 0
+        self.made = collections.Counter()
 
     def next_seeds(self):
         with self.lock:
@@ -157,12 +168,13 @@ class Fuzzer:
     def count(self, seed, calls, found):
         with self.lock:
             self.left -= max(calls, 1)
+            self.made[self.groups[seed % len(self.groups)]] += max(calls, 1)
             if found is not None:
                 self.findings += 1
                 self.report(seed, found)
 
     def run(self, workers):
-        workers = max(1, min(workers, self.left // LIFE))
+        workers = max(1, min(workers, self.left // FEW))
         threads = [threading.Thread(target=self.work) for _ in range(workers)]
         for thread in threads:
             thread.start()
@@ -171,32 +183,55 @@ class Fuzzer:
         return self.findings
 
 
-def main(arguments=None):
+def parsed(arguments):
+    """The command line; areas and groups as tuples."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--areas", default=",".join(AREAS), help="any of %(default)s, or nothing")
+    parser.add_argument(
+        "--groups", default=",".join(GROUPS), help="any of %(default)s, with repeats"
+    )
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    areas = tuple(filter(None, given.areas.split(",")))
-    if set(areas) - set(AREAS):
-        parser.error(f"--areas must be among {', '.join(AREAS)}, got {given.areas}")
-    if given.worker:
-        from fuzz_play import play
+    for name, known in (("areas", AREAS), ("groups", GROUPS)):
+        words = tuple(filter(None, getattr(given, name).split(",")))
+        if set(words) - set(known):
+            parser.error(f"--{name} must be among {', '.join(known)}, got {getattr(given, name)}")
+        setattr(given, name, words)
+    return given
 
-        return worker(given.patience, functools.partial(play, areas))
+
+def again(seed, areas, groups):
+    """The command that plays a case again."""
+    command = f"python tests/fuzz.py --calls 1 --seed {seed} --areas {','.join(areas) or repr('')}"
+    return command if groups == GROUPS else f"{command} --groups {','.join(groups)}"
+
+
+def run(given, report):
+    """The `Fuzzer` of a command line after its run; ``report(seed, found)`` is told of findings."""
+    start = functools.partial(Worker, given.areas, given.patience, given.groups)
+    fuzzer = Fuzzer(given.calls, given.seed, start, report, given.groups)
+    fuzzer.run(given.workers)
+    return fuzzer
+
+
+def main(arguments=None):
+    given = parsed(arguments)
+    if given.worker:
+        from fuzz_groups import play
+
+        return worker(given.patience, functools.partial(play, given.areas, given.groups))
 
     def report(seed, found):
-        again = f"python tests/fuzz.py --calls 1 --seed {seed} --areas {given.areas or repr('')}"
-        print(f"{again}: {found}", flush=True)
+        print(f"{again(seed, given.areas, given.groups)}: {found}", flush=True)
 
-    start = functools.partial(Worker, areas, given.patience)
-    fuzzer = Fuzzer(given.calls, given.seed, start, report)
-    findings = fuzzer.run(given.workers)
-    print(f"{given.calls - fuzzer.left} calls, {findings} findings", flush=True)
-    return int(findings > 0)
+    fuzzer = run(given, report)
+    made = ", ".join(f"{name} {count}" for name, count in sorted(fuzzer.made.items()))
+    print(f"{given.calls - fuzzer.left} calls ({made}), {fuzzer.findings} findings", flush=True)
+    return int(fuzzer.findings > 0)
 
 
 if __name__ == "__main__":

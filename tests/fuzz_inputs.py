@@ -10,6 +10,13 @@ from scipy import sparse
 #: What a fuzzed call may contain besides good input and arrays that are wrong.
 AREAS = ("extremes", "foreign", "mapped", "parameters")
 
+#: Groups of cases; that of a seed is the one at ``seed % len(GROUPS)``.
+GROUPS = (
+    *("online", "classes", "batch", "online", "classes", "sequences", "online", "binary"),
+    *("numbers", "svmlight", "checkpoint", "chunks", "online", "classes", "arrays", "svmlight"),
+    *("parquet", "checkpoint", "chunks", "monitors", "transformers"),
+)
+
 #: Values for a parameter of which most are wrong everywhere.
 ODD = (None, 0, -1, 2.5, 10**400, True, np.nan, np.inf, 1e308, 5e-324, 1 + 2j, "x", [], b"", object)
 
@@ -141,6 +148,7 @@ OUTPUTS = {
     "sets": lambda n, rng, size: rng.randint(2, size=(n, size)),
     "positions": lambda n, rng, size: np.array([rng.permutation(size) for _ in range(n)]),
     "ranks": lambda n, rng, size: np.array([1 + rng.permutation(size) for _ in range(n)]),
+    "numbers": lambda n, rng, size: rng.randn(n) * 10.0 ** rng.randint(-3, 4),
     "pairs": lambda n, rng, size: np.array([rng.permutation(size) < 2 for _ in range(n)]) * 1,
 }
 
@@ -159,7 +167,7 @@ def outputs(rng, n, kind, size, may_be_wrong=True):
     y = OUTPUTS[kind](n, rng, size)
     if may_be_wrong and chance(rng, 0.1):
         name = pick(rng, tuple(WRONG_OUTPUTS))
-        may_be_right = name == "fractions in y" and kind == "grades"
+        may_be_right = name == "fractions in y" and kind in ("grades", "numbers")
         return WRONG_OUTPUTS[name](y), None if may_be_right else name
     return pick(rng, (np.asarray, np.asarray, np.ndarray.tolist, locked, unaligned))(y), None
 

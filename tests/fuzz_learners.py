@@ -118,6 +118,7 @@ def classes(rng, areas):
             ),
             sk.OnlineNewtonClassifier(standardize=bool(rng.randint(2))),
             sk.GaussianAggregatingForecaster(),
+            sk.AggregatingForecaster(n_particles=20, n_moves=1, max_weights=10**6),
             sk.PiSTOLClassifier(
                 kernel=pick(rng, ("linear", "rbf", "cosine", "poly")),
                 loss=pick(rng, ("logistic", "smooth_hinge", "hinge")),

@@ -1,23 +1,47 @@
 """A short run of the fuzzer, and that the fuzzer sees what it is there for."""
 
 import functools
+import inspect
 import signal
 import types
+from importlib.util import find_spec
 
 import fuzz
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from fuzz_inputs import MISFITS, Finding, misfit
-from fuzz_play import call
+from fuzz_files import TARGETS
+from fuzz_inputs import GROUPS, MISFITS, Finding, misfit
+from fuzz_play import MAKERS, call
 from sklearn.base import BaseEstimator
+
+import skstructured
+from skstructured import SequenceTransformer
 
 
 def test_a_short_run_finds_nothing(capsys):
     calls = "60" if INTERPRETED else "600"
     arguments = ["--calls", calls, "--seed", "0", "--areas", "foreign,mapped"]
+    arguments += ["--groups", "online,classes,online,binary,classes,svmlight,chunks"]
     code = fuzz.main(arguments)
     assert code == 0, capsys.readouterr().out
+
+
+def test_every_public_estimator_is_fuzzed():
+    public = {getattr(skstructured, name) for name in skstructured.__all__}
+    wanted = {t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)}
+    wanted = {t for t in wanted if hasattr(t, "fit") and not inspect.isabstract(t)}
+    rng, found = np.random.RandomState(0), {SequenceTransformer}
+    for make in MAKERS.values():
+        found |= {type(make(rng, ())[0]) for _ in range(400)}
+    assert wanted <= found
+
+
+def test_every_group_is_played_and_every_group_is_known():
+    assert set(GROUPS) == set(MAKERS) | set(TARGETS)
+    for name, target in TARGETS.items():
+        if name != "parquet" or find_spec("pyarrow"):
+            assert target(np.random.RandomState(0), (), lambda call: None) >= 1
 
 
 class Misbehaving(BaseEstimator):

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import told
+from skstructured._learners.progress import is_verbose, told
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
     check_bool,
@@ -110,6 +110,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     def partial_fit(self, X, y, classes=None):
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
         with unchanged_on_error(self):
+            is_verbose(self)
             rows = self._rows(X)
             if not hasattr(self, "classes_"):
                 self._start(Simplex().fit_stream(y, classes))

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.progress import is_verbose
 from skstructured._validation import (
     check_integer,
     own_arrays,
@@ -166,6 +167,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
     def simulate(self, X, y, classes=None):
         """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
         with unchanged_on_error(self):
+            is_verbose(self)
             rows = self._rows(X)
             self._start_with(classes)
             if classes is not None:

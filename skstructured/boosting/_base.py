@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import told
+from skstructured._learners.progress import is_verbose, told
 from skstructured._validation import check_weights, own_arrays, unchanged_on_error
 from skstructured.learner import Losses, OnlineLearner, Rounds
 from skstructured.spaces import Simplex
@@ -97,6 +97,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
             As `fit`, and for labels that are not among the classes; nothing is then changed.
         """
         with unchanged_on_error(self):
+            is_verbose(self)
             rows = self._rows(X)
             if not hasattr(self, "classes_"):
                 self._start(Simplex().fit_stream(y, classes))

@@ -14,7 +14,7 @@ from skstructured._learners.classifier import with_intercept
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
-from skstructured._learners.progress import told
+from skstructured._learners.progress import is_verbose, told
 from skstructured._learners.scaling import scale_of
 from skstructured._validation import (
     check_bool,
@@ -29,11 +29,7 @@ from skstructured._validation import (
 from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.learner import Comparison, OnlineLearner, Rounds
 from skstructured.logistic._row_limit import RowLimit
-from skstructured.logistic._soft_labels import (
-    check_distributions,
-    is_distribution,
-    labels_of,
-)
+from skstructured.logistic._soft_labels import check_distributions, is_distribution, labels_of
 from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, rows at most, products of about a second;
@@ -113,6 +109,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
     def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "classes_")
         with unchanged_on_error(self):
+            is_verbose(self)
             if first:
                 classes = labels_of(y) if classes is None and is_distribution(y) else classes
                 rounds = self._begin(X, y, classes, sample_weight, stream=True)
@@ -275,7 +272,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             Z = with_intercept(matrix[start : start + size], self._intercept)
             if self._limit.refuses:
                 self._limit.check(Z, start + np.arange(len(Z)))
-            found.append(weights.logits(self._limit.shortened(Z)))
+            found.append(weights.logits(self._limit.cut(Z)))
         return np.concatenate(found)
 
     @settled

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skstructured._engine.state import Learned
-from skstructured._validation import check_positive
+from skstructured._validation import check_size
 from skstructured.certificates import Certificate
 from skstructured.spaces.simplex import log_softmax
 
@@ -13,8 +13,8 @@ from skstructured.spaces.simplex import log_softmax
 def grid_of(B):
     """The values of a parameter that is a number or a sequence of them; ValueErrors name B."""
     if np.ndim(B) == 0:
-        return (check_positive("B", B),)
-    values = tuple(check_positive("B", value) for value in B)
+        return (check_size("B", B),)
+    values = tuple(check_size("B", value) for value in B)
     if not values:
         raise ValueError(
             f"B must be a positive number or a non-empty sequence of positive numbers, got {B!r}."

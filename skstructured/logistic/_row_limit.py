@@ -6,6 +6,9 @@ import numpy as np
 
 from skstructured._validation import check_choice, check_positive
 
+#: Largest entry of a new row as transformed, whose square is far from inf.
+WIDEST = 1e60
+
 
 class RowLimit:
     """The parameters `R` and `long_rows` of a learner.
@@ -43,6 +46,13 @@ class RowLimit:
         if self.R == math.inf:
             return Z
         return Z * (self.R / np.maximum(self._norms(Z), self.R))[:, None]
+
+    def cut(self, Z):
+        """New rows, `shortened`; before, entries beyond `WIDEST` are cut.
+
+        A feature that was tiny in all rows learned is huge as transformed.
+        """
+        return self.shortened(np.clip(Z, -WIDEST, WIDEST))
 
     def _norms(self, Z):
         return np.sqrt(np.einsum("ij,ij->i", Z, Z))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skstructured._engine.rows import LONGEST
-from skstructured._validation import check_positive
+from skstructured._validation import check_size
 from skstructured.certificates import Certificate
 from skstructured.decoders import MAP, Nearest, Sampled
 from skstructured.exceptions import GuaranteeError
@@ -159,8 +159,8 @@ class FolkloreClassifier(LogisticLearner):
         self.random_state = random_state
 
     def _lam(self, B):
-        theory = 1.0 / (2.0 * B) if self.R is None else 2.0 * check_positive("R", self.R) / B
-        return check_positive("lam", self.lam, theory)
+        theory = 1.0 / (2.0 * B) if self.R is None else 2.0 * check_size("R", self.R) / B
+        return check_size("lam", self.lam, theory)
 
     @property
     def longest_row(self):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from skstructured._validation import check_integer, check_positive
+from skstructured._validation import check_integer, check_positive, check_size
 from skstructured.exceptions import GuaranteeError
 from skstructured.logistic._base import LogisticLearner
 from skstructured.logistic._gaussian import GaussianMatrix
@@ -87,14 +87,14 @@ class GaussianAggregatingForecaster(LogisticLearner):
         self.random_state = random_state
 
     def _new_weights(self, K, width):
-        B, reach = check_positive("B", self.B), 0.0 if self.R is None else self.R
+        B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
         numbers = np.array([2.0 * B, math.log(K - 1) + 2.0, reach])
         return GaussianMatrix(K, width, self._lam(), numbers, self.random_state_)
 
     def _lam(self):
-        B = check_positive("B", self.B)
-        theory = 1.0 / (2.0 * B) if self.R is None else 2.0 * check_positive("R", self.R) / B
-        return check_positive("lam", self.lam, theory)
+        B = check_size("B", self.B)
+        theory = 1.0 / (2.0 * B) if self.R is None else 2.0 * check_size("R", self.R) / B
+        return check_size("lam", self.lam, theory)
 
     @property
     def longest_row(self):

@@ -2,7 +2,7 @@
 
 import math
 
-from skstructured._validation import check_positive
+from skstructured._validation import check_positive, check_size
 from skstructured.exceptions import GuaranteeError
 from skstructured.logistic._base import LogisticLearner
 from skstructured.logistic._newton_rounds import NewtonMatrix
@@ -90,7 +90,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         self.random_state = random_state
 
     def _new_weights(self, K, width):
-        return NewtonMatrix(K, width, check_positive("B", self.B), self._gamma(K))
+        return NewtonMatrix(K, width, check_size("B", self.B), self._gamma(K))
 
     def _gamma(self, K):
         if not (isinstance(self.gamma, str) and self.gamma == "theory"):
@@ -103,7 +103,7 @@ class OnlineNewtonClassifier(LogisticLearner):
     @property
     def longest_row(self):
         """The largest norm of a row that is taken as it is."""
-        return 1e5 / check_positive("B", self.B)
+        return 1e5 / check_size("B", self.B)
 
     def certificate(self, delta=None):
         """No bound is worth a number: a GuaranteeError."""

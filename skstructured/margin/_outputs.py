@@ -4,6 +4,7 @@ import numpy as np
 
 from skstructured._engine.compiled import is_compiled
 from skstructured._foreign import check_vertices
+from skstructured._validation import check_lengths
 from skstructured.margin._affine import affine_costs, target_costs
 from skstructured.margin._chain_outputs import SequenceOutputs
 from skstructured.margin._oracles import (
@@ -93,6 +94,7 @@ class ClassOutputs(RowOutputs):
     def loss(self, predicted, y):
         """Costs divided by the largest one, of every row."""
         first, second = self.space.pack(predicted), self.space.pack(y)
+        check_lengths(len(first), len(second))
         return self.A[first, second] / self.A.max()
 
 

@@ -138,6 +138,7 @@ def _stack(X):
     """All positions one after the other: a matrix, or a list of whatever they are."""
     first = X[0] if hasattr(X, "__len__") and len(X) else None
     if not isinstance(X, Ragged) and isinstance(first, (list, tuple)):
+        _check_lists(X)
         lengths = [len(part) for part in X]
         if 0 in lengths:
             at = lengths.index(0)
@@ -146,6 +147,15 @@ def _stack(X):
         if isinstance(rows[0], (dict, str)):
             return Ragged.from_lengths(_Rows(rows), lengths)
     return stack_rows(X)
+
+
+def _check_lists(X):
+    """A ValueError for sequences that are lists, and one among them that has no length."""
+    for i, part in enumerate(X):
+        if sparse.issparse(part) or not hasattr(part, "__len__"):
+            raise ValueError(
+                f"sequence {i} of X must be a list as those before it, got {type(part).__name__}."
+            )
 
 
 def _labels(X, y):

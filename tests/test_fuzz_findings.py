@@ -1,0 +1,143 @@
+"""What the fuzzer found, each as the smallest input that showed it."""
+
+import joblib
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from fuzz_inputs import MISFITS
+from scipy import sparse
+from sklearn.preprocessing import StandardScaler
+
+import skstructured as sk
+from skstructured.sequences import Stacked
+from skstructured.streaming import array_chunks, parquet_chunks, svmlight_chunks
+
+X = np.random.RandomState(0).randn(12, 2)
+y = np.arange(12) % 2
+
+
+@pytest.mark.parametrize("name", ["indptr beyond", "negative index", "index far beyond"])
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix])
+def test_sparse_matrices_that_do_not_fit_are_refused_where_scipy_would_crash(name, kind):
+    wrong, step = MISFITS[name](kind(X)), sk.SequenceTransformer(StandardScaler(with_mean=False))
+    with pytest.raises(ValueError, match="X.ind"):
+        array_chunks(wrong, y)
+    with pytest.raises(ValueError, match="sequence 1 of X: X.ind"):
+        step.fit([X, wrong])
+    with pytest.raises(ValueError, match="X.ind"):
+        Stacked(wrong, [6, 6])
+
+
+def test_dense_and_sparse_sequences_of_any_byte_order_go_together():
+    step = sk.SequenceTransformer(StandardScaler(with_mean=False))
+    parts = step.fit_transform([X.astype(">f8"), sparse.csr_matrix(X)])
+    np.testing.assert_array_equal(parts[0].toarray(), parts[1].toarray())
+
+
+def test_a_list_of_lists_with_a_matrix_among_them_is_told_by_number():
+    with pytest.raises(ValueError, match="sequence 1 of X must be a list as those before it"):
+        sk.SequenceTransformer(StandardScaler()).fit([[["a"]], sparse.csr_matrix(X)])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [((X.tolist(), y), "X must be .* got list"), ((X, 3), "y must have a length, got int")],
+)
+def test_chunks_of_what_is_no_array(given, message):
+    with pytest.raises(ValueError, match=message):
+        array_chunks(*given)
+
+
+@pytest.mark.parametrize("line", [b"1 1:x", b"1 3:1.0", b"1 2:1 1:1", b"1 1", b"1 :1"])
+def test_svmlight_lines_that_are_none_are_told_with_the_file_and_the_place(line, tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(b"0 1:1.0 2:2.0\n" + line + b"\n")
+    chunks = iter(svmlight_chunks(path, 2, chunk_bytes=10))
+    assert next(chunks)[0].shape == (1, 2)
+    with pytest.raises(ValueError, match=r"rows\.svm is no svmlight .* bytes 10 to "):
+        next(chunks)
+
+
+@pytest.mark.parametrize("damage", ["end", "beginning", "middle"])
+def test_damaged_parquet_files_are_named(damage, tmp_path):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"a": X[:, 0], "y": y}), path)
+    data = path.read_bytes()
+    half = len(data) // 2
+    parts = {"end": data[:half], "beginning": data[half:], "middle": data[:4] + data[90:]}
+    path.write_bytes(parts[damage])
+    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
+        list(parquet_chunks(path, "y"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sk.OnlineTreeClassifier(),
+        sk.AdaBoostOLMClassifier(n_estimators=2),
+        sk.SecondOrderPerceptron(),
+        sk.FolkloreClassifier(),
+        sk.AbstainingHedgeClassifier([sk.SecondOrderPerceptron()]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_wrong_verbose_is_refused_before_anything_is_learned(model):
+    model.set_params(verbose=-1)
+    with pytest.raises(ValueError, match="verbose must be an integer at least 0, got -1"):
+        model.partial_fit(X, y, classes=[0, 1])
+    assert not hasattr(model, "classes_") and not hasattr(model, "t_")
+
+
+def test_a_wrong_verbose_is_refused_before_anything_is_simulated():
+    model = sk.BanditronClassifier(verbose=-1)
+    with pytest.raises(ValueError, match="verbose must be"):
+        model.simulate(X, y, classes=[0, 1])
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sk.OnlineStructuredPredictor(tol=10**400),
+        sk.OnlineTreeClassifier(patience=10**400),
+        sk.KernelPerceptronClassifier("poly", degree=10**400),
+        sk.GaussianAggregatingForecaster(B=1e308),
+        sk.GaussianAggregatingForecaster(lam=5e-324),
+        sk.FolkloreClassifier(B=1e308),
+        sk.AioliClassifier(R=1e308),
+    ],
+    ids=lambda model: repr(model)[:40],
+)
+def test_numbers_beyond_what_is_learned_with_are_named(model):
+    with pytest.raises(ValueError, match="(tol|patience|degree|B|lam|R) must "):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("marker", [1, 1 + 2j, [3]])
+def test_a_wrong_abstain_label_draws_nothing(marker):
+    model = sk.AbstainingHedgeClassifier([sk.SecondOrderPerceptron()], random_state=0).fit(X, y)
+    before = model.set_params(abstain_label=marker).random_state_.get_state()
+    with pytest.raises(ValueError, match="abstain_label must"):
+        model.sample(X)
+    with pytest.raises(ValueError, match="abstain_label must"):
+        model.predict(X)
+    assert joblib.hash(model.random_state_.get_state()) == joblib.hash(before)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the loop without an end was in a kernel")
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize(
+    "model", [sk.AioliClassifier(), sk.FolkloreClassifier(), sk.GaussianAggregatingForecaster()]
+)
+def test_a_new_row_that_is_huge_beside_all_learned_ones_has_a_prediction(model, kind):
+    model.set_params(fit_intercept=False).fit(kind(X * 1e-166), y)
+    shares = model.predict_proba(kind(X))
+    assert np.isfinite(shares).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_outputs_that_are_too_few_have_no_score():
+    model = sk.QuadraticSurrogate().fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(X, y[:-1])
