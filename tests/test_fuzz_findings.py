@@ -54,7 +54,7 @@ def test_svmlight_lines_that_are_none_are_told_with_the_file_and_the_place(line,
     path.write_bytes(b"0 1:1.0 2:2.0\n" + line + b"\n")
     chunks = iter(svmlight_chunks(path, 2, chunk_bytes=10))
     assert next(chunks)[0].shape == (1, 2)
-    with pytest.raises(ValueError, match=r"rows\.svm is no svmlight .* bytes 10 to "):
+    with pytest.raises(ValueError, match=r"rows\.svm is no svmlight .* bytes 14 to "):
         next(chunks)
 
 

@@ -194,8 +194,9 @@ def test_newtron_does_not_drift(scale, rng):
         exact = ExactNewtron(4 * K, 10.0, 0.01, 1.0)
         for x, action, p, reward in zip(X, *rounds, strict=True):
             exact.learn(x, action, p, reward)
-    # The softmax passes errors on, and directions that hardly any row had feel squares of features.
-    W, rtol = exact.W.reshape(K, -1).astype(float), 1e-11 + 1e-18 * scale**2
+    # The softmax passes errors on, and directions that hardly any row had feel squares of features,
+    # 2e-16 of which are lost: libraries that sum in another order differ by a hundredth of that.
+    W, rtol = exact.W.reshape(K, -1).astype(float), 1e-11 + 1e-17 * scale**2
     assert_columns_close(model.coef_, W, rtol)
 
 

@@ -202,7 +202,7 @@ class TestLoss:
 class TestAgainstLiteral:
     @pytest.mark.parametrize("kind", ["dense", "csr"])
     @pytest.mark.parametrize("intercept", [False, True])
-    @pytest.mark.parametrize(("average", "power"), [(True, 3), ("polynomial", 3), ("uniform", 0)])
+    @pytest.mark.parametrize(("average", "power"), [(True, 0), ("polynomial", 3), ("uniform", 0)])
     def test_descent(self, average, power, intercept, kind):
         X, y = words()
         rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
