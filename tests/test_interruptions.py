@@ -15,6 +15,7 @@ from plain import bandit_gaptron, predictor
 from sklearn.base import clone
 from streams import largest_feature
 
+from skstructured._engine.epoch import SLOW_BLOCK
 from skstructured._learners.guards import uninterrupted
 from skstructured.spaces import Simplex
 
@@ -199,7 +200,7 @@ def learning_elsewhere(model, X, y):
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_a_second_thread_may_not_learn_but_predict(method):
-    X, y = stream(200)
+    X, y = stream(SLOW_BLOCK)  # one block also where kernels are interpreted
     model = predictor().fit(X, y)
     expected = model.predict(X)
     said = []
