@@ -213,9 +213,9 @@ def test_a_second_thread_may_not_learn_but_predict(method):
     asking.join()
     np.testing.assert_array_equal(said[0], model.predict(X))
     assert (said[0] != expected).any()
-    assert model.t_ == 400
+    assert model.t_ == 2 * SLOW_BLOCK
     model.partial_fit(X, y)
-    assert model.t_ == 600
+    assert model.t_ == 3 * SLOW_BLOCK
 
 
 def test_a_second_thread_may_not_teach_a_bandit():
