@@ -5,6 +5,7 @@ import os
 import joblib
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -23,6 +24,8 @@ from skstructured.streaming import array_chunks, fit_chunks
 dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="what travels is the same; workers are slow")
 
 N, SIZE, CLASSES = 400, 90, [0, 1, 2]
 _rng = np.random.RandomState(0)

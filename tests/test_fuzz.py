@@ -20,7 +20,7 @@ from skstructured import SequenceTransformer
 
 
 def test_a_short_run_finds_nothing(capsys):
-    calls = "60" if INTERPRETED else "600"
+    calls = "60" if INTERPRETED else "300"
     arguments = ["--calls", calls, "--seed", "0", "--areas", "foreign,mapped"]
     arguments += ["--groups", "online,classes,online,binary,classes,svmlight,chunks"]
     code = fuzz.main(arguments)

@@ -35,7 +35,7 @@ LEARNERS = {
     "confidit": (300, ["coef_", "n_mistakes_"]),
     "reduction": (40, ["n_mistakes_", "n_taught_"]),
     "boosting": (20_000, ["edges_", "expert_mistakes_"]),
-    "boosting others": (40, ["edges_", "expert_mistakes_"]),
+    "boosting others": (24, ["edges_", "expert_mistakes_"]),
     "second order": (500, ["coef_", "n_mistakes_"]),
 }
 
