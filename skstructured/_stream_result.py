@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from skstructured._progressive_result import ROUNDING
 from skstructured.exceptions import GuaranteeError
 from skstructured.risk import RiskMonitor
 
@@ -76,7 +77,7 @@ class StreamResult:
         self._rows.append((m, *(sums / m if m else np.full(len(KINDS), math.nan))))
         self.n_rounds, self._sums = self.n_rounds + m, self._sums + sums
         expected = np.clip(losses[1], 0.0, 1.0)
-        self._in_range &= bool(np.all(np.abs(expected - losses[1]) <= 1e-9))
+        self._in_range &= bool(np.all(np.abs(expected - losses[1]) <= ROUNDING))
         self._risk.update(expected)
 
     @property

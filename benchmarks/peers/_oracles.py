@@ -57,21 +57,11 @@ def lapjv_tasks(rng):
     yield f"assignment of {ITEMS} items, lapjv", lambda: assign_rows(costs, V, ITEMS), best
 
 
-def pot_tasks(rng, m=50, reg=0.1):
+def pot_tasks(rng, m=50):
     """Entropic transport, ours at a tolerance that leaves margins no less exact than theirs."""
-    import ot
+    from benchmarks.speed.kernels import entropic_task, our_sinkhorn
 
-    from benchmarks.speed.kernels import marginal_error, our_sinkhorn
-
-    cost, uniform = rng.random((m, m)), np.full(m, 1.0 / m)
-    scores, tolerance = (-cost / reg).ravel(), 1e-6
-
-    def theirs():
-        return ot.sinkhorn(uniform, uniform, cost, reg, stopThr=1e-9, numItermax=10_000)
-
-    reached = marginal_error(theirs())
-    while marginal_error(our_sinkhorn(scores, m, tolerance)) > reached and tolerance > 1e-15:
-        tolerance /= 2
+    scores, tolerance, theirs, _ = entropic_task(rng, m)
     yield f"Sinkhorn, {m} items, POT", lambda: our_sinkhorn(scores, m, tolerance), theirs
 
 

@@ -154,11 +154,11 @@ def our_sinkhorn(scores, m, tolerance):
     return P / (m * P.sum(axis=1, keepdims=True))
 
 
-def entropic(bench, m, reg=0.1):
-    """Sinkhorn at a tolerance that makes ours no less exact than POT's."""
+def entropic_task(rng, m, reg=0.1):
+    """Scores, a tolerance that makes ours no less exact than POT's, its task, and its error."""
     import ot
 
-    cost, uniform = bench.rng.random((m, m)), np.full(m, 1.0 / m)
+    cost, uniform = rng.random((m, m)), np.full(m, 1.0 / m)
     scores, tolerance = (-cost / reg).ravel(), 1e-6
 
     def theirs():
@@ -167,6 +167,12 @@ def entropic(bench, m, reg=0.1):
     reached = marginal_error(theirs())
     while marginal_error(our_sinkhorn(scores, m, tolerance)) > reached and tolerance > 1e-15:
         tolerance /= 2
+    return scores, tolerance, theirs, reached
+
+
+def entropic(bench, m):
+    """Sinkhorn beside POT's."""
+    scores, tolerance, theirs, reached = entropic_task(bench.rng, m)
     ours = marginal_error(our_sinkhorn(scores, m, tolerance))
     name = f"Sinkhorn n={m}, marginal error ours {ours:.0e}, POT {reached:.0e}"
     bench.compare(name, lambda: our_sinkhorn(scores, m, tolerance), theirs, calls=5)
