@@ -69,7 +69,8 @@ def parquet_chunks(path, target, chunk_size=10_000, columns=None):
 
 def parquet_columns(path):
     """Names of the columns of a Parquet file, in order."""
-    return _pyarrow_parquet().read_schema(path).names
+    with _named(path):
+        return _pyarrow_parquet().read_schema(path).names
 
 
 def _pyarrow_parquet():
@@ -101,7 +102,7 @@ def _named(path):
         yield
     except FileNotFoundError:
         raise
-    except (ArrowException, OSError, OverflowError) as error:
+    except (ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no Parquet file, damaged or cut off: {error}") from None
 
 

@@ -7,8 +7,8 @@ from scipy.special import expit
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
+from skstructured._surrogate import Surrogate
 from skstructured._validation import check_choice
-from skstructured.base import Component
 
 #: Codes that the kernel knows the losses by.
 KINDS = {"smooth_hinge": 0.0, "hinge": 1.0, "logistic": 2.0, "perceptron": 3.0}
@@ -53,7 +53,7 @@ def margin_gradient(theta, truth, g, params, work):
     return value
 
 
-class MarginLoss(Component):
+class MarginLoss(Surrogate):
     r"""Σ_k φ(v_k θ_k): one score for two classes, or one against the rest for each of K > 2.
 
     φ bounds the zero-one loss from above, and so its sum the mistakes of the largest score.
@@ -125,10 +125,3 @@ class MarginLoss(Component):
         theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
         arguments = self.kernel_arguments(theta.shape[1])
         return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
-
-    def omega(self, mu):
-        """Zeros (n,): scores of classes are compared as they are."""
-        return np.zeros(len(mu))
-
-    def check_residual(self, work):
-        """Nothing iterates here."""

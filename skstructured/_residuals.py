@@ -6,8 +6,8 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
+from skstructured._surrogate import Surrogate
 from skstructured._validation import check_choice, check_real
-from skstructured.base import Component
 
 #: Codes that the kernel knows the losses by.
 KINDS = {"absolute": 0.0, "epsilon_insensitive": 1.0, "huber": 2.0}
@@ -33,7 +33,7 @@ def residual_gradient(theta, truth, g, params, work):
     )
 
 
-class ResidualLoss(Component):
+class ResidualLoss(Surrogate):
     r"""A Lipschitz loss of the residual r = θ − y, with slopes up to 1.
 
     - "absolute": |r|;
@@ -84,6 +84,3 @@ class ResidualLoss(Component):
         """Values (n,) and gradients (n, 1)."""
         theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
         return run_gradient_rows(self.kernel, theta, V, *self.kernel_arguments(1))[::-1]
-
-    def check_residual(self, work):
-        """Nothing iterates here."""

@@ -208,8 +208,7 @@ class FenchelYoung(ShortCuts, Component):
         -------
         ndarray of shape (n,)
         """
-        theta, V = self._check_scores(theta), np.asarray(V, dtype=np.float64)
-        return self._value_at(theta, self._solve(theta)[0], V)
+        return self.mean_and_value(theta, V)[1]
 
     def omega(self, mu):
         """Ω(μ) of points (n, dim) of conv(Y), of shape (n,), without the scale."""
@@ -223,10 +222,14 @@ class FenchelYoung(ShortCuts, Component):
 
     def value_and_gradient(self, theta, V):
         """`value` and `gradient` from one solve."""
-        theta, V = self._check_scores(theta), np.asarray(V, dtype=np.float64)
+        mu, value = self.mean_and_value(theta, V)
+        return value, self.constants_of(mu.shape[1]).c * (mu - np.asarray(V))
+
+    def mean_and_value(self, theta, V):
+        """`mean` and `value` from one solve."""
+        theta = self._check_scores(theta)
         mu = self._solve(theta)[0]
-        c = self.constants_of(theta.shape[1]).c
-        return self._value_at(theta, mu, V), c * (mu - V)
+        return mu, self._value_at(theta, mu, np.asarray(V, dtype=np.float64))
 
     def _value_at(self, theta, mu, V):
         space, regularizer, oracle = self._terms()

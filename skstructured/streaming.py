@@ -109,9 +109,8 @@ def checked_chunks(chunks, lengths=(2, 3)):
     number = -1
     for number, chunk in enumerate(chunks):
         if not isinstance(chunk, (tuple, list)) or len(chunk) not in lengths:
-            got = f"{type(chunk).__name__}" + (
-                f" of {len(chunk)}" if hasattr(chunk, "__len__") else ""
-            )
+            of = f" of {len(chunk)}" if isinstance(chunk, (tuple, list)) else ""
+            got = f"{type(chunk).__name__}{of}"
             raise ValueError(f"chunk {number} must be a tuple {wanted}, got {got}.")
         yield chunk
     if number < 0:

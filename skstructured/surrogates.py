@@ -6,8 +6,9 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
+from skstructured._surrogate import Surrogate
 from skstructured._validation import check_share
-from skstructured.base import Component, Decoder
+from skstructured.base import Decoder
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import log_softmax, softmax_into
 
@@ -119,22 +120,7 @@ def mistake_gradient(theta, truth, g, params, work):
     return 1.0 - truth[top]
 
 
-class _ClassSurrogate(Component):
-    """What losses of class scores have in common."""
-
-    def kernel_arguments(self, dim):
-        """Vectors (params, work) of the kernel for scores of length `dim`."""
-        return np.zeros(0), np.zeros(0)
-
-    def omega(self, mu):
-        """Zeros (n,): scores of classes are compared as they are."""
-        return np.zeros(len(mu))
-
-    def check_residual(self, work):
-        """Nothing iterates here."""
-
-
-class ZeroOneLoss(_ClassSurrogate):
+class ZeroOneLoss(Surrogate):
     """The mistakes of the Perceptron, which it corrects by e_{y*} − e_y.
 
     Parameters
@@ -158,7 +144,7 @@ class ZeroOneLoss(_ClassSurrogate):
         return 1.0 - (self.mean(theta) * V).sum(axis=1)
 
 
-class GapSurrogate(_ClassSurrogate):
+class GapSurrogate(Surrogate):
     r"""A surrogate ℓ(θ; y) of the zero-one loss on the simplex (van der Hoeven 2020, Table 1).
 
     With the margin ``m(y) = θ_y − max_{k≠y} θ_k`` and y* the class of the largest score:

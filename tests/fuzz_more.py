@@ -100,8 +100,7 @@ def sequence_features(rng, n, width, areas):
     lengths, wrong = rng.randint(1, 4, size=n), None
     parts = [features(rng, length, width, areas) for length in lengths]
     for X, trouble in parts:
-        if trouble == "a row of X less":
-            return [X for X, _ in parts], "a row of X less"
+        trouble = None if trouble == "a row of X less" else trouble  # labels are as many
         wrong = wrong or trouble or (None if X is not None else "no X")
     if wrong is None and chance(rng, 0.3):
         lengths = np.full(n, 2) if chance(rng, 0.5) else lengths

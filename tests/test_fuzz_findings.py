@@ -6,9 +6,11 @@ import pytest
 from conftest import INTERPRETED
 from fuzz_inputs import MISFITS
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
+from skstructured._chunk_files import parquet_columns
 from skstructured.sequences import Stacked
 from skstructured.streaming import array_chunks, parquet_chunks, svmlight_chunks
 
@@ -135,6 +137,33 @@ def test_a_new_row_that_is_huge_beside_all_learned_ones_has_a_prediction(model, 
     shares = model.predict_proba(kind(X))
     assert np.isfinite(shares).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("model", [sk.PiSTOLRegressor(), sk.OnlineStructuredPredictor()])
+def test_a_huge_row_without_weight_is_left_out(model, kind):
+    first, then = (clone(model.set_params(random_state=0)).fit(kind(X), y) for _ in range(2))
+    weight = np.where(np.arange(12) == 5, 0.0, 1.0)
+    rows = np.where(weight[:, None] > 0.0, X, 1e145 * X)
+    first.partial_fit(kind(X[weight > 0.0]), y[weight > 0.0])
+    then.partial_fit(kind(rows), y, sample_weight=weight)
+    np.testing.assert_allclose(then.predict(kind(X)), first.predict(kind(X)), rtol=1e-12)
+
+
+def test_a_column_of_a_damaged_parquet_file_whose_name_is_no_text(tmp_path):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pyarrow.table({"nameofcolumn": X[:, 0], "y": y}), path)
+    path.write_bytes(path.read_bytes().replace(b"nameofcolumn", b"\x89ameofcolumn"))
+    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
+        parquet_chunks(path, "y")
+    with pytest.raises(ValueError, match=r"rows\.parquet is no Parquet file, damaged or cut off"):
+        parquet_columns(path)
+
+
+def test_a_sparse_matrix_in_the_place_of_a_chunk_is_named():
+    with pytest.raises(ValueError, match="chunk 0 must be a tuple .*, got csr_matrix"):
+        sk.streaming.fit_chunks(sk.OnlineStructuredPredictor(), [sparse.csr_matrix(X)])
 
 
 def test_outputs_that_are_too_few_have_no_score():

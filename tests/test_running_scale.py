@@ -76,6 +76,7 @@ def test_rows_without_weight_are_none(rng):
     Z = scales[0].apply(Rows.from_array(X), weight=weight)[0].matrix
     fewer = scales[1].apply(Rows.from_array(X[kept]), weight=weight[kept])[0].matrix
     np.testing.assert_array_equal(Z[kept], fewer)
+    assert not kept.all() and (Z[~kept] == 0.0).all()
     np.testing.assert_array_equal(scales[0].statistics, scales[1].statistics)
 
 
@@ -87,4 +88,5 @@ def test_sparse_rows_are_divided_by_the_largest_so_far(rng):
     Z = scale.apply(Rows.from_array(sparse.csr_matrix(X)), weight=weight)[0].matrix.toarray()
     largest = np.maximum.accumulate(np.abs(X) * (weight > 0)[:, None])
     wanted = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
+    wanted[weight == 0] = 0.0
     np.testing.assert_allclose(Z, wanted, rtol=1e-15)

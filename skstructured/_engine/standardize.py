@@ -88,13 +88,16 @@ def refresh(x, weight, statistics, counts, centred, divided):
 
 @kernel
 def standardize_rows(data, width, rows, weight, statistics, counts, centred, divided, out):
-    """Count and transform dense `rows`, one after the other, into `out` (n, width)."""
+    """Count and transform dense `rows`, one after the other, into `out` (n, width).
+
+    Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
+    """
     for r in range(rows.shape[0]):
-        x = data[rows[r] * width : (rows[r] + 1) * width]
-        size = transform(x, statistics, out[r])
-        w = weight[r]
+        x, w = data[rows[r] * width : (rows[r] + 1) * width], weight[r]
         if w == 0.0:
+            out[r] = 0.0
             continue
+        size = transform(x, statistics, out[r])
         late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
         if late or not size <= UNLIKE * width:
             refresh(x, w, statistics, counts, centred, divided)
@@ -108,6 +111,8 @@ def standardize_rows(data, width, rows, weight, statistics, counts, centred, div
 def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out, grown):
     """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
 
+    Rows of weight zero become 0, as in `standardize_rows`.
+
     `grown` (2, entries) receives the columns whose largest entry grew, and what it was before;
     returns how many.
     """
@@ -120,7 +125,8 @@ def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out,
                 count += 1
                 largest[j] = x
                 inverse[j] = 1.0 / x if x > SMALLEST else 0.0
-            columns[place], out[place] = j, data[t] * inverse[j]
+            columns[place] = j
+            out[place] = data[t] * inverse[j] if weight[r] > 0.0 else 0.0
             place += 1
     return count
 

@@ -144,17 +144,16 @@ class DecodedPredictions(ReadsRows):
     def _losses(self, theta, V, random_state=None):
         """The `Losses` of scores that were played where V was true."""
         loss, decoder = self.loss_, self._decoder()
-        mu, rng = loss.mean(theta), check_random_state(random_state)
-        drawn = decoder.decode(theta, mu, loss, rng)
+        mu, surrogate = loss.mean_and_value(theta, V)
+        drawn = decoder.decode(theta, mu, loss, check_random_state(random_state))
         realised = loss.space.expected_loss(drawn, V)
-        expected = decoder.expected_loss(theta, mu, V, loss)
-        return Losses(realised, expected, loss.value(theta, V))
+        return Losses(realised, decoder.expected_loss(theta, mu, V, loss), surrogate)
 
     def _losses_of_predictions(self, theta, V):
         """Surrogate losses, and target losses of the decoder's most likely outputs, (m,) each."""
-        mu = self.loss_.mean(theta)
+        mu, surrogate = self.loss_.mean_and_value(theta, V)
         likely = self._decoder().most_likely(theta, mu, self.loss_)
-        return self.loss_.value(theta, V), self.space_.expected_loss(likely, V)
+        return surrogate, self.space_.expected_loss(likely, V)
 
     def predict(self, X):
         """The decoder's most likely output of every row; deterministic.

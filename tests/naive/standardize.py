@@ -38,7 +38,7 @@ def ratio(d, variance):
 
 
 def standardized(X, weight, centred):
-    """Every row of X as it is learned, and the moments in use at the end."""
+    """Every row of X as it is learned (0 without weight), and the moments in use at the end."""
     rows, weights, out = [], [], []
     known, counted = [(Fraction(0), Fraction(0))] * len(X[0]), Fraction(0)
     for x, w in zip(X, weight, strict=True):
@@ -52,5 +52,5 @@ def standardized(X, weight, centred):
             if PATIENCE * recent >= counted or unlike or changed:
                 known, counted = moments(rows, weights, centred), sum(weights)
                 z = scaled(x, known)[0]
-        out.append(z)
+        out.append(z if w > 0 else [0.0] * len(x))
     return out, known
