@@ -30,6 +30,9 @@ LONGEST_GIVEN = 1e150
 #: Sample weights are 0 or lie between these (docs/numbers.md).
 LIGHTEST, HEAVIEST = 1e-20, 1e20
 
+#: Bounds on norms, and parameters that multiply them, are at most this and at least one over it.
+LARGEST_SIZE = LONGEST * HEAVIEST
+
 
 def check_features(estimator, X, reset):
     """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
@@ -262,10 +265,24 @@ def owned(value):
 
 def check_size(name, value, default=None):
     """`check_positive`, for a bound on norms, weighted or inverted: what they may be."""
-    value, most = check_positive(name, value, default), LONGEST * HEAVIEST
-    if value != default and not 1.0 / most <= value <= most:
-        raise ValueError(f"{name} must lie between {1.0 / most:g} and {most:g}, got {value!r}.")
+    value, least = check_positive(name, value, default), 1.0 / LARGEST_SIZE
+    if value != default and not least <= value <= LARGEST_SIZE:
+        raise ValueError(f"{name} must lie between {least:g} and {LARGEST_SIZE:g}, got {value!r}.")
     return value
+
+
+def check_cache_size(value):
+    """Bytes of `cache_size` MiB; a ValueError unless it is a number at least 0."""
+    size = check_real("cache_size", value, lambda v: v >= 0.0, "be at least 0")
+    return min(size, 2.0**40) * 2**20
+
+
+def check_jobs(value):
+    """A ValueError unless `n_jobs` is an integer other than 0, or None."""
+    if value is not None and (isinstance(value, bool) or value == 0):
+        raise ValueError(f"n_jobs must be an integer other than 0, or None, got {value!r}.")
+    if value is not None:
+        check_integer("n_jobs", value, lowest=-(2**31), highest=2**31)
 
 
 @contextlib.contextmanager

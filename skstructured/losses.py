@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skstructured._engine.gradients import run_gradient_rows
+from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured._foreign import is_ours
 from skstructured._oracles import find_oracle, warn_of_residual
 from skstructured._short_cuts import ShortCuts
-from skstructured._validation import check_real
+from skstructured._validation import LARGEST_SIZE, check_real
 from skstructured.base import Component
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
@@ -142,8 +142,9 @@ class FenchelYoung(ShortCuts, Component):
     def _check_scale(self, theory):
         if isinstance(self.scale, str) and self.scale == "theory":
             return theory
-        allowed = 'be "theory" or a positive number'
-        return check_real("scale (loss_scale)", self.scale, lambda v: 0.0 < v < math.inf, allowed)
+        least, most = 1.0 / LARGEST_SIZE, LARGEST_SIZE
+        allowed = f'be "theory" or a positive number from {least:g} to {most:g}'
+        return check_real("scale (loss_scale)", self.scale, lambda v: least <= v <= most, allowed)
 
     @property
     def scale_(self):
@@ -233,12 +234,9 @@ class FenchelYoung(ShortCuts, Component):
 
     def _value_at(self, theta, mu, V):
         space, regularizer, oracle = self._terms()
-        difference = mu - V
-        if space.constant_sum:
-            theta = _centre(theta, difference != 0.0)
-        linear = np.zeros_like(theta)
-        np.multiply(theta, difference, out=linear, where=difference != 0.0)
-        gap = linear.sum(axis=1) - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
+        difference, products = np.ascontiguousarray(mu - V), np.empty(len(mu))
+        inner_rows()(theta, difference, bool(space.constant_sum), products)
+        gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
         return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
 
     def _solve(self, theta):
@@ -262,15 +260,3 @@ class FenchelYoung(ShortCuts, Component):
         if self._terms()[2].kernel is None and not np.isfinite(theta).all():
             raise ValueError("a space known only by its oracle needs finite scores theta.")
         return theta
-
-
-def _centre(theta, where):
-    """Rows of theta less their entry nearest to 0 among the finite ones in `where`.
-
-    No score loses more than its last digit by it, and those that differ by little keep all.
-    """
-    size = np.where(where, np.abs(theta), np.inf)
-    nearest = np.argmin(size, axis=1)[:, None]
-    offset = np.take_along_axis(theta, nearest, axis=1)
-    found = np.isfinite(np.take_along_axis(size, nearest, axis=1))
-    return theta - np.where(found, offset, 0.0)

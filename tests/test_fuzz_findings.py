@@ -166,6 +166,65 @@ def test_a_sparse_matrix_in_the_place_of_a_chunk_is_named():
         sk.streaming.fit_chunks(sk.OnlineStructuredPredictor(), [sparse.csr_matrix(X)])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        sk.PiSTOLClassifier(kernel="poly"),
+        sk.KernelStructuredPredictor(kernel="poly"),
+        sk.StructuralSVM(kernel="poly"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_rows_for_which_a_kernel_overflows_are_named(model):
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="Row 1 of X has scores that are not finite: kernel='poly"):
+        model.decision_function([X[0], [1e140, -1e140]])
+
+
+@pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
+def test_positions_that_are_too_large_are_named_where_nothing_is_standardised(optimizer):
+    model = sk.OnlineStructuredPredictor("sequence", standardize=False, optimizer=optimizer)
+    with pytest.raises(ValueError, match="sequence 1 of X, position 2: This row is too large"):
+        model.fit([X, [*X[:2], [1e200, 0.0]]], [y, y[:3]])
+    model.fit([X], [y])
+    with pytest.raises(ValueError, match="sequence 0 of X, position 2: This row is too large"):
+        model.partial_fit([[*X[:2], [1e200, 0.0]]], [y[:3]])
+
+
+def test_labels_of_a_sequence_that_are_too_few_have_no_score():
+    model = sk.StructuralSVM("sequence", max_iter=1).fit([X, X], [y, y])
+    with pytest.raises(ValueError, match="sequence 1 has 12 positions in X, but 11 labels in y"):
+        model.score([X, X], [y, y[:-1]])
+
+
+@pytest.mark.parametrize("optimizer", ["parameter_free", sk.optimizers.PiSTOL(per_coordinate=True)])
+def test_a_row_that_is_next_to_nothing_beside_the_others_is_learned(optimizer):
+    model = sk.OnlineStructuredPredictor(fit_intercept=False, optimizer=optimizer, random_state=0)
+    for kind in (np.asarray, sparse.csr_matrix):
+        model.fit(kind(X), y).partial_fit(kind(1e-122 * X), y)
+        assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (sk.ConditionalRandomField("simplex", alpha=5e-324), "alpha"),
+        (sk.StructuralSVM(alpha=5e-324), "alpha"),
+        (sk.ConditionalRandomField("simplex", n_jobs=object), "n_jobs"),
+        (sk.ConditionalRandomField("simplex", n_jobs=0), "n_jobs"),
+        (sk.ConditionalRandomField("simplex", cache_size=[]), "cache_size"),
+        (sk.ConditionalRandomField("simplex", cost_matrix=10**400), "cost_matrix"),
+        (sk.OnlineStructuredPredictor(loss_scale=5e-324), "loss_scale"),
+        (sk.AdaBoostOLMClassifier(lam=1e308), "lam"),
+        (sk.OnlineNewtonClassifier(gamma=5e-324), "gamma"),
+    ],
+    ids=lambda given: type(given).__name__ if hasattr(given, "fit") else given,
+)
+def test_parameters_beyond_what_can_be_computed_with_are_named(model, name):
+    with pytest.raises(ValueError, match=rf"{name}.* must "):
+        model.fit(X, y)
+
+
 def test_outputs_that_are_too_few_have_no_score():
     model = sk.QuadraticSurrogate().fit(X, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

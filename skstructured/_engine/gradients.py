@@ -1,9 +1,10 @@
 """One loss kernel over many rows of scores."""
 
 import functools
+import math
 
 import numpy as np
-from numba import int64, void
+from numba import int64, types, void
 
 from skstructured._engine.compiled import (
     LOSS,
@@ -38,6 +39,31 @@ def gradient_rows(theta, truth, gradients, values, params, work, loss):
     loss = as_loss(loss)
     for i in range(theta.shape[0]):
         values[i] = loss(theta[i], truth[i], gradients[i], params, work)
+
+
+@functools.cache
+def inner_rows():
+    """The compiled loop `_inner_rows`."""
+    arrays = (MATRIX, MATRIX, types.boolean, VECTOR)
+    return kernel(_inner_rows, signature=void(*arrays))
+
+
+def _inner_rows(theta, difference, centred, products):
+    """<θ, d> of every row, over the entries where d is not 0.
+
+    Where `centred`, for rows d that sum to 0, θ is taken less its entry nearest to 0 among those
+    finite: no score loses more than its last digit by it, and those that differ by little keep all.
+    """
+    for i in range(theta.shape[0]):
+        offset, nearest, total = 0.0, math.inf, 0.0
+        if centred:
+            for k in range(theta.shape[1]):
+                if difference[i, k] != 0.0 and abs(theta[i, k]) < nearest:
+                    offset, nearest = theta[i, k], abs(theta[i, k])
+        for k in range(theta.shape[1]):
+            if difference[i, k] != 0.0:
+                total += (theta[i, k] - offset) * difference[i, k]
+        products[i] = total
 
 
 @functools.cache

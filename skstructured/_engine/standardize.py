@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
+from skstructured._engine.rows import CACHED, LEAST_BLOCK, SHORTEST, Rows
 from skstructured._engine.state import Learned
 
 #: Statistics of every feature: mean, deviation, one over it (0 for none), and Σ w z and Σ w z² of
@@ -34,12 +34,16 @@ SMALLEST = 1e-290
 
 @kernel(fastmath=FASTMATH)
 def transform(x, statistics, z):
-    """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed."""
+    """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed.
+
+    What is next to nothing in units of the deviation becomes 0, which is a row that can be learned.
+    """
     mean, inverse = statistics[MEAN], statistics[INVERSE]
     size, changed = 0.0, 0.0
     for j in range(x.shape[0]):
         d = x[j] - mean[j]
         scaled = d * inverse[j]
+        scaled = scaled if abs(scaled) > SHORTEST else 0.0
         z[j] = scaled
         size += scaled * scaled
         changed += 1.0 if (inverse[j] == 0.0 and d != 0.0) else 0.0
@@ -125,8 +129,9 @@ def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out,
                 count += 1
                 largest[j] = x
                 inverse[j] = 1.0 / x if x > SMALLEST else 0.0
+            z = data[t] * inverse[j]
             columns[place] = j
-            out[place] = data[t] * inverse[j] if weight[r] > 0.0 else 0.0
+            out[place] = z if weight[r] > 0.0 and abs(z) > SHORTEST else 0.0
             place += 1
     return count
 

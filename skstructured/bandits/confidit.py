@@ -7,7 +7,7 @@ from skstructured._learners.gates import settled
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.progress import told
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
-from skstructured._validation import check_positive, check_real, unchanged_on_error
+from skstructured._validation import check_real, check_size, unchanged_on_error
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 
@@ -81,7 +81,7 @@ class ConfiditClassifier(SecondOrderBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_positive("eta", self.eta)
+        check_size("eta", self.eta)
         check_real("alpha", self.alpha, lambda v: -1.0 < v <= 1.0, "lie in (-1, 1]")
 
     def _setup(self, dim, width):

@@ -11,7 +11,7 @@ from skstructured._learners.second_order import (
     solve_transposed,
     solve_upper,
 )
-from skstructured._validation import check_positive, check_size
+from skstructured._validation import check_size
 from skstructured.bandits._second_order import SecondOrderBandit
 from skstructured.spaces.simplex import log_softmax
 
@@ -84,11 +84,11 @@ class NewtronClassifier(SecondOrderBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_positive("alpha", self.alpha)
+        check_size("alpha", self.alpha)
         self._regularization_root()
 
     def _regularization_root(self):
-        return 1.0 / np.sqrt(check_positive("beta", self.beta) * check_size("radius", self.radius))
+        return 1.0 / np.sqrt(check_size("beta", self.beta) * check_size("radius", self.radius))
 
     def _setup(self, dim, width):
         super()._setup(dim, width)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skstructured._learners.second_order import SecondOrderWeights
-from skstructured._validation import check_positive
+from skstructured._validation import check_size
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 
@@ -78,7 +78,7 @@ class SOBAClassifier(SecondOrderBandit):
         self._regularization_root()
 
     def _regularization_root(self):
-        return math.sqrt(check_positive("a", self.a))
+        return math.sqrt(check_size("a", self.a))
 
     def _setup(self, dim, width):
         self._learned = SecondOrderWeights(dim, width, self.a)

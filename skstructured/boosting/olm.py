@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import settled
-from skstructured._validation import check_integer, check_positive
+from skstructured._validation import check_integer, check_size
 from skstructured.boosting._base import BLOCK, VotingLearner
 from skstructured.boosting._correction import COST, EDGE, MISTAKES, POTENTIAL, new_numbers
 from skstructured.boosting._rounds import advance, expert_shares
@@ -226,7 +226,7 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     def _setup(self, K):
         check_integer("n_estimators", self.n_estimators)
-        self._live, lam = 0, check_positive("lam", self.lam)
+        self._live, lam = 0, check_size("lam", self.lam)
         self._weak = weak_learners(self.estimator, self.n_estimators, K, self)
         self._numbers = new_numbers(self.n_estimators, lam)
 

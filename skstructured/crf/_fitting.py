@@ -10,10 +10,13 @@ from skstructured._learners.feature_scale import FeatureScale
 from skstructured._ragged import check_same_lengths
 from skstructured._validation import (
     check_bool,
+    check_cache_size,
     check_choice,
     check_integer,
+    check_jobs,
     check_lengths,
     check_positive,
+    check_size,
     check_weights,
     unchanged_on_error,
 )
@@ -66,8 +69,10 @@ class BatchFit:
     def _check_parameters(self):
         check_choice("solver", self.solver, SOLVERS)
         check_choice("transitions", self.transitions, TRANSITIONS)
-        check_positive("alpha", self.alpha)
+        check_size("alpha", self.alpha)
         check_positive("tol", self.tol)
+        check_jobs(self.n_jobs)
+        check_cache_size(self.cache_size)
         check_integer("max_iter", self.max_iter)
         check_bool("fit_intercept", self.fit_intercept)
         check_bool("warm_start", self.warm_start)

@@ -9,13 +9,13 @@ from skstructured._foreign import check_state
 from skstructured._learners.gates import settled
 from skstructured._learners.routing import routed
 from skstructured._learners.scaling import scale_of
-from skstructured._validation import check_finite, check_integer, check_real, dtype_of
+from skstructured._validation import check_cache_size, check_finite, check_integer, dtype_of
 from skstructured.exceptions import GuaranteeError
 from skstructured.kernel._attributes import KernelAttributes
 from skstructured.kernel._expansion import Expansion, block_move_and_score
 from skstructured.kernel._foreign import PrecomputedKernel, foreign_kernel, is_precomputed
 from skstructured.kernel._support import support_for
-from skstructured.kernel._values import BLOCK, kernel_function, width_of
+from skstructured.kernel._values import BLOCK, finite_scores, kernel_function, width_of
 
 #: Products of about a second: signals wait for the rows that take them.
 PRODUCTS = 1 << 32
@@ -46,9 +46,7 @@ class KernelModel(KernelAttributes):
             raise ValueError(
                 f"optimizer={optimizer!r} moves every feature by itself; kernels have none."
             )
-        self._cache = (
-            check_real("cache_size", self.cache_size, lambda v: v >= 0.0, "be at least 0") * 2**20
-        )
+        self._cache = check_cache_size(self.cache_size)
         self._averaged = bool(self.average)
         vector = check_state(optimizer, optimizer.init(self.loss_))
         self._state = LinearState(dim, 1, vector, (1, 0), self._averaged)
@@ -154,9 +152,8 @@ class KernelModel(KernelAttributes):
         return -1
 
     def _pass_by(self, learn, rows, block, V, weight, theta):
-        """Play and count rows of weight 0."""
-        if len(theta) > 0:
-            theta[:] = self._kernel_scores(rows.matrix[block], False)
+        """Count rows of weight 0, whose scores count for nothing."""
+        theta[:] = 0.0
         self._count(weight)
         return -1
 
@@ -252,7 +249,7 @@ class KernelModel(KernelAttributes):
 
     def _kernel_scores(self, X, averaged):
         Z = self._prepared(self._scale.transformed(Rows.from_array(X)).matrix)
-        return self._expansion.scores(self._coefficients(averaged), Z)
+        return finite_scores(self._expansion.scores(self._coefficients(averaged), Z), self.kernel)
 
     @settled
     @with_kernel

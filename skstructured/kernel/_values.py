@@ -204,6 +204,17 @@ class KernelFunction(NamedTuple):
         return out
 
 
+def finite_scores(theta, kernel):
+    """Scores (n, dim) of rows; a ValueError names the first row for which the kernel overflows."""
+    finite = np.isfinite(theta).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"Row {int(np.argmin(finite))} of X has scores that are not finite: kernel={kernel!r} "
+            "overflows for features of this size."
+        )
+    return theta
+
+
 def _median_distance(Z):
     """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
     few = Z[np.random.RandomState(0).permutation(len(Z))[:SAMPLED]]

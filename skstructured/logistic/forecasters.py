@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from skstructured._validation import check_integer, check_positive, check_size
+from skstructured._validation import check_integer, check_size
 from skstructured.exceptions import GuaranteeError
 from skstructured.logistic._base import LogisticLearner
 from skstructured.logistic._gaussian import GaussianMatrix
@@ -201,7 +201,7 @@ class AggregatingForecaster(LogisticLearner):
                 f"would take {cost:,} products for every row so far. Use FolkloreClassifier."
             )
         seed = self.random_state_.randint(2**31 - 1)
-        given = (check_positive("B", self.B), self.n_particles, self.n_moves)
+        given = (check_size("B", self.B), self.n_particles, self.n_moves)
         return Particles(K, width, *given, np.random.RandomState(seed))
 
     def certificate(self, delta=None):

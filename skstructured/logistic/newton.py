@@ -2,7 +2,7 @@
 
 import math
 
-from skstructured._validation import check_positive, check_size
+from skstructured._validation import check_size
 from skstructured.exceptions import GuaranteeError
 from skstructured.logistic._base import LogisticLearner
 from skstructured.logistic._newton_rounds import NewtonMatrix
@@ -94,7 +94,7 @@ class OnlineNewtonClassifier(LogisticLearner):
 
     def _gamma(self, K):
         if not (isinstance(self.gamma, str) and self.gamma == "theory"):
-            return check_positive('gamma, unless it is "theory",', self.gamma)
+            return check_size('gamma, unless it is "theory",', self.gamma)
         if self.R is None:
             raise ValueError('gamma="theory" needs R, the largest norm of a row.')
         reach = self.B * self.R

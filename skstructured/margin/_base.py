@@ -15,13 +15,14 @@ from skstructured._ragged import Ragged, check_same_lengths
 from skstructured._short_cuts import ShortCuts
 from skstructured._validation import (
     check_bool,
+    check_cache_size,
     check_lengths,
-    check_real,
     check_weights,
     unchanged_on_error,
     weighted_mean,
 )
 from skstructured.kernel._foreign import is_precomputed
+from skstructured.kernel._values import finite_scores
 from skstructured.margin._features import (
     Kernel,
     check_kernel,
@@ -79,7 +80,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
     def _check_parameters(self):
         check_alpha(self.alpha, self._rules)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
-        check_real("cache_size", self.cache_size, lambda v: v >= 0.0, "be at least 0")
+        check_cache_size(self.cache_size)
         for name in ("fit_intercept", "standardize"):
             check_bool(name, getattr(self, name))
 
@@ -230,7 +231,9 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_.T) + self.intercept_
         Z = self._scaling.transform(X)
-        return self._kernel.scores(Z, self._kept, self.dual_coef_[self.support_])
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._kernel.scores(Z, self._kept, self.dual_coef_[self.support_])
+        return finite_scores(scores, self.kernel)
 
     def decision_function(self, X):
         """Scores v = g(x), (n, dim): for classes one each, or for two of them the difference (n,).

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skstructured._chains import batch
-from skstructured._ragged import Ragged
+from skstructured._ragged import Ragged, check_same_lengths
 from skstructured.margin._chain_solver import ChainAscent, ChainProblem
 from skstructured.spaces._costs import check_costs
 from skstructured.spaces.sequence import mean_of
@@ -57,6 +57,7 @@ class SequenceOutputs:
     def losses(self, predicted, y):
         """Costs of positions as shares of the largest, and the offsets of sequences."""
         first, second = self.space.pack(predicted), self.space.pack(y)
+        check_same_lengths(first, second)
         return self.A[first.values, second.values] / self.A.max(), second.offsets
 
     def loss(self, predicted, y):

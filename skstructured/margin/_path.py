@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._validation import check_positive
+from skstructured._validation import check_size
 
 #: Values that are tried, the largest first: the ten of the paper, and on while the loss falls.
 ALPHAS = tuple(2.0**-j for j in range(1, 21))
@@ -21,7 +21,7 @@ LEARNED = 0.8
 def check_alpha(alpha, rules):
     """A ValueError unless α is a positive number, or one of these names."""
     if not (isinstance(alpha, str) and alpha in rules):
-        check_positive("alpha", alpha)
+        check_size("alpha", alpha)
 
 
 def best_alpha(learner, outputs, packed, inputs):

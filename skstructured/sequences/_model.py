@@ -100,6 +100,8 @@ class SequenceModel(SequenceWeights, SequencePredictions):
     def _check_outputs(self, rows, y, sample_weight=None, stream=False):
         packed = self.space_.pack(y)
         check_same_lengths(rows.X, packed)
+        if not self.standardize:  # no loop sees the norms
+            self._check_rows(rows)
         weight = check_weights(sample_weight, packed, len(packed), stream, False)
         self._note_lengths(rows.X.lengths)
         return Rounds(rows.X, packed, weight, rows)

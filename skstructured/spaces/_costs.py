@@ -9,7 +9,7 @@ def check_costs(cost_matrix, k):
     given = {"dtype": np.float64, "order": "C", "copy": True, "input_name": "cost_matrix"}
     try:
         A = check_array(cost_matrix, **given)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"cost_matrix must be a ({k}, {k}) matrix of numbers: {error}") from error
     if A.shape != (k, k):
         raise ValueError(f"cost_matrix must have shape {(k, k)} for {k} classes, got {A.shape}.")
