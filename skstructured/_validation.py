@@ -203,7 +203,7 @@ def check_lengths(n_rows, n_outputs):
 def check_real(name, value, allowed, wanted):
     """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
     with contextlib.suppress(OverflowError):  # an integer beyond float64
-        if isinstance(value, Real) and not isinstance(value, bool) and allowed(value):
+        if isinstance(value, Real) and not isinstance(value, bool) and allowed(float(value)):
             return float(value)
     raise ValueError(f"{name} must {wanted}, got {value!r}.")
 

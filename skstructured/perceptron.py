@@ -13,7 +13,7 @@ from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
-from skstructured._validation import check_size
+from skstructured._validation import check_positive
 from skstructured.decoders import MAP
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
@@ -182,10 +182,10 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     @property
     def longest_row(self):
         """As for `SOBAClassifier`."""
-        return min(LONGEST, math.sqrt(check_size("a", self.a)) * LONGEST_OF_UNIT)
+        return min(LONGEST, math.sqrt(check_positive("a", self.a)) * LONGEST_OF_UNIT)
 
     def _setup(self, K, width):
-        self._learned = SecondOrderWeights(K, width, check_size("a", self.a))
+        self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
 
     @settled
     def _thetas(self, X):

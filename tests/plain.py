@@ -49,3 +49,18 @@ def bandit_gaptron(*given, **named):
 def banditron(*given, **named):
     """`BanditronClassifier` over rows as they are."""
     return _plain(sk.BanditronClassifier, {"standardize": False}, given, named)
+
+
+def soba(*given, **named):
+    """`SOBAClassifier` over rows as they are."""
+    return _plain(sk.SOBAClassifier, {"standardize": False}, given, named)
+
+
+def newtron(*given, **named):
+    """`NewtronClassifier` over rows as they are."""
+    return _plain(sk.NewtronClassifier, {"standardize": False}, given, named)
+
+
+def confidit(*given, **named):
+    """`ConfiditClassifier` over rows as they are."""
+    return _plain(sk.ConfiditClassifier, {"standardize": False}, given, named)

@@ -7,7 +7,15 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from plain import bandit_gaptron, banditron, predictor, second_order
+from plain import (
+    bandit_gaptron,
+    banditron,
+    confidit,
+    newtron,
+    predictor,
+    second_order,
+    soba,
+)
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
@@ -62,16 +70,16 @@ LEARNERS = {
     },
     "banditron": (banditron(), lambda: naive.bandits.Banditron(K, P)),
     "banditron, 0.1": (banditron(0.1), lambda: naive.bandits.Banditron(K, P, 0.1)),
-    "soba": (SOBAClassifier(a=0.5), lambda: naive.bandits.SOBA(K, P, 0.5)),
-    "soba, 0.1": (SOBAClassifier(exploration=0.1), lambda: naive.bandits.SOBA(K, P, 1.0, 0.1)),
-    "newtron": (NewtronClassifier(), lambda: naive.bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
+    "soba": (soba(a=0.5), lambda: naive.bandits.SOBA(K, P, 0.5)),
+    "soba, 0.1": (soba(exploration=0.1), lambda: naive.bandits.SOBA(K, P, 1.0, 0.1)),
+    "newtron": (newtron(), lambda: naive.bandits.Newtron(K, P, 10.0, 0.01, 1.0)),
     "newtron, wide": (
-        NewtronClassifier(alpha=1.0, beta=0.5, radius=100.0, exploration=0.2),
+        newtron(alpha=1.0, beta=0.5, radius=100.0, exploration=0.2),
         lambda: naive.bandits.Newtron(K, P, 1.0, 0.5, 100.0, 0.2),
     ),
-    "confidit": (ConfiditClassifier(), lambda: naive.bandits.Confidit(K, P, 1.0, 1.0)),
+    "confidit": (confidit(), lambda: naive.bandits.Confidit(K, P, 1.0, 1.0)),
     "confidit, 0.3": (
-        ConfiditClassifier(alpha=0.3, eta=0.1),
+        confidit(alpha=0.3, eta=0.1),
         lambda: naive.bandits.Confidit(K, P, 0.3, 0.1),
     ),
 }
@@ -216,7 +224,7 @@ def test_newtron_gradients_are_unbiased(rng):
 def test_the_identity_of_soba(rng):
     """Σm = min_U [a‖U‖² + Σ(2<U,g> + <U,z>²)] + Σ q/(p'(1+q))."""
     X, y = stream(rng, 100)
-    literal, model = naive.bandits.SOBA(K, P, 0.7, 0.3), SOBAClassifier(a=0.7, exploration=0.3)
+    literal, model = naive.bandits.SOBA(K, P, 0.7, 0.3), soba(a=0.7, exploration=0.3)
     model.set_params(fit_intercept=False, random_state=7, classes=np.arange(K))
     for x, label, u in zip(X, y, np.random.RandomState(7).random_sample(100), strict=True):
         literal.learn(literal.play(x, u)[0] == label)

@@ -6,17 +6,24 @@ import naive
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
+from plain import (
+    bandit_gaptron,
+    banditron,
+    confidit,
+    gaptron,
+    newtron,
+    perceptron,
+    predictor,
+    second_order,
+    soba,
+)
 from scipy import sparse
 from streams import rows_of_norm_one
 
 from skstructured import (
     AdaBoostOLMClassifier,
     BanditReduction,
-    ConfiditClassifier,
-    NewtronClassifier,
     OnlineTreeClassifier,
-    SOBAClassifier,
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
@@ -76,14 +83,14 @@ BANDITS = {
         for loss in ("logistic", "hinge", "smooth_hinge")
     },
     "banditron": (lambda unit: banditron(fit_intercept=False, random_state=0), 1),
-    "soba": (lambda unit: SOBAClassifier(unit**2, fit_intercept=False, random_state=0), -1),
-    "confidit": (lambda unit: ConfiditClassifier(fit_intercept=False, random_state=0), 0),
+    "soba": (lambda unit: soba(unit**2, fit_intercept=False, random_state=0), -1),
+    "confidit": (lambda unit: confidit(fit_intercept=False, random_state=0), 0),
 }
 LEARNERS = CLASSIFIERS | BANDITS
 
 #: Not the same learner in other units, whatever its parameters.
 OTHERS = {
-    "newtron": lambda: NewtronClassifier(fit_intercept=False, random_state=0),
+    "newtron": lambda: newtron(fit_intercept=False, random_state=0),
     "reduction": lambda: BanditReduction(online(), exploration=0.3, random_state=0),
     "boosting": lambda: AdaBoostOLMClassifier(n_estimators=5, random_state=0),
     "tree": lambda: OnlineTreeClassifier(random_state=0),

@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from pairs import CASES, LARGEST, loss_of, space_of
-from plain import second_order
+from plain import confidit, newtron, second_order, soba
 from sklearn.exceptions import ConvergenceWarning
 
-from skstructured import (
-    ConfiditClassifier,
-    NewtronClassifier,
-    SOBAClassifier,
-)
 from skstructured._active_set import project
 from skstructured.spaces import SpanningTrees
 
@@ -150,7 +145,7 @@ def test_the_second_order_perceptron_does_not_drift(scale, rng):
 @pytest.mark.parametrize("scale", SCALES)
 def test_soba_does_not_drift(scale, rng):
     X, y = rows(rng, scale)
-    model = SOBAClassifier(exploration=0.3, classes=range(K), random_state=0)
+    model = soba(exploration=0.3, classes=range(K), random_state=0)
     rounds = model.simulate(X, y)
     with decimal.localcontext(prec=50):
         exact = ExactSOBA(5 * K, 1.0)
@@ -186,9 +181,7 @@ class ExactNewtron:
 @pytest.mark.parametrize("scale", [1e4, 1e5, 1e7])
 def test_newtron_does_not_drift(scale, rng):
     X, y = rows(rng, scale, n=300)  # the first rows of fewer would reach the ball
-    model = NewtronClassifier(
-        exploration=0.3, classes=range(K), fit_intercept=False, random_state=0
-    )
+    model = newtron(exploration=0.3, classes=range(K), fit_intercept=False, random_state=0)
     rounds = model.simulate(X, y)
     with decimal.localcontext(prec=50):
         exact = ExactNewtron(4 * K, 10.0, 0.01, 1.0)
@@ -204,9 +197,9 @@ def test_newtron_does_not_drift(scale, rng):
     ("make", "largest"),
     [
         (lambda: second_order(a=4.0), 2e8),
-        (lambda: SOBAClassifier(a=4.0), 2e8),
-        (lambda: NewtronClassifier(beta=0.25, radius=4.0), 1e8),
-        (lambda: ConfiditClassifier(), 1e100),
+        (lambda: soba(a=4.0), 2e8),
+        (lambda: newtron(beta=0.25, radius=4.0), 1e8),
+        (lambda: confidit(), 1e100),
     ],
 )
 def test_rows_too_long_for_the_regularization_are_refused(make, largest, rng):

@@ -1,20 +1,35 @@
-"""What the second-order bandits share: dense weights, exploration, the longest row."""
+"""What the second-order bandits share: dense rows, exploration, the longest row, simulation."""
 
 import math
+from abc import abstractmethod
 
 import numpy as np
 
-from skstructured._engine.rows import LONGEST
+from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import with_intercept
 from skstructured._learners.gates import settled
+from skstructured._learners.guards import uninterrupted
+from skstructured._learners.progress import told
+from skstructured._learners.scaling import scale_of
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured._learners.weights import LinearWeights
 from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
+from skstructured.bandits._rounds import invert
+
+#: Rounds simulated between two signals.
+BLOCK = 64
 
 
 class SecondOrderBandit(LinearWeights, BanditClassifier):
-    """Bandit learners with dense weights W (K, p [+ 1]) and matrices over them."""
+    """Bandit learners with dense weights W (K, p [+ 1]) and matrices over them.
+
+    Rows z are learned as `standardize` says, the row of a round counted before it is played.
+    """
+
+    @abstractmethod
+    def _learn_at(self, Z, codes, rewards, propensities):
+        """Learn rounds whose rows are ready; as `_learn_rows`."""
 
     @property
     def longest_row(self):
@@ -26,14 +41,56 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         return math.inf
 
     def _setup(self, dim, width):
-        self._W = np.zeros((dim, width))
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
 
-    def _dense(self, X):
-        return with_intercept(X, self._intercept)
+    def _counted(self, X):
+        """Rows z, which count from now on."""
+        return with_intercept(self._scale.apply(Rows.from_array(X))[0].matrix, self._intercept)
+
+    def _next(self, X):
+        """Rows z of the next rounds; nothing is changed."""
+        scale = self._scale.copy()
+        return with_intercept(scale.apply(Rows.from_array(X))[0].matrix, self._intercept)
+
+    def _scores_at(self, Z):
+        """Scores (n, K) of rows z."""
+        return Z @ self._W.T
 
     @settled
     def _thetas(self, X):
-        return self._dense(X) @ self._W.T
+        return self._scores_at(self._next(X))
+
+    @settled
+    def _scores(self, X):
+        """Of new rows, which do not count."""
+        rows = Rows.from_array(self._fitted_rows(X))
+        ready = self._scale.transformed(rows).matrix
+        return self._scores_at(with_intercept(ready, self._intercept))
+
+    def _learn_rows(self, X, codes, rewards, propensities):
+        self._learn_at(self._counted(X), codes, rewards, propensities)
+
+    def _simulate(self, rows, codes):
+        n, X = len(codes), rows.X
+        actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
+        for start in told(self, range(0, n, BLOCK), n):
+            block = range(start, min(start + BLOCK, n))
+            with uninterrupted(self):
+                Z = self._counted(X[block.start : block.stop])
+                uniforms = self.random_state_.random_sample((len(block), self.draws))
+                for i, z, u in zip(block, Z, uniforms, strict=True):
+                    actions[i], propensities[i] = self._round(z, codes[i], u)
+                    self._count(actions[i : i + 1], codes[i : i + 1])
+        return actions, propensities
+
+    def _round(self, z, truth, uniforms):
+        """Play and learn one row; the position of the action, and its propensity."""
+        Z = z[None]
+        P = self._distribution(self._scores_at(Z), Z)
+        code = invert(P, uniforms[:1])
+        propensity = P[0, code]
+        self._learn_at(Z, code, (code == truth).astype(np.float64), propensity)
+        return code[0], propensity[0]
 
     def _rho(self):
         """ρ as given, or ``min(½, √(K/T))``."""
@@ -52,4 +109,4 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by the first round.")
-        return self._W.copy()
+        return self._scale.fold(self._W.copy())

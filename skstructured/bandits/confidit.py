@@ -4,10 +4,8 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured._learners.gates import settled
-from skstructured._learners.guards import uninterrupted
-from skstructured._learners.progress import told
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
-from skstructured._validation import check_real, check_size, unchanged_on_error
+from skstructured._validation import check_positive, check_real, unchanged_on_error
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 
@@ -28,14 +26,20 @@ def widths_of(R, X, widths, u):
             widths[n, i] = solve_transposed(R[i], X[n], u)
 
 
+def unit(Z):
+    """Rows scaled to norm 1; zeros stay zeros."""
+    norms = np.linalg.norm(Z, axis=1, keepdims=True)
+    return Z / np.where(norms > 0.0, norms, 1.0)
+
+
 class ConfiditClassifier(SecondOrderBandit):
     r"""Confidit: upper confidence bounds for every class.
 
-    Rows are scaled to ‖x‖ = 1. Every class has ``A_i = (1+α)² I`` and w_i = 0; in a round
-    ``w'_i = w_i + (clip(w_i·x, −α, 1) − w_i·x) A_i⁻¹x/(xᵀA_i⁻¹x)``, and the class of the largest
-    ``w'_i·x + √(η xᵀA_i⁻¹x)`` is played, without randomization. s = 1 if it was right; else −1 with
-    probability (1+α)/2, 1 otherwise. For the played class ``w ← (A + xxᵀ)⁻¹(A w' + sx)`` and
-    ``A ← A + xxᵀ``.
+    Rows, standardised, are scaled to ‖x‖ = 1. Every class has ``A_i = (1+α)² I`` and w_i = 0; in a
+    round ``w'_i = w_i + (clip(w_i·x, −α, 1) − w_i·x) A_i⁻¹x/(xᵀA_i⁻¹x)``, and the class of the
+    largest ``w'_i·x + √(η xᵀA_i⁻¹x)`` is played, without randomization. s = 1 if it was right; else
+    −1 with probability (1+α)/2, 1 otherwise. For the played class
+    ``w ← (A + xxᵀ)⁻¹(A w' + sx)`` and ``A ← A + xxᵀ``.
 
     Parameters
     ----------
@@ -43,13 +47,14 @@ class ConfiditClassifier(SecondOrderBandit):
         α in (−1, 1].
     eta : float, default=1.0
         η > 0, the width of the confidence bounds; tuned in practice.
-    classes, fit_intercept, verbose, random_state
+    classes, standardize, fit_intercept, verbose, random_state
         As in `BanditGaptronClassifier`.
 
     Attributes
     ----------
     classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`; weights are for rows scaled to norm 1.
+        As in `BanditGaptronClassifier`; weights are those of rows that are
+        scaled to norm 1 once they are standardised and have their intercept.
 
     References
     ----------
@@ -70,28 +75,32 @@ class ConfiditClassifier(SecondOrderBandit):
     draws = 2
 
     def __init__(
-        self, alpha=1.0, eta=1.0, classes=None, fit_intercept=True, verbose=0, random_state=None
+        self,
+        alpha=1.0,
+        eta=1.0,
+        classes=None,
+        standardize="auto",
+        fit_intercept=True,
+        verbose=0,
+        random_state=None,
     ):
         self.alpha = alpha
         self.eta = eta
         self.classes = classes
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_size("eta", self.eta)
+        check_positive("eta", self.eta)
         check_real("alpha", self.alpha, lambda v: -1.0 < v <= 1.0, "lie in (-1, 1]")
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
+        self._W = np.zeros((dim, width))
         self._R = np.tile((1.0 + self.alpha) * np.eye(width), (dim, 1, 1))
-
-    def _unit(self, X):
-        X = self._dense(X)
-        norms = np.linalg.norm(X, axis=1, keepdims=True)
-        return X / np.where(norms > 0.0, norms, 1.0)
 
     def _clipped(self, x):
         """w'·x of every class, xᵀA⁻¹x and A⁻¹x, for one unit row."""
@@ -99,17 +108,18 @@ class ConfiditClassifier(SecondOrderBandit):
         solve_each(self._R, x, v, width, np.empty(len(x)))
         return np.clip(inner, -self.alpha, 1.0), inner, width, v
 
-    @settled
-    def _thetas(self, X):
-        return np.clip(self._unit(X) @ self._W.T, -self.alpha, 1.0)
+    def _scores_at(self, Z):
+        return np.clip(unit(Z) @ self._W.T, -self.alpha, 1.0)
 
     def _bounds(self, X):
-        widths = np.empty((len(X), len(self._W)))
-        widths_of(self._R, X, widths, np.empty(X.shape[1]))
-        return np.clip(X @ self._W.T, -self.alpha, 1.0) + np.sqrt(self.eta * widths)
+        """Upper confidence bounds (n, K) of the next rounds."""
+        Z = unit(self._next(X))
+        widths = np.empty((len(Z), len(self._W)))
+        widths_of(self._R, Z, widths, np.empty(Z.shape[1]))
+        return np.clip(Z @ self._W.T, -self.alpha, 1.0) + np.sqrt(self.eta * widths)
 
     def _distribution(self, theta, X):
-        return mix_uniform(self._bounds(self._unit(X)), 0.0)
+        return mix_uniform(self._bounds(X), 0.0)
 
     @settled
     def choose(self, X, random_state=None):
@@ -117,7 +127,7 @@ class ConfiditClassifier(SecondOrderBandit):
         with unchanged_on_error(self):
             X = self._rows(X).X
             self._start_with(None)
-            codes = np.argmax(self._bounds(self._unit(X)), axis=1)
+            codes = np.argmax(self._bounds(X), axis=1)
         return self.classes_[codes], np.ones(len(codes))
 
     def replay(self, X, actions, rewards, propensities):
@@ -126,28 +136,22 @@ class ConfiditClassifier(SecondOrderBandit):
             "ConfiditClassifier does not use propensities and has no estimate on logged rounds."
         )
 
-    def _simulate(self, rows, codes):
-        n, X = len(codes), self._unit(rows.X)
-        actions = np.empty(n, dtype=np.intp)
-        for i in told(self, range(n), n):
-            with uninterrupted(self):
-                uniforms = self.random_state_.random_sample(2)
-                actions[i] = self._play(X[i])
-                self._learn_one(X[i], actions[i], actions[i] == codes[i], uniforms[1])
-                self._count(actions[i : i + 1], codes[i : i + 1])
-        return actions, np.ones(n)
+    def _round(self, z, truth, uniforms):
+        """Play and learn one row; the position of the action, and its propensity, 1."""
+        x = unit(z[None])[0]
+        found = self._clipped(x)
+        code = int(np.argmax(found[0] + np.sqrt(self.eta * found[2])))
+        self._learn_one(x, found, code, code == truth, uniforms[1])
+        return code, 1.0
 
-    def _play(self, x):
-        clipped, _, width, _ = self._clipped(x)
-        return int(np.argmax(clipped + np.sqrt(self.eta * width)))
-
-    def _learn_rows(self, X, codes, rewards, propensities):
+    def _learn_at(self, Z, codes, rewards, propensities):
         uniforms = self.random_state_.random_sample((len(codes), 2))
-        for x, code, reward, u in zip(self._unit(X), codes, rewards, uniforms, strict=True):
-            self._learn_one(x, code, reward == 1.0, u[1])
+        for x, code, reward, u in zip(unit(Z), codes, rewards, uniforms, strict=True):
+            self._learn_one(x, self._clipped(x), code, reward == 1.0, u[1])
 
-    def _learn_one(self, x, code, right, uniform):
-        clipped, inner, width, v = self._clipped(x)
+    def _learn_one(self, x, found, code, right, uniform):
+        """Learn a unit row of which `_clipped` was `found`."""
+        clipped, inner, width, v = found
         s = 1.0 if right or uniform < (1.0 - self.alpha) / 2.0 else -1.0
         touched = width > 0.0
         shift = np.divide(clipped - inner, width, out=np.zeros_like(inner), where=touched)

@@ -11,7 +11,7 @@ from skstructured._learners.second_order import (
     solve_transposed,
     solve_upper,
 )
-from skstructured._validation import check_size
+from skstructured._validation import check_positive, check_size
 from skstructured.bandits._second_order import SecondOrderBandit
 from skstructured.spaces.simplex import log_softmax
 
@@ -36,7 +36,7 @@ class NewtronClassifier(SecondOrderBandit):
         D, the radius of the ball, and regularization.
     exploration : float or None, default=None
         ρ; None is ``min(½, √(K/T))``.
-    horizon, classes, fit_intercept, verbose, random_state
+    horizon, classes, standardize, fit_intercept, verbose, random_state
         As in `SOBAClassifier`.
 
     Attributes
@@ -68,6 +68,7 @@ class NewtronClassifier(SecondOrderBandit):
         exploration=None,
         horizon=None,
         classes=None,
+        standardize="auto",
         fit_intercept=True,
         verbose=0,
         random_state=None,
@@ -78,20 +79,22 @@ class NewtronClassifier(SecondOrderBandit):
         self.exploration = exploration
         self.horizon = horizon
         self.classes = classes
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_size("alpha", self.alpha)
+        check_positive("alpha", self.alpha)
         self._regularization_root()
 
     def _regularization_root(self):
-        return 1.0 / np.sqrt(check_size("beta", self.beta) * check_size("radius", self.radius))
+        return 1.0 / np.sqrt(check_positive("beta", self.beta) * check_size("radius", self.radius))
 
     def _setup(self, dim, width):
         super()._setup(dim, width)
+        self._W = np.zeros((dim, width))
         size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
         self._A, self._R = np.eye(size) / self.radius, np.eye(size) / np.sqrt(self.radius)
         self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0
@@ -106,16 +109,15 @@ class NewtronClassifier(SecondOrderBandit):
 
     def predict_proba(self, X):
         """softmax(αWx), (n, K)."""
-        return self._softmax(self._thetas(self._fitted_rows(X)))
+        return self._softmax(self._scores(X))
 
     def predict_log_proba(self, X):
         """Log softmax(αWx), (n, K), from the scores: with all digits in the tails."""
-        return log_softmax(self.alpha * self._thetas(self._fitted_rows(X)))
+        return log_softmax(self.alpha * self._scores(X))
 
-    def _learn_rows(self, X, codes, rewards, propensities):
-        X = np.ascontiguousarray(self._dense(X))
-        P, W = self._softmax(X @ self._W.T), self._W.reshape(-1).copy()
-        for x, p, code, reward, propensity in zip(X, P, codes, rewards, propensities, strict=True):
+    def _learn_at(self, Z, codes, rewards, propensities):
+        P, W = self._softmax(self._scores_at(Z)), self._W.reshape(-1).copy()
+        for x, p, code, reward, propensity in zip(Z, P, codes, rewards, propensities, strict=True):
             # The other probabilities and not 1 − P, which has no digits left where P is nearly 1.
             others = np.delete(p, code).sum()
             size = (others if reward else -p[code]) / propensity

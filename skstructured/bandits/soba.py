@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skstructured._learners.second_order import SecondOrderWeights
-from skstructured._validation import check_size
+from skstructured._validation import check_positive
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 
@@ -26,7 +26,7 @@ class SOBAClassifier(SecondOrderBandit):
         ρ; None is ``min(½, √(K/T))``: the order T^{−1/2} of the theorem, with a constant of ours.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, fit_intercept, verbose, random_state
+    classes, standardize, fit_intercept, verbose, random_state
         As in `BanditGaptronClassifier`.
 
     Attributes
@@ -61,6 +61,7 @@ class SOBAClassifier(SecondOrderBandit):
         exploration=None,
         horizon=None,
         classes=None,
+        standardize="auto",
         fit_intercept=True,
         verbose=0,
         random_state=None,
@@ -69,6 +70,7 @@ class SOBAClassifier(SecondOrderBandit):
         self.exploration = exploration
         self.horizon = horizon
         self.classes = classes
+        self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.verbose = verbose
         self.random_state = random_state
@@ -78,9 +80,10 @@ class SOBAClassifier(SecondOrderBandit):
         self._regularization_root()
 
     def _regularization_root(self):
-        return math.sqrt(check_size("a", self.a))
+        return math.sqrt(check_positive("a", self.a))
 
     def _setup(self, dim, width):
+        super()._setup(dim, width)
         self._learned = SecondOrderWeights(dim, width, self.a)
 
     @property
@@ -90,8 +93,7 @@ class SOBAClassifier(SecondOrderBandit):
     def _distribution(self, theta, X):
         return mix_uniform(theta, self._rho())
 
-    def _learn_rows(self, X, codes, rewards, propensities):
-        X = self._dense(X)
-        theta = X @ self._W.T
+    def _learn_at(self, Z, codes, rewards, propensities):
+        theta = self._scores_at(Z)
         for i in np.flatnonzero(rewards):
-            self._learned.learn(theta[i], X[i], codes[i], propensities[i])
+            self._learned.learn(theta[i], Z[i], codes[i], propensities[i])

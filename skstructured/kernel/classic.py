@@ -2,7 +2,7 @@
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, new_state
-from skstructured._validation import check_size
+from skstructured._validation import check_positive
 from skstructured.exceptions import GuaranteeError
 from skstructured.kernel._margin_base import MarginClassifier
 from skstructured.optimizers._base import OnlineOptimizer
@@ -35,7 +35,7 @@ class FixedStep(OnlineOptimizer):
     def init(self, loss):
         """The initial state, with η behind the epoch's own entries."""
         state = new_state(self.entries)
-        state[OWN] = check_size("eta", self.eta)
+        state[OWN] = check_positive("eta", self.eta)
         return state
 
 

@@ -5,7 +5,7 @@ import math
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, RESCALE, flush_if_grown, new_state
-from skstructured._validation import check_size
+from skstructured._validation import check_positive, check_size
 from skstructured.certificates import CoinBettingCertificate, gap_constants
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
 
@@ -129,7 +129,7 @@ class ParameterFree(OnlineOptimizer):
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries, THETA_SQ)
         state[SHRINK] = 1.0
-        state[LOG_WEALTH] = math.log(check_size("wealth", self.wealth))
+        state[LOG_WEALTH] = math.log(check_positive("wealth", self.wealth))
         if self.feature_norm is not None:
             state[NORM] = check_size("feature_norm", self.feature_norm)
         state[DIAMETER] = loss.lipschitz

@@ -14,7 +14,7 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.exponential import exp_of
 from skstructured._engine.move_and_score import LARGEST_KNOWN_DIM, prefetch_row
 from skstructured._engine.state import OWN, WEIGHT_SUM, new_state
-from skstructured._validation import check_size
+from skstructured._validation import check_positive
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
 
@@ -259,8 +259,8 @@ class CoordinatePiSTOL(OnlineOptimizer):
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries)
-        state[PARAMETER_A] = check_size("a", self.a)
-        state[PARAMETER_B] = check_size("b", self.b)
+        state[PARAMETER_A] = check_positive("a", self.a)
+        state[PARAMETER_B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.lipschitz
         return state
 

@@ -5,7 +5,7 @@ import math
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
-from skstructured._validation import check_real, check_size
+from skstructured._validation import check_positive, check_real, check_size
 from skstructured.certificates import Certificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer
@@ -89,7 +89,7 @@ class GradientDescent(OnlineOptimizer):
             state[GAIN] /= norm**2
             state[LEARN_NORM] = float(self.feature_norm is None)
         else:
-            state[GAIN] = constants.c * check_size("eta", self.eta)
+            state[GAIN] = constants.c * check_positive("eta", self.eta)
         return state
 
     def _fraction(self, a):

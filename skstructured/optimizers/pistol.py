@@ -7,7 +7,7 @@ import numpy as np
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
-from skstructured._validation import check_size
+from skstructured._validation import check_positive, check_size
 from skstructured.certificates import PiSTOLCertificate, gap_constants
 from skstructured.exceptions import GuaranteeError
 from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
@@ -122,8 +122,8 @@ class PiSTOL(OnlineOptimizer):
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries, THETA_SQ)
-        state[PARAMETER_A] = check_size("a", self.a)
-        state[PARAMETER_B] = check_size("b", self.b)
+        state[PARAMETER_A] = check_positive("a", self.a)
+        state[PARAMETER_B] = check_positive("b", self.b)
         state[LIPSCHITZ] = loss.lipschitz
         if self.feature_norm is not None:
             state[NORM] = check_size("feature_norm", self.feature_norm)
