@@ -1,7 +1,6 @@
 """Classes with bandit feedback: the share of wrong choices over one stream, and its seconds.
 
-Ours take raw rows where nothing else is said; the others, and Confidit once, which does not
-standardise by itself, standardised ones, although no bandit could know their means before.
+Ours take raw rows; the others standardised ones, although no bandit could know their means before.
 """
 
 from functools import partial
@@ -22,11 +21,10 @@ from skstructured import (
 SHUFFLES = 5
 
 
-def simulated(make, scaled=False):
+def simulated(make):
     """Runs one of ours over a stream; the share of wrong choices."""
 
     def run(X, codes, K, seed):
-        X = StandardScaler().fit_transform(X) if scaled else X
         model = make(classes=range(K), random_state=seed).partial_fit(X, codes)
         return model.n_mistakes_ / len(codes)
 
@@ -69,7 +67,6 @@ LEARNERS = (
     ("BanditGaptron, exploration .1", True, "skstructured", simulated(GAPTRON)),
     ("Banditron", True, "skstructured", simulated(BanditronClassifier)),
     ("Confidit", True, "skstructured", simulated(ConfiditClassifier)),
-    ("Confidit, scaled", True, "skstructured", simulated(ConfiditClassifier, scaled=True)),
     ("SOBA", True, "skstructured", simulated(SOBAClassifier)),
     ("BanditReduction, exploration .1", True, "skstructured", simulated(REDUCTION)),
     ("Vowpal Wabbit cb_explore, scaled", False, "vowpalwabbit", vowpal_wabbit),
