@@ -22,6 +22,8 @@ from skstructured.utils._trial import PREDICTIONS
 
 #: Seconds after which a thread that waits for another has been forgotten.
 LATE = 60.0
+#: What is told of a learner without rows.
+ATTRIBUTES = ("coef_", "expert_weights_", "leader_", "n_leaves_")
 #: One of each kind, where kernels are interpreted.
 KINDS = ("default", "second order", "kernel", "folklore", "boosting", "abstaining", "sequences")
 #: Spaces known by an oracle in Python, whose kernels every process compiles.
@@ -36,14 +38,14 @@ LEARNERS = [
 
 def answers(model, X, name):
     """What a method says of rows, as bytes."""
-    said = getattr(model, name) if name == "coef_" else getattr(model, name)(X)
-    parts = [np.asarray(part) for part in said]
+    said = getattr(model, name) if name in ATTRIBUTES else getattr(model, name)(X)
+    parts = [np.asarray(part) for part in (said if np.iterable(said) else [said])]
     return b"".join((p.astype(str) if p.dtype == object else p).tobytes() for p in parts)
 
 
 def methods(model):
     """What a fitted learner has that tells of what it learned."""
-    return [name for name in (*PREDICTIONS, "coef_") if hasattr(model, name)]
+    return [name for name in (*PREDICTIONS, *ATTRIBUTES) if hasattr(model, name)]
 
 
 class Asked(threading.Thread):

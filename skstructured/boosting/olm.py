@@ -157,6 +157,7 @@ class AdaBoostOLMClassifier(VotingLearner):
             yield np.exp(logits)
 
     @property
+    @settled
     def estimators_(self):
         """Weak learners, in the order of the experts."""
         return self._weak_learners().estimators(self)
@@ -210,6 +211,7 @@ class AdaBoostOLMClassifier(VotingLearner):
         check_is_fitted(self, "classes_")
         return self._numbers[:, place].copy()
 
+    @settled
     def _shares(self):
         check_is_fitted(self, "classes_")
         shares = np.empty(len(self._numbers))

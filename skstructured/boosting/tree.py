@@ -87,6 +87,7 @@ class OnlineTreeClassifier(VotingLearner):
         return self._thetas(self._fitted_rows(X))
 
     @property
+    @settled
     def n_leaves_(self):
         """Leaves so far."""
         check_is_fitted(self, "classes_")
