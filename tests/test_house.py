@@ -30,7 +30,7 @@ FLOORS = [
     ],
     ["_output_space"],
     ["base"],
-    ["spaces"],
+    ["spaces", "_surrogate"],
     ["regularizers"],
     ["_oracles", "_coin_regret"],
     ["certificates", "losses", "risk", "hedge"],
