@@ -2,9 +2,13 @@
 
 import functools
 import inspect
+import os
 import signal
+import subprocess
+import sys
 import types
 from importlib.util import find_spec
+from pathlib import Path
 
 import fuzz
 import numpy as np
@@ -25,6 +29,23 @@ def test_a_short_run_finds_nothing(capsys):
     arguments += ["--groups", "online,classes,online,binary,classes,svmlight,chunks"]
     code = fuzz.main(arguments)
     assert code == 0, capsys.readouterr().out
+
+
+@pytest.mark.skipif(not find_spec("atheris"), reason="atheris is not installed")
+@pytest.mark.parametrize("target", ["svmlight", "table", "parquet", "checkpoint", "schema"])
+def test_a_short_guided_run_finds_nothing(target, tmp_path):
+    for needed in {"parquet": ["pyarrow"], "checkpoint": ["skops"], "schema": ["skops"]}.get(
+        target, []
+    ):
+        pytest.importorskip(needed)
+    program = Path(__file__).parent / "fuzz_atheris.py"
+    command = [sys.executable, str(program), target, "-runs=300"]
+    path = os.pathsep.join([os.getcwd(), *filter(None, sys.path)])
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, errors="replace"
+    )
+    assert done.returncode == 0 and "DONE" in done.stderr, done.stderr[-2000:]
 
 
 def test_every_public_estimator_is_fuzzed():
