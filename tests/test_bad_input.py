@@ -178,7 +178,7 @@ def test_indices_beyond_int32_are_refused_by_name():
         ("max_iter", 1.5, "max_iter must be an integer from 1 to .*, got 1.5"),
         ("max_iter", None, "max_iter must be an integer from 1 to .*, got None"),
         ("max_iter", 10**10, "max_iter must be an integer from 1 to .*, got 10000000000"),
-        (
+        ("loss_scale", 10**400, "loss_scale. must be .theory. or a positive number .* got 1000"),
             "loss_scale",
             10**400,
             "loss_scale. must be .theory. or a positive number from .*, got 1000",
