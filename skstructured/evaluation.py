@@ -5,16 +5,13 @@ import functools
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._progressive_result import ProgressiveResult
 from skstructured._stream_result import StreamResult
 from skstructured.display import RegretDisplay
 from skstructured.learner import OnlineLearner
-from skstructured.streaming import pairs_of
+from skstructured.streaming import is_fitted, pairs_of, steps_of, transform_of
 
 __all__ = ["ProgressiveResult", "RegretDisplay", "StreamResult", "progressive_validate"]
 
@@ -173,32 +170,17 @@ def split_pipeline(estimator):
     ValueError
         For a step that is neither fitted nor has ``partial_fit``.
     """
-    steps = _steps(estimator)
+    steps = steps_of(estimator)
     learner = clone(steps[-1][1])
     if not isinstance(learner, OnlineLearner):
         raise TypeError(f"estimator must be (or end in) an OnlineLearner, got {learner!r}.")
-    transforms = [_transform(name, step) for name, step in steps[:-1]]
+    transforms = [transform_of(name, step, _learned_in_chunks) for name, step in steps[:-1]]
     return learner, lambda X: functools.reduce(lambda rows, step: step(rows), transforms, X)
-
-
-def _steps(estimator):
-    """Names and steps that do something, the learner last."""
-    steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
-    passed = [pair for pair in steps[:-1] if pair[1] not in (None, "passthrough")]
-    return [*passed, steps[-1]]
-
-
-def _is_fitted(step):
-    try:
-        check_is_fitted(step)
-    except NotFittedError:
-        return False
-    return True
 
 
 def _dependence(estimator):
     """Why rows were not new to what played them, or None."""
-    ahead = [name for name, step in _steps(estimator)[:-1] if not _is_fitted(step)]
+    ahead = [name for name, step in steps_of(estimator)[:-1] if not is_fitted(step)]
     if not ahead:
         return None
     return (
@@ -207,16 +189,7 @@ def _dependence(estimator):
     )
 
 
-def _transform(name, step):
-    """How one step of a pipeline transforms rows, chunk after chunk."""
-    if _is_fitted(step):
-        return step.transform
-    if not hasattr(step, "partial_fit"):
-        raise ValueError(
-            f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on "
-            f"other rows before, or put a transformer with partial_fit in its place; it is "
-            f"{step!r}."
-        )
+def _learned_in_chunks(step):
     return functools.partial(_transformed_in_chunks, clone(step))
 
 

@@ -58,13 +58,13 @@ def fit_chunks(estimator, chunks, classes=None, progress=None):
     >>> model.t_
     1000
     """
-    steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
+    steps = steps_of(estimator)
     learner, n = steps[-1][1], 0
     if not hasattr(learner, "partial_fit"):
         raise TypeError(
             f"estimator must have (or end in a step with) partial_fit, got {learner!r}."
         )
-    ahead = [_transform(name, step) for name, step in steps[:-1]]
+    ahead = [transform_of(name, step, _learned_in_place) for name, step in steps[:-1]]
     for X, y, *weight in checked_chunks(chunks):
         for transform in ahead:
             X = transform(X)
@@ -75,19 +75,36 @@ def fit_chunks(estimator, chunks, classes=None, progress=None):
     return estimator
 
 
-def _transform(name, step):
-    """How a step transforms a chunk, which it may have to learn first."""
-    if step is None or step == "passthrough":
-        return lambda X: X
+def steps_of(estimator):
+    """Names and steps of a pipeline that do something, the learner last."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
+    passed = [pair for pair in steps[:-1] if pair[1] not in (None, "passthrough")]
+    return [*passed, steps[-1]]
+
+
+def is_fitted(step):
+    """Whether a step of a pipeline is fitted."""
     try:
         check_is_fitted(step)
-        return step.transform
     except NotFittedError:
-        if not hasattr(step, "partial_fit"):
-            raise ValueError(
-                f"step {name!r} of the pipeline is not fitted and has no partial_fit; it is "
-                f"{step!r}."
-            ) from None
+        return False
+    return True
+
+
+def transform_of(name, step, learned):
+    """How a step transforms rows: as it is where it is fitted, else by ``learned(step)``."""
+    if is_fitted(step):
+        return step.transform
+    if not hasattr(step, "partial_fit"):
+        raise ValueError(
+            f"step {name!r} of the pipeline is not fitted and has no partial_fit: fit it on "
+            f"other rows before, or put a transformer with partial_fit in its place; it is "
+            f"{step!r}."
+        )
+    return learned(step)
+
+
+def _learned_in_place(step):
     return lambda X: step.partial_fit(X).transform(X)
 
 
