@@ -32,7 +32,7 @@ def parquet_chunks(path, target, chunk_size=10_000, columns=None):
     path : str or path
         The file.
     target : str or list of str
-        Column of the outputs; several for label sets and rankings.
+        Column of the outputs, numbers or texts; several for label sets and rankings.
     chunk_size : int, default=10_000
         Rows a chunk; the last one of a row group may be smaller.
     columns : list of str or None, default=None
@@ -63,6 +63,9 @@ def parquet_chunks(path, target, chunk_size=10_000, columns=None):
             raise ValueError(f"{path} has no column {name!r}; it has {', '.join(schema.names)}.")
     for name in chosen:
         _check_numbers(path, name, schema.field(name).type)
+    both = [name for name in chosen if name in targets]
+    if both:
+        raise ValueError(f"column {both[0]!r} is the target, and is among columns too.")
     one = isinstance(target, str)
     return Chunks(partial(_batches, path, targets, chosen, chunk_size, one))
 
@@ -127,6 +130,10 @@ def _table(path, batch, names):
     return X
 
 
+#: More columns than any svmlight file of today has, to read one whose width is not known yet.
+WIDEST = 2**31 - 1
+
+
 def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dtype=np.float64):
     """Chunks of a svmlight (libsvm) file as CSR matrices, read some megabytes at a time.
 
@@ -177,7 +184,10 @@ def _read_lines(path, lines, end, given):
     try:
         return load_svmlight_file(io.BytesIO(text), **given)
     except (ValueError, OverflowError) as error:
+        p, from_zero = given["n_features"], "Invalid index 0" in str(error)
         raise ValueError(
-            f"{path} is no svmlight file of {given['n_features']} features, within its bytes "
-            f"{end - len(text)} to {end}: {error}"
+            f"{path} is no svmlight file{f' of {p} features' if p < WIDEST else ''}, within its "
+            f"bytes {end - len(text)} to {end}: {error}"
+            + from_zero
+            * "; where columns are numbered from 0, give zero_based=True."
         ) from None

@@ -6,14 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skstructured._chunk_files import parquet_chunks, parquet_columns, svmlight_chunks
+from skstructured._chunk_files import WIDEST, parquet_chunks, parquet_columns, svmlight_chunks
 from skstructured._read import WIDE
 from skstructured.evaluation import progressive_validate, warm_up
 
 PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
-
-#: More columns than any svmlight file of today has, to read one whose width is not known yet.
-WIDEST = 2**31 - 1
 
 #: The largest chunks.
 MOST_ROWS, MOST_BYTES = 10_000, 1 << 24
@@ -57,7 +54,11 @@ class Stream(NamedTuple):
         started = time.perf_counter()
         rest = {"random_state": seed, "classes": self.classes, "play": play}
         report = progress("learning", started)
-        result = progressive_validate(learner, self.chunks, progress=report, **rest)
+
+        def tell(rounds, _):
+            report(rounds, None)
+
+        result = progressive_validate(learner, self.chunks, progress=tell, **rest)
         return result, time.perf_counter() - started
 
 
@@ -83,9 +84,21 @@ def _svmlight(kind, path, target, space):
     if target is not None or space in WIDE:
         what = "--target" if target is not None else f"--space {space}"
         raise ValueError(f"{what} is not for svmlight files, which have one label a row.")
+    try:
+        zero_based, (width, seen) = False, _width_and_labels(path, False)
+    except ValueError as error:
+        if "zero_based=True" not in str(error):
+            raise
+        zero_based, (width, seen) = True, _width_and_labels(path, True)
+    size = _share(Path(path).stat().st_size, MOST_BYTES)
+    chunks = svmlight_chunks(path, width, size, zero_based)
+    return _told(kind, chunks, seen, path, width, "", space)
+
+
+def _width_and_labels(path, zero_based):
+    """Columns of a svmlight file, and how many rows of which labels its parts have."""
     width, seen = 1, []
-    for X, y in svmlight_chunks(path, WIDEST):
+    for X, y in svmlight_chunks(path, WIDEST, zero_based=zero_based):
         width = max(width, int(X.indices.max(initial=0)) + 1)
         seen.append(_labels(y))
-    size = _share(Path(path).stat().st_size, MOST_BYTES)
-    return _told(kind, svmlight_chunks(path, width, size), seen, path, width, "", space)
+    return width, seen

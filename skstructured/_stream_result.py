@@ -6,7 +6,7 @@ import numpy as np
 
 from skstructured._progressive_result import ROUNDING
 from skstructured.exceptions import GuaranteeError
-from skstructured.risk import RiskMonitor
+from skstructured.risk import RiskMonitor, read_delta
 
 #: What a mean is kept of, in the order of `Losses`.
 KINDS = ("target_loss", "expected_target_loss", "surrogate_loss")
@@ -66,6 +66,7 @@ class StreamResult:
     """
 
     def __init__(self, estimator, play, batch_size, dependence, delta):
+        read_delta(delta)
         self.estimator, self.play, self.batch_size = estimator, play, batch_size
         self.dependence, self.delta = dependence, delta
         self._rows, self._risk, self._in_range = [], RecentRisk(delta), True
@@ -108,8 +109,9 @@ class StreamResult:
         r"""Bound on what the rules that played the last rounds expect to lose on a new row.
 
         As `ProgressiveResult.risk_bound`, but at any time: with probability 1 − delta it holds
-        after every number of rounds at once, so that a stream may be stopped by what it says. It is
-        that of a `RiskMonitor` over rounds that begin after a power of two, at least the last half.
+        after every number of rounds at once, so that a stream may be stopped by what it says; delta
+        was given to `progressive_validate`. It is that of a `RiskMonitor` over rounds that begin
+        after a power of two, at least the last half.
 
         Returns
         -------

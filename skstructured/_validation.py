@@ -128,13 +128,20 @@ def refuse_row(estimator, X, row, fresh=False):
             "numbers: a parameter (a step, "
             "a scale, a norm) does not fit features of this size, or the space returns such means."
         )
-    single = takes_singles_as_they_are(estimator, fresh)
-    ways = " or begin with float64 rows" if single else " or regularize more"
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
-        f"rows must be 0 or have norms between {shortest:g} and {longest:.4g}; rescale the "
-        f"features{ways if longest < LONGEST else ''}."
+        f"rows must be 0 or have norms between {shortest:g} and {longest:.4g}; "
+        f"{_remedy(estimator, longest, fresh)}."
     )
+
+
+def _remedy(estimator, longest, fresh):
+    """What is to be done about rows that are too large or too small."""
+    single = takes_singles_as_they_are(estimator, fresh)
+    ways = " or begin with float64 rows" if single else " or regularize more"
+    raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
+    own = ", or give standardize=True" if raw else ""
+    return f"rescale the features{ways if longest < LONGEST else ''}{own}"
 
 
 def _norm_of_row(X, row):
@@ -269,20 +276,6 @@ def check_size(name, value, default=None):
     if value != default and not least <= value <= LARGEST_SIZE:
         raise ValueError(f"{name} must lie between {least:g} and {LARGEST_SIZE:g}, got {value!r}.")
     return value
-
-
-def check_cache_size(value):
-    """Bytes of `cache_size` MiB; a ValueError unless it is a number at least 0."""
-    size = check_real("cache_size", value, lambda v: v >= 0.0, "be at least 0")
-    return min(size, 2.0**40) * 2**20
-
-
-def check_jobs(value):
-    """A ValueError unless `n_jobs` is an integer other than 0, or None."""
-    if value is not None and (isinstance(value, bool) or value == 0):
-        raise ValueError(f"n_jobs must be an integer other than 0, or None, got {value!r}.")
-    if value is not None:
-        check_integer("n_jobs", value, lowest=-(2**31), highest=2**31)
 
 
 @contextlib.contextmanager

@@ -35,9 +35,10 @@ def save_checkpoint(estimator, path):
     Parameters
     ----------
     estimator : object
-        A fitted estimator of this package or of scikit-learn, or a pipeline of them; also a
-        `RiskMonitor`. It is not changed. A learner of this package may be predicting meanwhile, and
-        learning in the same thread between two calls, but not in another thread.
+        An estimator of this package or of scikit-learn, fitted or not, or a pipeline of them; also
+        a `RiskMonitor` or a `StreamResult`. It is not changed. A learner of this package may be
+        predicting meanwhile, and learning in the same thread between two calls, but not in another
+        thread.
     path : str or os.PathLike
         The file; its folder must be there. One process at a time may save to it.
 
@@ -71,7 +72,9 @@ def save_checkpoint(estimator, path):
     """
     skops = _skops()
     if isinstance(estimator, type) or not hasattr(estimator, "__dict__"):
-        raise TypeError(f"estimator must be a fitted estimator, got {estimator!r}.")
+        swapped = hasattr(path, "get_params")
+        hint = "; the estimator comes first, the path second" if swapped else ", one a file"
+        raise TypeError(f"estimator must be an estimator, got {estimator!r}{hint}.")
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file, got the folder {target}.")

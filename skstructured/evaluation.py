@@ -11,7 +11,13 @@ from skstructured._progressive_result import ProgressiveResult
 from skstructured._stream_result import StreamResult
 from skstructured.display import RegretDisplay
 from skstructured.learner import OnlineLearner
-from skstructured.streaming import is_fitted, pairs_of, steps_of, transform_of
+from skstructured.streaming import (
+    is_fitted,
+    pairs_of,
+    steps_of,
+    told_of_chunk,
+    transform_of,
+)
 
 __all__ = ["ProgressiveResult", "RegretDisplay", "StreamResult", "progressive_validate"]
 
@@ -63,7 +69,9 @@ def progressive_validate(
     random_state : int, RandomState instance or None, default=None
         Seeds the draws of the decoder.
     progress : callable or None, default=None
-        Called as ``progress(rounds done, n)`` now and then; n is None for chunks.
+        Called as ``progress(rounds done, n)`` now and then; for chunks once after each, as
+        ``progress(rounds done, result)`` with the `StreamResult` so far: where it returns True the
+        validation ends there.
     classes : array-like or None, default=None
         All labels, where `y`, or that of the first chunk, may not show every one.
     play : {"iterates", "last", "average"}, default="iterates"
@@ -114,21 +122,24 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
     learner, transform = split_pipeline(estimator)
     result = StreamResult(learner, *how, _dependence(estimator), delta)
     for number, (X, y) in enumerate(pairs_of(chunks)):
-        X, done = transform(X), result.n_rounds
-        rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
-        result.add_chunk(_play_rounds(learner, rounds, how, rng, progress, None, done))
+        with told_of_chunk(number, result.n_rounds):
+            X = transform(X)
+            rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
+            result.add_chunk(_play_rounds(learner, rounds, how, rng, done=result.n_rounds))
+        if progress is not None and progress(result.n_rounds, result) is True:
+            break
     learner.warn_of_trouble()
     return result
 
 
-def _play_rounds(learner, rounds, how, rng, progress, total, done=0):
+def _play_rounds(learner, rounds, how, rng, progress=None, total=None, done=0):
     """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
     n, play_and_learn = rounds.X.shape[0], _turn(learner, *how)
     losses = np.empty((3, n))
     for now in _blocks(n, *how, done):
         losses[:, now] = play_and_learn(rounds, now, rng)
         if progress is not None:
-            progress(done + now[-1] + 1, total)
+            progress(int(now[-1]) + 1, total)
     return losses
 
 

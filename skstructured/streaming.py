@@ -1,5 +1,6 @@
 """Rows that do not fit into memory: chunks of files and arrays, and learning them one by one."""
 
+import contextlib
 import inspect
 from functools import partial
 
@@ -28,7 +29,7 @@ def fit_chunks(estimator, chunks, classes=None, progress=None):
         It is learned in place. Steps before it transform each chunk; those that are not fitted see
         the chunk first, by their own ``partial_fit``.
     chunks : iterable of tuples (X, y) or (X, y, sample_weight)
-        Rows of any number, all of the same width.
+        Rows of any number, all of the same width; lists in the place of tuples will do.
     classes : array-like or None, default=None
         All labels, for learners that ask for them on the first call of ``partial_fit``.
     progress : callable or None, default=None
@@ -65,14 +66,25 @@ def fit_chunks(estimator, chunks, classes=None, progress=None):
             f"estimator must have (or end in a step with) partial_fit, got {learner!r}."
         )
     ahead = [transform_of(name, step, _learned_in_place) for name, step in steps[:-1]]
-    for X, y, *weight in checked_chunks(chunks):
-        for transform in ahead:
-            X = transform(X)
-        learner.partial_fit(X, y, **_options(learner, classes, weight))
+    for number, (X, y, *weight) in enumerate(checked_chunks(chunks)):
+        with told_of_chunk(number, n):
+            for transform in ahead:
+                X = transform(X)
+            learner.partial_fit(X, y, **_options(learner, classes, weight))
         n += X.shape[0] if hasattr(X, "shape") else len(X)
         if progress is not None:
             progress(n)
     return estimator
+
+
+@contextlib.contextmanager
+def told_of_chunk(number, n):
+    """Have errors say in which chunk they came up, and how many rows there were before it."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"In chunk {number}, after {n} rows of those before it.")
+        raise
 
 
 def steps_of(estimator):
@@ -131,7 +143,9 @@ def checked_chunks(chunks, lengths=(2, 3)):
             raise ValueError(f"chunk {number} must be a tuple {wanted}, got {got}.")
         yield chunk
     if number < 0:
-        raise ValueError("chunks must hold one chunk or more, got none.")
+        raise ValueError(
+            "chunks must hold one chunk or more, got none; a generator can be gone through once."
+        )
 
 
 def pairs_of(chunks):

@@ -221,6 +221,13 @@ def test_newtron_gradients_are_unbiased(rng):
     np.testing.assert_allclose(mean, np.kron(literal.P - np.eye(K)[y], x), atol=1e-12)
 
 
+def test_a_log_without_chance_is_told(rng):
+    X, y = stream(rng, 20)
+    model = fresh("soba")
+    with pytest.warns(GuaranteeWarning, match="All propensities are 1: .* no estimate"):
+        model.replay(X, y, np.ones(20), np.ones(20))
+
+
 def test_the_identity_of_soba(rng):
     """Σm = min_U [a‖U‖² + Σ(2<U,g> + <U,z>²)] + Σ q/(p'(1+q))."""
     X, y = stream(rng, 100)

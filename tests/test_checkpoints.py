@@ -306,7 +306,7 @@ class TestWhatCannotBeKept:
 
     @pytest.mark.parametrize("given", [NearestMean, None, "model", 3])
     def test_what_is_no_estimator_is_refused(self, given, path):
-        with pytest.raises(TypeError, match="estimator must be a fitted estimator, got"):
+        with pytest.raises(TypeError, match="estimator must be an estimator, got"):
             save_checkpoint(given, path)
 
 

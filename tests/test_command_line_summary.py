@@ -228,10 +228,13 @@ def digit_files(tmp_path):
     frame = pd.DataFrame(X[:600], columns=[f"p{j}" for j in range(64)]).assign(digit=y[:600])
     frame.to_parquet(tmp_path / "digits.parquet")
     dump_svmlight_file(X[:600], y[:600], str(tmp_path / "digits.svm"), zero_based=False)
+    dump_svmlight_file(X[:600] + 1, y[:600], str(tmp_path / "from0.svm"), zero_based=True)
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "width"), [("digits.parquet", 64), ("digits.svm", 64)])
+@pytest.mark.parametrize(
+    ("name", "width"), [("digits.parquet", 64), ("digits.svm", 64), ("from0.svm", 64)]
+)
 def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, capsys):
     path, kept = str(digit_files / name), str(digit_files / "model")
     lines = said(capsys, path, "--save", kept)
@@ -240,7 +243,10 @@ def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, c
     assert second < first < 0.4
     model = joblib.load(kept)
     assert model.t_ == 600
-    X, y = load_svmlight_file(str(digit_files / "digits.svm"), n_features=64)
+    other = name.replace("parquet", "svm")
+    X, y = load_svmlight_file(
+        str(digit_files / other), n_features=64, zero_based=other != "digits.svm"
+    )
     X = X.toarray() if name.endswith("parquet") else X
     losses = progressive_validate(
         clone(model), X, y, play="average", classes=range(10)

@@ -181,10 +181,14 @@ def test_validation_names_what_is_no_chunk_too():
         progressive_validate(OnlineStructuredPredictor(), X)
     with pytest.raises(ValueError, match="one chunk or more"):
         progressive_validate(OnlineStructuredPredictor(), iter([]))
-    with pytest.raises(ValueError, match="fixed at the first call"):
+    with pytest.raises(
+        ValueError, match="fixed at the first call: give all of them there, as classes="
+    ):
         progressive_validate(OnlineStructuredPredictor(), [(X, y), (X, y + 1)])
-    with pytest.raises(ValueError, match="delta"):
+    with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2.0"):
         progressive_validate(OnlineStructuredPredictor(), [(X, y)], delta=2.0)
+    with pytest.raises(ValueError, match="got none; a generator can be gone through once"):
+        fit_chunks(OnlineStructuredPredictor(), iter([]))
 
 
 def test_steps_that_cannot_learn_chunks_are_named():
@@ -222,6 +226,41 @@ def test_svmlight_chunks_are_the_file(tmp_path, chunk_bytes):
     np.testing.assert_allclose(sparse.vstack([part for part, _ in chunks]).toarray(), X.toarray())
     np.testing.assert_array_equal(np.concatenate([labels for _, labels in chunks]), y)
     assert len(chunks) == 1 or chunk_bytes < 10**6
+
+
+def test_a_validation_may_be_ended_by_what_its_bound_says():
+    (X, y), told = rows(300), []
+
+    def enough(rounds, run):
+        told.append((rounds, run.n_rounds, run.risk_bound()))
+        return told[-1][2] < 0.5
+
+    chunks = array_chunks(X, y, 20)
+    run = progressive_validate(
+        OnlineStructuredPredictor(), chunks, classes=[0, 1], progress=enough, random_state=0
+    )
+    assert [seen for *seen, _ in told] == [[20 * i, 20 * i] for i in range(1, len(told) + 1)]
+    assert run.n_rounds == run.estimator.t_ == told[-1][0] < 300
+    assert told[-1][2] == run.risk_bound() < 0.5 <= min(bound for *_, bound in told[:-1])
+
+
+@pytest.mark.parametrize("learn", [fit_chunks, progressive_validate])
+def test_errors_say_in_which_chunk_they_came_up(learn):
+    X, y = rows(30)
+    bad = [(X[:10], y[:10]), (X[10:25], y[10:25]), (X * np.nan, y)]
+    with pytest.raises(ValueError, match="NaN") as caught:
+        learn(OnlineStructuredPredictor(), bad, classes=[0, 1])
+    assert caught.value.__notes__ == ["In chunk 2, after 25 rows of those before it."]
+
+
+def test_columns_numbered_from_0_are_told(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 0:3.0 2:1.0\n")
+    with pytest.raises(ValueError, match="numbered from 0, give zero_based=True"):
+        list(svmlight_chunks(path, 3))
+    assert next(iter(svmlight_chunks(path, 3, zero_based=True)))[0].toarray().tolist() == [
+        [3, 0, 1]
+    ]
 
 
 def test_svmlight_errors(tmp_path):
@@ -271,6 +310,8 @@ class TestParquet:
     def test_errors_name_the_column(self, path, tmp_path):
         with pytest.raises(ValueError, match="no column 'z'; it has a, b, c, d, label, other"):
             parquet_chunks(path, "z")
+        with pytest.raises(ValueError, match="column 'a' is the target, and is among columns too"):
+            parquet_chunks(path, "a", columns=["a", "b"])
         with pytest.raises(ValueError, match="column 'label' of .* holds .*string, not numbers"):
             parquet_chunks(path, "other")
         frame = pd.DataFrame({"a": [1.0, None], "y": [0, 1]})

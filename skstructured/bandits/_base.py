@@ -195,12 +195,20 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         ndarray of shape (n,)
             ``reward · π_t(action)/propensity``, π_t the learner's distribution before the round:
             an unbiased estimate of the reward of its own choice there (inverse propensity scores),
-            if the logging policy could have chosen every class.
+            if the logging policy could have chosen every class; where all propensities are 1 it
+            could not, and a GuaranteeWarning says so.
         """
         with unchanged_on_error(self):
             X = self._rows(X).X
             self._start_with(None)
             checked = self._check_feedback(X.shape[0], actions, rewards, propensities)
+        if len(checked[2]) and len(self.classes_) > 1 and np.all(checked[2] == 1.0):
+            warnings.warn(
+                "All propensities are 1: such a log has nothing to say of other choices than its "
+                "own, and the mean of these numbers is no estimate.",
+                GuaranteeWarning,
+                stacklevel=3,
+            )
         estimates, labels = np.empty(X.shape[0]), np.asarray(actions)
         for i, (code, reward, propensity) in enumerate(zip(*checked, strict=True)):
             x = X[i : i + 1]

@@ -27,7 +27,8 @@ def refuse(bad, given, name, allowed):
     """Raise the ValueError for the first row marked in `bad`."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{name} must be {allowed}; row {row} has {given[row]!r}.")
+        value = given[row].item() if isinstance(given[row], np.generic) else given[row]
+        raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
 
 
 def check_feedback(n, actions, rewards, propensities, classes, fractional):

@@ -10,10 +10,8 @@ from skstructured._learners.feature_scale import FeatureScale
 from skstructured._ragged import check_same_lengths
 from skstructured._validation import (
     check_bool,
-    check_cache_size,
     check_choice,
     check_integer,
-    check_jobs,
     check_lengths,
     check_positive,
     check_size,
@@ -25,11 +23,20 @@ from skstructured.crf._layout import TRANSITIONS
 from skstructured.crf._lbfgs import Trace, lbfgs
 from skstructured.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.crf._sdca import Sdca
+from skstructured.kernel._values import check_cache_size
 from skstructured.regularizers import Shannon
 from skstructured.sequences._predictions import rule_of
 from skstructured.spaces import LabelSequence, Simplex
 
 SOLVERS = ("lbfgs", "sdca")
+
+
+def check_jobs(value):
+    """A ValueError unless `n_jobs` is an integer other than 0, or None."""
+    if value is not None and (isinstance(value, bool) or value == 0):
+        raise ValueError(f"n_jobs must be an integer other than 0, or None, got {value!r}.")
+    if value is not None:
+        check_integer("n_jobs", value, lowest=-(2**31), highest=2**31)
 
 
 class BatchFit:

@@ -9,13 +9,19 @@ from skstructured._foreign import check_state
 from skstructured._learners.gates import settled
 from skstructured._learners.routing import routed
 from skstructured._learners.scaling import scale_of
-from skstructured._validation import check_cache_size, check_finite, check_integer, dtype_of
+from skstructured._validation import check_finite, check_integer, dtype_of
 from skstructured.exceptions import GuaranteeError
 from skstructured.kernel._attributes import KernelAttributes
 from skstructured.kernel._expansion import Expansion, block_move_and_score
 from skstructured.kernel._foreign import PrecomputedKernel, foreign_kernel, is_precomputed
 from skstructured.kernel._support import support_for
-from skstructured.kernel._values import BLOCK, finite_scores, kernel_function, width_of
+from skstructured.kernel._values import (
+    BLOCK,
+    check_cache_size,
+    finite_scores,
+    kernel_function,
+    width_of,
+)
 
 #: Products of about a second: signals wait for the rows that take them.
 PRODUCTS = 1 << 32

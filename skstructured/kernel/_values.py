@@ -204,6 +204,12 @@ class KernelFunction(NamedTuple):
         return out
 
 
+def check_cache_size(value):
+    """Bytes of `cache_size` MiB; a ValueError unless it is a number at least 0."""
+    size = check_real("cache_size", value, lambda v: v >= 0.0, "be at least 0")
+    return min(size, 2.0**40) * 2**20
+
+
 def finite_scores(theta, kernel):
     """Scores (n, dim) of rows; a ValueError names the first row for which the kernel overflows."""
     finite = np.isfinite(theta).all(axis=1)

@@ -15,14 +15,13 @@ from skstructured._ragged import Ragged, check_same_lengths
 from skstructured._short_cuts import ShortCuts
 from skstructured._validation import (
     check_bool,
-    check_cache_size,
     check_lengths,
     check_weights,
     unchanged_on_error,
     weighted_mean,
 )
 from skstructured.kernel._foreign import is_precomputed
-from skstructured.kernel._values import finite_scores
+from skstructured.kernel._values import check_cache_size, finite_scores
 from skstructured.margin._features import (
     Kernel,
     check_kernel,

@@ -33,7 +33,8 @@ def class_codes(y, classes):
         more = ", …" if len(classes) > 10 else ""
         raise ValueError(
             f"y contains labels that are not among the classes: {shown}; "
-            f"the classes are {known}{more} and are fixed at the first call."
+            f"the classes are {known}{more} and are fixed at the first call: give all of them "
+            "there, as classes=."
         )
     return codes
 

@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 
+from benchmarks._plain import soba
 from benchmarks._statistics import slope
 from benchmarks.papers._table1.bounds import least_loss, ridge_directions
 from benchmarks.papers._table1.learners import gaptron_of, timely
-from skstructured import BanditronClassifier, SOBAClassifier
+from skstructured import BanditronClassifier
 from skstructured.adversaries import LabelNoise, Separable
 from skstructured.spaces import Simplex
 
@@ -22,7 +23,7 @@ GROWERS = {
     "Banditron": (timely(BanditronClassifier), "2/3", 18, 10),
     "Gaptron logistic": (gaptron_of("logistic", WIDE), "1/2", 18, 10),
     "Gaptron smooth_hinge": (gaptron_of("smooth_hinge", WIDE), "1/2", 18, 10),
-    "SOBA": (timely(SOBAClassifier), "1/2", 16, 5),
+    "SOBA": (timely(soba), "1/2", 16, 5),
 }
 TITLE = f"""
 GROWTH: mistakes less those of the linear model that made the labels; K=4, 5 features

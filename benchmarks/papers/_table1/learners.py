@@ -3,13 +3,18 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from benchmarks._plain import bandit_gaptron, gaptron, perceptron, second_order
+from benchmarks._plain import (
+    bandit_gaptron,
+    confidit,
+    gaptron,
+    newtron,
+    perceptron,
+    second_order,
+    soba,
+)
 from skstructured import (
     BanditReduction,
     BanditronClassifier,
-    ConfiditClassifier,
-    NewtronClassifier,
-    SOBAClassifier,
 )
 
 LOSSES = ("logistic", "hinge", "smooth_hinge")
@@ -38,7 +43,7 @@ def timely(kind):
 
 
 def exploring_soba(T, C, seed):
-    return SOBAClassifier(exploration=0.1, random_state=seed)
+    return soba(exploration=0.1, random_state=seed)
 
 
 def newtron_rounds(stream):
@@ -64,10 +69,10 @@ def with_rewards():
         yield Learner(f"Gaptron {loss}", gaptron_of(loss, REACH), loss=loss)
     yield Learner("Gaptron logistic, 1/X", gaptron_of("logistic", 1.0), loss="logistic")
     yield Learner("Banditron", timely(BanditronClassifier))
-    yield Learner("SOBA", timely(SOBAClassifier), **SECOND)
+    yield Learner("SOBA", timely(soba), **SECOND)
     yield Learner("SOBA, exploration 0.1", exploring_soba, **SECOND | {"seeds": 3})
-    yield Learner("Confidit", lambda T, C, s: ConfiditClassifier(random_state=s), **SECOND)
-    yield Learner("Newtron", timely(NewtronClassifier), seeds=3, most=newtron_rounds)
+    yield Learner("Confidit", lambda T, C, s: confidit(random_state=s), **SECOND)
+    yield Learner("Newtron", timely(newtron), seeds=3, most=newtron_rounds)
     few = {"seeds": 3, "most": lambda stream: 5000}
     yield Learner("BanditReduction", timely(BanditReduction), **few)
 
