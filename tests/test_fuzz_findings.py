@@ -172,6 +172,8 @@ def test_a_sparse_matrix_in_the_place_of_a_chunk_is_named():
         sk.PiSTOLClassifier(kernel="poly"),
         sk.KernelStructuredPredictor(kernel="poly"),
         sk.StructuralSVM(kernel="poly"),
+        sk.QuadraticSurrogate(kernel="poly"),
+        sk.ConditionalRandomField("simplex", kernel="poly", solver="sdca"),
     ],
     ids=lambda model: type(model).__name__,
 )

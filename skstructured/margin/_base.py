@@ -21,7 +21,7 @@ from skstructured._validation import (
     weighted_mean,
 )
 from skstructured.kernel._foreign import is_precomputed
-from skstructured.kernel._values import check_cache_size, finite_scores
+from skstructured.kernel._values import check_cache_size
 from skstructured.margin._features import (
     Kernel,
     check_kernel,
@@ -230,9 +230,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_.T) + self.intercept_
         Z = self._scaling.transform(X)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._kernel.scores(Z, self._kept, self.dual_coef_[self.support_])
-        return finite_scores(scores, self.kernel)
+        return self._kernel.scores(Z, self._kept, self.dual_coef_[self.support_])
 
     def decision_function(self, X):
         """Scores v = g(x), (n, dim): for classes one each, or for two of them the difference (n,).

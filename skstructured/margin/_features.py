@@ -6,6 +6,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from skstructured._validation import check_real
 from skstructured.kernel._foreign import CallableKernel, is_precomputed
+from skstructured.kernel._values import finite_scores
 
 #: Kernels by name.
 NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
@@ -50,12 +51,13 @@ class Kernel:
         return values
 
     def scores(self, Z, rows, coefficients):
-        """Σ_i k(z, x_i) coefficients_i of every row z, some rows at a time."""
+        """Σ_i k(z, x_i) coefficients_i of every row z, some at a time; as `finite_scores`."""
         out = np.empty((Z.shape[0], coefficients.shape[1]))
         size = max(NUMBERS // max(len(coefficients), 1), 1)
-        for start in range(0, Z.shape[0], size):
-            out[start : start + size] = self(Z[start : start + size], rows) @ coefficients
-        return out
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, Z.shape[0], size):
+                out[start : start + size] = self(Z[start : start + size], rows) @ coefficients
+        return finite_scores(out, self.kernel)
 
 
 def check_kernel(kernel, gamma, degree, coef0):
