@@ -70,8 +70,8 @@ def progressive_validate(
         Seeds the draws of the decoder.
     progress : callable or None, default=None
         Called as ``progress(rounds done, n)`` now and then; for chunks once after each, as
-        ``progress(rounds done, result)`` with the `StreamResult` so far: where it returns True the
-        validation ends there.
+        ``progress(rounds done, result)`` with the `StreamResult` so far: where it raises
+        StopIteration, the validation ends there.
     classes : array-like or None, default=None
         All labels, where `y`, or that of the first chunk, may not show every one.
     play : {"iterates", "last", "average"}, default="iterates"
@@ -126,8 +126,11 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
             X = transform(X)
             rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
             result.add_chunk(_play_rounds(learner, rounds, how, rng, done=result.n_rounds))
-        if progress is not None and progress(result.n_rounds, result) is True:
-            break
+        if progress is not None:
+            try:
+                progress(result.n_rounds, result)
+            except StopIteration:
+                break
     learner.warn_of_trouble()
     return result
 

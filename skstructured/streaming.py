@@ -83,7 +83,7 @@ def told_of_chunk(number, n):
     try:
         yield
     except Exception as error:
-        error.add_note(f"In chunk {number}, after {n} rows of those before it.")
+        error.add_note(f"In chunk {number} (the first is 0), which begins after {n} rows.")
         raise
 
 
