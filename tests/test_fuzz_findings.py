@@ -180,7 +180,7 @@ def test_a_sparse_matrix_in_the_place_of_a_chunk_is_named():
 def test_rows_for_which_a_kernel_overflows_are_named(model):
     model.fit(X, y)
     message = "Row 1 of X has scores that are not finite: kernel='poly"
-    told = np.errstate(over="ignore" if INTERPRETED else "warn")  # compiled loops warn of nothing
+    told = np.errstate(all="ignore" if INTERPRETED else "warn")  # compiled loops warn of nothing
     with told, pytest.raises(ValueError, match=message):
         model.decision_function([X[0], [1e140, -1e140]])
 
