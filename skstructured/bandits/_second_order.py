@@ -17,8 +17,8 @@ from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.bandits._rounds import invert
 
-#: Rounds simulated between two signals.
-BLOCK = 64
+#: Rounds simulated between two signals, and numbers of matrices that they pass over: milliseconds.
+BLOCK, NUMBERS = 64, 10**6
 
 
 class SecondOrderBandit(LinearWeights, BanditClassifier):
@@ -73,8 +73,9 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     def _simulate(self, rows, codes):
         n, X = len(codes), rows.X
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for start in told(self, range(0, n, BLOCK), n):
-            block = range(start, min(start + BLOCK, n))
+        size = max(1, min(BLOCK, NUMBERS // self._W.size**2))
+        for start in told(self, range(0, n, size), n):
+            block = range(start, min(start + size, n))
             with uninterrupted(self):
                 Z = self._counted(X[block.start : block.stop])
                 uniforms = self.random_state_.random_sample((len(block), self.draws))
