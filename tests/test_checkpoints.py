@@ -309,6 +309,10 @@ class TestWhatCannotBeKept:
         with pytest.raises(TypeError, match="estimator must be an estimator, got"):
             save_checkpoint(given, path)
 
+    def test_arguments_that_are_swapped_are_told(self, model, path):
+        with pytest.raises(TypeError, match="the estimator comes first, the path second"):
+            save_checkpoint(str(path), model)
+
 
 class TestWriting:
     def test_folders_are_named(self, model, tmp_path):
