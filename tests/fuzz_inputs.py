@@ -188,6 +188,8 @@ def weights(rng, n, areas):
     w = rng.choice([0.0, 0.3, 1.0, 2.0], size=n)
     if "extremes" in areas and chance(rng, 0.1):
         w *= 10.0 ** rng.uniform(-300, 300)
+    elif "extremes" in areas and chance(rng, 0.3):  # the promised range, as one scale or mixed
+        w = np.sign(w) * 10.0 ** rng.uniform(-20, 20, size=pick(rng, (1, n)))
     if chance(rng, 0.1):
         name = pick(rng, tuple(WRONG_WEIGHTS))
         return WRONG_WEIGHTS[name](w), name
