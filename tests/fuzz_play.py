@@ -135,6 +135,8 @@ def frozen(thing, name=""):
             thing.shape,
             thing.tolist() if thing.dtype.hasobject else (thing.tobytes()),
         )
+    if thing is np.random.mtrand._rand:  # NumPy's own, which anybody may move
+        return "the global generator"
     if isinstance(thing, np.random.RandomState):
         return frozen(thing.get_state())
     if isinstance(thing, dict):
