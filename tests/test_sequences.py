@@ -21,6 +21,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skstructured import (
     GuaranteeError,
+    GuaranteeWarning,
     KernelStructuredPredictor,
     OnlineStructuredPredictor,
     SequenceTransformer,
@@ -38,6 +39,7 @@ from skstructured.sequences import (
     sequence_accuracy_scorer,
 )
 from skstructured.sequences._decoding import Decoding
+from skstructured.sequences._epoch import LEFT
 from skstructured.sequences._loss import Chains, SequenceLoss, indicators
 from skstructured.spaces import LabelSequence
 from skstructured.spaces.sequence import mean_of
@@ -705,3 +707,31 @@ class TestScores:
 
 def test_means_over_positions():
     np.testing.assert_allclose(mean_of(np.arange(4.0), np.array([0, 1, 4])), [0.0, 2.0])
+
+
+@pytest.mark.parametrize(("k", "M"), [(14, 5), (15, 5), (26, 5), (40, 3), (10, 40)])
+def test_squared_moves_labels_never_seen_alike(k, M):
+    """Nothing tells them apart; the first gradient is a mean over hundreds of sequences."""
+    if INTERPRETED:
+        k, M = min(k, 15), min(M, 5)
+    seen, steps = np.arange(M) % 5, np.ones((M, 1))
+    learner = OnlineStructuredPredictor(
+        "sequence", "squared", optimizer="ogd", standardize=False, fit_intercept=False
+    )
+    learner.partial_fit([steps], [seen], classes=range(k)).partial_fit([steps], [seen])
+    learned, size = learner.transitions_, 1e-11 * np.abs(learner.transitions_).max()
+    assert np.ptp(learned[5:, 5:]) <= size
+    assert (
+        np.ptp(learned[5:], axis=0).max() <= size and np.ptp(learned[:, 5:], axis=1).max() <= size
+    )
+    assert learner.certificate().bound(1.0, 1.0) > 0
+
+
+def test_projections_that_were_not_found_void_the_certificate():
+    learner = OnlineStructuredPredictor("sequence", "squared", optimizer="ogd", standardize=False)
+    learner.partial_fit([np.ones((3, 1))], [[0, 1, 0]], classes=range(3)).certificate()
+    learner._state.numbers[LEFT] = 1e-5
+    with pytest.raises(GuaranteeError, match="off by 1e-05"):
+        learner.certificate()
+    with pytest.warns(GuaranteeWarning, match="off by 1e-05"):
+        learner.partial_fit([np.ones((3, 1))], [[0, 1, 0]])

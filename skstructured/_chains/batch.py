@@ -15,9 +15,17 @@ import numpy as np
 
 from skstructured._chains.best_paths import batch_nbest, batch_scores, batch_viterbi
 from skstructured._chains.draws import batch_draws, batch_mean_draws
+from skstructured._chains.dual_newton import decompose, nearest_marginals
 from skstructured._chains.logarithms import batch_entropies, batch_log_probabilities
 from skstructured._chains.marginals import batch_marginals
-from skstructured._chains.sparse import add_vertices, project_chain
+from skstructured._chains.sparse import (
+    BALANCED,
+    FEW,
+    add_vertices,
+    gap_of,
+    most_needed,
+    project_chain,
+)
 
 
 def _read_only(array, dtype=np.float64):
@@ -170,7 +178,7 @@ def sparse_map(unary, pair, start=None, room=None, max_iter=10_000):
     start : SparseMean or None, default=None
         A projection of similar scores, whose sequences are begun with.
     room : int or None, default=None
-        The most sequences; None takes one more than the dimension of the hull, 1000 at the most.
+        The most sequences; None takes as many as it needs.
     max_iter : int, default=10_000
         The most calls of Viterbi's algorithm.
 
@@ -179,18 +187,41 @@ def sparse_map(unary, pair, start=None, room=None, max_iter=10_000):
     SparseMean
         ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
         M) with ``weights`` (n,), which sum to 1: draws take one of them. ``gap`` certifies it:
-        ``½‖μ − μ*‖² ≤ gap``, which is rounding unless `room` or `max_iter` was reached.
+        ``½‖μ − μ*‖² ≤ gap``, rounding of the gap itself included; it is no more than rounding
+        unless `room` or `max_iter` was reached.
     """
-    M, k = np.shape(unary)
-    if room is None:
-        room = min(M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1, 1000)
-    labels, weights, n = np.zeros((room, M), dtype=np.int64), np.zeros(room), 0
+    (M, k), unary, pair = np.shape(unary), _read_only(unary), _read_only(pair)
+    most = most_needed(M, k)
+    few = room or min(most, max(FEW, 0 if start is None else len(start.weights) + FEW))
+    labels, weights, gap, done = _by_vertices(unary, pair, start, few, max_iter)
+    if not done and room is None and len(weights) == few < most:
+        found = _by_newton(unary, pair) or _by_vertices(unary, pair, start, most, max_iter)
+        labels, weights, gap = found[:3]
+    mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
+    add_vertices(labels, weights, len(weights), mu, pairs, 1.0)
+    return SparseMean(mu, pairs, labels, weights, gap)
+
+
+def _by_vertices(unary, pair, start, room, max_iter):
+    """Labels, weights and gap of a projection by Wolfe's method, and whether it is done."""
+    labels, weights, n = np.zeros((room, len(unary)), dtype=np.int64), np.zeros(room), 0
     if start is not None:
         n = min(len(start.weights), room)
         labels[:n], weights[:n] = start.labels[:n], start.weights[:n]
-    n, gap = project_chain(_read_only(unary), _read_only(pair), labels, weights, n, max_iter)
+    n, gap, done = project_chain(unary, pair, labels, weights, n, max_iter)
     if n < 0:
         check_possible([-np.inf])
-    mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
-    add_vertices(labels, weights, n, mu, pairs, 1.0)
-    return SparseMean(mu, pairs, labels[:n], weights[:n], gap)
+    return labels[:n], weights[:n], gap, done
+
+
+def _by_newton(unary, pair):
+    """Labels, weights and gap of a projection by Newton's method, None where it does not do."""
+    M, k = unary.shape
+    mu, pairs = np.empty((M, k)), np.empty((max(M - 1, 0), k, k))
+    if M == 1 or nearest_marginals(unary, pair, mu, pairs) > BALANCED:
+        return None
+    room = int(np.sum(pairs > 0.0)) + k
+    labels, weights = np.zeros((room, M), dtype=np.int64), np.zeros(room)
+    n = decompose(mu, pairs, labels, weights)
+    labels, weights = labels[:n].copy(), weights[:n].copy()
+    return labels, weights, gap_of(unary, pair, labels, weights, n)

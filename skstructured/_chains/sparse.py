@@ -1,10 +1,11 @@
 """SparseMAP of one chain: the projection of its scores on the hull of all label sequences.
 
 ``argmin ½‖μ − θ‖²`` over means μ of indicators of labels and of steps: the marginals that
-``½‖μ‖²`` regularizes, which few sequences make up. Wolfe's minimum-norm-point method as in
-`skstructured._active_set`, but for vertices that are kept as labels: the scalar product of two is
-how many positions and steps they share, so that a vertex costs O(M), not O(M k²), and the linear
-oracle is Viterbi's.
+``½‖μ‖²`` regularizes, which few sequences make up where scores are large. Wolfe's
+minimum-norm-point method as in `skstructured._active_set`, but for vertices that are kept as
+labels: the scalar product of two is how many positions and steps they share, so that a vertex costs
+O(M), not O(M k²), and the linear oracle is Viterbi's. Where `FEW` sequences do not make up the
+projection, `skstructured._chains.dual_newton` finds it.
 
 References: Wolfe (1976), "Finding the nearest point in a polytope"; Niculae, Martins, Blondel,
 Cardie (2018), "SparseMAP: differentiable sparse structured inference".
@@ -15,6 +16,7 @@ import math
 import numpy as np
 
 from skstructured._chains.best_paths import chain_score, chain_viterbi
+from skstructured._chains.dual_newton import nearest_marginals
 from skstructured._engine.compiled import FASTMATH, kernel
 
 #: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
@@ -22,6 +24,12 @@ from skstructured._engine.compiled import FASTMATH, kernel
 ROUNDING, DEPENDENT = 1e-14, 1e-9
 #: A gap that is small may be rounding: it is, if it has not halved in so many rounds.
 SMALL_GAP, PATIENCE = 1e-12, 20
+#: Sequences that Wolfe's method stops at, and the calls of Viterbi's algorithm that it may make.
+FEW, MOST_CALLS = 100, 1000
+#: By how much constraints of means may be violated, over the size of the scores.
+BALANCED = 1e-11
+#: What sums of terms of a size may be off by, over that size.
+UNIT = 4.0 * np.finfo(np.float64).eps
 
 
 @kernel
@@ -208,17 +216,18 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
     """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
 
     ``labels`` (room, M) and ``weights`` (room,) hold n vertices to start from, and the active ones
-    in the end. Returns how many (−1 where no labels are possible), and the gap.
+    in the end. Returns how many (−1 where no labels are possible), the gap with what it may be off
+    by, and whether it is no more than that.
     """
     room, M = labels.shape
     L, shared = np.empty((room, room)), np.empty(room)
     scores, target, ones = np.empty(room), np.empty(room), np.empty(room)
     rest, best = np.empty(unary.shape), np.empty(unary.shape)
     rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
-    n, gap = _begin(n, vertex, unary, pair, labels, weights, scores, shared, L), 0.0
-    lowest, waited = np.inf, 0
+    n, gap, size = _begin(n, vertex, unary, pair, labels, weights, scores, shared, L), 0.0, 0.0
+    lowest, waited, done = np.inf, 0, False
     if n < 0:
-        return n, gap
+        return n, gap, True
     for _ in range(max_iter):
         reached = False
         while not reached:
@@ -230,10 +239,53 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
         waited = 0 if gap < 0.5 * lowest else waited + 1
         lowest = min(lowest, gap)
         stalled = waited >= PATIENCE and gap <= SMALL_GAP * (1.0 + size)
-        if gap <= ROUNDING * (1.0 + size) or n == room or stalled:
+        done = gap <= ROUNDING * (1.0 + size) or stalled
+        if done or n == room:
             break
         before = n
         n = _add(n, vertex, 0.0, unary, pair, labels, weights, scores, shared, L)
         if n == before:
             break
-    return n, max(gap, 0.0)
+    return n, max(gap, 0.0) + UNIT * size, done
+
+
+@kernel
+def gap_of(unary, pair, labels, weights, n):
+    """The gap of the mean of n label sequences, with what it may be off by."""
+    M = labels.shape[1]
+    rest, best = np.empty(unary.shape), np.empty(unary.shape)
+    rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
+    _residual(unary, pair, labels, weights, n, rest, rest_pair)
+    chain_viterbi(rest, 0, M, rest_pair, best, vertex)
+    gap, size = _gap(vertex, labels, weights, n, rest, rest_pair)
+    return max(gap, 0.0) + UNIT * size
+
+
+@kernel
+def most_needed(M, k):
+    """How many label sequences make up any mean, at the most: one more than its dimension."""
+    return M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1
+
+
+@kernel
+def project_means(unary, pair, mu, each):
+    """Write the projection's means of labels (M, k) and steps (M or more, k, k).
+
+    Returns what is left: a gap, or what constraints of the means are violated by.
+    """
+    M, k = unary.shape
+    mu[:] = 0.0
+    each[:] = 0.0
+    room = most_needed(M, k)
+    for size in (min(FEW, room), room):
+        labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
+        n, gap, done = project_chain(unary, pair, labels, weights, 0, MOST_CALLS + size)
+        if done or size == room:
+            add_vertices(labels, weights, n, mu, each, 1.0)
+            return 0.0 if done else gap
+        violated = nearest_marginals(unary, pair, mu, each) if M > 1 else np.inf
+        if violated <= BALANCED:
+            return violated
+        mu[:] = 0.0
+        each[:] = 0.0
+    return 0.0

@@ -28,6 +28,8 @@ from skstructured.optimizers.coordinate_pistol import PARAMETER_B, move_csr, rea
 from skstructured.sequences._epoch import (
     INTERCEPT,
     LARGEST,
+    LEFT,
+    PROJECTS,
     SOLVER,
     as_solver,
     mean_cost,
@@ -108,7 +110,7 @@ def coordinate_epoch(
         longest = max(longest, lengths[r])
     raw, unary, gap = np.empty((longest, k)), np.empty((longest, k)), np.empty((longest, k))
     pair, total, each = np.empty((1, k, k)), np.empty((k, k)), np.empty((0, k, k))
-    work = np.empty(scratch_size(longest, k))
+    work = np.zeros(scratch_size(longest, k))
     room = min(most_touched(indptr, width, firsts, lengths) + 3 + k, W.shape[0])
     G, sums, touched = np.empty((room, k)), np.empty((room, 1)), np.empty(room, dtype=np.int64)
     for r in range(lengths.shape[0]):
@@ -128,6 +130,7 @@ def coordinate_epoch(
         count = gather_gradient(data, indices, indptr, width, *found)
         count_round(state, 1.0, w, share)
         _move(Theta, W, touched, count, G, slot, w, state, b)
+        numbers[LEFT] = max(numbers[LEFT], work[-1] if options[PROJECTS] > 0 else 0.0)
         at += M
     return -1
 

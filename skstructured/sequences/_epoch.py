@@ -10,7 +10,7 @@ import numpy as np
 from numba import float64, int64, types
 
 from skstructured._chains.marginals import chain_gap, scratch_size
-from skstructured._chains.sparse import add_vertices, project_chain
+from skstructured._chains.sparse import project_means
 from skstructured._engine.compiled import (
     CUBE,
     MATRIX,
@@ -46,28 +46,25 @@ SOLVER = types.FunctionType(
 )
 as_solver = function_at(SOLVER)
 
-#: Most sequences that a projection is made of, and most calls of Viterbi's algorithm for it.
-ROOM, MOST_CALLS = 200, 1000
-
 #: Places in the options: whether there is an intercept, whether means are projections, whether the
 #: optimiser is told C²/λ of a sequence or a bound on its gradient, whether constants are sharp.
 INTERCEPT, PROJECTS, BY_RATIO, SHARP = range(4)
 
-#: Places in the numbers that a learner keeps: the largest w‖·‖² that the optimiser was told, and
-#: the largest w C²/λ.
-LARGEST_SQ, LARGEST_RATIO = range(2)
+#: Places in the numbers that a learner keeps: the largest w‖·‖² that the optimiser was told, the
+#: largest w C²/λ, and what projections left at the most.
+LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
 
 
 @kernel
 def projection_gap(unary, pair, labels, gap, each, total, work):
-    """Gap = μ − y with the SparseMAP μ, total = that of transitions; returns the loss."""
+    """Gap = μ − y with the SparseMAP μ, total = that of transitions; returns the loss.
+
+    The last entry of `work` keeps what projections left at the most.
+    """
     M, k = unary.shape
-    vertices, weights = np.zeros((ROOM, M), dtype=np.int64), np.zeros(ROOM)
-    n, _ = project_chain(unary, pair, vertices, weights, 0, MOST_CALLS)
-    steps = np.zeros((M, k, k))
-    gap[:] = 0.0
+    steps = np.empty((M, k, k))
+    work[-1] = max(work[-1], project_means(unary, pair, gap, steps))
     total[:] = 0.0
-    add_vertices(vertices, weights, n, gap, steps, 1.0)
     value = 0.5 * (2 * M - 1)
     for m in range(M):
         for i in range(k):
@@ -164,7 +161,7 @@ def epoch(
         longest = max(longest, lengths[r])
     raw, unary, gap = np.empty((longest, k)), np.empty((longest, k)), np.empty((longest, k))
     pair, total, each = np.empty((1, k, k)), np.empty((k, k)), np.empty((0, k, k))
-    work, g, inner = np.empty(scratch_size(longest, k)), np.zeros(1), np.zeros(1)
+    work, g, inner = np.zeros(scratch_size(longest, k)), np.zeros(1), np.zeros(1)
     room = min(most_touched(indptr, width, firsts, lengths) + 3 + k, Theta.shape[0])
     G, touched = np.empty((room, k)), np.empty(room, dtype=np.int64)
     for r in range(lengths.shape[0]):
@@ -190,6 +187,7 @@ def epoch(
         renew_norm(state, Theta, Theta.shape[0], k)
         numbers[LARGEST_SQ] = max(numbers[LARGEST_SQ], w * x_sq)
         numbers[LARGEST_RATIO] = max(numbers[LARGEST_RATIO], w * ratio)
+        numbers[LEFT] = max(numbers[LEFT], work[-1] if options[PROJECTS] > 0 else 0.0)
         at += M
     return -1
 

@@ -1,6 +1,7 @@
 """Online learning of label sequences, behind the methods of a linear learner."""
 
 import itertools
+import warnings
 
 import numpy as np
 
@@ -11,13 +12,13 @@ from skstructured._learners.routing import routed
 from skstructured._learners.scaling import scale_of
 from skstructured._ragged import Ragged, check_same_lengths, stack_rows
 from skstructured._validation import check_weights, own_arrays, owned
-from skstructured.exceptions import GuaranteeError
+from skstructured.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.learner import Rounds
 from skstructured.optimizers import GradientDescent, ParameterFree, resolve_optimizer
 from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
 from skstructured.sequences._coordinates import coordinate_epoch_for
 from skstructured.sequences._decoding import Decoding
-from skstructured.sequences._epoch import LARGEST_RATIO, LARGEST_SQ, epoch_for
+from skstructured.sequences._epoch import LARGEST_RATIO, LARGEST_SQ, LEFT, epoch_for
 from skstructured.sequences._loss import Chains, SequenceLoss
 from skstructured.sequences._predictions import SequencePredictions, over_sequences, rule_of
 from skstructured.sequences._state import (
@@ -31,8 +32,13 @@ from skstructured.sequences._weights import SequenceWeights
 #: Positions learned at a time, and numbers that pairs of labels may take meanwhile.
 POSITIONS, NUMBERS = 4096, 1 << 21
 
+#: What projections may leave, a gap or a violation of constraints, for certificates to be stated.
+LEFT_AT_MOST = 1e-8
+
 #: Wealth of the default optimiser; 100 for single rows.
 WEALTH = 10_000.0
+
+INEXACT = "A projection on the label sequences is off by {:.2g}: its rounds had another gradient."
 
 for_sequences = routed(lambda: SequenceModel, over_sequences)
 
@@ -255,6 +261,13 @@ class SequenceModel(SequenceWeights, SequencePredictions):
             "with the surrogate loss and the norm of all weights of one."
         )
 
+    @for_sequences
+    def warn_of_trouble(self):
+        """Tell what went wrong, and of projections that were not found."""
+        super().warn_of_trouble()
+        if self._state.numbers[LEFT] > LEFT_AT_MOST:
+            warnings.warn(INEXACT.format(self._state.numbers[LEFT]), GuaranteeWarning, stacklevel=5)
+
     def _certified_loss(self):
         """The loss that certificates are about: for the longest sequence, with b by C²/λ of each.
 
@@ -263,6 +276,8 @@ class SequenceModel(SequenceWeights, SequencePredictions):
         if not over_sequences(self):
             return self.loss_
         numbers, optimizer = self._state.numbers, self.optimizer_
+        if numbers[LEFT] > LEFT_AT_MOST:
+            raise GuaranteeError(INEXACT.format(numbers[LEFT]))
         by_hand = isinstance(optimizer, GradientDescent) and not isinstance(optimizer.eta, str)
         if by_hand and isinstance(self.loss_.scale, str):
             raise GuaranteeError(

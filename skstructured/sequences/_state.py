@@ -69,7 +69,7 @@ class SequenceState(Learned):
         self.Theta = np.zeros((features, blocks[0] * k + blocks[1]))
         self.A = np.zeros((features if summed else 0, k))
         self.vector = vector
-        self.numbers = np.zeros(2)
+        self.numbers = np.zeros(3)
         self.slot = np.full(features, -1, dtype=np.int64)
 
     def copy(self):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import logsumexp
@@ -71,6 +72,27 @@ def sparse_map(unary, pair):
     S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
     x = _wolfe(oracle, theta, S, w, _affine_weights)[0]
     return x[: M * k].reshape(M, k), x[M * k :].reshape(M - 1, k, k)
+
+
+def exact_gap(unary, pair, labels, weights):
+    """max <θ − μ, v − μ> over all sequences v, for the mean μ of some, in fractions."""
+    M, k = unary.shape
+    shares = [Fraction(float(w)) for w in weights]
+    shares = [w / sum(shares) for w in shares]
+    rest = {(m, i): Fraction(float(unary[m, i])) for m in range(M) for i in range(k)}
+    for m, step in enumerate(each_pair(pair, M)):
+        rest |= {(m, i, j): Fraction(float(step[i, j])) for i in range(k) for j in range(k)}
+
+    def parts(s):
+        yield from ((m, s[m]) for m in range(M))
+        yield from ((m, s[m], s[m + 1]) for m in range(M - 1))
+
+    for w, s in zip(shares, labels, strict=True):
+        for part in parts(s):
+            rest[part] -= w
+    values = [sum(rest[part] for part in parts(s)) for s in sequences(M, k)]
+    mine = [w * sum(rest[part] for part in parts(s)) for w, s in zip(shares, labels, strict=True)]
+    return float(max(values) - sum(mine))
 
 
 def log_marginals(unary, pair):
