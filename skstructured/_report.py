@@ -125,6 +125,29 @@ def _told(name, means, promise, unit, n, seconds):
     yield f"Time             {seconds:.2f} s, {n / max(seconds, 1e-9):,.0f} rows a second."
 
 
+def beside_constant(right, space, y, counts=None):
+    """A line on the share of what is right, beside that of the best answer that is always the same.
+
+    That answer, the most frequent class for example, is known in hindsight only; `counts` are how
+    often the rows of `y` occur.
+    """
+    V = space.encode(y)
+    best = space.nearest(np.average(V, axis=0, weights=counts)[None])
+    same = space.decode(np.repeat(best, len(V), axis=0))
+    constant = 1.0 - np.average(space.target_loss(same, y), weights=counts)
+    return (
+        f"Accuracy         {right:.1%} while learning; always the same answer has {constant:.1%}."
+    )
+
+
+def next_command(path, saved):
+    """What to try next, as a command."""
+    what = "FILE    (a CSV, Parquet or svmlight file of yours)" if path is None else path
+    if path is not None:
+        what = "--help" if saved else f"{path} --save MODEL"
+    return f"Next             python -m skstructured {what}"
+
+
 def _certificate(risk_bound, unit):
     try:
         bound = risk_bound()

@@ -22,11 +22,12 @@ def is_stream(path):
 
 
 class Stream(NamedTuple):
-    """Chunks of a file, all its labels, and what it is."""
+    """Chunks of a file, all its labels, what it is, and how often each label is there."""
 
     chunks: object
     classes: object
     name: str
+    counts: object = None
 
     @classmethod
     def of(cls, path, target, space):
@@ -44,7 +45,7 @@ class Stream(NamedTuple):
         targets = targets.split(",") if space in WIDE else targets
         wanted = list(targets) if space in WIDE else [targets]
         seen = [_labels(y) for _, y in parquet_chunks(path, targets, columns=[])]
-        size = _share(sum(m for m, _ in seen), MOST_ROWS)
+        size = _share(sum(m for m, *_ in seen), MOST_ROWS)
         chunks, width = parquet_chunks(path, targets, size), len(names) - len(wanted)
         return _told(cls, chunks, seen, path, width, f", target {', '.join(wanted)}", space)
 
@@ -68,16 +69,20 @@ def _share(total, most):
 
 
 def _labels(y):
-    """How many rows, and their distinct labels."""
-    return len(y), np.unique(y)
+    """How many rows, their distinct labels, and how often each is there."""
+    return len(y), *np.unique(y, return_counts=True)
 
 
 def _told(kind, chunks, seen, path, width, told, space):
     if not seen:
         raise ValueError(f"{path} has no rows.")
-    n, classes = sum(m for m, _ in seen), np.unique(np.concatenate([part for _, part in seen]))
+    n, labels = sum(m for m, *_ in seen), np.concatenate([part for _, part, _ in seen])
+    classes, codes = np.unique(labels, return_inverse=True)
     name = f"{path} ({n} rows, {width} features){told}"
-    return kind(chunks, None if space in WIDE else classes, name)
+    if space in WIDE:
+        return kind(chunks, None, name)
+    counts = np.bincount(codes, np.concatenate([count for *_, count in seen]))
+    return kind(chunks, classes, name, counts)
 
 
 def _svmlight(kind, path, target, space):

@@ -85,6 +85,13 @@ def folders():
     return [base / (FOLDER + package_digest()[:16]) for base in given + own + users]
 
 
+def is_empty():
+    """Whether kernels have to be compiled: none of this version is kept anywhere."""
+    if config.DISABLE_JIT or package_digest() is None:
+        return not config.DISABLE_JIT
+    return not any(next(folder.glob("*.nbc"), None) for folder in folders())
+
+
 def read(name):
     """The object kept under `name`, or None where there is none that is whole."""
     for folder in folders():
