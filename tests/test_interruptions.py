@@ -128,6 +128,7 @@ def test_handlers_are_back_whenever_a_signal_comes():
     What a handler raises while garbage is collected is lost with a message: there is none.
     """
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    sigint = signal.getsignal(signal.SIGINT)  # ignored in the background of a script
     came = 0
     gc.disable()
     try:
@@ -144,7 +145,7 @@ def test_handlers_are_back_whenever_a_signal_comes():
                 came += 1
             assert not entered
             assert signal.getsignal(signal.SIGALRM) is signal.default_int_handler
-            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            assert signal.getsignal(signal.SIGINT) is sigint
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
@@ -169,6 +170,29 @@ def test_handlers_that_do_not_raise_are_called_after_the_block():
     finally:
         signal.signal(signal.SIGINT, before)
     assert called == ["block", "handler"]
+
+
+@pytest.mark.parametrize(
+    "order", [(signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)]
+)
+def test_no_signal_of_a_block_is_lost(order):
+    """Both handlers run, also if the first raises; what the last one raised comes out."""
+    called = []
+
+    def raises(number, _):
+        called.append(number)
+        raise {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: SystemExit}[number]
+
+    before = {number: signal.signal(number, raises) for number in order}
+    last = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: SystemExit}[order[1]]
+    try:
+        with pytest.raises(last), uninterrupted():
+            for number in order:
+                signal.raise_signal(number)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert called == list(order)
 
 
 class Waiting(Simplex):

@@ -275,3 +275,50 @@ def test_a_child_has_no_gates():
         assert gates._LEARNING == gates._READING == {}
     finally:
         gates._forget()
+
+
+def raising_at(place):
+    """A trace function that raises KeyboardInterrupt as the place-th function of gates begins.
+
+    There, and at the end of loops and calls, Python calls handlers of signals.
+    """
+    left = [place]
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename == gates.__file__ and event == "call":
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+
+    return trace
+
+
+@pytest.mark.parametrize("reader_waits", [False, True])
+def test_a_signal_anywhere_leaves_no_gate(reader_waits):
+    """As any function of the gates begins; a reader of another thread always gets through."""
+    traced, interrupted, place = sys.gettrace(), True, 0
+    if traced is not None:
+        pytest.skip("coverage is traced")
+    while interrupted:
+        place += 1
+        slow, asked = Slow(), []
+        slow.go_on.set()
+
+        def block(slow=slow, asked=asked):
+            if reader_waits:
+                asked.append(Asked(slow.read))
+                assert asked[0].wait_at(gates._LEARNING[id(slow)])
+
+        sys.settrace(raising_at(place))
+        try:
+            slow.learn(block)
+            interrupted = False
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert all(thread.answer() == "read" for thread in asked)
+        assert Asked(slow.read).answer() == "read" and slow.learn(lambda: None) == "learned"
+        assert gates.gate_of(id(slow)) is None and not gates._READING
+    assert place > 4
+    gates._forget()

@@ -5,37 +5,63 @@ begins to learn waits until those are done. From then on readers wait at the gat
 which lets those that have come pass after every block.
 """
 
+import contextlib
 import functools
 import os
 import threading
 import time
 
-#: Seconds between two looks at who is still reading.
-LOOK = 5e-5
+#: Seconds between two looks at who is still reading, and of those that wait at whether a signal
+#: kept the other side from telling them.
+LOOK, WAIT = 5e-5, 0.1
 
-#: The gate of every estimator that learns now, by identity.
+#: The gate of every estimator that learns now, by identity; also gates that are no longer `held`,
+#: where a signal came before they were removed.
 _LEARNING = {}
+
+#: Held while a gate is removed.
+_REMOVING = threading.Lock()
 
 #: (identity of an estimator, thread) of those that read while nobody learned.
 _READING = {}
 
 
 class Ticket:
-    """A reader at a gate: it waits for `go`, and who learns waits for `done`."""
+    """A reader at a gate: it waits for `go`, and who learns waits for `done`; locks to be released.
+
+    Events of `threading` are not for what a signal may interrupt: they hold a lock of their own.
+    """
 
     def __init__(self):
-        self.go, self.done, self.is_over = threading.Event(), threading.Event(), False
+        self.go, self.done, self.is_over = threading.Lock(), threading.Lock(), False
+        self.go.acquire()
+        self.done.acquire()
+
+    def let_go(self):
+        """Have the reader go on, if it was not told to before."""
+        with contextlib.suppress(RuntimeError):
+            self.go.release()
 
 
 class Gate:
-    """Of a thread that learns with an estimator: readers wait here, and pass between blocks."""
+    """Of a thread that learns with an estimator: readers wait here, and pass between blocks.
+
+    It is in use as long as `held` is not empty. A signal may raise wherever a function of Python
+    begins, but not between the parts of ``gate.held.clear()``, which is how learning ends.
+    """
 
     def __init__(self):
-        self.thread, self.waiting = threading.get_ident(), {}
+        self.thread, self.waiting, self.held = threading.get_ident(), {}, [True]
 
     def take(self, estimator):
         """The gate by which the thread learns: itself, or one before. RuntimeError if others do."""
-        held = _LEARNING.setdefault(id(estimator), self)
+        while True:
+            held = _LEARNING.setdefault(id(estimator), self)
+            if held is self:
+                return held
+            if held.held:
+                break
+            held.remove(estimator)
         if held.thread != self.thread:
             raise _refusal(estimator)
         return held
@@ -50,26 +76,28 @@ class Gate:
         """Let those read that wait now, side by side, and wait for them."""
         here = list(self.waiting)
         for ticket in here:
-            ticket.go.set()
+            ticket.let_go()
         for ticket in here:
-            ticket.done.wait()
+            while not ticket.done.acquire(timeout=WAIT) and ticket in self.waiting:
+                continue
 
-    def leave(self, estimator):
-        """Have no gate, if it is this one; those that wait go on without it."""
-        if _LEARNING.get(id(estimator)) is self:
-            del _LEARNING[id(estimator)]
-            for ticket in list(self.waiting):
-                ticket.is_over = True
-                ticket.go.set()
+    def remove(self, estimator):
+        """Be no gate of the estimator, once it is not held; those that wait go on without it."""
+        with _REMOVING:
+            if _LEARNING.get(id(estimator)) is self:
+                del _LEARNING[id(estimator)]
+        for ticket in list(self.waiting):
+            ticket.is_over = True
+            ticket.let_go()
 
     def passed(self, key, read):
         """What `read` returns between two blocks, in a tuple; None where learning has ended."""
         ticket = Ticket()
         self.waiting[ticket] = None
         try:
-            if _LEARNING.get(key[0]) is not self:
-                return None
-            ticket.go.wait()
+            while not ticket.go.acquire(timeout=WAIT if self.held else 0.0):
+                if not self.held:
+                    return None
             if ticket.is_over:
                 return None
             _READING[key] = None
@@ -77,7 +105,13 @@ class Gate:
         finally:
             _READING.pop(key, None)
             self.waiting.pop(ticket, None)
-            ticket.done.set()
+            ticket.done.release()
+
+
+def gate_of(key):
+    """The gate of the estimator of this identity, None where nobody learns with it."""
+    gate = _LEARNING.get(key)
+    return gate if gate is not None and gate.held else None
 
 
 def _refusal(estimator):
@@ -89,7 +123,7 @@ def _refusal(estimator):
 
 def refuse_elsewhere(estimator):
     """A RuntimeError where another thread learns with the estimator."""
-    gate = _LEARNING.get(id(estimator))
+    gate = gate_of(id(estimator))
     if gate is not None and gate.thread != threading.get_ident():
         raise _refusal(estimator)
 
@@ -100,13 +134,13 @@ def settled(method):
     @functools.wraps(method)
     def reads(self, *args, **kwargs):
         key = (id(self), threading.get_ident())
-        gate = _LEARNING.get(key[0])
+        gate = gate_of(key[0])
         if key in _READING or (gate is not None and gate.thread == key[1]):
             return method(self, *args, **kwargs)
         while True:
             _READING[key] = None
             try:
-                gate = _LEARNING.get(key[0])
+                gate = gate_of(key[0])
                 if gate is None:
                     return method(self, *args, **kwargs)
             finally:
@@ -120,7 +154,7 @@ def settled(method):
 
 def between_blocks(estimator):
     """Say that a block has been learned, so that readers may pass."""
-    gate = _LEARNING.get(id(estimator))
+    gate = gate_of(id(estimator))
     if gate is not None and gate.waiting:
         gate.let_pass()
 

@@ -63,8 +63,17 @@ class uninterrupted:
                 between_blocks(self._estimator)
         finally:
             self._release()
-        for number, frame in self._came:
+        if self._came:
+            self._call_handlers()
+
+    def _call_handlers(self):
+        """Call the handler of every signal that came, also where the one before it raised."""
+        number, frame = self._came.pop(0)
+        try:
             self._handlers[number](number, frame)
+        finally:
+            if self._came:
+                self._call_handlers()
 
 
 def exclusive(method):
@@ -83,6 +92,7 @@ def exclusive(method):
             mine.close(self)
             return method(self, *args, **kwargs)
         finally:
-            mine.leave(self)
+            mine.held.clear()  # one step, before any that a signal can come in between
+            mine.remove(self)
 
     return guarded
