@@ -11,17 +11,12 @@ import numpy as np
 import sklearn
 
 import skstructured
+from skstructured._archive import FORMAT, HEADER, SCHEMA, open_archive, unpacked
 from skstructured._learners.gates import refuse_elsewhere, settled
 from skstructured._schema import is_of_the_package, trouble_in, types_in
 from skstructured._whole_file import write_whole
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
-
-#: Number of the layout of the file. A higher one is refused.
-FORMAT = 1
-
-#: The member of the file that has the format and the versions; all others are those of skops.
-HEADER = "skstructured.json"
 
 
 def save_checkpoint(estimator, path):
@@ -40,7 +35,8 @@ def save_checkpoint(estimator, path):
         predicting meanwhile, and learning in the same thread between two calls, but not in another
         thread.
     path : str or os.PathLike
-        The file; its folder must be there. One process at a time may save to it.
+        The file; its folder must be there. It keeps its permissions and, where the process may
+        give it away, its owner. Of several processes that save to it the last one wins.
 
     Raises
     ------
@@ -50,7 +46,8 @@ def save_checkpoint(estimator, path):
         For an `estimator` that is a class, or no object of a class with attributes.
     ValueError
         For what could not be read back: lambdas, classes defined within functions, dicts whose keys
-        are bool, None or tuples, memory-mapped arrays, objects that hold themselves.
+        are bool, None or tuples, memory-mapped arrays, objects that hold themselves; for a `path`
+        that is there and no regular file, such as a pipe or a device.
     RuntimeError
         While another thread learns with the estimator.
     OSError
@@ -78,6 +75,8 @@ def save_checkpoint(estimator, path):
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file, got the folder {target}.")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"path must be a regular file, got {target}, a pipe, socket or device.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must lie in a folder that is there, got {target}.")
     learners = _learners_in(estimator)
@@ -117,8 +116,9 @@ def load_checkpoint(path, trusted=()):
     TypeError
         For a `trusted` that is a str, True, or has anything but types, functions and str.
     ValueError
-        For a file that is damaged, cut off, or not of `save_checkpoint`; that has a newer format
-        than this version knows; or that names a type that is not trusted.
+        For a file that is damaged, cut off, or not of `save_checkpoint`, one whose members are
+        compressed or longer than the file among them; that has a newer format than this version
+        knows; or that names a type that is not trusted.
 
     Warns
     -----
@@ -167,8 +167,9 @@ def _serialised(estimator, skops):
         skops.dump(estimator, buffer)
     except (AttributeError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"{type(estimator).__name__} cannot be saved: {error}") from error
+    buffer = unpacked(buffer)
     with ZipFile(buffer, "a") as file:
-        trouble = trouble_in(json.loads(file.read("schema.json")))
+        trouble = trouble_in(json.loads(file.read(SCHEMA)))
         if trouble is not None:
             raise ValueError(f"{type(estimator).__name__} cannot be saved: it has {trouble}.")
         file.writestr(HEADER, json.dumps(_versions(), indent=2))
@@ -196,18 +197,13 @@ def _names_of(trusted):
 def _opened(file, path):
     """The header of a checkpoint and the description of the object in it."""
     try:
-        with ZipFile(file) as members:
-            versions = json.loads(members.read(HEADER))
-            newer = versions["format"] > FORMAT
-            schema = None if newer else json.loads(members.read("schema.json"))
-    except MemoryError:
-        raise
+        versions, schema = open_archive(file)
     except Exception as error:  # zipfile has many for damaged files, and says so itself
         raise _unreadable(path, error) from None
-    if newer:
+    if schema is None:
         raise ValueError(
             f"{path} has the format {versions['format']} of skstructured "
-            f"{versions.get('skstructured')}; {skstructured.__version__} reads formats up to "
+            f"{versions['skstructured']}; {skstructured.__version__} reads formats up to "
             f"{FORMAT}: install a newer version."
         )
     return versions, schema
@@ -229,13 +225,13 @@ def _refuse_unknown(types, names, path, versions):
     if ours - known:
         raise ValueError(
             f"{path} names {sorted(ours - known)}, which are no classes of skstructured "
-            f"{skstructured.__version__}; it was written by {versions.get('skstructured')}."
+            f"{skstructured.__version__}; it was written by {versions['skstructured']}."
         )
 
 
 def _warn_of_version(path, versions):
     """Warn where another version of the package wrote the file."""
-    written = versions.get("skstructured")
+    written = versions["skstructured"]
     if written != skstructured.__version__:
         warnings.warn(
             f"{path} was written by skstructured {written}, and this is "

@@ -17,8 +17,10 @@ from bits import differences
 from conftest import INTERPRETED
 from fitted import FITTED, learns_in_parts
 from plain import predictor
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Matern
+from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,8 +29,9 @@ from toy_learner import NearestMean
 
 import skstructured
 from skstructured import RiskMonitor, SequenceTransformer, checkpoints
+from skstructured._archive import HEADER, SCHEMA
 from skstructured._whole_file import leftovers
-from skstructured.checkpoints import HEADER, load_checkpoint, save_checkpoint
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.hedge import AdaHedge
 
 skops_io = pytest.importorskip("skops.io")
@@ -175,6 +178,68 @@ class TestFiles:
         with pytest.raises(ValueError, match=r"model\.skops is damaged, cut off, or no checkpoint"):
             load_checkpoint(path)
 
+    @pytest.mark.parametrize(
+        "header",
+        [
+            {"format": -1, "skstructured": "0.1.0"},
+            {"format": 0, "skstructured": "0.1.0"},
+            {"format": True, "skstructured": "0.1.0"},
+            {"format": 1.0, "skstructured": "0.1.0"},
+            {"format": None, "skstructured": "0.1.0"},
+            {"format": 1},
+            {"format": 1, "skstructured": None},
+            {"skstructured": "0.1.0"},
+            [1],
+        ],
+    )
+    def test_with_another_header_are_refused(self, header, model, path):
+        save_checkpoint(model, path)
+        replaced(path, HEADER, json.dumps(header).encode())
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*(format|version)"):
+            load_checkpoint(path)
+
+    @pytest.mark.parametrize("node", [[], {}, 3, {"__loader__": "DictNode"}, {"__loader__": 1}])
+    def test_that_hold_another_kind_of_node_are_refused(self, node, model, path):
+        save_checkpoint(model, path)
+        replaced(path, SCHEMA, json.dumps(node).encode())
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*must hold an estimator"):
+            load_checkpoint(path)
+
+    def test_that_unpack_to_more_than_they_are_are_refused(self, model, path):
+        """1.5 MB of file need not become gigabytes: nothing in a checkpoint is compressed."""
+        save_checkpoint(model, path)
+        replaced(path, SCHEMA, b" " * 10**8, zipfile.ZIP_DEFLATED)
+        assert path.stat().st_size < 10**6
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*compressed"):
+            load_checkpoint(path)
+
+    def test_with_arrays_that_say_they_are_huge_are_refused(self, model, path):
+        save_checkpoint(model, path)
+        array = next(name for name in member_names(path) if name.endswith(".npy"))
+        buffer = io.BytesIO()
+        wrong = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
+        np.lib.format.write_array_header_1_0(buffer, wrong)
+        replaced(path, array, buffer.getvalue() + b"12345678")
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*8000000000000000 bytes"):
+            load_checkpoint(path)
+
+    def test_with_sparse_matrices_are_not_compressed_either(self, path):
+        X = sparse.random(60, 8, 0.5, "csr", random_state=0)
+        model = SGDClassifier(random_state=0).fit(X, np.arange(60) % 2).sparsify()
+        save_checkpoint(model, path)
+        np.testing.assert_array_equal(load_checkpoint(path).predict(X), model.predict(X))
+        nested = [name for name in member_names(path) if name.endswith(".npz")]
+        assert nested
+        with zipfile.ZipFile(path) as file:
+            content = file.read(nested[0])
+        assert zipfile.ZipFile(io.BytesIO(content)).infolist()[0].compress_type == 0
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("data.npy", b"0" * 10**7)
+        replaced(path, nested[0], buffer.getvalue())
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*compressed"):
+            load_checkpoint(path)
+
     def test_that_are_not_there_are_named(self, path):
         with pytest.raises(FileNotFoundError, match=r"model\.skops"):
             load_checkpoint(path)
@@ -186,6 +251,21 @@ class TestFiles:
                 assert name.endswith((".json", ".npy", ".npz"))
                 if name.endswith(".npy"):
                     np.load(io.BytesIO(file.read(name)), allow_pickle=False)
+
+
+def member_names(path):
+    with zipfile.ZipFile(path) as file:
+        return file.namelist()
+
+
+def replaced(path, member, content, compression=zipfile.ZIP_STORED):
+    """Put other bytes in the place of a member of a file."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, old in members.items():
+            kind = compression if name == member else zipfile.ZIP_STORED
+            file.writestr(name, content if name == member else old, kind)
 
 
 def rewritten(path, old, new):
@@ -366,6 +446,57 @@ class TestWriting:
         assert leftovers(path) == [mine]
         save_checkpoint(model, path)
         assert not mine.exists() and others.exists() and path.with_name("model.tmp").exists()
+
+    @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+    def test_permissions_stay_as_they_were(self, mode, model, path):
+        save_checkpoint(model, path)
+        path.chmod(mode)
+        save_checkpoint(model, path)
+        assert path.stat().st_mode & 0o7777 == mode
+
+    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only for root")
+    def test_owners_stay_as_they_were(self, model, path):
+        save_checkpoint(model, path)
+        os.chown(path, 12345, 23456)
+        save_checkpoint(model, path)
+        assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+    def test_a_pipe_is_refused_and_stays(self, model, path):
+        os.mkfifo(path)
+        with pytest.raises(ValueError, match=r"path must be a regular file, got .*model\.skops"):
+            save_checkpoint(model, path)
+        assert path.is_fifo() and os.listdir(path.parent) == [path.name]
+
+    @pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
+    def test_what_another_process_is_writing_is_no_leftover(self, model, path):
+        temporary = path.with_name(f".{path.name}.{'0' * 32}.tmp")
+        program = (
+            "import fcntl, sys\n"
+            f"file = open({os.fspath(temporary)!r}, 'xb'); fcntl.flock(file, fcntl.LOCK_EX)\n"
+            "print('locked', flush=True); sys.stdin.read()"
+        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", program], **pipes) as writer:
+            assert writer.stdout.readline() == b"locked\n"
+            save_checkpoint(model, path)
+            assert temporary.exists() and leftovers(path) == []
+            writer.stdin.close()
+        assert leftovers(path) == [temporary]
+
+    @pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
+    def test_processes_that_save_to_one_file_all_succeed(self, model, path):
+        program = (
+            "import sys; from pathlib import Path\n"
+            "from skstructured._whole_file import write_whole\n"
+            "for _ in range(200): write_whole(Path(sys.argv[1]), sys.argv[2].encode() * 1000)"
+        )
+        given = [[sys.executable, "-c", program, os.fspath(path), name] for name in "abc"]
+        savers = [subprocess.Popen(command) for command in given]
+        assert [saver.wait(120) for saver in savers] == [0, 0, 0]
+        assert path.read_bytes() in [name * 1000 for name in (b"a", b"b", b"c")]
+        assert os.listdir(path.parent) == [path.name]
 
 
 class TestThreads:

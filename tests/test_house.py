@@ -21,6 +21,7 @@ FLOORS = [
         "_validation",
         "_foreign",
         "_schema",
+        "_archive",
         "_whole_file",
         "_ragged",
         "_active_set",
