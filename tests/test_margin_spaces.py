@@ -194,6 +194,60 @@ def test_weights_are_repetitions(kind, name, kernel):
     assert not weighted.dual_coef_[[1, 5]].any()
 
 
+def weighted_and_repeated(model, X, y):
+    """Scores of a fit with weights 0 to 3, and of one with rows as often as that."""
+    weights = np.random.RandomState(1).randint(4, size=len(y))
+    weights[: 3] = 0, 1, 2
+    which = np.repeat(np.arange(len(y)), weights)
+    take = (lambda A: [A[i] for i in which]) if isinstance(X, list) else lambda A: A[which]
+    models = clone(model).fit(X, y, sample_weight=weights), clone(model).fit(take(X), take(y))
+    return models, [one.decision_function(X) for one in models]
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        QuadraticSurrogate(alpha=0.05),
+        QuadraticSurrogate("hypercube", alpha=0.05),
+        MaxMinMarginNetwork(alpha=0.05, max_iter=2000, tol=1e-10),
+        StructuralSVM(alpha=0.05, max_iter=2000, tol=1e-10),
+        ConditionalRandomField("simplex", alpha=0.05, solver="sdca", max_iter=2000, tol=1e-11),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{model.space}",
+)
+def test_weights_are_repetitions_with_every_default(model, kernel, sparse_rows):
+    """The bandwidth, the scale of the features and alpha are those of the rows as repeated."""
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(14, 3) * [1, 10, 100], np.arange(14) % 3
+    X[0] *= 50.0  # of weight 0
+    y = np.eye(3, dtype=int)[y] if model.space == "hypercube" else y
+    X = sparse.csr_matrix(X * (rng.rand(14, 3) < 0.7)) if sparse_rows else X
+    model = clone(model).set_params(kernel=kernel)
+    if hasattr(model, "random_state"):
+        model.set_params(random_state=0)
+    both, (one, two) = weighted_and_repeated(model, X, y)
+    if kernel != "linear":
+        assert both[0]._kernel.parameters["gamma"] == pytest.approx(
+            both[1]._kernel.parameters["gamma"], rel=1e-12
+        )
+    exact = isinstance(model, QuadraticSurrogate)
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-9 if exact else 2e-3)
+
+
+@pytest.mark.parametrize("kind", [MaxMinMarginNetwork, StructuralSVM])
+def test_alpha_of_sequences_is_of_the_mean_length_as_repeated(kind):
+    rng = np.random.RandomState(0)
+    lengths = [9, 2, 3, 1, 4]
+    X, y = [rng.randn(m, 2) for m in lengths], [rng.randint(2, size=m) for m in lengths]
+    y[2][:2] = 0, 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        both, _ = weighted_and_repeated(kind("sequence", max_iter=3, random_state=0), X, y)
+    assert both[0].alpha_ == pytest.approx(both[1].alpha_, rel=1e-12)
+
+
 @pytest.mark.parametrize("given", [{}, {"kernel": "rbf", "gamma": 0.3}, {"wide": True}])
 def test_the_quadratic_surrogate_leaves_rows_out(given):
     rng = np.random.RandomState(0)

@@ -32,7 +32,8 @@ class FeatureScale:
         mean = share @ X
         deviation = np.sqrt(np.maximum(share @ (X - mean) ** 2, 0.0))
         tiny = deviation <= 1e-12 * np.abs(mean)
-        kept = ((X == 0.0) | (X == 1.0)).all(axis=0) if indicators else np.zeros(len(mean), bool)
+        zero_one = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0)
+        kept = zero_one & indicators
         scale = np.where(kept, 1.0, _positive(np.where(tiny, 0.0, deviation)))
         return cls(np.where(kept, 0.0, mean) if centred else None, scale)
 

@@ -86,7 +86,7 @@ class KernelField:
         self._scaling = self._scale_for(rows.X, share)
         Z = self._scaling.transform(rows.X)
         check_memory(Z.shape[0], self.cache_size)
-        gamma = scale_of(Z) if self.gamma in (None, "scale") else float(self.gamma)
+        gamma = scale_of(Z, share) if self.gamma in (None, "scale") else float(self.gamma)
         self._kernel = Kernel(self.kernel, gamma, DEGREE, COEF0, float(self.fit_intercept))
         codes, trace = np.asarray(packed, dtype=np.int64), Trace(self.tol, self.verbose)
         dual = self._ascend(self._kernel(Z, Z), codes, share, trace)

@@ -100,7 +100,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         vars(self).pop("alpha_losses_", None)
         self.alpha_ = self.alpha
         if isinstance(self.alpha, str) and self.alpha == "auto":
-            self.alpha_ = AUTO / outputs.unit(packed)
+            self.alpha_ = AUTO / outputs.unit(packed, share)
         elif isinstance(self.alpha, str):
             self.alpha_, self.alpha_losses_ = self._search(outputs, packed, inputs)
         self.alpha_ = float(self.alpha_)
@@ -156,16 +156,16 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         if isinstance(rows, SequenceRows):
             X, offsets = rows.X.values, rows.X.offsets
         used = self.standardize and not is_precomputed(self.kernel)
+        weight = np.repeat(share, 1 if offsets is None else np.diff(offsets))
         self._scaling = FeatureScale()
         if used:
-            weight = np.repeat(share, 1 if offsets is None else np.diff(offsets))
             centred = self.fit_intercept or not self._is_linear()
             self._scaling = FeatureScale.of(X, weight, centred)
         Z = self._scaling.transform(X)
-        K = None if self._is_linear() else self._kernels(Z)
+        K = None if self._is_linear() else self._kernels(Z, weight)
         return Inputs(Z, K, offsets, share, bool(self.fit_intercept))
 
-    def _kernels(self, Z):
+    def _kernels(self, Z, weight):
         """The matrix of kernels of all rows; a ValueError where it is none, or too large."""
         computed = is_precomputed(self.kernel)
         if computed and Z.shape[0] != Z.shape[1]:
@@ -174,7 +174,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
                 f"rows, got X of shape {Z.shape}."
             )
         check_memory(Z.shape[0], self.cache_size)
-        gamma = scale_of(Z) if self.gamma in (None, "scale") else float(self.gamma)
+        gamma = scale_of(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
         constant = float(self.fit_intercept)
         self._kernel = Kernel(self.kernel, gamma, self.degree, self.coef0, constant)
         K = self._kernel(Z, np.arange(Z.shape[0]) if computed else Z)

@@ -30,9 +30,9 @@ class SequenceOutputs:
                 )
             self.A = check_costs(cost_matrix, self.dim)
 
-    def unit(self, packed):
+    def unit(self, packed, share):
         """The least cost there is of a position, as a share of a sequence of the mean length."""
-        return self.A[self.A > 0.0].min() / packed.lengths.mean()
+        return self.A[self.A > 0.0].min() / (share @ packed.lengths)
 
     def ascent(self, learner, packed, inputs, alpha):
         """The solver of a dual learner."""

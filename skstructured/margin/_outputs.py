@@ -71,7 +71,7 @@ class ClassOutputs(RowOutputs):
         self.max_min = ZERO_ONE if same else general
         self.linear = LINEAR_CLASS
 
-    def unit(self, packed):
+    def unit(self, packed, share):
         """The least cost there is."""
         return self.A[self.A > 0.0].min()
 
@@ -109,7 +109,7 @@ class SpaceOutputs(RowOutputs):
         """φ(y), (n, dim)."""
         return self.space.unpack(packed)
 
-    def unit(self, packed):
+    def unit(self, packed, share):
         """The largest entry of a c(y), in absolute value."""
         return np.abs(self.costs(packed[:1])[0]).max()
 
