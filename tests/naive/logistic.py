@@ -2,7 +2,8 @@
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats.qmc import Sobol
 
 
 def softmax(z):
@@ -182,3 +183,27 @@ class BoostReg:
         """Learn whether the answer was right."""
         x, zeta = told
         self.inner.update(x, zeta, np.array([1.0, 0.0]) if right else np.array([0.0, 1.0]))
+
+
+def mean_of_sigmoid(mean, deviation):
+    """E σ(u) of a Gaussian u, by a rule with so many points that nothing is left of its error."""
+    step = min(1e-4, 0.01 / max(deviation, 1e-300))
+    size = int(12.0 / step)
+    if size > 5_000_000:  # a step function beside the Gaussian: by the logistic law
+        step = 1e-4
+        v = step * np.arange(-600_000, 600_001)
+        return float(np.sum(expit(v) * expit(-v) * ndtr((mean - v) / deviation)) * step)
+    e = step * np.arange(-size, size + 1)
+    density = np.exp(-0.5 * e * e) / np.sqrt(2.0 * np.pi)
+    return float(np.sum(density * expit(mean + deviation * e)) * step)
+
+
+def mean_of_softmax(mean, covariance, power=17):
+    """E softmax(z) of z ∼ N(mean, covariance), over 2^power points; right to some 1e-4."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    kept = eigenvalues > 1e-12 * eigenvalues.max()
+    root = vectors[:, kept] * np.sqrt(eigenvalues[kept])
+    points = ndtri(Sobol(kept.sum(), seed=np.random.default_rng(99)).random(2**power))
+    z = mean + points @ root.T
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return (e / e.sum(axis=1, keepdims=True)).mean(axis=0)
