@@ -102,6 +102,46 @@ class Folklore:
         self.past.append((x, z, y, kappa))
 
 
+class Approximate(Folklore):
+    """`Folklore` with all of A but its K diagonal blocks, or its diagonal, set to 0 after a row."""
+
+    def __init__(self, K, p, lam, kappa, diagonal):
+        super().__init__(K, p, lam, kappa)
+        block = np.eye(p) if diagonal else np.ones((p, p))
+        self.mask = np.kron(np.eye(K), block)
+
+    def update(self, x, z, y, weight=1.0):
+        """The row joins A and G."""
+        super().update(x, z, y, weight)
+        self.A *= self.mask
+
+
+class Gaussian(Folklore):
+    """Spec 5.3, GAF: weights ∼ N(−½A⁻¹G, ½A⁻¹), and the round's loss expanded at a centre."""
+
+    def law(self, x):
+        """Mean (K,) and covariance (K, K) of the logits of a row."""
+        each, inverse = self._each(x), np.linalg.inv(self.A)
+        return -0.5 * each.T @ inverse @ self.G, 0.5 * each.T @ inverse @ each
+
+    def centre(self, x, y, weight=1.0):
+        """The z with z = m − wS(softmax(z) − y), as S at the least of ½qᵀwSq + log Σ exp z."""
+        m, S = self.law(x)
+        S = weight * S
+        g = m + S @ y
+
+        def gradient(q):
+            return S @ (q - softmax(g - S @ q))
+
+        def second(q):
+            return S + S @ hessian(g - S @ q) @ S
+
+        q = minimised(
+            lambda q: 0.5 * q @ S @ q + log_sum(g - S @ q), gradient, second, np.full(self.K, 0.5)
+        )
+        return g - S @ q
+
+
 class Aioli:
     """Spec 5.2: two classes, C = A⁻¹ over θ = w_1 − w_0 by Sherman and Morrison."""
 
@@ -153,9 +193,9 @@ class OnlineNewton:
             self.W = start + np.linalg.inv(self.A) @ each @ inverse @ (found.x - u)
         return each.T @ self.W
 
-    def update(self, x, z, y):
-        """A ← A + ggᵀ and W ← W − A⁻¹g/γ."""
-        g = np.kron(softmax(z) - y, x)
+    def update(self, x, z, y, weight=1.0):
+        """A ← A + ggᵀ and W ← W − A⁻¹g/γ, g the gradient of the weighted loss."""
+        g = weight * np.kron(softmax(z) - y, x)
         self.A += np.outer(g, g)
         self.W = self.W - np.linalg.solve(self.A, g) / self.gamma
 
