@@ -2,11 +2,13 @@
 
 import pickle
 
+import naive.logistic
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
+from scipy.special import expit
 
 from skstructured import (
     AdaBoostOLMClassifier,
@@ -17,6 +19,7 @@ from skstructured import (
     OnlineNewtonClassifier,
 )
 from skstructured.logistic._logits import improper_logits
+from skstructured.logistic._state import FullMatrix
 
 LEARNERS = {
     "online Newton": OnlineNewtonClassifier,
@@ -117,6 +120,21 @@ def test_heavy_weights_within_the_limit_are_exact():
     weights = plain._weights, heavy._weights
     np.testing.assert_allclose(weights[1].G / 1e8, weights[0].G, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(weights[1].P * 1e8, weights[0].P, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("heaviest", "off"), [(1e4, 1e-11), (1e8, 1e-8), (2e10, 1e-5)])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_weights_within_the_limit_give_the_result_of_exact_arithmetic(heaviest, off, mixed):
+    rng = np.random.RandomState(0)
+    X, y, weight = rng.randn(20, 3), rng.randint(2, size=20), np.full(20, heaviest)
+    if mixed:
+        weight = 10.0 ** rng.uniform(-20.0, np.log10(heaviest), size=20)
+    exact = naive.logistic.exact_aioli(X, y, weight, 1.0, 0.5)
+    state = FullMatrix(2, 3, 0.5, np.array([2.0, 2.0, 0.0]))
+    logits = state.learn(X, np.eye(2)[y], weight)
+    margins = logits[:, 1] - logits[:, 0]
+    assert np.abs(expit(margins) - expit(exact)).max() <= off
+    state.limits[0].check(X, weight, np.arange(20))  # is within the limit
 
 
 def test_a_bound_beyond_all_digits_is_refused():

@@ -166,9 +166,10 @@ class GaussianMatrix(FullMatrix):
         As in `FullMatrix`.
     """
 
-    def __init__(self, K, width, lam, reach):
-        super().__init__(K, width, lam, reach)
-        self.points = gaussian_points(K - 1)
+    @property
+    def points(self):
+        """The points that means go over; they are no part of what is learned."""
+        return gaussian_points(len(self.Q))
 
     def logits(self, X):
         """Logarithms (n, K) of the probabilities of rows; nothing is learned."""
