@@ -288,8 +288,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         """Tell of predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
-                f"Logits did not converge (relative error {self._weights.residual:.1g}): B or lam "
-                "is too extreme.",
+                f"Logits did not converge (relative error {self._weights.residual:.1g}): B, lam "
+                "or a sample weight is too extreme.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -45,7 +45,8 @@ class OnlineNewtonClassifier(LogisticLearner):
     Raises
     ------
     ValueError
-        As `FolkloreClassifier`.
+        As `FolkloreClassifier`; and where a row's norm times its weight is above 1e6/(γB√K), or γB
+        below 1e-100 or above 1e100, which leave no digit of A.
 
     Notes
     -----
