@@ -42,7 +42,7 @@ def shares(m, S):
 
 
 @pytest.mark.parametrize("K", sorted(STATED))
-@pytest.mark.parametrize("variance", [0.1, 3.0, 30.0, 1000.0])
+@pytest.mark.parametrize("variance", [0.01, 0.1, 3.0, 30.0, 1000.0])
 def test_the_mean_of_more_classes_is_off_by_what_is_stated(K, variance):
     rng, Q = np.random.RandomState(K), class_basis(K)
     for size in (0.0, 1.0):

@@ -26,8 +26,9 @@ from skstructured.logistic._rounds import (
 from skstructured.logistic._state import FullMatrix
 from skstructured.spaces.simplex import softmax_into
 
-#: Points that a Gaussian in two dimensions or more is averaged over: see `gaussian_points`.
-POINTS = 2048
+#: Points that a Gaussian in two dimensions or more is averaged over, see `gaussian_points`; and how
+#: many of them, the first, where all its variances sum to `NARROW` at most.
+POINTS, FEW, NARROW = 2048, 256, 1.0
 
 #: The integral of two classes: step of the trapezoidal rule; how far it goes where weights fall
 #: like a Gaussian's and like exp(−|u|); deviations beyond which the latter need not go further.
@@ -92,13 +93,16 @@ def mean_shares(Q, small, m, points, z, s, mean):
     if r == 1:
         mean_of_two(Q, 0.5 * small[S, 0, 0], m, mean)
         return
+    width = 0.0
     for i in range(r):
+        width += 0.5 * small[S, i, i]
         for j in range(r):
             half[i, j] = 0.5 * small[S, i, j]
     root_of_hessian(half, C)
+    size = FEW if width <= NARROW else POINTS
     for k in range(K):
         mean[k] = 0.0
-    for n in range(points.shape[0]):
+    for n in range(size):
         for k in range(K):
             z[k] = m[k]
         for i in range(r):
@@ -111,7 +115,7 @@ def mean_shares(Q, small, m, points, z, s, mean):
         for k in range(K):
             mean[k] += s[k]
     for k in range(K):
-        mean[k] /= points.shape[0]
+        mean[k] /= size
 
 
 @kernel

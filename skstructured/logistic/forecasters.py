@@ -23,8 +23,8 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     After y, the loss is expanded at the z with ``z = m − S(softmax(z) − y)``. The mean is one
     integral for two classes, taken to 1e-10, and goes over 2048 points of Sobol's sequence, always
-    the same, for more: probabilities are then off by at most 0.01 up to 26 classes, whatever B (by
-    about 0.002 for three classes, and 0.005 for five).
+    the same, for more, or 256 of them where it is narrow: probabilities are then off by at most
+    0.01 up to 26 classes, whatever B (by about 0.002 for three classes, and 0.005 for five).
 
     Parameters
     ----------
