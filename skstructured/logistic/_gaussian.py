@@ -175,6 +175,11 @@ class GaussianMatrix(FullMatrix):
         """The points that means go over; they are no part of what is learned."""
         return gaussian_points(len(self.Q))
 
+    @property
+    def products(self):
+        """About how many products a round takes; an exponential counts as ten."""
+        return super().products + 10 * self.points.shape[0] * self.Q.shape[1]
+
     def logits(self, X):
         """Logarithms (n, K) of the probabilities of rows; nothing is learned."""
         logits = np.empty((len(X), self.Q.shape[1]))
