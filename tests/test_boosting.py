@@ -81,6 +81,9 @@ def compare(model, reference, X, y, weight=None):
     np.testing.assert_allclose(model.edges_, reference.edges / reference.weights, atol=1e-9)
     potentials = [regression.potential for regression in reference.regressions]
     np.testing.assert_allclose(model._numbers[:, POTENTIAL], potentials, rtol=1e-7)
+    bounds = reference.regret_bounds()
+    np.testing.assert_allclose(model.correction_regrets_, bounds, rtol=1e-7)
+    assert all(reference.regret(i) <= bound + 1e-9 for i, bound in enumerate(bounds))
 
 
 @pytest.mark.parametrize("change", [lambda rng, X: X, units], ids=["as they are", "in units"])
@@ -94,9 +97,39 @@ def test_the_compiled_loop_is_the_literal_algorithm(lam, change, rng):
 
 def test_weights_multiply_the_losses_of_the_corrections_and_the_weak_weights(rng):
     X, y = stream(rng)
-    weight, model = rng.choice([0.25, 1.0, 3.0], size=len(y)), AdaBoostOLMClassifier(TREE, **SMALL)
+    weight = rng.choice([0.0, 0.25, 1.0, 3.0, 20.0], size=len(y))
+    model = AdaBoostOLMClassifier(TREE, **SMALL)
     model.begin(X, y, np.arange(K))
     compare(model, naive.Boosting(K, naive_trees(model), 1.0), X, y, weight)
+
+
+def test_rounds_of_weight_0_are_played_alone(rng):
+    """They change nothing: not the clip of logits either, which grows with the rounds learned."""
+    X, y = stream(rng, 40, 9, 9)
+    weight = np.where(np.arange(40) % 4 == 3, rng.choice([0.5, 2.0], size=40), 0.0)
+    found = []
+    for kept in (weight >= 0.0, weight > 0.0):
+        model = AdaBoostOLMClassifier(TREE, **SMALL)
+        model.partial_fit(X[kept], y[kept], classes=np.arange(9), sample_weight=weight[kept])
+        found.append(model)
+    assert np.abs(found[1]._numbers[:, POTENTIAL]).min() > 0.0
+    np.testing.assert_array_equal(found[0]._numbers, found[1]._numbers)
+    np.testing.assert_array_equal(found[0].correction_regrets_, found[1].correction_regrets_)
+    np.testing.assert_array_equal(found[0].predict_proba(X), found[1].predict_proba(X))
+
+
+@pytest.mark.parametrize("make", [AdaBoostOLMClassifier, OnlineTreeClassifier])
+def test_a_first_partial_fit_that_fails_leaves_nothing(make, rng):
+    X, y = stream(rng, 12)
+    model = make(random_state=0)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="sample_weight|negative"):
+        model.partial_fit(X, y, classes=np.arange(K), sample_weight=np.full(12, 1e30))
+    assert vars(model) == before and not hasattr(model, "classes_")
+    model.partial_fit(X, y, classes=np.arange(K))
+    with pytest.raises(ValueError):
+        model.partial_fit(X[:, :2], y)
+    assert model.t_ == 12 and model.n_features_in_ == X.shape[1]
 
 
 def test_other_weak_learners_take_the_same_way(rng):

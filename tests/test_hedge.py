@@ -120,6 +120,19 @@ def test_the_bound_holds_against_adversaries(kind, d, rng):
     assert model.gap >= 0.0
 
 
+@pytest.mark.parametrize("d", [1, 2, 7])
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_bound_is_that_of_the_theorem(d, order, rng):
+    """Rounds of rising and of falling range: the widest may be the first."""
+    losses = rng.standard_normal((60, d)) * np.geomspace(0.01, 10.0, 60)[::order, None] - 3.0
+    twin, _, _ = literal(losses)
+    model = AdaHedge(d)
+    for t in range(0, 60, 7):
+        model.update(losses[t : t + 7])
+    assert model.regret_bound == pytest.approx(twin.bound(), rel=1e-12)
+    assert model.regret == pytest.approx(twin.total_loss - min(twin.totals), abs=1e-9)
+
+
 @given(st.integers(1, 8), st.integers(0, 10**6), st.floats(-50, 50))
 def test_the_bound_holds_for_losses_of_any_range(d, seed, power):
     rng = np.random.RandomState(seed)

@@ -86,7 +86,8 @@ class AdaBoostOLMClassifier(VotingLearner):
         - \sum_{t: l_t ≠ y_t} σ^i_{t,l_t}\Big),
 
     1 for a learner without mistakes, and 0 for one that guesses. What is proved, for all rows of
-    weight 1:
+    weight 1 (with other weights w, the second holds of Σ wℓ with the terms w²½σ(m)(1 − σ(m))q and
+    w ln(1 + e²/max(t, 2)²), t the rounds of weight above 0):
 
     - expected mistakes ≤ (mistakes of the best expert + ln N)/(1 − 1/e);
     - for every |α| ≤ 2, ``Σ ℓ(s^i) − Σ ℓ(s^{i−1} + α e_l) ≤ λα²/2 + Σ ½σ(m)(1 − σ(m))q +
@@ -185,9 +186,8 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     @property
     def correction_regrets_(self):
-        """Bounds (N,) of Σ ℓ(s^i) − min_α Σ ℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
-        clipped = np.log1p(math.e**2 / np.maximum(np.arange(1, self._live + 1), 2.0) ** 2).sum()
-        return 2.0 * self.lam + self._column(POTENTIAL) + clipped
+        """Bounds (N,) of Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
+        return self._column(POTENTIAL) + 2.0 * self._lam + self._clipped
 
     def certificate(self, delta=None):
         """Always a GuaranteeError: see Notes.
@@ -228,9 +228,9 @@ class AdaBoostOLMClassifier(VotingLearner):
 
     def _setup(self, K):
         check_integer("n_estimators", self.n_estimators)
-        self._live, lam = 0, check_size("lam", self.lam)
+        self._live, self._clipped, self._lam = 0, 0.0, check_size("lam", self.lam)
         self._weak = weak_learners(self.estimator, self.n_estimators, K, self)
-        self._numbers = new_numbers(self.n_estimators, lam)
+        self._numbers = new_numbers(self.n_estimators, self._lam)
 
     @property
     def _block(self):
@@ -239,7 +239,11 @@ class AdaBoostOLMClassifier(VotingLearner):
     def _learn_block(self, rows, order, codes, weight):
         votes, logs = np.empty((2, len(order), self.space_.dim_))
         given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
-        self._live = self._weak.learn(*given)
+        live = self._weak.learn(*given)
+        rounds = np.maximum(np.arange(self._live, live) + 1.0, 2.0)
+        clipped = weight[order][weight[order] > 0.0] * np.log1p((math.e / rounds) ** 2)
+        self._clipped = float(np.cumsum(np.append(self._clipped, clipped))[-1])
+        self._live = live
         return votes, logs
 
     def _chain(self, X):

@@ -8,6 +8,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.state import Learned
 from skstructured._validation import check_choice, check_integer
 from skstructured.exceptions import GuaranteeWarning
+from skstructured.logistic._heavy_rows import RoundLimit
 from skstructured.logistic._logits import improper_logits
 from skstructured.logistic._rounds import LOGIT, SCORE, SHARE, curvature
 from skstructured.logistic._state import FullMatrix
@@ -101,6 +102,11 @@ class ClassBlocks(Learned):
         self.G = np.zeros((K, width))
         unit = np.ones((1, width)) if self.diagonal else np.eye(width)
         self.P = np.repeat(unit[None] / lam, K, axis=0)
+
+    @property
+    def limits(self):
+        """As in `FullMatrix`."""
+        return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
 
     @property
     def products(self):

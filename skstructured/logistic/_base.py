@@ -28,6 +28,7 @@ from skstructured._validation import (
 )
 from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.learner import Comparison, OnlineLearner, Rounds
+from skstructured.logistic._heavy_rows import check_rounds, concerned
 from skstructured.logistic._row_limit import RowLimit
 from skstructured.logistic._soft_labels import check_distributions, is_distribution, labels_of
 from skstructured.losses import FenchelYoung
@@ -213,8 +214,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
         weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
         size = self._rows_at_a_time(rows)
-        if self._limit.refuses:
-            self._refuse_long_rows(rows, order, weight, size)
+        limits = concerned(self._weights.limits, weight[order])
+        if self._limit.refuses or limits:
+            self._refuse_long_rows(rows, order, weight, size, limits)
         for start in told(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
             V, now = self._vertices(rounds.packed[block]), weight[block]
@@ -223,14 +225,15 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             if note is not None:
                 note(theta, V)
 
-    def _refuse_long_rows(self, rows, order, weight, size):
-        """A ValueError for a row that is longer than R as it will be learned, before any is."""
+    def _refuse_long_rows(self, rows, order, weight, size, limits):
+        """A ValueError for a row too large, or longer than R, as it will be learned, before any."""
         scale = self._scale.copy()
         for start in range(0, len(order), size):
             block = order[start : start + size]
             ready, places, _ = scale.apply(rows, block, weight[block])
             Z = with_intercept(ready.matrix[places], self._intercept)
             self._limit.check(Z, block, weight[block] > 0.0)
+            check_rounds(limits, self._limit.shortened(Z), weight[block], block)
 
     def _rows_at_a_time(self, rows):
         """Rows to learn before a signal may come in: a second's work at most."""
@@ -285,8 +288,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         """Tell of predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
-                f"Logits did not converge (relative error {self._weights.residual:.1g}): B or lam "
-                "is too extreme.",
+                f"Logits did not converge (relative error {self._weights.residual:.1g}): B, lam "
+                "or a sample weight is too extreme.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

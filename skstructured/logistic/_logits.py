@@ -41,6 +41,8 @@ def _eliminate(M, K):
                 best = i
         for j in range(c, K + 1):
             M[c, j], M[best, j] = M[best, j], M[c, j]
+        if M[c, c] == 0.0:  # an identity was added that rounding has lost
+            M[c, c] = 1.0
         for i in range(c + 1, K):
             f = M[i, c] / M[c, c]
             if f != 0.0:
@@ -142,7 +144,7 @@ def improper_logits(A, vectors, M):
     g, q = vectors[0], vectors[3]
     unit = _start(A, g, q)
     cold = min(1.0, WIDE / max(unit, 1e-300))
-    while cold < 1.0:
+    while 0.0 < cold < 1.0:  # 0 where A or g are not finite
         _settle(A, g, cold, ROUGH * unit, unit, vectors, M)
         cold = min(1.0, 8.0 * cold)
     return _settle(A, g, 1.0, RESIDUAL * unit, unit, vectors, M) / unit

@@ -76,6 +76,11 @@ class Mixture(Learned):
         return max(part.residual for part in self.parts)
 
     @property
+    def limits(self):
+        """How large rounds may be for every part."""
+        return [limit for part in self.parts for limit in part.limits]
+
+    @property
     def products(self):
         """About how many products a round takes."""
         return sum(part.products for part in self.parts)

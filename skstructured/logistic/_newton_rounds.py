@@ -6,6 +6,7 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured.logistic._blocks import downdate, products
+from skstructured.logistic._heavy_rows import RoundLimit
 from skstructured.logistic._rounds import LOGIT, SHARE, TARGET, scratch, wait
 from skstructured.logistic._state import FullMatrix
 from skstructured.spaces.simplex import softmax_into
@@ -127,11 +128,16 @@ class NewtonMatrix(FullMatrix):
     """
 
     def __init__(self, K, width, B, gamma):
-        super().__init__(K, width, 1.0 / (gamma**2 * K * B**2), None)
+        super().__init__(K, width, (gamma * B) ** -2.0 / K, None)
         self.B, self.gamma = B, gamma
 
     def _basis(self, K):
         return np.eye(K)
+
+    @property
+    def limits(self):
+        """How large rounds may be, a list of `RoundLimit`."""
+        return [RoundLimit(self.lam, 2, f"1/(gamma² K B²)={self.lam:g}")]
 
     def logits(self, X):
         """Projected scores (n, K) of rows; nothing is learned."""

@@ -27,7 +27,7 @@ class Particles(Learned):
         Where the draws come from.
     """
 
-    residual = 0.0
+    residual, limits = 0.0, ()
     #: A round is Python, and now and then goes over all rows so far.
     products = 1 << 28
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from skstructured._engine.state import Learned
 from skstructured.logistic._blocks import add_waiting, set_inverse, times, unit_blocks
+from skstructured.logistic._heavy_rows import RoundLimit
 from skstructured.logistic._rounds import (
     COUNT,
     POTENTIAL,
@@ -95,6 +96,11 @@ class FullMatrix(Learned):
         self.add_waiting()
         set_inverse(self.A, self.P, len(self.G))
         self.refactored += 1
+
+    @property
+    def limits(self):
+        """How large rounds may be, a list of `RoundLimit`."""
+        return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
 
     @property
     def products(self):

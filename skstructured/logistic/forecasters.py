@@ -21,15 +21,17 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     .. math:: m_k = -\tfrac12 ⟨x, (A^{-1}G)_k⟩, \quad S_{ij} = \tfrac12 x^⊤[A^{-1}]_{ij}x.
 
-    After y, the loss is expanded at the z with ``z = m − S(softmax(z) − y)``. The mean is taken by
-    quadrature for two and three classes, and over 256 points drawn once, in pairs ±e, for more.
+    After y, the loss is expanded at the z with ``z = m − S(softmax(z) − y)``. The mean is one
+    integral for two classes, taken to 1e-10, and goes over 2048 points of Sobol's sequence, always
+    the same, for more, or 256 of them where it is narrow: probabilities are then off by at most
+    0.01 up to 26 classes, whatever B (by about 0.002 for three classes, and 0.005 for five).
 
     Parameters
     ----------
     B, R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle
         As in `FolkloreClassifier`.
     verbose, random_state
-        As in `FolkloreClassifier`; `random_state` draws the points too.
+        As in `FolkloreClassifier`.
 
     Attributes
     ----------
@@ -89,7 +91,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
     def _new_weights(self, K, width):
         B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
         numbers = np.array([2.0 * B, math.log(K - 1) + 2.0, reach])
-        return GaussianMatrix(K, width, self._lam(), numbers, self.random_state_)
+        return GaussianMatrix(K, width, self._lam(), numbers)
 
     def _lam(self):
         B = check_size("B", self.B)

@@ -9,6 +9,9 @@ from skstructured.logistic._newton_rounds import NewtonMatrix
 
 __all__ = ["OnlineNewtonClassifier"]
 
+#: γB is squared, and inverted.
+LEAST_PRODUCT = 1e-100
+
 
 class OnlineNewtonClassifier(LogisticLearner):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
@@ -42,7 +45,8 @@ class OnlineNewtonClassifier(LogisticLearner):
     Raises
     ------
     ValueError
-        As `FolkloreClassifier`.
+        As `FolkloreClassifier`; and where a row's norm times its weight is above 1e6/(γB√K), or γB
+        below 1e-100 or above 1e100, which leave no digit of A.
 
     Notes
     -----
@@ -90,7 +94,13 @@ class OnlineNewtonClassifier(LogisticLearner):
         self.random_state = random_state
 
     def _new_weights(self, K, width):
-        return NewtonMatrix(K, width, check_size("B", self.B), self._gamma(K))
+        B, gamma = check_size("B", self.B), self._gamma(K)
+        if not LEAST_PRODUCT <= gamma * B <= 1.0 / LEAST_PRODUCT:
+            raise ValueError(
+                f"gamma * B must lie between {LEAST_PRODUCT:g} and {1.0 / LEAST_PRODUCT:g}, "
+                f"got gamma={gamma:g} and B={B:g}."
+            )
+        return NewtonMatrix(K, width, B, gamma)
 
     def _gamma(self, K):
         if not (isinstance(self.gamma, str) and self.gamma == "theory"):

@@ -114,6 +114,28 @@ class Boosting:
         self.regressions = [Regression(lam) for _ in weak]
         self.mistakes = np.zeros(len(weak))
         self.weights, self.edges = np.zeros(len(weak)), np.zeros(len(weak))
+        self.lam, self.clipped, self.seen = lam, 0.0, []
+
+    def _count(self, s, answers, y, weight):
+        """Rounds of weight above 0 are counted, and kept for `regret`."""
+        if weight > 0.0:
+            self.t += 1
+            self.clipped += weight * np.log(1.0 + np.exp(2.0) / max(self.t, 2) ** 2)
+            self.seen.append((s, answers, y, weight))
+
+    def regret_bounds(self):
+        """λα²/2 at |α| = 2, Σ ½w²σ(m)(1 − σ(m))q and Σ w ln(1 + e²/max(t, 2)²), an expert each."""
+        potentials = np.array([regression.potential for regression in self.regressions])
+        return 0.5 * self.lam * 2.0**2 + potentials + self.clipped
+
+    def regret(self, i):
+        """Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l) over α in [−2, 2], a grid of them."""
+        played = sum(w * (log_sum(s[i + 1]) - s[i + 1][y]) for s, _, y, w in self.seen)
+        shifted = []
+        for alpha in np.linspace(-2.0, 2.0, 81):
+            moved = [(s[i] + alpha * np.eye(self.K)[a[i]], y, w) for s, a, y, w in self.seen]
+            shifted.append(sum(w * (log_sum(z) - z[y]) for z, y, w in moved))
+        return played - min(shifted)
 
     def chain(self, x, weight=1.0):
         """The logits s^0 … s^N, the weak answers, and what the regressions need."""
@@ -132,7 +154,7 @@ class Boosting:
 
     def play_and_learn(self, x, y, weight=1.0):
         """Votes (K,) of the hedge and log softmax of the leader's logits, before y is learned."""
-        s, answers, told = self.chain(x, weight)
+        s, answers, told = self.chain(x, weight or 1.0)
         experts, leader = [int(np.argmax(z)) for z in s[1:]], int(np.argmin(self.mistakes))
         votes = np.bincount(experts, self.shares(), self.K)
         for i, answer in enumerate(answers):
@@ -140,8 +162,10 @@ class Boosting:
             cost = np.delete(p, y).sum()
             self.weights[i] += weight * cost
             self.edges[i] += weight * (cost if right else -p[answer])
-            self.regressions[i].update(told[i], right, weight)
             self.mistakes[i] += weight * (experts[i] != y)
-            self.weak[i].update(x, y, weight * cost)
-        self.t += 1
+            if weight > 0.0:
+                self.regressions[i].update(told[i], right, weight)
+            if weight * cost > 0.0:
+                self.weak[i].update(x, y, weight * cost)
+        self._count(s, answers, y, weight)
         return votes, s[leader + 1] - log_sum(s[leader + 1])

@@ -27,6 +27,7 @@ class AdaHedge:
 
     def __init__(self, n_experts):
         self.totals, self.gap, self.total_loss, self.variance = [0.0] * n_experts, 0.0, 0.0, 0.0
+        self.widest = 0.0
 
     def rate(self):
         d = len(self.totals)
@@ -43,7 +44,13 @@ class AdaHedge:
         squares = [w * (loss - hedged) ** 2 for w, loss in zip(p, losses, strict=True)]
         self.totals, self.gap, self.total_loss = after, self.gap + gap, self.total_loss + hedged
         self.variance += math.fsum(squares)
+        self.widest = max(self.widest, max(losses) - min(losses))
         return hedged
+
+    def bound(self):
+        """What Theorem 6 adds to the loss of the best expert: 2√(V ln d) + S(4/3 ln d + 2)."""
+        price = math.log(len(self.totals))
+        return 2.0 * math.sqrt(self.variance * price) + self.widest * (4.0 / 3.0 * price + 2.0)
 
 
 class Abstaining:

@@ -1,8 +1,11 @@
 """Online logistic regression, literally: explicit matrices over all K p weights."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats.qmc import Sobol
 
 
 def softmax(z):
@@ -101,6 +104,46 @@ class Folklore:
         self.past.append((x, z, y, kappa))
 
 
+class Approximate(Folklore):
+    """`Folklore` with all of A but its K diagonal blocks, or its diagonal, set to 0 after a row."""
+
+    def __init__(self, K, p, lam, kappa, diagonal):
+        super().__init__(K, p, lam, kappa)
+        block = np.eye(p) if diagonal else np.ones((p, p))
+        self.mask = np.kron(np.eye(K), block)
+
+    def update(self, x, z, y, weight=1.0):
+        """The row joins A and G."""
+        super().update(x, z, y, weight)
+        self.A *= self.mask
+
+
+class Gaussian(Folklore):
+    """Spec 5.3, GAF: weights ∼ N(−½A⁻¹G, ½A⁻¹), and the round's loss expanded at a centre."""
+
+    def law(self, x):
+        """Mean (K,) and covariance (K, K) of the logits of a row."""
+        each, inverse = self._each(x), np.linalg.inv(self.A)
+        return -0.5 * each.T @ inverse @ self.G, 0.5 * each.T @ inverse @ each
+
+    def centre(self, x, y, weight=1.0):
+        """The z with z = m − wS(softmax(z) − y), as S at the least of ½qᵀwSq + log Σ exp z."""
+        m, S = self.law(x)
+        S = weight * S
+        g = m + S @ y
+
+        def gradient(q):
+            return S @ (q - softmax(g - S @ q))
+
+        def second(q):
+            return S + S @ hessian(g - S @ q) @ S
+
+        q = minimised(
+            lambda q: 0.5 * q @ S @ q + log_sum(g - S @ q), gradient, second, np.full(self.K, 0.5)
+        )
+        return g - S @ q
+
+
 class Aioli:
     """Spec 5.2: two classes, C = A⁻¹ over θ = w_1 − w_0 by Sherman and Morrison."""
 
@@ -152,9 +195,9 @@ class OnlineNewton:
             self.W = start + np.linalg.inv(self.A) @ each @ inverse @ (found.x - u)
         return each.T @ self.W
 
-    def update(self, x, z, y):
-        """A ← A + ggᵀ and W ← W − A⁻¹g/γ."""
-        g = np.kron(softmax(z) - y, x)
+    def update(self, x, z, y, weight=1.0):
+        """A ← A + ggᵀ and W ← W − A⁻¹g/γ, g the gradient of the weighted loss."""
+        g = weight * np.kron(softmax(z) - y, x)
         self.A += np.outer(g, g)
         self.W = self.W - np.linalg.solve(self.A, g) / self.gamma
 
@@ -182,3 +225,64 @@ class BoostReg:
         """Learn whether the answer was right."""
         x, zeta = told
         self.inner.update(x, zeta, np.array([1.0, 0.0]) if right else np.array([0.0, 1.0]))
+
+
+def mean_of_sigmoid(mean, deviation):
+    """E σ(u) of a Gaussian u, by a rule with so many points that nothing is left of its error."""
+    step = min(1e-4, 0.01 / max(deviation, 1e-300))
+    size = int(12.0 / step)
+    if size > 5_000_000:  # a step function beside the Gaussian: by the logistic law
+        step = 1e-4
+        v = step * np.arange(-600_000, 600_001)
+        return float(np.sum(expit(v) * expit(-v) * ndtr((mean - v) / deviation)) * step)
+    e = step * np.arange(-size, size + 1)
+    density = np.exp(-0.5 * e * e) / np.sqrt(2.0 * np.pi)
+    return float(np.sum(density * expit(mean + deviation * e)) * step)
+
+
+def mean_of_softmax(mean, covariance, power=17):
+    """E softmax(z) of z ∼ N(mean, covariance), over 2^power points; right to some 1e-4."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    kept = eigenvalues > 1e-12 * eigenvalues.max()
+    root = vectors[:, kept] * np.sqrt(eigenvalues[kept])
+    points = ndtri(Sobol(kept.sum(), seed=np.random.default_rng(99)).random(2**power))
+    z = mean + points @ root.T
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return (e / e.sum(axis=1, keepdims=True)).mean(axis=0)
+
+
+def exact_aioli(X, y, weight, B, lam):
+    """Margins of AIOLI (spec 5.2) with weights, in decimal numbers of 60 digits."""
+    zero, margins = Decimal(0), []
+    C = np.full((X.shape[1], X.shape[1]), zero)
+    np.fill_diagonal(C, 1 / Decimal(lam))
+    g = np.full(X.shape[1], zero)
+    with localcontext() as context:
+        context.prec = 60
+        for row, label, w in zip(X, y, weight, strict=True):
+            x, w = np.array([Decimal(float(v)) for v in row]), Decimal(float(w))
+            v = C @ x
+            q, c = x @ v, -(v @ g)
+            m = _decimal_root(c, w * q)
+            s = _decimal_share(m)
+            a = 2 * s * (1 - s) / (Decimal(2.0 * B) * (x @ x).sqrt() + 2)
+            C = C - w * a * np.outer(v, v) / (1 + w * a * q)
+            g = g + w * (s - int(label) - a * m) * x
+            margins.append(float(m))
+    return np.array(margins)
+
+
+def _decimal_share(m):
+    """σ(m)."""
+    e = (-abs(m)).exp()
+    return (1 if m > 0 else e) / (1 + e)
+
+
+def _decimal_root(c, a):
+    """The root of m + a(σ(m) − ½) = c by bisection."""
+    low, high = c - a / 2, c + a / 2
+    for _ in range(230):
+        m = (low + high) / 2
+        above = m + a * (_decimal_share(m) - Decimal("0.5")) > c
+        low, high = (low, m) if above else (m, high)
+    return (low + high) / 2
