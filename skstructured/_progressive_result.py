@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skstructured._running_risk import rise_found
 from skstructured._validation import check_real
 from skstructured.comparators import best_measured, measured
 from skstructured.exceptions import GuaranteeError
@@ -179,15 +180,21 @@ class ProgressiveResult:
             (what is then played depends on the weight, which tells the class), and losses outside
             [0, 1].
 
+        Warns
+        -----
+        GuaranteeWarning
+            As `skstructured.risk.risk_bound`: where a test at level delta finds that the risk rose
+            within these rounds. `changed_` tells it of all rounds.
+
         Notes
         -----
         The rows must be independent draws from the distribution that new rows come from, in an
         order that has nothing to do with them, and each new to the learner: sorted, drifting or
-        repeated rows void the number, and nothing here can see that. `delta`, `last` and the
-        learner must be chosen without these rows, and the labels known beforehand; where the best
-        of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights before
-        its batch, whatever else they play. So do bandits, whose play includes exploration, and
-        ``average="linear"``: `weight` does not enter.
+        repeated rows void the number, and of these only a risk that rises is seen. `delta`, `last`
+        and the learner must be chosen without these rows, and the labels known beforehand; where
+        the best of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights
+        before its batch, whatever else they play. So do bandits, whose play includes exploration,
+        and ``average="linear"``: `weight` does not enter.
 
         References
         ----------
@@ -223,6 +230,17 @@ class ProgressiveResult:
             As `risk_bound`.
         """
         return risk_curve(self._new_row_losses(), delta)
+
+    @property
+    def changed_(self):
+        """Whether the test of `RiskMonitor` finds, at level 0.05, that the risk rose at some time.
+
+        Of all rounds' expected target losses; False where `risk_curve` has no number for them.
+        """
+        try:
+            return rise_found(self._new_row_losses(), 0.05) is not None
+        except GuaranteeError:
+            return False
 
     def _new_row_losses(self):
         """Expected target losses, each of a row new to what played it; else a GuaranteeError."""

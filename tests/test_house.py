@@ -33,7 +33,7 @@ FLOORS = [
     ["spaces", "_surrogate"],
     ["regularizers"],
     ["_oracles", "_coin_regret"],
-    ["certificates", "losses", "risk", "hedge"],
+    ["certificates", "losses", "_running_risk", "risk", "hedge"],
     ["surrogates", "_margins", "_residuals", "learner"],
     ["optimizers"],
     ["_learners"],

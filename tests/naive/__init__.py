@@ -20,7 +20,7 @@ from naive.optimizers import (
     play,
     round_shares,
 )
-from naive.risk import risk_bounds
+from naive.risk import risk_bounds, rises
 
 __all__ = [
     "AdaptiveGradientDescent",
@@ -42,6 +42,7 @@ __all__ = [
     "omega",
     "play",
     "risk_bounds",
+    "rises",
     "round_shares",
     "simplex_projection",
 ]
