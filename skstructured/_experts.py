@@ -153,15 +153,26 @@ def teach(expert, X, y, classes):
         expert.partial_fit(X, y)
 
 
-def opinions_out_of_fold(name, expert, X, codes, classes, cv):
-    """What clones say of the rows of a fold, fitted on the other folds; 0 if one class is left.
+def seed(expert, rng):
+    """Give seeds to all generators of an expert that has none: its ``random_state`` are None."""
+    found = sorted(expert.get_params(deep=True).items())
+    names = [key for key, value in found if key.endswith("random_state") and value is None]
+    if names:
+        expert.set_params(**{name: rng.randint(np.iinfo(np.int32).max) for name in names})
 
-    Folds are consecutive rows of each class, so that all have the classes in equal shares.
-    """
-    fold, said = np.empty(len(codes), dtype=np.intp), np.zeros(len(codes))
+
+def folds(codes, cv):
+    """The fold of each row: consecutive rows of each class, so that all have equal shares."""
+    fold = np.empty(len(codes), dtype=np.intp)
     for code in (0, 1):
         mine = np.flatnonzero(codes == code)
         fold[mine] = np.arange(len(mine)) * cv // max(len(mine), 1)
+    return fold
+
+
+def opinions_out_of_fold(name, expert, X, codes, classes, fold):
+    """What clones say of the rows of a fold, fitted on the other folds; 0 if one class is left."""
+    said = np.zeros(len(codes))
     for k in np.unique(fold):
         inside, outside = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         if len(np.unique(codes[outside])) == 2:

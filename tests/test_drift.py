@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from naive import risk_bounds, rises
+from naive import rises, risk_bounds
 from sklearn.base import clone
 
 from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor, RiskMonitor
@@ -25,7 +25,7 @@ def drifting(before=1500, after=1500, low=0.1, high=0.6, seed=0):
 STREAMS = {
     "still": drifting(100, 0),
     "one rise": drifting(80, 60, 0.05, 0.9),
-    "two rises": np.r_[drifting(60, 180, 0.0, 0.5), np.ones(80)],
+    "two rises": np.r_[drifting(100, 500, 0.0, 0.5), np.ones(200)],
     "a fall": drifting(80, 80, 0.9, 0.1),
     "shares": np.clip(np.r_[np.full(70, 0.1), np.full(50, 0.9)] + 0.05, 0.0, 1.0),
     "none to all": np.repeat([0.0, 1.0], 50),

@@ -20,7 +20,7 @@ from naive.optimizers import (
     play,
     round_shares,
 )
-from naive.risk import risk_bounds, rises
+from naive.risk import rises, risk_bounds
 
 __all__ = [
     "AdaptiveGradientDescent",
@@ -41,8 +41,8 @@ __all__ = [
     "mean_and_conjugate",
     "omega",
     "play",
-    "risk_bounds",
     "rises",
+    "risk_bounds",
     "round_shares",
     "simplex_projection",
 ]
