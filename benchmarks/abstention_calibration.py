@@ -1,4 +1,4 @@
-"""Mean cost of a row with abstention, by how opinions are calibrated: the table of docs/abstention.md."""
+"""Mean cost of a row with abstention, by how opinions are calibrated (docs/abstention.md)."""
 
 import warnings
 
