@@ -29,6 +29,7 @@ STREAMS = {
     "a fall": drifting(80, 80, 0.9, 0.1),
     "shares": np.clip(np.r_[np.full(70, 0.1), np.full(50, 0.9)] + 0.05, 0.0, 1.0),
     "none to all": np.repeat([0.0, 1.0], 50),
+    "slowly": (np.random.RandomState(0).rand(300) < np.linspace(0.0, 0.6, 300)).astype(float),
 }
 
 
@@ -62,6 +63,7 @@ class TestTheTest:
             "a fall": 0,
             "shares": 1,
             "none to all": 1,
+            "slowly": 0,
         }
 
     def test_the_shares_of_delta_make_delta(self):

@@ -25,6 +25,7 @@ from skstructured import (
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._stream_result import StreamResult
+from skstructured.bandits._rounds import invert
 from skstructured.evaluation import progressive_validate, split_pipeline
 from skstructured.streaming import array_chunks, fit_chunks, svmlight_chunks
 
@@ -255,6 +256,12 @@ class TestBandits:
         regret = model.estimator_.set_params(decoder="randomized").certificate().bound(0.0, 0.01)
         assert model._rho() == pytest.approx(min(1.0, np.sqrt(2 * regret / 51)), rel=1e-12)
 
+    @pytest.mark.parametrize("name", BANDITS)
+    def test_updates_count_their_rows(self, name):
+        model, X = self.learned(name)
+        model.update(X[50:55], np.zeros(5, dtype=int), np.ones(5), np.full(5, 0.5))
+        assert model.t_ == 55
+
     def test_bounds_of_confidit_are_the_formula(self):
         model, X = self.learned("confidit")
         z = np.c_[model._next(X[50:51])][0]
@@ -271,3 +278,9 @@ def test_standard_scalers_fitted_elsewhere_are_certified():
     X, y = rows(600)
     pipe = make_pipeline(StandardScaler().fit(X[:100]), OnlineStructuredPredictor())
     assert progressive_validate(pipe, X[100:], y[100:]).risk_bound() < 1.0
+
+
+def test_draws_by_inversion():
+    """A uniform number in [P_k, P_{k+1}) draws class k, P_k the probability before it."""
+    P, u = np.array([[0.25, 0.0, 0.5, 0.25]] * 6), np.array([0.0, 0.2, 0.25, 0.5, 0.75, 1.0])
+    np.testing.assert_array_equal(invert(P, u), [0, 0, 2, 2, 3, 3])
