@@ -17,6 +17,7 @@ from skstructured._experts import (
     is_frozen,
     opinions,
     opinions_out_of_fold,
+    part_of,
     rows_of,
     seed,
     teach,
@@ -48,35 +49,37 @@ class HedgedExperts(OnlineLearner, OverExperts):
     """
 
     @exclusive
-    def _fit(self, X, y):
+    def _fit(self, X, y, params):
         with unchanged_on_error(self):
+            given = self._routed("fit", params)
             rows, codes = self._begin(X, y, None, online=False)
             check_integer("cv", self.cv, lowest=2)
             said = np.zeros((len(codes), len(self.estimators_)))
             fold = folds(codes, self.cv)
             for j in told(self, range(len(self._names)), len(self._names), "experts"):
-                said[:, j] = self._fit_expert(j, rows, codes, fold)
+                said[:, j] = self._fit_expert(j, rows, codes, fold, given.get(self._names[j], {}))
                 self._maps[j] = calibrator(self.calibrate, said[:, j], codes)
                 said[:, j] = calibrated_out_of_fold(self.calibrate, said[:, j], codes, fold)
             self._naive = [False] * len(self._naive)
             self._learn_rows(None, said, codes)
 
-    def _fit_expert(self, j, rows, codes, fold):
+    def _fit_expert(self, j, rows, codes, fold, given):
         """Fit an expert that learns on all rows; what it says of rows that it did not see."""
         if not self._learns[j]:
             return opinions(self._names[j], self.estimators_[j], rows, self.classes_)
         fresh = clone(self.estimators_[j])
-        said = opinions_out_of_fold(self._names[j], fresh, rows, codes, self.classes_, fold)
-        self.estimators_[j] = fresh.fit(rows, self.classes_[codes])
+        said = opinions_out_of_fold(self._names[j], fresh, rows, codes, self.classes_, fold, given)
+        self.estimators_[j] = fresh.fit(rows, self.classes_[codes], **given)
         return said
 
     @exclusive
-    def _partial_fit(self, X, y, classes):
+    def _partial_fit(self, X, y, classes, params):
         with unchanged_on_error(self):
             is_verbose(self)
+            given = self._routed("partial_fit", params)
             if not hasattr(self, "classes_"):
                 rows, codes = self._begin(X, y, classes, stream=True)
-                self._learn(rows, codes, np.arange(len(codes)))
+                self._learn(rows, codes, np.arange(len(codes)), given=given)
                 return
             rows = checked_rows(self, X, reset=False)
             if classes is not None:
@@ -85,7 +88,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
             check_share("abstention_cost", self.abstention_cost)
             if len(codes) > (1 if any(self._learns) else BLOCK):
                 self._ask(rows)  # what an expert refuses is refused before any learns
-        self._learn(rows, codes, np.arange(len(codes)))
+        self._learn(rows, codes, np.arange(len(codes)), given=given)
 
     @exclusive
     def learn(self, rounds, which):
@@ -168,7 +171,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
                 said[:, j] = found if self._maps[j] is None else self._maps[j](found)
         return said
 
-    def _learn(self, X, codes, which, record=None):
+    def _learn(self, X, codes, which, record=None, given=()):
         """Learn rounds in the order of `which`; the ŷ that they were played with.
 
         Experts that learn are asked row by row, the others a block at a time.
@@ -183,12 +186,13 @@ class HedgedExperts(OnlineLearner, OverExperts):
                 x = None if all(fixed) else rows_of(X, now)
                 if x is not None:
                     said[i : i + step] += self._ask(x, self._learns)
-                played.append(self._learn_rows(x, said[i : i + step], codes[now]))
+                more = {name: part_of(given[name], now, X.shape[0]) for name in given}
+                played.append(self._learn_rows(x, said[i : i + step], codes[now], more))
             if record is not None:
                 record[block] = losses_of(said, codes[block])
         return np.concatenate(played)
 
-    def _learn_rows(self, x, said, codes):
+    def _learn_rows(self, x, said, codes, given=()):
         """Learn rounds with these opinions, and teach the experts the row x if there is one.
 
         Where an expert raises, the others learn the round all the same, and it is counted before
@@ -198,7 +202,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
         with uninterrupted(self):
             for j in np.flatnonzero(self._learns) if x is not None else ():
                 try:
-                    self._teach(j, x, self.classes_[codes])
+                    self._teach(j, x, self.classes_[codes], given)
                 except Exception as error:
                     failed = error if failed is None else failed
             hedged = self.hedge_.update(losses)
@@ -208,11 +212,12 @@ class HedgedExperts(OnlineLearner, OverExperts):
             raise failed
         return sign * (1.0 - 2.0 * hedged)
 
-    def _teach(self, j, x, y):
+    def _teach(self, j, x, y, given):
         """One row for an expert that learns."""
         classes = self.classes_ if self._naive[j] else None
         if classes is not None or hasattr(self.estimators_[j], "partial_fit"):
-            teach(self.estimators_[j], x, y, classes)
+            name = self._names[j]
+            teach(self.estimators_[j], x, y, classes, given[name] if name in given else {})
         self._naive[j] = False
 
     def _hedged(self, rows):
@@ -224,6 +229,11 @@ class HedgedExperts(OnlineLearner, OverExperts):
         """ŷ (n,) of new rows."""
         check_is_fitted(self, "classes_")
         return self._hedged(checked_rows(self, X, reset=False))
+
+    def _constants(self):
+        """What goes into the certificate."""
+        found = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
+        return found | {"variance": self.hedge_.variance, "rounds": self.t_}
 
     def _losses_in(self, rounds):
         """Losses (n, d) of the experts in rounds; a GuaranteeError where they were not kept."""

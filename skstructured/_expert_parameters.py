@@ -2,8 +2,10 @@
 
 from copy import deepcopy
 
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from skstructured._experts import named_experts
 
@@ -46,6 +48,29 @@ class OverExperts(ClassifierMixin, BaseEstimator):
             new = [(name, params.pop(name, expert)) for name, expert in named]
             pairs = all(isinstance(one, (tuple, list)) for one in self.estimators)
             self.estimators = new if pairs else [expert for _, expert in new]
+
+    def get_metadata_routing(self):
+        """How metadata are handed on to the experts, by what each requests."""
+        router = MetadataRouter(owner=self)
+        for name, expert in self._named():
+            mapping = MethodMapping()
+            for method in ("fit", "partial_fit"):
+                if hasattr(expert, method):
+                    mapping.add(caller=method, callee=method)
+            router.add(**{name: expert}, method_mapping=mapping)
+        return router
+
+    def _routed(self, method, params):
+        """What of the metadata `params` of a call goes to which expert: names to dicts."""
+        if params and not get_config()["enable_metadata_routing"]:
+            raise TypeError(
+                f"{method}() got an unexpected keyword argument {next(iter(params))!r}: metadata "
+                "go to the experts that request them, with enable_metadata_routing=True."
+            )
+        if not params:
+            return {}
+        routed = process_routing(self, method, **params)
+        return {name: dict(routed[name].get(method, {})) for name in routed}
 
     def __sklearn_clone__(self):
         """A new one; with ``train=False`` over copies of the experts as they are, fitted."""

@@ -81,9 +81,8 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
     Notes
     -----
-    After `fit`, `partial_fit` goes on to train those experts that were trained and have it.
-    Where one raises, the round is whole: the others learn it, and it counts.
-    Data frames and CSR rows are handed to the experts as they are.
+    After `fit`, `partial_fit` goes on to train those experts that were trained and have it. Where
+    one raises, the others learn the round, and it counts. Experts get frames and CSR as they are.
 
     References
     ----------
@@ -126,7 +125,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X, y, **params):
         """Fit the experts that are to be trained, and weigh all by rows they have not seen.
 
         Parameters
@@ -135,15 +134,17 @@ class AbstainingHedgeClassifier(HedgedExperts):
             Features.
         y : array-like of shape (n,)
             Labels, of two classes.
+        **params
+            Metadata for experts that request them, with metadata routing enabled.
 
         Returns
         -------
         self
         """
-        self._fit(X, y)
+        self._fit(X, y, params)
         return self
 
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X, y, classes=None, **params):
         """Learn rows in order, one round each; chunks of any size give the same result.
 
         Parameters
@@ -152,12 +153,14 @@ class AbstainingHedgeClassifier(HedgedExperts):
             As for `fit`.
         classes : array-like of shape (2,) or None, default=None
             Both labels, needed on the first call.
+        **params
+            As for `fit`.
 
         Returns
         -------
         self
         """
-        self._partial_fit(X, y, classes)
+        self._partial_fit(X, y, classes, params)
         return self
 
     def decision_function(self, X):
@@ -294,6 +297,4 @@ class AbstainingHedgeClassifier(HedgedExperts):
             raise GuaranteeError(
                 f"Theorem 7 needs abstention_cost < 1/2 in every round, it was {self._dearest:g}."
             )
-        constants = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
-        constants |= {"variance": self.hedge_.variance, "rounds": self.t_}
-        return AbstentionCertificate(self.expert_losses_, constants)
+        return AbstentionCertificate(self.expert_losses_, self._constants())

@@ -12,6 +12,7 @@ from learners import binary_stream
 from naive import hedge as naive
 from plain import perceptron, predictor
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -24,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.metadata_routing import MetadataRouter
 
 from skstructured import AbstainingHedgeClassifier, GuaranteeError
 from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, LowerBound, Separable
@@ -628,3 +630,63 @@ def fitted_map(method, said, codes):
     else:
         model = _SigmoidCalibration().fit(said, codes)
     return lambda u: 2.0 * model.predict(u) - 1.0
+
+
+class Weighted(GaussianNB):
+    """Keeps the weights that it was taught with."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.kept_ = [] if sample_weight is None else [np.array(sample_weight)]
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        self.kept_ = getattr(self, "kept_", [])
+        self.kept_ += [] if sample_weight is None else [np.array(sample_weight)]
+        return super().partial_fit(X, y, classes, sample_weight)
+
+
+class TestRouting:
+    @config_context(enable_metadata_routing=True)
+    def model(self):
+        asks = Weighted().set_fit_request(sample_weight=True)
+        asks = asks.set_partial_fit_request(sample_weight=True)
+        other = Weighted().set_fit_request(sample_weight=False)
+        other = other.set_partial_fit_request(sample_weight=False)
+        return AbstainingHedgeClassifier([("asks", asks), ("other", other)], calibrate=None, cv=3)
+
+    def test_metadata_go_to_experts_that_request_them(self):
+        X, y = binary_stream(30)
+        w = 1.0 + np.arange(30)
+        with config_context(enable_metadata_routing=True):
+            model = self.model()
+            router = model.get_metadata_routing()
+            assert isinstance(router, MetadataRouter)
+            assert router.consumes("fit", ["sample_weight", "groups"]) == {"sample_weight"}
+            model.fit(X, y, sample_weight=w)
+            np.testing.assert_array_equal(model.estimators_[0].kept_, [w])
+            assert model.estimators_[1].kept_ == []
+            fold, lost = np.empty(30, dtype=int), 0.0
+            for label in model.classes_:
+                mine = np.flatnonzero(y == label)
+                fold[mine] = np.arange(len(mine)) * 3 // len(mine)
+            for k in range(3):
+                out, at = fold != k, fold == k
+                twin = GaussianNB().fit(X[out], y[out], sample_weight=w[out])
+                proba = twin.predict_proba(X[at])
+                truth = np.searchsorted(twin.classes_, y[at])
+                lost += np.sum(1.0 - proba[np.arange(len(truth)), truth])
+            assert model.expert_losses_[0] == pytest.approx(lost, abs=1e-3)
+            model = self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=w)
+            np.testing.assert_array_equal(np.concatenate(model.estimators_[0].kept_), w)
+            assert model.estimators_[1].kept_ == []
+            search = GridSearchCV(self.model(), {"abstention_cost": [0.1]}, cv=2)
+            search.fit(X, y, sample_weight=w)
+            np.testing.assert_array_equal(search.best_estimator_.estimators_[0].kept_, [w])
+
+    def test_without_routing_they_are_refused(self):
+        X, y = binary_stream(30)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
+            self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=np.ones(30))
+        with config_context(enable_metadata_routing=True):
+            with pytest.raises(TypeError, match="groups"):
+                self.model().fit(X, y, groups=np.ones(30))
