@@ -254,3 +254,17 @@ class TestResults:
         assert result.changed_ is False
         with pytest.raises(GuaranteeError):
             result.risk_bound()
+
+
+@slow_if_interpreted
+def test_the_numbers_of_the_page():
+    """docs/risk.md: what a monitor says of 15,000 losses at 10 %, then 15,000 at 60 %."""
+    losses = drifting(15000, 15000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        monitor = RiskMonitor().update(losses)
+        window = RiskMonitor(window=1000).update(losses)
+    assert (round(monitor.mean_, 3), round(monitor.bound_, 3)) == (0.353, 0.217)
+    assert monitor.changed_ and rise_found(losses, 0.05) == 15710
+    assert 0.6 < window.bound_ < 0.7
+    assert rise_found(drifting(15000, 15000, 0.3, 0.35), 0.05) is None
