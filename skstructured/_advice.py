@@ -3,89 +3,42 @@
 from copy import deepcopy
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._calibration import METHODS, calibrated_out_of_fold, calibrator
+from skstructured._expert_parameters import OverExperts
 from skstructured._experts import (
     checked_rows,
+    folds,
     is_fitted,
     is_frozen,
-    named_experts,
     opinions,
     opinions_out_of_fold,
+    part_of,
     rows_of,
+    seed,
     teach,
 )
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose, told
-from skstructured._validation import check_integer, check_lengths, check_share, unchanged_on_error
+from skstructured._validation import (
+    check_choice,
+    check_integer,
+    check_lengths,
+    check_share,
+    unchanged_on_error,
+)
+from skstructured.exceptions import GuaranteeError
 from skstructured.hedge import AdaHedge
 from skstructured.learner import OnlineLearner, Rounds
 from skstructured.spaces import Simplex
 
 #: Rounds for which experts that are not trained are asked at a time.
 BLOCK = 4096
-
-
-class OverExperts(ClassifierMixin, BaseEstimator):
-    """Parameters of the experts in the list ``estimators``, as those of scikit-learn's ensembles.
-
-    `get_params`, `set_params` and `clone` for experts with names or without.
-    """
-
-    def _named(self):
-        return named_experts(self.estimators, super().get_params(deep=False))
-
-    def get_params(self, deep=True):
-        """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""
-        found = super().get_params(deep=False)
-        if deep:
-            try:
-                named = self._named()
-            except ValueError:  # to be refused by name, when it learns
-                named = []
-            for name, expert in named:
-                found[name] = expert
-                found |= {f"{name}__{key}": value for key, value in expert.get_params().items()}
-        return found
-
-    def set_params(self, **params):
-        """Set parameters, experts by their names, and parameters of experts; returns self."""
-        if "estimators" in params:
-            self.estimators = params.pop("estimators")
-        own = super().get_params(deep=False)
-        if not params.keys() <= own.keys():
-            self._replace_experts(params)
-        return super().set_params(**params)
-
-    def _replace_experts(self, params):
-        """Take the experts among the parameters out of them, and put them into the list."""
-        named = self._named()
-        if any(name in params for name, _ in named):
-            new = [(name, params.pop(name, expert)) for name, expert in named]
-            pairs = all(isinstance(one, (tuple, list)) for one in self.estimators)
-            self.estimators = new if pairs else [expert for _, expert in new]
-
-    def __sklearn_clone__(self):
-        """A new one; with ``train=False`` over copies of the experts as they are, fitted."""
-        twin = super().__sklearn_clone__()
-        if self.train is False:
-            twin.estimators = deepcopy(self.estimators)
-        return twin
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        try:
-            experts = [get_tags(expert).input_tags for _, expert in self._named()]
-        except (ValueError, TypeError, AttributeError):  # experts without tags
-            experts = []
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = bool(experts) and all(one.sparse for one in experts)
-        tags.input_tags.allow_nan = bool(experts) and all(one.allow_nan for one in experts)
-        return tags
 
 
 class HedgedExperts(OnlineLearner, OverExperts):
@@ -96,33 +49,37 @@ class HedgedExperts(OnlineLearner, OverExperts):
     """
 
     @exclusive
-    def _fit(self, X, y):
+    def _fit(self, X, y, params):
         with unchanged_on_error(self):
+            given = self._routed("fit", params)
             rows, codes = self._begin(X, y, None, online=False)
             check_integer("cv", self.cv, lowest=2)
             said = np.zeros((len(codes), len(self.estimators_)))
-            named = self._experts()
-            for j in told(self, range(len(named)), len(named), "experts"):
-                said[:, j] = self._fit_expert(j, named[j][0], rows, codes)
+            fold = folds(codes, self.cv)
+            for j in told(self, range(len(self._names)), len(self._names), "experts"):
+                said[:, j] = self._fit_expert(j, rows, codes, fold, given.get(self._names[j], {}))
+                self._maps[j] = calibrator(self.calibrate, said[:, j], codes)
+                said[:, j] = calibrated_out_of_fold(self.calibrate, said[:, j], codes, fold)
             self._naive = [False] * len(self._naive)
             self._learn_rows(None, said, codes)
 
-    def _fit_expert(self, j, name, rows, codes):
+    def _fit_expert(self, j, rows, codes, fold, given):
         """Fit an expert that learns on all rows; what it says of rows that it did not see."""
         if not self._learns[j]:
-            return opinions(name, self.estimators_[j], rows, self.classes_)
+            return opinions(self._names[j], self.estimators_[j], rows, self.classes_)
         fresh = clone(self.estimators_[j])
-        said = opinions_out_of_fold(name, fresh, rows, codes, self.classes_, self.cv)
-        self.estimators_[j] = fresh.fit(rows, self.classes_[codes])
+        said = opinions_out_of_fold(self._names[j], fresh, rows, codes, self.classes_, fold, given)
+        self.estimators_[j] = fresh.fit(rows, self.classes_[codes], **given)
         return said
 
     @exclusive
-    def _partial_fit(self, X, y, classes):
+    def _partial_fit(self, X, y, classes, params):
         with unchanged_on_error(self):
             is_verbose(self)
+            given = self._routed("partial_fit", params)
             if not hasattr(self, "classes_"):
                 rows, codes = self._begin(X, y, classes, stream=True)
-                self._learn(rows, codes, np.arange(len(codes)))
+                self._learn(rows, codes, np.arange(len(codes)), given=given)
                 return
             rows = checked_rows(self, X, reset=False)
             if classes is not None:
@@ -131,7 +88,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
             check_share("abstention_cost", self.abstention_cost)
             if len(codes) > (1 if any(self._learns) else BLOCK):
                 self._ask(rows)  # what an expert refuses is refused before any learns
-        self._learn(rows, codes, np.arange(len(codes)))
+        self._learn(rows, codes, np.arange(len(codes)), given=given)
 
     @exclusive
     def learn(self, rounds, which):
@@ -169,9 +126,11 @@ class HedgedExperts(OnlineLearner, OverExperts):
             )
         check_share("abstention_cost", self.abstention_cost)
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
+        if self.calibrate is not None:
+            check_choice("calibrate", self.calibrate, METHODS)
+        self.random_state_ = check_random_state(self.random_state)
         self._take_experts(named, online)
         self.hedge_, self._dearest = AdaHedge(len(named)), 0.0
-        self.random_state_ = check_random_state(self.random_state)
         return rows, self._codes(rows, y)
 
     def _take_experts(self, named, online):
@@ -192,25 +151,27 @@ class HedgedExperts(OnlineLearner, OverExperts):
             (deepcopy(expert) if done else clone(expert)) if learns else expert
             for (_, expert), learns, done in zip(named, self._learns, fitted, strict=True)
         ]
+        self._names, self._maps = [name for name, _ in named], [None] * len(named)
+        if self.random_state is not None:
+            for expert, fresh in zip(self.estimators_, self._naive, strict=True):
+                if fresh:
+                    seed(expert, self.random_state_)
 
     def _codes(self, rows, y):
         codes = self.space_.pack(y)
         check_lengths(rows.shape[0], len(codes))
         return codes
 
-    def _experts(self):
-        """Names and experts as they are now."""
-        return [(name, now) for (name, _), now in zip(self._named(), self.estimators_, strict=True)]
-
     def _ask(self, rows, which=None):
         """Opinions (n, d) of all experts; of those `which` are true, and 0 for the others."""
         said = np.zeros((rows.shape[0], len(self.estimators_)))
-        for j, (name, expert) in enumerate(self._experts()):
+        for j, (name, expert) in enumerate(zip(self._names, self.estimators_, strict=True)):
             if not self._naive[j] and (which is None or which[j]):
-                said[:, j] = opinions(name, expert, rows, self.classes_)
+                found = opinions(name, expert, rows, self.classes_)
+                said[:, j] = found if self._maps[j] is None else self._maps[j](found)
         return said
 
-    def _learn(self, X, codes, which, record=None):
+    def _learn(self, X, codes, which, record=None, given=()):
         """Learn rounds in the order of `which`; the ŷ that they were played with.
 
         Experts that learn are asked row by row, the others a block at a time.
@@ -225,24 +186,39 @@ class HedgedExperts(OnlineLearner, OverExperts):
                 x = None if all(fixed) else rows_of(X, now)
                 if x is not None:
                     said[i : i + step] += self._ask(x, self._learns)
-                played.append(self._learn_rows(x, said[i : i + step], codes[now]))
+                more = {name: part_of(given[name], now, X.shape[0]) for name in given}
+                played.append(self._learn_rows(x, said[i : i + step], codes[now], more))
             if record is not None:
                 record[block] = losses_of(said, codes[block])
         return np.concatenate(played)
 
-    def _learn_rows(self, x, said, codes):
-        """Learn rounds with these opinions, and teach the experts the row x if there is one."""
-        losses, sign = losses_of(said, codes), 2.0 * codes - 1.0
+    def _learn_rows(self, x, said, codes, given=()):
+        """Learn rounds with these opinions, and teach the experts the row x if there is one.
+
+        Where an expert raises, the others learn the round all the same, and it is counted before
+        the error goes on: rounds are whole, always.
+        """
+        losses, sign, failed = losses_of(said, codes), 2.0 * codes - 1.0, None
         with uninterrupted(self):
             for j in np.flatnonzero(self._learns) if x is not None else ():
-                classes = self.classes_ if self._naive[j] else None
-                if classes is not None or hasattr(self.estimators_[j], "partial_fit"):
-                    teach(self.estimators_[j], x, self.classes_[codes], classes)
-                self._naive[j] = False
+                try:
+                    self._teach(j, x, self.classes_[codes], given)
+                except Exception as error:
+                    failed = error if failed is None else failed
             hedged = self.hedge_.update(losses)
             self.t_ = self.hedge_.n_rounds
             self._dearest = max(self._dearest, float(self.abstention_cost))
+        if failed is not None:
+            raise failed
         return sign * (1.0 - 2.0 * hedged)
+
+    def _teach(self, j, x, y, given):
+        """One row for an expert that learns."""
+        classes = self.classes_ if self._naive[j] else None
+        if classes is not None or hasattr(self.estimators_[j], "partial_fit"):
+            name = self._names[j]
+            teach(self.estimators_[j], x, y, classes, given[name] if name in given else {})
+        self._naive[j] = False
 
     def _hedged(self, rows):
         """ŷ (n,) of checked rows, with the weights of the next round."""
@@ -253,6 +229,23 @@ class HedgedExperts(OnlineLearner, OverExperts):
         """ŷ (n,) of new rows."""
         check_is_fitted(self, "classes_")
         return self._hedged(checked_rows(self, X, reset=False))
+
+    def _constants(self):
+        """What goes into the certificate."""
+        found = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
+        return found | {"variance": self.hedge_.variance, "rounds": self.t_}
+
+    def _losses_in(self, rounds):
+        """Losses (n, d) of the experts in rounds; a GuaranteeError where they were not kept."""
+        losses = rounds.rows
+        if losses is None and not any(self._learns):
+            losses = losses_of(self._ask(rounds.X), rounds.packed)
+        if losses is None or np.isnan(losses).any():
+            raise GuaranteeError(
+                "The experts learned in these rounds, and what each lost in them was not kept: "
+                "certificate().bound() is the bound on their sum."
+            )
+        return losses
 
 
 def losses_of(said, codes):

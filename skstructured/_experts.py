@@ -145,27 +145,53 @@ def _column(proba, labels, label):
     return proba[:, labels.index(label)] if label in labels else np.zeros(len(proba))
 
 
-def teach(expert, X, y, classes):
+def teach(expert, X, y, classes, given):
     """One call of ``partial_fit``; `classes` where they are not known yet and it takes them."""
     if classes is not None and "classes" in inspect.signature(expert.partial_fit).parameters:
-        expert.partial_fit(X, y, classes=classes)
-    else:
-        expert.partial_fit(X, y)
+        given = given | {"classes": classes}
+    expert.partial_fit(X, y, **given)
 
 
-def opinions_out_of_fold(name, expert, X, codes, classes, cv):
-    """What clones say of the rows of a fold, fitted on the other folds; 0 if one class is left.
+def part_of(given, which, n):
+    """Metadata of some of n rows: entries a row are taken there, all else is as it is."""
+    return {
+        key: _safe_indexing(value, which) if _entries(value) == n else value
+        for key, value in given.items()
+    }
 
-    Folds are consecutive rows of each class, so that all have the classes in equal shares.
-    """
-    fold, said = np.empty(len(codes), dtype=np.intp), np.zeros(len(codes))
+
+def _entries(value):
+    return np.shape(value)[0] if np.ndim(value) else None
+
+
+def seed(expert, rng):
+    """Give seeds to all generators of an expert that has none: its ``random_state`` are None."""
+    found = sorted(expert.get_params(deep=True).items())
+    names = [key for key, value in found if key.endswith("random_state") and value is None]
+    if names:
+        expert.set_params(**{name: rng.randint(np.iinfo(np.int32).max) for name in names})
+
+
+def folds(codes, cv):
+    """The fold of each row: consecutive rows of each class, so that all have equal shares."""
+    fold = np.empty(len(codes), dtype=np.intp)
     for code in (0, 1):
         mine = np.flatnonzero(codes == code)
         fold[mine] = np.arange(len(mine)) * cv // max(len(mine), 1)
+    return fold
+
+
+def opinions_out_of_fold(name, expert, X, codes, classes, fold, given):
+    """What clones say of the rows of a fold, fitted on the other folds; 0 if one class is left.
+
+    `given` are the metadata of ``fit``.
+    """
+    said = np.zeros(len(codes))
     for k in np.unique(fold):
         inside, outside = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         if len(np.unique(codes[outside])) == 2:
-            twin = clone(expert).fit(rows_of(X, outside), classes[codes[outside]])
+            more = part_of(given, outside, len(codes))
+            twin = clone(expert).fit(rows_of(X, outside), classes[codes[outside]], **more)
             said[inside] = opinions(name, twin, rows_of(X, inside), classes)
     return said
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skstructured._running_risk import rise_found
 from skstructured._validation import check_real
 from skstructured.comparators import best_measured, measured
 from skstructured.exceptions import GuaranteeError
@@ -59,10 +60,20 @@ class ProgressiveResult:
     def weight(self):
         """What the losses of each round are multiplied by in sums, (n,), of mean 1.
 
-        All 1, or with ``average="linear"`` the number of the round over its mean: as in what the
-        learner minimises, and so in its certificate.
+        All 1, but for ``class_weight`` and for ``average="linear"``, which multiplies by the number
+        of the round; over their mean: as in what the learner minimises, and so in its certificate.
         """
-        return self.estimator.round_weights(len(self.expected_target_loss))
+        learned = self._learned_weights()
+        return learned / (float(np.mean(learned)) or 1.0) if len(learned) else learned
+
+    def _learned_weights(self):
+        """What the learner multiplied the losses by, (n,); rounds of weight 0 have no number."""
+        given = getattr(self.rounds, "weight", None)
+        given = np.ones(len(self.expected_target_loss)) if given is None else given
+        learned, counted = np.zeros(len(given)), given > 0.0
+        number = self.estimator.round_weights(int(np.count_nonzero(counted)))
+        learned[counted] = given[counted] * (number / number[:1])
+        return learned
 
     def comparator_loss(self, U):
         """Surrogate losses S_t(U) of a fixed comparator.
@@ -84,10 +95,8 @@ class ProgressiveResult:
 
         For advice of experts the best of them, (d,).
         """
-        weight = self.weight
-        # The certificate counts the first round once.
-        certificate, share = self._certificate(delta), weight / weight[0]
-        return best_measured(certificate, self.estimator.comparison(self.rounds), share)
+        certificate, weight = self._certificate(delta), self._learned_weights()
+        return best_measured(certificate, self.estimator.comparison(self.rounds), weight)
 
     @property
     def encoded(self):
@@ -112,7 +121,7 @@ class ProgressiveResult:
     def regret_bound(self, U=None, delta=None):
         """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
 
-        The weights w_t are those of `weight`, 1 but for ``average="linear"``.
+        The weights w_t are those of `weight`, 1 but for ``class_weight`` and ``average="linear"``.
 
         Parameters
         ----------
@@ -131,9 +140,9 @@ class ProgressiveResult:
             If no theorem covers the run; the message says why.
         """
         U = self.best_comparator(delta) if U is None else np.asarray(U, dtype=np.float64)
-        unit = self.weight[0]  # the certificate counts the first round once
-        comparator = float(self.weight @ self.comparator_loss(U)) / unit
-        return unit * self._certificate(delta).bound(comparator, float(np.linalg.norm(U)))
+        weight = self._learned_weights()  # as the certificate counts them
+        comparator, unit = float(weight @ self.comparator_loss(U)), float(np.mean(weight)) or 1.0
+        return self._certificate(delta).bound(comparator, float(np.linalg.norm(U))) / unit
 
     def risk_bound(self, delta=0.05, last=0.5):
         r"""Bound on what the rules that played the last rounds expect to lose on a new row.
@@ -167,17 +176,25 @@ class ProgressiveResult:
         GuaranteeError
             For a `last` outside (0, 1]; for so few rounds that no losses could make the bound less
             than 1; for rows made by an adversary or seen beforehand by a step of a pipeline, rounds
-            with sample weights, and losses outside [0, 1].
+            with sample weights, ``class_weight`` with ``play="iterates"`` and ``batch_size=1``
+            (what is then played depends on the weight, which tells the class), and losses outside
+            [0, 1].
+
+        Warns
+        -----
+        GuaranteeWarning
+            As `skstructured.risk.risk_bound`: where a test at level delta finds that the risk rose
+            within these rounds. `changed_` tells it of all rounds.
 
         Notes
         -----
         The rows must be independent draws from the distribution that new rows come from, in an
         order that has nothing to do with them, and each new to the learner: sorted, drifting or
-        repeated rows void the number, and nothing here can see that. `delta`, `last` and the
-        learner must be chosen without these rows, and the labels known beforehand; where the best
-        of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights before
-        its batch, whatever else they play. So do bandits, whose play includes exploration, and
-        ``average="linear"``: `weight` does not enter.
+        repeated rows void the number, and of these only a risk that rises is seen. `delta`, `last`
+        and the learner must be chosen without these rows, and the labels known beforehand; where
+        the best of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights
+        before its batch, whatever else they play. So do bandits, whose play includes exploration,
+        and ``average="linear"``: `weight` does not enter.
 
         References
         ----------
@@ -214,12 +231,23 @@ class ProgressiveResult:
         """
         return risk_curve(self._new_row_losses(), delta)
 
+    @property
+    def changed_(self):
+        """Whether the test of `RiskMonitor` finds, at level 0.05, that the risk rose at some time.
+
+        Of all rounds' expected target losses; False where `risk_curve` has no number for them.
+        """
+        try:
+            return rise_found(self._new_row_losses(), 0.05) is not None
+        except GuaranteeError:
+            return False
+
     def _new_row_losses(self):
         """Expected target losses, each of a row new to what played it; else a GuaranteeError."""
         if self.dependence is not None:
             raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
         weight = getattr(self.rounds, "weight", None)
-        if weight is not None and np.ptp(weight) > 0.0:
+        if weight is not None and np.ptp(weight) > 0.0 and not self._weighed_by_class():
             raise GuaranteeError(
                 "The risk on new rows is not stated for rounds with sample weights: the rows then "
                 "do not stand for new ones one for one."
@@ -228,6 +256,13 @@ class ProgressiveResult:
         if not np.all(np.abs(losses - self.expected_target_loss) <= ROUNDING):
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
         return losses
+
+    def _weighed_by_class(self):
+        """Whether the weights of the rounds are those of ``class_weight`` and nothing else."""
+        learner, rounds = self.estimator, self.rounds
+        if getattr(learner, "class_weight", None) is None:
+            return False
+        return np.array_equal(rounds.weight, learner._class_weights(rounds.packed))
 
     def _certificate(self, delta=None):
         if self.play != "iterates":

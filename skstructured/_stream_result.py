@@ -5,45 +5,11 @@ import math
 import numpy as np
 
 from skstructured._progressive_result import ROUNDING
+from skstructured._running_risk import RecentBound, RiseTest, read_delta, warn_of_rise
 from skstructured.exceptions import GuaranteeError
-from skstructured.risk import RiskMonitor, read_delta
 
 #: What a mean is kept of, in the order of `Losses`.
 KINDS = ("target_loss", "expected_target_loss", "surrogate_loss")
-
-
-class RecentRisk:
-    """Bounds on the risk over the last rounds, at least half of all, at any time.
-
-    Monitor k begins after round 2ᵏ − 1 and may fail with probability δ/((k+1)(k+2)), so that all
-    of them together fail with δ at most. Two are alive at a time.
-    """
-
-    def __init__(self, delta):
-        self._delta, self._k, self._n = delta, 0, 0
-        self._alive = [self._monitor()]
-
-    def _monitor(self):
-        share = (self._k + 1.0) * (self._k + 2.0)
-        return 2**self._k - 1, RiskMonitor(self._delta / share).update([])
-
-    def update(self, losses):
-        """Add losses in [0, 1] in the order of their rounds."""
-        losses = np.asarray(losses, dtype=np.float64)
-        while len(losses):
-            ahead = 2 ** (self._k + 1) - 1 - self._n
-            part, losses = losses[:ahead], losses[ahead:]
-            for _, monitor in self._alive:
-                monitor.update(part)
-            self._n += len(part)
-            if len(part) == ahead:
-                self._k += 1
-                self._alive = [*self._alive[-1:], self._monitor()]
-
-    @property
-    def bound(self):
-        """The bound of the youngest monitor that has seen half of the rounds."""
-        return next(m.bound_ for start, m in self._alive[::-1] if 2 * start <= self._n)
 
 
 class StreamResult:
@@ -62,14 +28,18 @@ class StreamResult:
     batch_size, play, dependence
         As in `ProgressiveResult`.
     delta : float
-        Probability that `risk_bound` fails.
+        Probability that `risk_bound` fails; and, apart from it, that `changed_` is wrong.
+    changed_ : bool
+        Whether a test at level delta found that the risk rose at some time: rows that changed, or
+        a learner that got worse.
     """
 
     def __init__(self, estimator, play, batch_size, dependence, delta):
         read_delta(delta)
         self.estimator, self.play, self.batch_size = estimator, play, batch_size
         self.dependence, self.delta = dependence, delta
-        self._rows, self._risk, self._in_range = [], RecentRisk(delta), True
+        self._rows, self._risk, self._in_range = [], RecentBound(delta), True
+        self._rise = RiseTest(delta)
         self.n_rounds, self._sums = 0, np.zeros(len(KINDS))
 
     def add_chunk(self, losses):
@@ -80,6 +50,7 @@ class StreamResult:
         expected = np.clip(losses[1], 0.0, 1.0)
         self._in_range &= bool(np.all(np.abs(expected - losses[1]) <= ROUNDING))
         self._risk.update(expected)
+        self._rise.update(expected)
 
     @property
     def chunks(self):
@@ -105,6 +76,11 @@ class StreamResult:
         """Mean surrogate loss of the weights played."""
         return self._mean("surrogate_loss")
 
+    @property
+    def changed_(self):
+        """Whether the test of `RiskMonitor`, at level delta, found that the risk ever rose."""
+        return self._rise.found_at is not None
+
     def risk_bound(self):
         r"""Bound on what the rules that played the last rounds expect to lose on a new row.
 
@@ -121,7 +97,15 @@ class StreamResult:
         Raises
         ------
         GuaranteeError
-            For rows seen beforehand by a step of a pipeline, and losses outside [0, 1].
+            For rows seen beforehand by a step of a pipeline, ``class_weight`` where what is played
+            sees it (as for `ProgressiveResult`), and losses outside [0, 1].
+
+        Warns
+        -----
+        GuaranteeWarning
+            Where the test of `RiskMonitor` found a rise of the risk within these rounds, or the
+            bound is below their mean loss. The test tells of a rise at any time with probability
+            delta at most where there is none.
 
         References
         ----------
@@ -131,7 +115,10 @@ class StreamResult:
             raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
         if not self._in_range:
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
-        return self._risk.bound
+        now, found_at = self._risk.current, self._rise.found_at
+        within = found_at is not None and found_at > now.start
+        warn_of_rise(found_at if within else None, now.bound, now.mean)
+        return now.bound
 
     def __repr__(self):
         return (

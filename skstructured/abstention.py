@@ -28,7 +28,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         b = 1 - |\hat y|:
 
     abstain with probability b, else play y*. `sample` draws so; `predict` abstains where b > 2c,
-    that is where the class thought more likely has a probability below 1 − c.
+    that is where the class thought more likely is given a probability below 1 − c.
 
     Parameters
     ----------
@@ -47,12 +47,16 @@ class AbstainingHedgeClassifier(HedgedExperts):
         keep fitted experts with ``train=False`` and frozen ones; others are fitted anew there.
     cv : int, default=5
         Folds of `fit`, consecutive rows of each class.
+    calibrate : {"isotonic", "sigmoid", None}, default="isotonic"
+        How `fit` makes what an expert said of rows not seen, and says later, into probabilities; a
+        fold is weighed by the map of the others. None takes experts at their word, as a stream of
+        `partial_fit` does that begins with it.
     abstain_label : object, default=None
         What `predict` and `sample` return for abstaining, no class itself. With None `predict`
         always predicts, so that scorers work, and `sample` tosses a coin, which costs ½;
         `abstains` then tells where the prediction should not be used.
     verbose, random_state
-        As in `FolkloreClassifier`; the seed is for draws.
+        As in `FolkloreClassifier`; the seed is for draws, and for experts trained that have none.
 
     Attributes
     ----------
@@ -77,8 +81,8 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
     Notes
     -----
-    After `fit`, `partial_fit` goes on to train those experts that were trained and have it.
-    Data frames and CSR rows are handed to the experts as they are.
+    After `fit`, `partial_fit` goes on to train those experts that were trained and have it. Where
+    one raises, the others learn the round, and it counts. Experts get frames and CSR as they are.
 
     References
     ----------
@@ -107,6 +111,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         *,
         train="auto",
         cv=5,
+        calibrate="isotonic",
         abstain_label=None,
         verbose=0,
         random_state=None,
@@ -115,11 +120,12 @@ class AbstainingHedgeClassifier(HedgedExperts):
         self.abstention_cost = abstention_cost
         self.train = train
         self.cv = cv
+        self.calibrate = calibrate
         self.abstain_label = abstain_label
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X, y, **params):
         """Fit the experts that are to be trained, and weigh all by rows they have not seen.
 
         Parameters
@@ -128,15 +134,17 @@ class AbstainingHedgeClassifier(HedgedExperts):
             Features.
         y : array-like of shape (n,)
             Labels, of two classes.
+        **params
+            Metadata for experts that request them, with metadata routing enabled.
 
         Returns
         -------
         self
         """
-        self._fit(X, y)
+        self._fit(X, y, params)
         return self
 
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X, y, classes=None, **params):
         """Learn rows in order, one round each; chunks of any size give the same result.
 
         Parameters
@@ -145,12 +153,14 @@ class AbstainingHedgeClassifier(HedgedExperts):
             As for `fit`.
         classes : array-like of shape (2,) or None, default=None
             Both labels, needed on the first call.
+        **params
+            As for `fit`.
 
         Returns
         -------
         self
         """
-        self._partial_fit(X, y, classes)
+        self._partial_fit(X, y, classes, params)
         return self
 
     def decision_function(self, X):
@@ -173,7 +183,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         return self._answers(score > 0.0, self._abstains(score))
 
     def abstains(self, X):
-        """Where a prediction is expected to cost more than abstaining: b > 2c, (n,)."""
+        """Where a prediction would cost more than abstaining, if ŷ is right: b > 2c, (n,)."""
         return self._abstains(self._scores(X))
 
     def abstain_proba(self, X):
@@ -260,15 +270,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
     def comparison(self, rounds):
         """Losses of the experts in these rounds, as an `ExpertComparison`."""
-        losses = rounds.rows
-        if losses is None and not any(self._learns):
-            losses = losses_of(self._ask(rounds.X), rounds.packed)
-        if losses is None or np.isnan(losses).any():
-            raise GuaranteeError(
-                "The experts learned in these rounds, and what each lost in them was not kept: "
-                "certificate().bound() is the bound on their sum."
-            )
-        return ExpertComparison(losses)
+        return ExpertComparison(self._losses_in(rounds))
 
     def certificate(self, delta=None):
         """Theorem 7 for the rounds seen so far: ``certificate().bound()`` is the number.
@@ -295,6 +297,4 @@ class AbstainingHedgeClassifier(HedgedExperts):
             raise GuaranteeError(
                 f"Theorem 7 needs abstention_cost < 1/2 in every round, it was {self._dearest:g}."
             )
-        constants = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
-        constants |= {"variance": self.hedge_.variance, "rounds": self.t_}
-        return AbstentionCertificate(self.expert_losses_, constants)
+        return AbstentionCertificate(self.expert_losses_, self._constants())

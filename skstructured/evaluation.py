@@ -52,7 +52,8 @@ def progressive_validate(
     A clone of the estimator starts from nothing: all labels of `y` are known to it beforehand, no
     row is. With ``batch_size=1`` the scores of a round are those the optimiser plays, so that the
     bounds hold; larger batches are played with the weights before the batch. `play` changes what
-    is scored, and nothing of what is learned.
+    is scored, and nothing of what is learned. A ``class_weight`` enters what is learned as in
+    ``partial_fit``, and none of the losses; `ProgressiveResult.weight` has it for regret bounds.
 
     Parameters
     ----------
@@ -93,9 +94,9 @@ def progressive_validate(
     Raises
     ------
     ValueError
-        As ``estimator.fit``; also for a batch size that is not a positive integer, for a step of a
-        pipeline that is neither fitted nor has ``partial_fit``, for an unknown `play`, and for
-        ``play="average"`` with a learner that keeps no average.
+        As ``estimator.partial_fit``; also for a batch size that is not a positive integer, for a
+        step of a pipeline that is neither fitted nor has ``partial_fit``, for an unknown `play`,
+        and for ``play="average"`` with a learner that keeps no average.
     TypeError
         For an estimator that is no `OnlineLearner`.
 
@@ -114,17 +115,19 @@ def progressive_validate(
     rounds = learner.begin(transform(X), y, classes)
     losses = _play_rounds(learner, rounds, how, rng, progress, rounds.X.shape[0])
     learner.warn_of_trouble()
-    return ProgressiveResult(*losses, learner, batch_size, rounds, play, _dependence(estimator))
+    dependence = _dependence(estimator, learner, *how)
+    return ProgressiveResult(*losses, learner, batch_size, rounds, play, dependence)
 
 
 def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
     """A `StreamResult`: chunk after chunk is transformed, played and learned, and let go."""
     learner, transform = split_pipeline(estimator)
-    result = StreamResult(learner, *how, _dependence(estimator), delta)
+    result = StreamResult(learner, *how, None, delta)
     for number, (X, y) in enumerate(pairs_of(chunks)):
         with told_of_chunk(number, result.n_rounds):
             X = transform(X)
             rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
+            result.dependence = _dependence(estimator, learner, *how)
             result.add_chunk(_play_rounds(learner, rounds, how, rng, done=result.n_rounds))
         if progress is not None:
             try:
@@ -192,15 +195,20 @@ def split_pipeline(estimator):
     return learner, lambda X: functools.reduce(lambda rows, step: step(rows), transforms, X)
 
 
-def _dependence(estimator):
-    """Why rows were not new to what played them, or None."""
+def _dependence(estimator, learner, play, batch_size):
+    """Why rows were not new to what played them, or None; `learner` has begun."""
     ahead = [name for name, step in steps_of(estimator)[:-1] if not is_fitted(step)]
-    if not ahead:
-        return None
-    return (
-        f"step {ahead[0]!r} of the pipeline saw {CHUNK} rows at a time before they were played; "
-        f"fit it on other rows before."
-    )
+    if ahead:
+        return (
+            f"step {ahead[0]!r} of the pipeline saw {CHUNK} rows at a time before they were "
+            f"played; fit it on other rows before."
+        )
+    if play == "iterates" and batch_size == 1 and getattr(learner, "_weighs_classes", bool)():
+        return (
+            "with play='iterates' what is played depends on the weight of the round, and "
+            "class_weight tells the class by it; validate with play='last' or play='average'."
+        )
+    return None
 
 
 def _learned_in_chunks(step):

@@ -1,56 +1,27 @@
 """Risk certificates: what the losses of independent rounds say of new rows."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skstructured._documented import Documented
-from skstructured._engine.compiled import kernel
-from skstructured._validation import check_real
+from skstructured._running_risk import (
+    HEAVIEST,
+    STATE,
+    RecentBound,
+    RiseTest,
+    RunningBound,
+    certify,
+    read_delta,
+    rise_found,
+    warn_of_rise,
+)
+from skstructured._validation import check_integer
 
 __all__ = ["RiskMonitor", "risk_bound", "risk_curve"]
-
-#: Largest λ_t.
-HEAVIEST = 0.75
-
-#: What a certificate keeps of the losses so far: numbers of a vector.
-COUNT, LOSS, SQUARES, WEIGHT, RAISED, PAID = range(6)
-STATE = 6
-
-
-@kernel
-def excess(weight):
-    """ψ(λ) = −ln(1 − λ) − λ; its series where most digits would cancel."""
-    if weight > 1e-2:
-        return -math.log1p(-weight) - weight
-    total = 0.0
-    for k in range(9, 1, -1):
-        total = total * weight + 1.0 / k
-    return total * weight * weight
-
-
-@kernel
-def certify(losses, sums, surprise, horizon, weights, bounds):
-    """Add losses to `sums`; write λ_t and the bound after every round. A horizon of 0: any time.
-
-    `surprise` is ln(1/δ). λ_t and m_t are made of the sums before the loss is added.
-    """
-    for i in range(len(losses)):
-        t = sums[COUNT] + 1.0
-        guess, variance = (0.5 + sums[LOSS]) / t, (0.25 + sums[SQUARES]) / t
-        n = horizon if horizon > 0.0 else t * math.log1p(t)
-        weight = min(HEAVIEST, math.sqrt(2.0 * surprise / (variance * n)))
-        square = (losses[i] - guess) ** 2
-        sums[COUNT] = t
-        sums[LOSS] += losses[i]
-        sums[SQUARES] += square
-        sums[WEIGHT] += weight
-        sums[RAISED] += weight * losses[i]
-        sums[PAID] += excess(weight) * square
-        weights[i] = weight
-        bounds[i] = min(1.0, (sums[RAISED] + surprise + sums[PAID]) / sums[WEIGHT])
 
 
 class RiskMonitor(Documented, BaseEstimator):
@@ -65,12 +36,18 @@ class RiskMonitor(Documented, BaseEstimator):
 
     with ``m_t = (½ + Σ_{s<t} L_s)/t``, ``V_t = (¼ + Σ_{s<t} (L_s − m_s)²)/t`` and
     ``λ_t = min(¾, √(2 ln(1/δ)/(V_t t ln(1+t))))``, all known before round t. So one may look after
-    every row, and stop by what one sees. It keeps six numbers, however many losses there are.
+    every row, and stop by what one sees. It keeps some forty numbers, however many losses there
+    are.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Probability in (0, 1) that the bound fails at any time.
+        Probability in (0, 1) that the bound fails at any time; and, apart from it, that a rise is
+        told of where there is none.
+    window : int or None, default=None
+        None bounds the mean risk of all rounds. A number m bounds that of the last m to 2m − 1,
+        which is what holds now where rows change: a sum begins anew every m rounds, the k-th with
+        ``delta/((k+1)(k+2))`` and λ_t for n = 3m/2 rounds, so that all of them hold together.
 
     Attributes
     ----------
@@ -79,15 +56,28 @@ class RiskMonitor(Documented, BaseEstimator):
     weighted_mean_ : float
         ``Σ λ_t L_t/Σ λ_t``, the mean of the losses that the bound is above; NaN without losses.
     mean_ : float
-        Mean of the losses, all rounds counted alike; NaN without losses.
+        Mean of the losses that the bound is about, counted alike; NaN without losses.
     n_ : int
         Losses seen.
+    changed_ : bool
+        Whether a test at level delta has found that the risk rose, or the bound lies below `mean_`.
+        Learning that goes on raises a `GuaranteeWarning` when it is first so.
 
     Notes
     -----
     The rows must be independent draws from one distribution, and none may be learned before its
     loss is taken: repeated passes, drift, rows chosen by the past and rows used to choose the
-    learner void the bound. The risk may change from round to round, as the learner does.
+    learner void what the bound says of new rows. The risk may change from round to round, as the
+    learner does: the bound is about the mean of the risks there were.
+
+    *The test.* A second certificate, of level δ/4, bounds a weighted mean of all risks so far from
+    above by ``u_t``. Block k begins at ``s_k``, ``s_0 = 0``, ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; a
+    certificate of the losses ``1 − L_t`` within it, of level ``δ/(2(k+1)(k+2))``, bounds such a
+    mean of its risks so far from below by ``l_t``. The risk rose where ``l_t > min_{j≤k} u_{s_j}``.
+    If it never rises (a fixed rule, or a learner that gets no worse, on independent rows), no mean
+    of risks from s_k on is above one before s_k, so that one certificate must fail: a rise is told
+    of with probability δ at most, at all times together. A fall is no alarm. After a rise both
+    begin anew, the i-th bound from above with level ``δ/(2(i+1)(i+2))``, i = 0 the first.
 
     References
     ----------
@@ -106,8 +96,9 @@ class RiskMonitor(Documented, BaseEstimator):
     0.099, risk at most 0.128
     """
 
-    def __init__(self, delta=0.05):
+    def __init__(self, delta=0.05, window=None):
         self.delta = delta
+        self.window = window
 
     def update(self, losses):
         """Add losses, in the order of their rounds; chunks of any size give the same bits.
@@ -124,49 +115,73 @@ class RiskMonitor(Documented, BaseEstimator):
         Raises
         ------
         ValueError
-            For losses that are NaN or outside [0, 1], naming the first; for a delta outside (0, 1)
-            or changed since the first losses. What was known is then unchanged.
+            For losses that are NaN or outside [0, 1], naming the first; for a delta outside (0, 1),
+            a window that is no positive integer, and either changed since the first losses. What
+            was known is then unchanged.
         """
         losses, surprise = read_losses(losses), read_delta(self.delta)
-        sums, begun_with = getattr(self, "_state", (np.zeros(STATE), self.delta))
-        if self.delta != begun_with:
-            raise ValueError(
-                f"delta must stay as it was at the first losses, {begun_with!r}, got "
-                f"{self.delta!r}: the weights depend on it; begin a new monitor."
-            )
-        sums = np.array(sums)
-        certify(losses, sums, surprise, 0.0, *np.empty((2, len(losses))))
-        self._state = sums, begun_with
+        if self.window is not None:
+            check_integer("window", self.window)
+        begun = getattr(self, "_begun_with", (self.delta, self.window))
+        self._check_same("delta", self.delta, begun[0])
+        self._check_same("window", self.window, begun[1])
+        told = hasattr(self, "_runs") and self.changed_
+        runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs(surprise)
+        for run in runs:
+            run.update(losses)
+        self._runs, self._begun_with = runs, begun
+        if self.changed_ and not told:
+            warn_of_rise(self._runs[1].found_at, self.bound_, self.mean_)
         return self
+
+    def _new_runs(self, surprise):
+        """What bounds, and what tests."""
+        if self.window is None:
+            return RunningBound(surprise), RiseTest(self.delta)
+        return RecentBound(self.delta, int(self.window)), RiseTest(self.delta)
+
+    @staticmethod
+    def _check_same(name, given, before):
+        if given != before:
+            raise ValueError(
+                f"{name} must stay as it was at the first losses, {before!r}, got {given!r}: the "
+                "weights depend on it; begin a new monitor."
+            )
 
     @property
     def bound_(self):
-        """The bound on the weighted mean risk of the rounds so far."""
-        sums, surprise = self._sums(), read_delta(self._state[1])
-        total = sums[RAISED] + surprise + sums[PAID]
-        return float(min(1.0, total / sums[WEIGHT])) if sums[COUNT] else 1.0
+        """The bound on the weighted mean risk of the rounds so far, or of the last ones."""
+        return self._current().bound
 
     @property
     def weighted_mean_(self):
         """Σ λ_t L_t/Σ λ_t."""
-        sums = self._sums()
-        return float(sums[RAISED] / sums[WEIGHT]) if sums[COUNT] else math.nan
+        return self._current().weighted_mean
 
     @property
     def mean_(self):
         """The mean of the losses."""
-        sums = self._sums()
-        return float(sums[LOSS] / sums[COUNT]) if sums[COUNT] else math.nan
+        return self._current().mean
 
     @property
     def n_(self):
         """How many losses were seen."""
-        return int(self._sums()[COUNT])
+        return self._seen()[1].n
 
-    def _sums(self):
-        if not hasattr(self, "_state"):
+    @property
+    def changed_(self):
+        """Whether the risk rose."""
+        return self._seen()[1].found_at is not None or self.bound_ < self.mean_
+
+    def _current(self):
+        """The certificate in use."""
+        run = self._seen()[0]
+        return run if self.window is None else run.current
+
+    def _seen(self):
+        if not hasattr(self, "_runs"):
             raise NotFittedError("This RiskMonitor has seen no losses: call update first.")
-        return self._state[0]
+        return self._runs
 
 
 def risk_bound(losses, delta=0.05):
@@ -194,6 +209,13 @@ def risk_bound(losses, delta=0.05):
     ValueError
         For no losses, losses that are NaN or outside [0, 1], and a delta outside (0, 1).
 
+    Warns
+    -----
+    GuaranteeWarning
+        Where the test of `RiskMonitor` finds that the risk rose within these losses, or the bound
+        is below their mean: the rows are then no draws from one distribution, or the learner got
+        worse. The test tells of a rise with probability delta at most where there is none.
+
     References
     ----------
     As for `RiskMonitor`.
@@ -209,7 +231,9 @@ def risk_bound(losses, delta=0.05):
     losses = read_losses(losses)
     if len(losses) == 0:
         raise ValueError("losses must hold one loss or more, got none.")
-    return float(path(losses, delta, horizon=len(losses))[1][-1])
+    bound = float(path(losses, delta, horizon=len(losses))[1][-1])
+    warn_of_rise(rise_found(losses, delta), bound, float(np.mean(losses)))
+    return bound
 
 
 def risk_curve(losses, delta=0.05):
@@ -244,11 +268,6 @@ def path(losses, delta, horizon=0):
 def fewest_losses(delta):
     """The least number of losses for which the bound may be below 1: n λ > ln(1/δ)."""
     return math.floor(read_delta(delta) / HEAVIEST) + 1
-
-
-def read_delta(delta):
-    """ln(1/δ) of a delta in (0, 1)."""
-    return -math.log(check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)"))
 
 
 def read_losses(losses):

@@ -12,6 +12,7 @@ from learners import binary_stream
 from naive import hedge as naive
 from plain import perceptron, predictor
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -19,10 +20,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.metadata_routing import MetadataRouter
 
 from skstructured import AbstainingHedgeClassifier, GuaranteeError
 from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, LowerBound, Separable
@@ -278,8 +281,8 @@ class TestExperts:
         rng = np.random.RandomState(0)
         X, y = rng.randn(300, 3), rng.randint(2, size=300)
         X[:, 0] += 0.8 * (2 * y - 1)
-        model = AbstainingHedgeClassifier([DecisionTreeClassifier(random_state=0), GaussianNB()])
-        model.fit(X, y)
+        experts = [DecisionTreeClassifier(random_state=0), GaussianNB()]
+        model = AbstainingHedgeClassifier(experts, calibrate=None).fit(X, y)
         assert model.estimators_[0].score(X, y) == 1.0
         tree = DecisionTreeClassifier(random_state=0)
         folds = 1.0 - cross_val_score(tree, X, y, cv=5).mean()
@@ -496,3 +499,194 @@ def test_a_signal_or_a_bad_row_leaves_whole_rounds():
     with pytest.raises(ValueError, match="is too large"):
         model.partial_fit(X[30:31], y[30:31])
     assert model.t_ == 40 and model.estimators_[0].class_count_.sum() == 40
+
+
+class TestState:
+    def test_experts_may_be_set_after_fit(self):
+        X, y = binary_stream(60)
+        model = AbstainingHedgeClassifier([GaussianNB(), KNeighborsClassifier()]).fit(X, y)
+        before = model.decision_function(X)
+        for experts in ([GaussianNB()], [("a", GaussianNB())] * 3, "none"):
+            model.set_params(estimators=experts)
+            np.testing.assert_array_equal(model.decision_function(X), before)
+        model.partial_fit(X[:5], y[:5])
+        assert model.t_ == 65 and len(model.estimators_) == 2
+        assert len(model.set_params(estimators=[GaussianNB()]).fit(X, y).estimators_) == 1
+
+    def test_an_expert_that_raises_leaves_whole_rounds(self):
+        class Refuses(GaussianNB):
+            def partial_fit(self, X, y, classes=None, sample_weight=None):
+                if X[0, 0] > 90.0:
+                    raise ValueError("more than 90")
+                return super().partial_fit(X, y, classes, sample_weight)
+
+        X, y = binary_stream(30)
+        X = X.astype(float)
+        X[17, 0] = 99.0
+        for experts in ([Refuses(), GaussianNB()], [GaussianNB(), Refuses()]):
+            model = AbstainingHedgeClassifier(experts)
+            model.partial_fit(X[:5], y[:5], classes=np.unique(y))
+            with pytest.raises(ValueError, match="more than 90"):
+                model.partial_fit(X[5:], y[5:])
+            other = [type(one) for one in experts].index(GaussianNB)
+            twin = GaussianNB().partial_fit(X[:1], y[:1], classes=np.unique(y))
+            for t in range(1, 18):
+                twin.partial_fit(X[t : t + 1], y[t : t + 1])
+            assert model.t_ == model.hedge_.n_rounds == 18
+            np.testing.assert_array_equal(model.estimators_[other].theta_, twin.theta_)
+            assert model.estimators_[1 - other].class_count_.sum() == 17
+
+    def test_a_first_call_that_fails_leaves_nothing(self):
+        class Refuses(GaussianNB):
+            def partial_fit(self, *args, **kwargs):
+                raise ValueError("never")
+
+        X, y = binary_stream(10)
+        model = AbstainingHedgeClassifier([GaussianNB(), Refuses()])
+        with pytest.raises(ValueError, match="never"):
+            model.partial_fit(X, y, classes=np.unique(y))
+        assert set(vars(model)) == set(model.get_params(deep=False))
+
+    def test_the_seed_reaches_experts_that_have_none(self):
+        X, y = binary_stream(80)
+        tree = DecisionTreeClassifier(max_features=1, splitter="random")
+        given = [("a", make_pipeline(StandardScaler(), tree)), ("b", clone(tree))]
+        given += [("own", clone(tree).set_params(random_state=7))]
+        same = [AbstainingHedgeClassifier(given, random_state=3).fit(X, y) for _ in range(2)]
+        np.testing.assert_array_equal(*(model.predict_proba(X) for model in same))
+        seeds = [same[0].estimators_[0][-1].random_state]
+        seeds += [one.random_state for one in same[0].estimators_[1:]]
+        assert None not in seeds and seeds[2] == 7 and len(set(seeds)) == 3
+        assert given[1][1].random_state is None
+        unseeded = AbstainingHedgeClassifier(given).fit(X, y)
+        assert unseeded.estimators_[1].random_state is None
+
+
+class TestCalibration:
+    def overconfident(self):
+        rng = np.random.RandomState(0)
+        X = rng.randn(3000, 4)
+        y = (rng.rand(3000) < 1 / (1 + np.exp(-1.2 * X.sum(axis=1)))).astype(int)
+        return np.hstack([X] * 5), y
+
+    @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
+    def test_sure_means_sure(self, method):
+        X, y = self.overconfident()
+        given = {"estimators": [LogisticRegression(), GaussianNB()], "abstention_cost": 0.1}
+        cost = {}
+        for calibrate in (method, None):
+            model = AbstainingHedgeClassifier(**given, calibrate=calibrate).fit(X[:1500], y[:1500])
+            wrong, ask = model.predict(X[1500:]) != y[1500:], model.abstains(X[1500:])
+            cost[calibrate] = np.where(ask, 0.1, wrong).mean()
+        assert cost[None] > 0.12 and cost[method] < 0.09
+
+    @pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
+    def test_it_is_by_the_other_folds(self, method):
+        X, y = binary_stream(90)
+        said = {}
+        for calibrate in (None, method):
+            model = AbstainingHedgeClassifier([GaussianNB()], calibrate=calibrate, cv=3).fit(X, y)
+            said[calibrate] = model
+        codes = np.searchsorted(model.classes_, y)
+        fold = np.empty(90, dtype=int)
+        for code in (0, 1):
+            mine = np.flatnonzero(codes == code)
+            fold[mine] = np.arange(len(mine)) * 3 // len(mine)
+        raw = np.empty(90)
+        for k in range(3):
+            twin = GaussianNB().fit(X[fold != k], y[fold != k])
+            raw[fold == k] = 2.0 * twin.predict_proba(X[fold == k])[:, 1] - 1.0
+        mapped = np.empty(90)
+        for k in range(3):
+            mapped[fold == k] = fitted_map(method, raw[fold != k], codes[fold != k])(raw[fold == k])
+        sign = 2 * codes - 1
+        for calibrate, opinion in ((None, raw), (method, mapped)):
+            wanted = (0.5 * (1.0 - sign * opinion)).sum()
+            assert said[calibrate].expert_losses_[0] == pytest.approx(wanted, abs=1e-3)
+        last = GaussianNB().fit(X, y)
+        wanted = fitted_map(method, raw, codes)(2.0 * last.predict_proba(X)[:, 1] - 1.0)
+        np.testing.assert_allclose(said[method].decision_function(X), wanted, atol=1e-4)
+
+    def test_bad_methods_and_streams(self):
+        X, y = binary_stream(20)
+        with pytest.raises(ValueError, match="calibrate must be one of 'sigmoid', 'isotonic'"):
+            AbstainingHedgeClassifier([GaussianNB()], calibrate="beta").fit(X, y)
+        streams = [
+            AbstainingHedgeClassifier([GaussianNB()], calibrate=how).partial_fit(
+                X, y, classes=np.unique(y)
+            )
+            for how in (None, "isotonic")
+        ]
+        np.testing.assert_array_equal(*(model.decision_function(X) for model in streams))
+
+
+def fitted_map(method, said, codes):
+    """Opinions to calibrated opinions, by scikit-learn's own calibration."""
+    from sklearn.calibration import _SigmoidCalibration
+    from sklearn.isotonic import IsotonicRegression
+
+    if method == "isotonic":
+        model = IsotonicRegression(out_of_bounds="clip").fit(said, codes)
+    else:
+        model = _SigmoidCalibration().fit(said, codes)
+    return lambda u: 2.0 * model.predict(u) - 1.0
+
+
+class Weighted(GaussianNB):
+    """Keeps the weights that it was taught with."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.kept_ = [] if sample_weight is None else [np.array(sample_weight)]
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        self.kept_ = getattr(self, "kept_", [])
+        self.kept_ += [] if sample_weight is None else [np.array(sample_weight)]
+        return super().partial_fit(X, y, classes, sample_weight)
+
+
+class TestRouting:
+    @config_context(enable_metadata_routing=True)
+    def model(self):
+        asks = Weighted().set_fit_request(sample_weight=True)
+        asks = asks.set_partial_fit_request(sample_weight=True)
+        other = Weighted().set_fit_request(sample_weight=False)
+        other = other.set_partial_fit_request(sample_weight=False)
+        return AbstainingHedgeClassifier([("asks", asks), ("other", other)], calibrate=None, cv=3)
+
+    def test_metadata_go_to_experts_that_request_them(self):
+        X, y = binary_stream(30)
+        w = 1.0 + np.arange(30)
+        with config_context(enable_metadata_routing=True):
+            model = self.model()
+            router = model.get_metadata_routing()
+            assert isinstance(router, MetadataRouter)
+            assert router.consumes("fit", ["sample_weight", "groups"]) == {"sample_weight"}
+            model.fit(X, y, sample_weight=w)
+            np.testing.assert_array_equal(model.estimators_[0].kept_, [w])
+            assert model.estimators_[1].kept_ == []
+            fold, lost = np.empty(30, dtype=int), 0.0
+            for label in model.classes_:
+                mine = np.flatnonzero(y == label)
+                fold[mine] = np.arange(len(mine)) * 3 // len(mine)
+            for k in range(3):
+                out, at = fold != k, fold == k
+                twin = GaussianNB().fit(X[out], y[out], sample_weight=w[out])
+                proba = twin.predict_proba(X[at])
+                truth = np.searchsorted(twin.classes_, y[at])
+                lost += np.sum(1.0 - proba[np.arange(len(truth)), truth])
+            assert model.expert_losses_[0] == pytest.approx(lost, abs=1e-3)
+            model = self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=w)
+            np.testing.assert_array_equal(np.concatenate(model.estimators_[0].kept_), w)
+            assert model.estimators_[1].kept_ == []
+            search = GridSearchCV(self.model(), {"abstention_cost": [0.1]}, cv=2)
+            search.fit(X, y, sample_weight=w)
+            np.testing.assert_array_equal(search.best_estimator_.estimators_[0].kept_, [w])
+
+    def test_without_routing_they_are_refused(self):
+        X, y = binary_stream(30)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
+            self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=np.ones(30))
+        with config_context(enable_metadata_routing=True):
+            with pytest.raises(TypeError, match="groups"):
+                self.model().fit(X, y, groups=np.ones(30))

@@ -12,7 +12,7 @@ from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_
 from skstructured._engine.state import DECAYS, LinearState
 from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.passes import Passes
+from skstructured._learners.passes import Passes, weights_from_the_first
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import Iterates, linear_scores
 from skstructured._validation import (
@@ -107,13 +107,13 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
             rows = self._rows_of(X, reset=True)
             self._check_rows(rows, fresh=True)
             self._start(self._space_of_stream(y, classes))
-            return self._check_outputs(rows, y)
+            return self._weigh_classes(self._check_outputs(rows, y), y, stream=True)
 
     def resume(self, X, y):
         """`Rounds` of further rows of the stream that is being learned."""
         rows = self._rows_of(X)
         self._check_rows(rows)
-        return self._check_outputs(rows, y)
+        return self._weigh_classes(self._check_outputs(rows, y), y, stream=True)
 
     def _space_of_stream(self, y, classes):
         """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""
@@ -281,9 +281,8 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         found = super().comparison(rounds)
         if not self._scale.used:
             return found
-        rows, scale = Rows.from_array(rounds.X), self._scale.anew()
-        numbers = np.arange(1.0, rows.n_rows + 1.0) if self._weigh_linearly else None
-        return found._replace(X=scale.apply(rows, weight=numbers)[0].matrix)
+        rows, weight = Rows.from_array(rounds.X), weights_from_the_first(self, rounds)
+        return found._replace(X=self._scale.anew().apply(rows, weight=weight)[0].matrix)
 
     def round_weights(self, n):
         """1, or with linear averages the number of the round over its mean, (n,)."""

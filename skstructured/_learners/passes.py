@@ -4,8 +4,9 @@ import math
 import time
 
 import numpy as np
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
+from skstructured._foreign import is_ours
 from skstructured._learners.guards import exclusive
 from skstructured._learners.progress import is_verbose
 from skstructured._learners.reading import ReadsRows
@@ -122,6 +123,13 @@ class Passes(ReadsRows):
         """Rounds whose weights are multiplied by those of their classes."""
         if self.class_weight is None:
             return rounds
+        self._check_class_weight(stream)
+        weight = rounds.weight * self._class_weights(rounds.packed)
+        name, single = "sample_weight times class_weight", takes_singles_as_they_are(self)
+        return rounds._replace(weight=check_range_of_weights(name, weight, single))
+
+    def _check_class_weight(self, stream):
+        """A ValueError for a `class_weight` that is none, or none for what is learned."""
         given = self.class_weight
         if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
             raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
@@ -130,9 +138,33 @@ class Passes(ReadsRows):
             raise ValueError(f"class_weight is for classes, not for the space {name}.")
         if stream and isinstance(given, str):
             raise ValueError(
-                f"class_weight={given!r} is for fit, which sees all rows; "
-                "partial_fit takes a dict of weights."
+                f"class_weight={given!r} is for fit, which sees all rows; partial_fit and "
+                "progressive_validate take a dict of weights."
             )
-        weight = rounds.weight * compute_sample_weight(given, y)
-        name, single = "sample_weight times class_weight", takes_singles_as_they_are(self)
-        return rounds._replace(weight=check_range_of_weights(name, weight, single))
+
+    def _class_weights(self, packed):
+        """What `class_weight` says of packed outputs (n,), whichever classes are among them."""
+        space, given = self.space_, self.class_weight
+        labels = space.classes_[packed] if is_ours(space) else space.decode(space.unpack(packed))
+        if isinstance(given, str):
+            return compute_sample_weight(given, labels)
+        classes, weights = space.classes_, self._weight_of_each_class()
+        seen, place = np.unique(labels, return_inverse=True)
+        return np.array([weights[classes == label][0] for label in seen])[place.ravel()]
+
+    def _weighs_classes(self):
+        """Whether the weight of a round tells something of its class."""
+        given = getattr(self, "class_weight", None) is not None
+        return given and bool(np.ptp(self._weight_of_each_class()) > 0.0)
+
+    def _weight_of_each_class(self):
+        """Weights in the order of ``classes_``; a ValueError for labels that are not there."""
+        classes = self.space_.classes_
+        return compute_class_weight(self.class_weight, classes=classes, y=classes)
+
+
+def weights_from_the_first(learner, rounds):
+    """What losses were multiplied by in rounds that were learned from the first on, (n,)."""
+    weight = np.ones(rounds.X.shape[0]) if rounds.weight is None else rounds.weight
+    # Rounds of weight zero have no number.
+    return weight * np.cumsum(weight > 0.0) if learner._weigh_linearly else weight

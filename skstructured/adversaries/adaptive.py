@@ -111,8 +111,13 @@ def _play_adaptive(learner, adversary, space, rng):
     for t in range(len(X)):
         x = X[t : t + 1]
         k = answers[t] = adversary.answer(learner.expected_losses(x, vertices))
-        one = Rounds(x, known.packed[k : k + 1])
+        one = _rounds_of(x, known, [k])
         losses[:, t] = np.ravel(learner.play_and_learn(one, np.arange(1), rng))
     learner.warn_of_trouble()
-    rounds = Rounds(X, known.packed[answers])
-    return ProgressiveResult(*losses, learner, 1, rounds)
+    return ProgressiveResult(*losses, learner, 1, _rounds_of(X, known, answers))
+
+
+def _rounds_of(X, known, answers):
+    """Rounds with answers among the known outputs, and the weights that these have."""
+    weight = None if known.weight is None else known.weight[answers]
+    return Rounds(X, known.packed[answers], weight)

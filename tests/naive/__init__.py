@@ -20,7 +20,7 @@ from naive.optimizers import (
     play,
     round_shares,
 )
-from naive.risk import risk_bounds
+from naive.risk import rises, risk_bounds
 
 __all__ = [
     "AdaptiveGradientDescent",
@@ -41,6 +41,7 @@ __all__ = [
     "mean_and_conjugate",
     "omega",
     "play",
+    "rises",
     "risk_bounds",
     "round_shares",
     "simplex_projection",

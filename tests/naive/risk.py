@@ -29,3 +29,21 @@ def guess(past):
 def excess(weight):
     """ψ(λ) = −ln(1 − λ) − λ, by its series: no digits cancel."""
     return math.fsum(weight**k / k for k in range(2, 200))
+
+
+def rises(losses, delta):
+    """Numbers of losses after which a rise of the risk is found: every sum anew in every round."""
+    found, since, start, k, least = [], 0, 0, 0, 1.0
+    for t in range(1, len(losses) + 1):
+        opposite = [1.0 - loss for loss in losses[start:t]]
+        below = 1.0 - risk_bounds(opposite, delta / (2 * (k + 1) * (k + 2)))[1][-1]
+        rose, full = below > least, t == start + max(8, start // 4)
+        if rose:
+            found, since, least = [*found, t], t, 1.0
+        elif full:
+            i = len(found)
+            above = risk_bounds(losses[since:t], delta / (2 * (i + 1) * (i + 2)))[1][-1]
+            least = min(least, above)
+        if rose or full:
+            start, k = t, k + 1
+    return found

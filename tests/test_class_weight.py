@@ -1,0 +1,187 @@
+"""Class weights in progressive validation: learned as in partial_fit, certified unweighted."""
+
+import numpy as np
+import pytest
+from naive import risk_bounds
+from sklearn.base import clone
+
+from skstructured import (
+    AveragedKernelSGDClassifier,
+    GaptronClassifier,
+    GuaranteeError,
+    KernelPerceptronClassifier,
+    KernelStructuredPredictor,
+    MulticlassPerceptron,
+    OnlineStructuredPredictor,
+    PiSTOLClassifier,
+)
+from skstructured.adversaries import GreedyAdversary, play
+from skstructured.evaluation import progressive_validate
+from skstructured.spaces import Simplex
+from skstructured.streaming import array_chunks, fit_chunks
+
+WEIGHTS = {0: 1.0, 1: 9.0, 2: 0.5}
+LEARNERS = {
+    "simplex": OnlineStructuredPredictor(optimizer="parameter_free"),
+    "ordinal": OnlineStructuredPredictor("ordinal"),
+    "linear average": OnlineStructuredPredictor(optimizer="ogd", average="linear"),
+    "gaptron": GaptronClassifier(),
+    "perceptron": MulticlassPerceptron(),
+    "kernel": KernelStructuredPredictor(gamma=0.5, optimizer="ogd"),
+    "pistol": PiSTOLClassifier(),
+    "averaged": AveragedKernelSGDClassifier(kernel="rbf", gamma=0.5),
+    "kernel perceptron": KernelPerceptronClassifier(kernel="rbf", gamma=0.5),
+}
+every_learner = pytest.mark.parametrize("name", LEARNERS)
+
+
+def noisy(n=60, K=3, seed=0):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 3)
+    y = np.argmax(X[:, :K] + rng.randn(n, K), axis=1)
+    y[:K] = np.arange(K)
+    return X, y
+
+
+def scores(model, X):
+    return np.asarray(getattr(model, "decision_function", model.predict)(X))
+
+
+@every_learner
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_they_are_learned_as_in_partial_fit(name, batch_size):
+    X, y = noisy()
+    model = clone(LEARNERS[name]).set_params(class_weight=WEIGHTS)
+    wanted = clone(model).partial_fit(X, y, classes=[0, 1, 2])
+    plain = clone(LEARNERS[name]).partial_fit(X, y, classes=[0, 1, 2])
+    assert np.abs(scores(plain, X) - scores(wanted, X)).max() > 1e-3
+    chunks = array_chunks(X, y, 25)
+    for rows in ((X, y), (chunks,)):
+        result = progressive_validate(model, *rows, batch_size=batch_size, classes=[0, 1, 2])
+        np.testing.assert_allclose(scores(result.estimator, X), scores(wanted, X), rtol=1e-9)
+
+
+@every_learner
+def test_nonsense_is_refused_by_name(name):
+    X, y = noisy(12)
+    balanced = "class_weight='balanced' is for fit"
+    for given, message in (
+        ("balanced", balanced),
+        ("even", "class_weight must be a dict"),
+        ({0: -1.0}, "sample_weight times class_weight must be 0 or lie between"),
+        ({0: np.nan}, "sample_weight times class_weight must be 0 or lie between"),
+        ({7: 1.0}, "class_weight"),
+        (np.ones(3), "class_weight must be a dict"),
+    ):
+        model = clone(LEARNERS[name]).set_params(class_weight=given)
+        for rows in ((X, y), (array_chunks(X, y, 5),)):
+            with pytest.raises(ValueError, match=message):
+                progressive_validate(model, *rows, classes=[0, 1, 2])
+    sets = OnlineStructuredPredictor("hypercube", class_weight={0: 2.0})
+    with pytest.raises(ValueError, match="class_weight is for classes, not for .* Hypercube"):
+        progressive_validate(sets, X, np.eye(3, dtype=int)[y])
+
+
+def test_a_chunk_may_lack_the_classes_that_have_weights():
+    X, y = noisy()
+    order = np.argsort(y, kind="stable")
+    model = OnlineStructuredPredictor(class_weight={2: 5.0})
+    wanted = clone(model).partial_fit(X[order], y[order], classes=[0, 1, 2])
+    chunks = array_chunks(X[order], y[order], 6)
+    parts = [
+        progressive_validate(model, chunks, classes=[0, 1, 2]).estimator,
+        fit_chunks(clone(model), chunks, classes=[0, 1, 2]),
+    ]
+    for part in parts:
+        np.testing.assert_array_equal(part.coef_, wanted.coef_)
+
+
+@pytest.mark.parametrize("play", ["last", "average"])
+def test_the_risk_is_that_of_unweighted_losses(play):
+    X, y = noisy(80)
+    model = OnlineStructuredPredictor(
+        optimizer="ogd", decoder="nearest", class_weight=WEIGHTS, average="polynomial"
+    )
+    result = progressive_validate(model, X, y, play=play)
+    twin, losses = clone(model), [0.5]
+    for t in range(80):
+        if t and play == "last":
+            twin.set_params(average=False)
+            losses.append(np.mean(twin.predict(X[t : t + 1]) != y[t]))
+        elif t:
+            losses.append(np.mean(twin.predict(X[t : t + 1]) != y[t]))
+        twin.set_params(average="polynomial").partial_fit(X[t : t + 1], y[t : t + 1], [0, 1, 2])
+    np.testing.assert_array_equal(result.expected_target_loss[1:], losses[1:])
+    wanted = risk_bounds(losses[40:], 0.1, 40)[1][-1]
+    assert result.risk_bound(0.1) == pytest.approx(wanted, rel=1e-12)
+    parts = progressive_validate(model, array_chunks(X, y, 20), play=play, delta=0.2)
+    assert 0.0 < parts.risk_bound() <= 1.0
+
+
+def test_what_is_played_may_not_know_the_class_by_its_weight():
+    X, y = noisy()
+    for model in (OnlineStructuredPredictor(optimizer="ogd"), MulticlassPerceptron()):
+        for rows in ((X, y), (array_chunks(X, y, 20),)):
+            model.set_params(class_weight=WEIGHTS)
+            result = progressive_validate(model, *rows)
+            with pytest.raises(GuaranteeError, match="class_weight tells the class"):
+                result.risk_bound()
+            assert progressive_validate(model, *rows, batch_size=2).risk_bound() <= 1.0
+            model.set_params(class_weight=dict.fromkeys(range(3), 4.0))  # they tell nothing
+            assert progressive_validate(model, *rows).risk_bound() <= 1.0
+
+
+def test_the_bound_of_one_hundredfold_weights_is_above_the_error_on_new_rows():
+    rng = np.random.RandomState(0)
+    X, Xt = rng.randn(300, 2), rng.randn(4000, 2)
+    y, yt = (((Z[:, 0] + rng.randn(len(Z))) > 0.8).astype(int) for Z in (X, Xt))
+    model = OnlineStructuredPredictor(
+        optimizer="parameter_free", class_weight={0: 1, 1: 100}, decoder="nearest"
+    )
+    result = progressive_validate(model, X, y, classes=[0, 1], play="average")
+    error = 1.0 - clone(model).partial_fit(X, y, classes=[0, 1]).score(Xt, yt)
+    assert error > 0.5 and result.risk_bound() > error
+
+
+@pytest.mark.parametrize("average", [False, "linear"])
+def test_the_regret_bound_weighs_both_sums_as_they_were_learned(average):
+    X, y = noisy(50)
+    w = np.array([0.0, 9.0, 0.5])[y]
+    model = OnlineStructuredPredictor(
+        optimizer="ogd", class_weight={0: 0.0, 1: 9.0, 2: 0.5}, average=average, standardize=False
+    )
+    result = progressive_validate(model, X, y)
+    learned = w * np.cumsum(w > 0.0) if average == "linear" else w
+    np.testing.assert_allclose(result.weight, learned / learned.mean(), rtol=1e-12)
+    U = 0.3 * np.random.RandomState(1).randn(3, 4)
+    twin = clone(model).partial_fit(X, y, classes=[0, 1, 2])
+    sums = [learned @ result.comparator_loss(U), np.linalg.norm(U)]
+    wanted = twin.certificate().bound(*sums) / learned.mean()
+    assert result.regret_bound(U) == pytest.approx(wanted, rel=1e-12)
+    assert result.weight @ result.expected_target_loss <= result.regret_bound()
+
+
+def test_comparators_see_rows_as_they_were_standardised():
+    X, y = noisy(50)
+    model = OnlineStructuredPredictor(optimizer="ogd", class_weight=WEIGHTS, average="linear")
+    result = progressive_validate(model, X, y)
+    w = np.array([1.0, 9.0, 0.5])[y]
+    w *= np.arange(1, 51)
+    Z = np.empty_like(X)
+    for t in range(50):
+        mean = np.average(X[: t + 1], axis=0, weights=w[: t + 1])
+        spread = np.sqrt(np.average((X[: t + 1] - mean) ** 2, axis=0, weights=w[: t + 1]))
+        Z[t] = np.divide(X[t] - mean, spread, out=np.zeros(3), where=spread > 0.0)
+    compared = result.estimator.comparison(result.rounds).X
+    # Later moments are taken anew now and then only.
+    np.testing.assert_allclose(compared[1:14], Z[1:14], rtol=1e-6, atol=1e-9)
+
+
+def test_adaptive_adversaries_learn_with_them_too():
+    space = Simplex().fit([0, 1, 2])
+    model = OnlineStructuredPredictor(optimizer="ogd", class_weight=WEIGHTS, average=False)
+    result = play(model, GreedyAdversary(12, random_state=0), space)
+    y = space.decode(space.unpack(result.rounds.packed))
+    twin = clone(model).partial_fit(result.rounds.X, y, classes=[0, 1, 2])
+    np.testing.assert_allclose(result.estimator.coef_, twin.coef_, rtol=1e-12)
+    np.testing.assert_array_equal(result.rounds.weight, np.array([1.0, 9.0, 0.5])[y])

@@ -1,0 +1,270 @@
+"""Risks that rise: found by a test of level delta, told by a warning and an attribute."""
+
+import warnings
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from naive import rises, risk_bounds
+from sklearn.base import clone
+
+from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor, RiskMonitor
+from skstructured._running_risk import RiseTest, rise_found
+from skstructured.evaluation import progressive_validate
+from skstructured.risk import risk_bound, risk_curve
+from skstructured.streaming import array_chunks
+
+slow_if_interpreted = pytest.mark.skipif(INTERPRETED, reason="many rounds")
+
+
+def drifting(before=1500, after=1500, low=0.1, high=0.6, seed=0):
+    rng = np.random.RandomState(seed)
+    return np.r_[rng.rand(before) < low, rng.rand(after) < high].astype(float)
+
+
+STREAMS = {
+    "still": drifting(100, 0),
+    "one rise": drifting(80, 60, 0.05, 0.9),
+    "two rises": np.r_[drifting(100, 500, 0.0, 0.5), np.ones(200)],
+    "a fall": drifting(80, 80, 0.9, 0.1),
+    "shares": np.clip(np.r_[np.full(70, 0.1), np.full(50, 0.9)] + 0.05, 0.0, 1.0),
+    "none to all": np.repeat([0.0, 1.0], 50),
+    "slowly": (np.random.RandomState(0).rand(300) < np.linspace(0.0, 0.6, 300)).astype(float),
+}
+
+
+class TestTheTest:
+    @pytest.mark.parametrize("name", STREAMS)
+    @pytest.mark.parametrize("delta", [0.05, 0.5])
+    def test_is_the_literal_one_in_chunks_of_any_size(self, name, delta):
+        losses, found = STREAMS[name], []
+        wanted = rises(losses.tolist(), delta)
+        single, chunks = RiseTest(delta), RiseTest(delta)
+        for t, loss in enumerate(losses):
+            before = single.found_at
+            single.update(np.array([loss]))
+            if single.found_at != before:
+                assert single.found_at == t + 1
+                found.append(t + 1)
+        assert found == wanted
+        for chunk in np.split(losses, [3, 4, 50, 90, 91]):
+            chunks.update(chunk)
+        whole = rise_found(losses, delta)
+        assert whole == chunks.found_at == single.found_at == (found[-1] if found else None)
+        np.testing.assert_array_equal(chunks._below.sums, single._below.sums)
+        np.testing.assert_array_equal(chunks._above.sums, single._above.sums)
+
+    def test_finds_what_rises_and_no_fall(self):
+        found = {name: len(rises(losses.tolist(), 0.05)) for name, losses in STREAMS.items()}
+        assert found == {
+            "still": 0,
+            "one rise": 1,
+            "two rises": 2,
+            "a fall": 0,
+            "shares": 1,
+            "none to all": 1,
+            "slowly": 0,
+        }
+
+    def test_the_shares_of_delta_make_delta(self):
+        """Σ of the levels of all certificates, read from what each begins with."""
+        test, levels = RiseTest(0.3), {}
+        for _ in range(400):
+            levels["below", test._k] = np.exp(-test._below.surprise)
+            levels["above", test._rises] = np.exp(-test._above.surprise)
+            test.update(np.zeros(1))
+        for (_, k), level in levels.items():
+            assert level == pytest.approx(0.15 / ((k + 1) * (k + 2)), rel=1e-12)
+        assert sum(levels.values()) < 0.3
+
+    @slow_if_interpreted
+    @pytest.mark.parametrize("kind", ["constant", "rare", "falling", "shares"])
+    def test_false_alarms_are_no_more_frequent_than_delta(self, kind):
+        n, T, delta, failed = 1000, 1000, 0.2, 0
+        rng = np.random.RandomState(5)
+        risk = {"constant": 0.3, "rare": 0.02, "falling": 0.1 + 0.5 / np.sqrt(1 + np.arange(T))}
+        for _ in range(n):
+            u = rng.random_sample(T)
+            losses = u if kind == "shares" else (u < risk[kind]).astype(float)
+            failed += rise_found(losses, delta) is not None
+        assert failed <= n * delta + 3.0 * np.sqrt(n * delta * (1.0 - delta))
+
+    def test_exactly_over_all_streams_of_two_risks(self):
+        """Probability of an alarm in 14 rounds, summed over all 2^14 streams of mistakes."""
+        T, delta = 14, 0.9
+        for p in (0.02, 0.1, 0.5):
+            alarm = 0.0
+            for losses, chance in likely_streams(T, p, 1e-5):
+                alarm += chance * (rise_found(losses, delta) is not None)
+            assert alarm <= delta
+        assert rise_found(np.repeat([0.0, 1.0], [8, 6]), delta) is not None
+
+
+def likely_streams(T, p, least):
+    """Streams of T mistakes of probability p, and their chances, the very unlikely left out."""
+    for code in range(2**T):
+        losses = (code >> np.arange(T) & 1).astype(float)
+        chance = p ** losses.sum() * (1.0 - p) ** (T - losses.sum())
+        if chance > least:
+            yield losses, chance
+
+
+class TestMonitor:
+    def test_a_rise_is_warned_of_once_and_told(self):
+        losses, monitor = drifting(), RiskMonitor()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            monitor.update(losses[:1500])
+            assert monitor.changed_ is False
+        with pytest.warns(GuaranteeWarning, match="The risk rose: found after 1[5-7]"):
+            monitor.update(losses[1500:])
+        assert monitor.changed_ is True
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            monitor.update(losses[1500:1600])
+        assert monitor.changed_ is True and not clone(monitor).__dict__.keys() - {"delta", "window"}
+
+    def test_a_warning_made_an_error_leaves_it_whole(self):
+        losses, monitor = drifting(), RiskMonitor()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(GuaranteeWarning):
+                monitor.update(losses)
+        assert (monitor.n_, monitor.changed_) == (3000, True)
+
+    def test_a_bound_below_the_mean_is_told(self):
+        losses, monitor = np.r_[np.zeros(300), drifting(0, 120, high=0.25)], RiskMonitor(1e-9)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for loss in losses:
+                monitor.update(loss)
+                below = risk_curve(losses[: monitor.n_], 1e-9)[-1] < monitor.mean_
+                assert monitor.changed_ == (below or monitor._runs[1].found_at is not None)
+
+    @pytest.mark.parametrize("window", [1, 7, 40])
+    def test_a_window_is_the_literal_bound_of_the_last_losses(self, window):
+        losses, monitor = drifting(70, 70), RiskMonitor(0.1, window=window)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for n, loss in enumerate(losses, 1):
+                monitor.update(loss)
+                k = max(n // window - 1, 0)
+                last = losses[k * window : n]
+                assert window <= len(last) < 2 * window or n < window
+                share = 0.1 / ((k + 1) * (k + 2))
+                wanted = risk_bounds(last.tolist(), share, 1.5 * window)[1][-1]
+                assert monitor.bound_ == pytest.approx(wanted, rel=1e-10)
+                assert monitor.mean_ == pytest.approx(last.mean())
+            other = RiskMonitor(0.1, window=window)
+            for chunk in np.split(losses, [1, 9, 77, 78]):
+                other.update(chunk)
+        assert (other.bound_, other.n_) == (monitor.bound_, 140)
+
+    def test_a_window_says_what_holds_now(self):
+        losses, monitor = drifting(), RiskMonitor(window=500)
+        with pytest.warns(GuaranteeWarning, match="window"):
+            monitor.update(losses)
+        assert 0.6 < monitor.bound_ < 0.75
+
+    @slow_if_interpreted
+    def test_windows_hold_as_often_as_they_say(self):
+        rng, failed, n = np.random.RandomState(3), 0, 600
+        for _ in range(n):
+            risk = np.repeat(rng.rand(6), 60)
+            monitor, fell = RiskMonitor(0.2, window=30), False
+            losses = (rng.rand(360) < risk).astype(float)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for t, loss in enumerate(losses, 1):
+                    monitor.update(loss)
+                    fell |= monitor.bound_ < risk[max(t // 30 - 1, 0) * 30 : t].min()
+            failed += fell
+        assert failed <= n * 0.2
+
+    @pytest.mark.parametrize("window", [0, -1, 2.5, "all", True])
+    def test_bad_windows_are_named(self, window):
+        with pytest.raises(ValueError, match="window must be"):
+            RiskMonitor(window=window).update(0.5)
+        monitor = RiskMonitor(window=5).update(0.5).set_params(window=6)
+        with pytest.raises(ValueError, match="window must stay as it was .* 5, got 6"):
+            monitor.update(0.5)
+        assert monitor.n_ == 1
+
+    def test_a_known_number_of_losses(self):
+        losses = drifting()
+        with pytest.warns(GuaranteeWarning, match="The risk rose"):
+            assert risk_bound(losses) == risk_bounds_of(losses)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            risk_bound(losses[:1500])
+
+
+def risk_bounds_of(losses):
+    """The formula, by the kernel."""
+    from skstructured.risk import path
+
+    return path(losses, 0.05, len(losses))[1][-1]
+
+
+def flipping(n=400, flipped=250):
+    """Labels that turn round after some rows."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(n, 2)
+    y = (X[:, 0] > 0.0).astype(int)
+    y[flipped:] = 1 - y[flipped:]
+    return X, y
+
+
+class TestResults:
+    given = {"play": "last", "classes": [0, 1]}
+
+    def model(self):
+        return OnlineStructuredPredictor(optimizer="ogd", decoder="nearest", average=False)
+
+    def test_rounds_one_by_one(self):
+        X, y = flipping()
+        result = progressive_validate(self.model(), X, y, **self.given)
+        assert result.changed_ is True
+        with pytest.warns(GuaranteeWarning, match="The risk rose"):
+            result.risk_bound(last=0.75)
+        still = progressive_validate(self.model(), X[:250], y[:250], **self.given)
+        assert still.changed_ is False
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            still.risk_bound()
+
+    def test_chunks(self):
+        X, y = flipping()
+        found = []
+        for size in (37, 400):
+            parts = progressive_validate(self.model(), array_chunks(X, y, size), **self.given)
+            with pytest.warns(GuaranteeWarning, match="The risk rose"):
+                parts.risk_bound()
+            found.append((parts.changed_, parts._rise.found_at))
+        whole = progressive_validate(self.model(), X, y, **self.given)
+        at = rises(whole.expected_target_loss.tolist(), 0.05)[-1]
+        assert found == [(True, at)] * 2
+        still = progressive_validate(self.model(), array_chunks(X[:250], y[:250], 50), **self.given)
+        assert still.changed_ is False
+
+    def test_losses_without_a_certificate_have_no_test(self):
+        X, y = flipping()
+        model = self.model().set_params(class_weight={0: 1.0, 1: 2.0})
+        result = progressive_validate(model, X, y)
+        assert result.changed_ is False
+        with pytest.raises(GuaranteeError):
+            result.risk_bound()
+
+
+@slow_if_interpreted
+def test_the_numbers_of_the_page():
+    """docs/risk.md: what a monitor says of 15,000 losses at 10 %, then 15,000 at 60 %."""
+    losses = drifting(15000, 15000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        monitor = RiskMonitor().update(losses)
+        window = RiskMonitor(window=1000).update(losses)
+    assert (round(monitor.mean_, 3), round(monitor.bound_, 3)) == (0.353, 0.217)
+    assert monitor.changed_ and rise_found(losses, 0.05) == 15710
+    assert 0.6 < window.bound_ < 0.7
+    assert rise_found(drifting(15000, 15000, 0.3, 0.35), 0.05) is None

@@ -1,0 +1,286 @@
+"""What runs over rounds and chunks may get wrong without a crash: each against literal rounds."""
+
+import warnings
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skstructured import (
+    AdaBoostOLMClassifier,
+    BanditGaptronClassifier,
+    BanditReduction,
+    ConfiditClassifier,
+    FolkloreClassifier,
+    GuaranteeError,
+    OnlineStructuredPredictor,
+    RiskMonitor,
+    SOBAClassifier,
+)
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+from skstructured._stream_result import StreamResult
+from skstructured.bandits._rounds import invert
+from skstructured.evaluation import progressive_validate, split_pipeline
+from skstructured.streaming import array_chunks, fit_chunks, svmlight_chunks
+
+
+def rows(n=300, seed=0, p=3):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, p)
+    return X, (X[:, 0] + 0.5 * rng.randn(n) > 0.0).astype(int)
+
+
+class TestResultsOfChunks:
+    @pytest.mark.parametrize("bad", [1.5, -0.5, np.nan])
+    def test_a_loss_out_of_range_is_not_forgotten(self, bad):
+        result = StreamResult(None, "last", 1, None, 0.05)
+        good = np.full((3, 20), 0.25)
+        result.add_chunk(good)
+        assert result.risk_bound() < 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if not np.isnan(bad):
+                result.add_chunk(np.full((3, 1), bad))
+                result.add_chunk(good)
+                with pytest.raises(GuaranteeError, match=r"target losses in \[0, 1\] only"):
+                    result.risk_bound()
+
+    def test_means_and_chunks_are_those_of_the_losses(self):
+        result, losses = StreamResult(None, "last", 1, None, 0.05), np.random.RandomState(0)
+        losses = losses.random_sample((3, 10))
+        for part in (losses[:, :3], losses[:, 3:3], losses[:, 3:]):
+            result.add_chunk(part)
+        named = [result.target_loss, result.expected_target_loss, result.surrogate_loss]
+        np.testing.assert_allclose(named, losses.mean(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(result.chunks[2], [7, *losses[:, 3:].mean(axis=1)], rtol=1e-12)
+        assert np.isnan(result.chunks[1][1:]).all() and result.n_rounds == 10
+
+    @pytest.mark.parametrize("sizes", [(200, 150), (130, 1, 219), (350,)])
+    def test_averages_over_chunks_by_hand(self, sizes):
+        """Taken anew at the beginning of a chunk, and by the 64th part of all rounds so far."""
+        X, y = rows(350)
+        model = OnlineStructuredPredictor(optimizer="ogd", average="polynomial")
+        cuts = np.cumsum(sizes)[:-1]
+        chunks = list(zip(np.split(X, cuts), np.split(y, cuts), strict=True))
+        result = progressive_validate(model, chunks, classes=[0, 1], play="average")
+        twin = clone(model).partial_fit(X[:1], y[:1], classes=[0, 1])
+        losses, done, end = [0.5], 1, 0  # before the first row all scores are 0
+        for size in sizes:
+            end += size
+            while done < end:
+                part = slice(done, min(done + max(1, done // 64), end))
+                losses += twin.expected_target_loss(X[part], y[part]).tolist()
+                twin.partial_fit(X[part], y[part])
+                done = part.stop
+        assert result.expected_target_loss == pytest.approx(np.mean(losses), rel=1e-12)
+
+    def test_the_bound_is_that_of_a_monitor_over_the_last_rounds(self):
+        X, y = rows(100)
+        model = OnlineStructuredPredictor(optimizer="ogd", average=False)
+        given = {"classes": [0, 1], "play": "last"}
+        whole = progressive_validate(model, X, y, **given).expected_target_loss
+        parts = progressive_validate(model, array_chunks(X, y, 30), delta=0.1, **given)
+        monitor = RiskMonitor(0.1 / (6 * 7)).update(whole[31:])  # the sixth begins at 2⁵ − 1
+        assert parts.risk_bound() == pytest.approx(monitor.bound_, rel=1e-12)
+
+
+class Recorder(TransformerMixin, BaseEstimator):
+    """Rows less the mean of those seen by ``partial_fit``."""
+
+    def fit(self, X, y=None):
+        del self.rows_
+        return self.partial_fit(X)
+
+    def partial_fit(self, X, y=None):
+        self.rows_ = np.vstack([getattr(self, "rows_", X[:0]), X])
+        return self
+
+    def transform(self, X):
+        return X - self.rows_.mean(axis=0)
+
+
+def test_steps_see_a_chunk_before_it_and_none_after():
+    X, _ = rows(600)
+    _, transform = split_pipeline(make_pipeline(Recorder(), OnlineStructuredPredictor()))
+    wanted = [X[i : i + 256] - X[: i + 256].mean(axis=0) for i in range(0, 600, 256)]
+    np.testing.assert_allclose(transform(X), np.vstack(wanted), rtol=1e-12)
+    again = X[:10] - np.vstack([X, X[:10]]).mean(axis=0)
+    np.testing.assert_allclose(transform(X[:10]), again, rtol=1e-12)
+
+
+def test_steps_of_fit_chunks_learn_a_chunk_before_they_transform_it():
+    X, y = rows(90)
+    seen, told = [], []
+
+    class Keeps(GaussianNB):
+        def partial_fit(self, X, y, classes=None, sample_weight=None):
+            seen.append((X.copy(), sample_weight))
+            return super().partial_fit(X, y, classes)
+
+    chunks = [(X[i : i + 40], y[i : i + 40], np.arange(len(y[i : i + 40]))) for i in (0, 40, 80)]
+    pipe = make_pipeline(Recorder(), Keeps())
+    fit_chunks(pipe, chunks, classes=[0, 1], progress=told.append)
+    for (part, weight), i in zip(seen, (0, 40, 80), strict=True):
+        np.testing.assert_allclose(part, X[i : i + 40] - X[: i + 40].mean(axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(weight, np.arange(len(part)))
+    assert told == [40, 80, 90]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 20, 10**6])
+def test_chunks_of_comments_only_are_left_out(tmp_path, chunk_bytes):
+    path = tmp_path / "rows.svm"
+    comment = "# nothing here\n"
+    path.write_text(comment * 4 + "1 1:2.0\n" + comment * 5 + "0 2:3.0\n" + comment * 3)
+    chunks = list(svmlight_chunks(path, 2, chunk_bytes))
+    assert all(X.shape[0] == len(y) > 0 for X, y in chunks)
+    stacked = sparse.vstack([X for X, _ in chunks]).toarray()
+    np.testing.assert_array_equal(stacked, [[2.0, 0.0], [0.0, 3.0]])
+    np.testing.assert_array_equal(np.concatenate([y for _, y in chunks]), [1.0, 0.0])
+    path.write_text(comment * 9)
+    assert list(svmlight_chunks(path, 2, chunk_bytes)) == []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AdaBoostOLMClassifier(n_estimators=2),
+        OnlineStructuredPredictor(optimizer="ogd"),
+        FolkloreClassifier(R=1.0),
+        BanditGaptronClassifier(radius=1.0),
+        SOBAClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_first_call_that_fails_leaves_nothing(model):
+    X, y = rows(20)
+    model = clone(model)
+    before = set(vars(model))
+    with pytest.raises(ValueError, match="7"):
+        model.partial_fit(X, np.r_[y[:-1], 7], classes=[0, 1])
+    assert set(vars(model)) == before and not hasattr(model, "classes_")
+
+
+def test_long_rows_are_named_behind_place_4096():
+    X, y = 0.1 * np.ones((4300, 2)), np.arange(4300) % 2
+    model = FolkloreClassifier(R=2.0, standardize=False).partial_fit(X[:20], y[:20], [0, 1])
+    X[4200] = 50.0
+    with pytest.raises(ValueError, match=r"Row 4200 of X has norm"):
+        model.predict(X)
+
+
+class TestUndo:
+    def test_columns_that_grew_twice_are_as_before(self):
+        scale = RunningScale(3, True, True)
+        first = Rows.from_array(sparse.csr_matrix([[1.0, 0.0, 2.0]]))
+        assert scale.makes_sparse(first)
+        scale.apply(first)
+        before = scale.statistics.copy()
+        grown = np.array([[2.0, 1.0, 0.0], [3.0, 0.0, 0.5], [7.0, 4.0, 9.0]])
+        _, _, undo = scale.apply(Rows.from_array(sparse.csr_matrix(grown)))
+        assert scale.statistics[:, 0].max() == 7.0
+        undo()
+        np.testing.assert_array_equal(scale.statistics, before)
+
+    @pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+    def test_a_stopped_round_leaves_the_statistics_of_those_before(self, store):
+        """In one block every column grows in every round before the one that stops it."""
+        from skstructured.optimizers import GradientDescent
+
+        X, y = rows(24)
+        X *= np.linspace(1.0, 3.0, 24)[:, None]
+        weight = np.where(np.arange(24) == 15, 1e20, 1.0)
+        model = OnlineStructuredPredictor(
+            optimizer=GradientDescent(eta=1e300), average=False, standardize=True
+        ).partial_fit(store(X[:4]), y[:4], classes=[0, 1])
+        with pytest.raises(ValueError, match="scores that are not finite"):
+            model.partial_fit(store(X[4:]), y[4:], sample_weight=weight[4:])
+        seen, scale = model.t_, RunningScale(3, True, True)
+        assert 4 < seen < 24
+        counted = Rows.from_array(store(X[:seen]))
+        scale.makes_sparse(counted)
+        scale.apply(counted, weight=weight[:seen])
+        np.testing.assert_array_equal(model._scale.statistics, scale.statistics)
+        np.testing.assert_array_equal(model._scale.counts, scale.counts)
+
+
+BANDITS = {
+    "soba": SOBAClassifier(),
+    "confidit": ConfiditClassifier(),
+    "gaptron": BanditGaptronClassifier(radius=1.0),
+    "reduction": BanditReduction(OnlineStructuredPredictor(optimizer="ogd"), exploration=0.3),
+}
+
+
+class TestBandits:
+    def learned(self, name):
+        X, y = rows(60)
+        model = clone(BANDITS[name]).set_params(classes=[0, 1], random_state=0)
+        return model.partial_fit(X[:50], y[:50]), X
+
+    @pytest.mark.parametrize("name", BANDITS)
+    def test_choosing_and_predicting_change_no_prediction(self, name):
+        model, X = self.learned(name)
+        wanted = model.predict(X), model.decoding_proba(X[50:])
+        for _ in range(3):
+            model.choose(100.0 * X[50:51])
+            model.predict(100.0 * X)
+        np.testing.assert_array_equal(model.predict(X), wanted[0])
+        np.testing.assert_array_equal(model.decoding_proba(X[50:]), wanted[1])
+
+    @pytest.mark.parametrize("name", ["soba", "confidit"])
+    def test_predictions_are_with_the_scale_of_rows_learned(self, name):
+        """A row far away is transformed as any other: it does not count before it is learned."""
+        model, X = self.learned(name)
+        one = model._scores(X[50:51])
+        far = np.vstack([1e4 * X[50:51], X[50:51]])
+        np.testing.assert_allclose(model._scores(far)[1], one[0], rtol=1e-12)
+        statistics = model._scale.transformed(Rows.from_array(X[50:51])).matrix
+        z = np.c_[statistics, 1.0]
+        z = z / np.linalg.norm(z) if name == "confidit" else z
+        wanted = z @ model._W.T
+        wanted = np.clip(wanted, -1.0, 1.0) if name == "confidit" else wanted
+        np.testing.assert_allclose(one, wanted, rtol=1e-9)
+
+    def test_the_reduction_plays_its_mixture(self):
+        model, X = self.learned("reduction")
+        p = model.estimator_.predict_proba(X[50:])
+        wanted = 0.7 * p + 0.3 / 2
+        np.testing.assert_allclose(model.decoding_proba(X[50:]), wanted, rtol=1e-9)
+        model.set_params(exploration=None, comparator_norm=0.01)
+        regret = model.estimator_.set_params(decoder="randomized").certificate().bound(0.0, 0.01)
+        assert model._rho() == pytest.approx(min(1.0, np.sqrt(2 * regret / 51)), rel=1e-12)
+
+    @pytest.mark.parametrize("name", BANDITS)
+    def test_updates_count_their_rows(self, name):
+        model, X = self.learned(name)
+        model.update(X[50:55], np.zeros(5, dtype=int), np.ones(5), np.full(5, 0.5))
+        assert model.t_ == 55
+
+    def test_bounds_of_confidit_are_the_formula(self):
+        model, X = self.learned("confidit")
+        z = np.c_[model._next(X[50:51])][0]
+        z = z / np.linalg.norm(z)
+        for k in range(2):
+            A = model._R[k]
+            width = z @ np.linalg.solve(A.T @ A, z)
+            inner = np.clip(model._W[k] @ z, -1.0, 1.0)
+            assert model._bounds(X[50:51])[0, k] == pytest.approx(inner + np.sqrt(width), rel=1e-6)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="many rounds")
+def test_standard_scalers_fitted_elsewhere_are_certified():
+    X, y = rows(600)
+    pipe = make_pipeline(StandardScaler().fit(X[:100]), OnlineStructuredPredictor())
+    assert progressive_validate(pipe, X[100:], y[100:]).risk_bound() < 1.0
+
+
+def test_draws_by_inversion():
+    """A uniform number in [P_k, P_{k+1}) draws class k, P_k the probability before it."""
+    P, u = np.array([[0.25, 0.0, 0.5, 0.25]] * 6), np.array([0.0, 0.2, 0.25, 0.5, 0.75, 1.0])
+    np.testing.assert_array_equal(invert(P, u), [0, 0, 2, 2, 3, 3])
