@@ -3,6 +3,7 @@
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured.logistic._curvature import curvature
 from skstructured.logistic._logits import improper_logits, root_of_hessian
 from skstructured.logistic._rounds import (
     HESSIAN,
@@ -14,7 +15,6 @@ from skstructured.logistic._rounds import (
     TRIAL,
     S,
     class_scores,
-    curvature,
     learn_row,
     scratch,
 )

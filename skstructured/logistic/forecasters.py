@@ -88,7 +88,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     def _new_weights(self, K, width):
         B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
-        numbers = np.array([2.0 * B, math.log(K - 1) + 2.0, reach])
+        numbers = np.array([2.0 * B, math.log(K - 1), reach])
         return GaussianMatrix(K, width, self._lam(), numbers, self.random_state_)
 
     def _lam(self):
