@@ -584,6 +584,28 @@ class TestRandomStop:
         before = FolkloreClassifier(shuffle=False).partial_fit(X[:at], y[:at], classes=[0, 1, 2])
         np.testing.assert_array_equal(model.predict_proba(X), before.predict_proba(X))
 
+    @pytest.mark.parametrize("chunk", [7, 80])
+    def test_with_weights_the_rounds_that_count_are_the_learned_ones(self, chunk):
+        """Rows of weight 0 are no rounds: the i-th other one is taken with probability 1/i."""
+        X, _ = stream(3, 4, 80)
+        y = np.argmax(X[:, :3], axis=1)
+        w = np.array([0.0, 2.0, 0.0, 0.3, 5.0])[np.arange(80) % 5]
+        live = np.flatnonzero(w)
+        found = set()
+        for seed in range(5):
+            model = FolkloreClassifier(iterate="random", random_state=seed)
+            for at in range(0, 80, chunk):
+                part = slice(at, at + chunk)
+                model.partial_fit(X[part], y[part], [0, 1, 2], w[part])
+            drawn = np.random.RandomState(seed).random_sample(len(live))
+            stop = live[np.flatnonzero(drawn * np.arange(1, len(live) + 1) < 1.0)[-1]]
+            before = FolkloreClassifier()
+            if stop > live[0]:
+                before.partial_fit(X[:stop], y[:stop], [0, 1, 2], w[:stop])
+                np.testing.assert_array_equal(model.predict_proba(X), before.predict_proba(X))
+                found.add(stop)
+        assert len(found) > 2
+
     @compiled_only
     def test_passes_the_public_checks(self):
         check_learner(FolkloreClassifier(iterate="random", random_state=0))
@@ -607,6 +629,43 @@ class TestInput:
         rescaled = plain(R=1.5, long_rows="rescale", shuffle=False).fit(X, y)
         other = plain(R=1.5, shuffle=False).fit(X * 0.75, y)
         np.testing.assert_array_equal(rescaled.predict_proba(X), other.predict_proba(X * 0.75))
+
+    @pytest.mark.parametrize("long_rows", ["refuse", "rescale"])
+    def test_a_long_row_of_weight_0_is_neither_learned_nor_refused(self, long_rows):
+        X, y, w = np.eye(4), np.arange(4) % 2, np.array([2.0, 0.0, 0.5, 1.0])
+        X[1] *= 100.0
+        given = {"R": 1.5, "long_rows": long_rows}
+        model = plain(**given).partial_fit(X, y, [0, 1], w)
+        other = plain(**given).partial_fit(X[w > 0], y[w > 0], [0, 1], w[w > 0])
+        rows = np.eye(4)
+        np.testing.assert_allclose(
+            model.predict_proba(rows), other.predict_proba(rows), rtol=0, atol=1e-14
+        )
+        if long_rows == "refuse":
+            X[2] *= 50.0
+            with pytest.raises(ValueError, match="Row 2 of X has norm 50, "):
+                plain(**given).partial_fit(X, y, [0, 1], w)
+
+    def test_a_long_row_to_predict_is_named_by_its_place(self, monkeypatch):
+        monkeypatch.setattr("skstructured.logistic._base.BLOCK", 4)
+        model = plain(R=1.5).partial_fit(np.eye(4), np.arange(4) % 2, [0, 1])
+        X = np.tile(np.eye(4), (3, 1))
+        X[9] *= 7.0
+        with pytest.raises(ValueError, match="Row 9 of X has norm 7, .*above R=1.5"):
+            model.predict_proba(X)
+        X[9] /= 7.0
+        assert model.predict_proba(X).shape == (12, 2)
+
+    def test_rescaled_rows_are_learned_and_predicted_at_norm_R_with_weights(self):
+        X, _ = stream(3, 4, 30, scale=2.0)
+        y, w = np.argmax(X[:, :3], axis=1), np.array([0.5, 3.0, 0.0])[np.arange(30) % 3]
+        short = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True) / 1.5, 1.0)
+        given = {"R": 1.5, "B": (0.5, 2.0), "decoder": "sampled"}
+        lost = [
+            weighted_nats(plain(long_rows=name, **given), rows, y, w, 3)
+            for name, rows in {"rescale": X, "refuse": short}.items()
+        ]
+        assert lost[0] == pytest.approx(lost[1], rel=1e-12)
 
     @pytest.mark.parametrize("standardize", [False, True])
     def test_a_long_row_is_refused_before_any_is_learned(self, standardize):
