@@ -2,8 +2,8 @@
 
 Every row is predicted before it is learned; rows are shuffled, but elec2's. "first 300" are the
 first of them, and so on: sets of 100 to 1,000 rows count as much as larger ones. The last columns
-are geometric means of log losses over those of λ = 1/(2B), B = 1: of small sets, large, and both.
-The mixture is of B = .25, 1, 4 and 16.
+are geometric means of log losses over those of B = 1, λ = ½: of small sets, large, and both.
+The mixture is of B = .25, 1, 4 and 16; the Gaussian forecaster has B = 1.
 """
 
 import warnings
@@ -14,10 +14,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from benchmarks._common import Results, arguments
 from benchmarks.data import covtype, load
-from skstructured import FolkloreClassifier
+from skstructured import FolkloreClassifier, GaussianAggregatingForecaster
 
 LOADED = (load_iris, load_wine, load_breast_cancer, load_digits)
-FACTORS, RADII = (0.25, 0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+LAMBDAS, RADII = (0.25, 0.5, 1.0, 2.0), (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 GRID, LARGE = (0.25, 1.0, 4.0, 16.0), 5000
 
 
@@ -56,15 +56,15 @@ def part(X, y, n):
 
 
 def candidates():
-    """Label -> learner, the first the present default."""
-    yield "0.5/B, B=1", FolkloreClassifier(lam=0.5)
-    for B in RADII:
-        for factor in FACTORS:
-            if (factor, B) != (0.5, 1.0):
-                yield f"{factor:g}/B, B={B:g}", FolkloreClassifier(B=B, lam=factor / B)
-    for factor in (0.5, 1.0, 2.0):
-        parts = [FolkloreClassifier(B=B, lam=factor / B) for B in GRID]
-        yield f"{factor:g}/B, mixture", parts
+    """Label -> learner, the default before first."""
+    grid = [(B, lam) for B in RADII for lam in LAMBDAS]
+    for B, lam in [(1.0, 0.5)] + [pair for pair in grid if pair != (1.0, 0.5)]:
+        yield f"B={B:<3g} lam={lam:g}", FolkloreClassifier(B=B, lam=lam)
+    yield "mixture, .5/B", [FolkloreClassifier(B=B, lam=0.5 / B) for B in GRID]
+    for lam in LAMBDAS:
+        yield f"mixture, {lam:g}", [FolkloreClassifier(B=B, lam=lam) for B in GRID]
+    for lam in LAMBDAS:
+        yield f"Gaussian, {lam:g}", GaussianAggregatingForecaster(lam=lam, random_state=0)
 
 
 def log_loss(model, X, y):
@@ -86,7 +86,7 @@ def main():
         data, base = sets(args.quick), None
         small = np.array([is_small for _, is_small in data])
         out.say(f"{'':16}{' '.join(f'{n[:5]:>5}' for n, _ in data)}  small  large   both")
-        out.say(f"{'lambda':16}{' '.join(f'{n.split()[-1]:>5}' for n, _ in data)}")
+        out.say(f"{'':16}{' '.join(f'{n.split()[-1]:>5}' for n, _ in data)}")
         for label, model in candidates():
             found = np.array([log_loss(model, X, y) for X, y in data.values()])
             base = found if base is None else base
