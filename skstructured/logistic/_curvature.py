@@ -56,12 +56,13 @@ def largest_curvature(a):
 
     .. math:: f = \max_p p(1-p) (\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
 
-    which grows with a, from 2, by less than a. It is interpolated by cubics in ln(1 + a), which
-    `MARGIN` keeps above f; beyond the table ``2 + a − f`` is taken to be what it is at the end.
+    which grows with a from 2, and is at most 2 + a (docs/theory.md has the proof). It is
+    interpolated by cubics in ln(1 + a), which `MARGIN` keeps above f; beyond the table it is taken
+    to be 2 + a.
     """
     place = PER_UNIT * math.log1p(a)
     if not place < LAST:
-        return (1.0 - MARGIN) / (2.0 + a - TABLE[LAST, 0])
+        return 1.0 / (2.0 + a)
     at = int(place)
     u = place - at
     rest = 1.0 - u
