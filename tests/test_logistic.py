@@ -468,6 +468,13 @@ class TestMixture:
             mixed.predict_proba(X), np.tensordot(after, alone, 1), atol=1e-12
         )
 
+    def test_a_copy_keeps_its_rate(self):
+        X, y, w = np.ones((4, 2)), [0, 0, 1, 0], np.array([1.0, 9.0, 1.0, 1.0])
+        model = plain(B=(0.1, 10.0), lam=0.1).partial_fit(X, y, [0, 1], w)
+        rows = np.eye(2)
+        logits = [state.logits(rows) for state in (model._weights, model._weights.copy())]
+        np.testing.assert_array_equal(*logits)
+
     def test_of_one_is_that_one(self):
         X, _ = stream(3, 5, 50)
         y = np.argmax(X[:, :3], axis=1)
