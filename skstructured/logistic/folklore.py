@@ -55,7 +55,7 @@ class FolkloreClassifier(LogisticLearner):
         Largest norm of a row as standardised, the intercept's 1 included. None needs none: every
         round has the κ of its own row.
     lam : float or None, default=None
-        λ; None is 1, or with R the 2R/B of theory.
+        λ; None is 1/B, or with R the 2R/B of theory.
     long_rows : {"refuse", "rescale"}, default="refuse"
         What happens to a row longer than R, in learning or predicting: a ValueError, or it is
         divided until its norm is R.
@@ -170,7 +170,7 @@ class FolkloreClassifier(LogisticLearner):
         self.random_state = random_state
 
     def _lam(self, B):
-        theory = 1.0 if self.R is None else 2.0 * check_size("R", self.R) / B
+        theory = 1.0 / B if self.R is None else 2.0 * check_size("R", self.R) / B
         return check_size("lam", self.lam, theory)
 
     @property
