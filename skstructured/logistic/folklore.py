@@ -45,7 +45,7 @@ class FolkloreClassifier(LogisticLearner):
 
     Parameters
     ----------
-    B : float or sequence of float, default=1.0
+    B : float or sequence of float, default=1.5
         The comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
         standardised features. Smaller settles sooner, larger goes on following what changes. A
         sequence such as ``(0.25, 1, 4)`` runs a learner for each, and predicts their mixture by
@@ -55,7 +55,7 @@ class FolkloreClassifier(LogisticLearner):
         Largest norm of a row as standardised, the intercept's 1 included. None needs none: every
         round has the κ of its own row.
     lam : float or None, default=None
-        λ; None is 1/B, or with R the 2R/B of theory.
+        λ; None is 1.5/B, or with R the 2R/B of theory.
     long_rows : {"refuse", "rescale"}, default="refuse"
         What happens to a row longer than R, in learning or predicting: a ValueError, or it is
         divided until its norm is R.
@@ -141,7 +141,7 @@ class FolkloreClassifier(LogisticLearner):
 
     def __init__(
         self,
-        B=1.0,
+        B=1.5,
         R=None,
         lam=None,
         long_rows="refuse",
@@ -170,7 +170,7 @@ class FolkloreClassifier(LogisticLearner):
         self.random_state = random_state
 
     def _lam(self, B):
-        theory = 1.0 / B if self.R is None else 2.0 * check_size("R", self.R) / B
+        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
         return check_size("lam", self.lam, theory)
 
     @property

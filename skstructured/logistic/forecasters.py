@@ -93,7 +93,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     def _lam(self):
         B = check_size("B", self.B)
-        theory = 1.0 / B if self.R is None else 2.0 * check_size("R", self.R) / B
+        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
         return check_size("lam", self.lam, theory)
 
     @property
