@@ -397,7 +397,7 @@ class TestMixture:
         y, grid = np.argmax(X[:, :3], axis=1), (0.1, 1.0, 10.0)
         alone = [nats_of(FolkloreClassifier(B=B), X, y, 3).sum() for B in grid]
         mixed = nats_of(FolkloreClassifier(B=grid), X, y, 3).sum()
-        assert mixed <= min(alone) + math.log(3)
+        assert mixed <= min(alone) + math.log(3) + 1e-10  # it can be that, up to rounding
 
     def test_is_certified_by_the_best_part_whose_ball_is_large_enough(self):
         X, _ = stream(3, 5, 300, seed=3)
