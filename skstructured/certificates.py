@@ -27,14 +27,17 @@ class Certificate:
         Largest ‖U‖_F the theorem allows; inf without a ball.
     constants : dict, default={}
         The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` that went in.
+    unit : str or None, default=None
+        What losses and regrets are counted in, where that is a choice: "bits" or "nats".
     """
 
-    def __init__(self, theorem, quadratic, offset, radius=math.inf, constants=None):
+    def __init__(self, theorem, quadratic, offset, radius=math.inf, constants=None, unit=None):
         self.theorem = theorem
         self.quadratic = quadratic
         self.offset = offset
         self.radius = radius
         self.constants = {} if constants is None else constants
+        self.unit = unit
 
     def regret(self, norm):
         """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset."""
@@ -67,7 +70,8 @@ class Certificate:
 
     def __repr__(self):
         numbers = ", ".join(f"{name}={value:.6g}" for name, value in self.constants.items())
-        return f"{type(self).__name__}({self.theorem!r}, {numbers})"
+        unit = "" if self.unit is None else f", unit={self.unit!r}"
+        return f"{type(self).__name__}({self.theorem!r}, {numbers}{unit})"
 
 
 class CoinBettingCertificate(Certificate):

@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 
 from skstructured import AdaBoostOLMClassifier, GuaranteeError, OnlineTreeClassifier
 from skstructured.boosting._correction import (
+    HEAVIEST,
     MISTAKES,
     POTENTIAL,
     correct,
@@ -26,6 +27,7 @@ from skstructured.boosting._correction import (
     new_numbers,
     root,
 )
+from skstructured.boosting._rounds import expert_shares
 from skstructured.evaluation import progressive_validate
 
 N = 60 if INTERPRETED else 400
@@ -267,6 +269,27 @@ class TestHedge:
         assert result.expected_target_loss.sum() <= bound
         assert model.leader_ == np.argmin(model.expert_mistakes_)
         weights = np.exp(-model.expert_mistakes_ + model.expert_mistakes_.min())
+        np.testing.assert_allclose(model.expert_weights_, weights / weights.sum())
+
+    @pytest.mark.parametrize("weights", [(1.0,), (2.0,), (20.0,), (412.0,), (0.0, 1e-3, 5.0, 1e6)])
+    def test_so_they_are_by_weight_against_an_adversary(self, weights):
+        """The likeliest expert errs alone, and the others are right."""
+        numbers, shares, lost = new_numbers(4, 1.0), np.empty(4), 0.0
+        for t in range(200):
+            w = weights[t % len(weights)]
+            numbers[:, HEAVIEST] = np.maximum(numbers[:, HEAVIEST], w)
+            expert_shares(numbers, shares)
+            wrong = np.argmax(shares)
+            lost += w * shares[wrong]
+            numbers[wrong, MISTAKES] += w
+        price = max(1.0, *weights) * math.log(4)
+        assert lost <= (numbers[:, MISTAKES].min() + price) / (1.0 - math.exp(-1.0))
+
+    def test_a_round_counts_its_own_weight(self, rng):
+        X, y = stream(rng)
+        model = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y, sample_weight=np.full(len(y), 7.0))
+        behind = model.expert_mistakes_ - model.expert_mistakes_.min()
+        weights = np.exp(-behind / 7.0)
         np.testing.assert_allclose(model.expert_weights_, weights / weights.sum())
 
     def test_draws_have_the_shares_of_the_hedge(self, rng):

@@ -184,3 +184,39 @@ def test_copies_and_maps_of_files_go_on_alike(tmp_path, rng):
         np.testing.assert_array_equal(other.weights_, model.weights_)
     assert AdaHedge(3).update(np.empty((0, 3))).shape == (0,)
     assert math.isfinite(AdaHedge(3).regret_bound)
+
+
+WEIGHTS = {
+    "2": [2.0],
+    "5": [5.0],
+    "20": [20.0],
+    "412": [412.0],
+    "apart": 10.0 ** np.arange(-8.0, 9.0, 4.0),
+    "some zero": [0.0, 1.0, 0.0, 20.0],
+}
+
+
+@pytest.mark.parametrize("named", WEIGHTS)
+@pytest.mark.parametrize("kind", ["random", "ties", "alternating"])
+def test_the_bound_is_its_literal_formula_for_weighted_losses(kind, named, rng):
+    """2 √(ln d Σv) + S (4/3 ln d + 2), v and S from the rounds; the regret is below it."""
+    given = np.resize(WEIGHTS[named], 200)
+    losses = rounds(rng, 200, 3, kind) * given[:, None]
+    twin, _, hedged = literal(losses)
+    widest = max(max(row) - min(row) for row in losses.tolist())
+    price = math.log(3)
+    bound = 2.0 * math.sqrt(price * twin.variance) + widest * (4.0 / 3.0 * price + 2.0)
+    model = AdaHedge(3)
+    model.update(losses)
+    assert model.regret_bound == pytest.approx(bound, rel=1e-9)
+    assert math.fsum(hedged) - min(twin.totals) <= bound
+    assert model.regret <= model.regret_bound
+
+
+@pytest.mark.parametrize("named", WEIGHTS)
+def test_the_bound_holds_of_weighted_losses_of_an_adversary(named):
+    """Every round the likeliest expert errs, by the weight of the round."""
+    model = AdaHedge(4)
+    for weight in np.resize(WEIGHTS[named], 300):
+        model.update([weight * (np.arange(4) == np.argmax(model.weights_))])
+    assert 0.0 < model.regret <= model.regret_bound

@@ -26,7 +26,7 @@ def kappa(B, K):
 
 
 def reach_of(B, K):
-    return np.array([2.0 * B, math.log(K - 1) + 2.0, 0.0])
+    return np.array([2.0 * B, math.log(K - 1), 0.0])
 
 
 @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])

@@ -18,6 +18,7 @@ from skstructured import (
     GaussianAggregatingForecaster,
     OnlineNewtonClassifier,
 )
+from skstructured.logistic._curvature import curvature
 from skstructured.logistic._logits import improper_logits
 from skstructured.logistic._state import FullMatrix
 
@@ -133,8 +134,10 @@ def test_weights_within_the_limit_give_the_result_of_exact_arithmetic(heaviest, 
     X, y, weight = rng.randn(20, 3), rng.randint(2, size=20), np.full(20, heaviest)
     if mixed:
         weight = 10.0 ** rng.uniform(-20.0, np.log10(heaviest), size=20)
-    exact = naive.logistic.exact_aioli(X, y, weight, 1.0, 0.5)
-    state = FullMatrix(2, 3, 0.5, np.array([2.0, 2.0, 0.0]))
+    reach = np.array([2.0, 0.0, 0.0])
+    kappas = [curvature(x, reach) for x in X]
+    exact = naive.logistic.exact_aioli(X, y, weight, kappas, 0.5)
+    state = FullMatrix(2, 3, 0.5, reach)
     logits = state.learn(X, np.eye(2)[y], weight)
     margins = logits[:, 1] - logits[:, 0]
     assert np.abs(expit(margins) - expit(exact)).max() <= off

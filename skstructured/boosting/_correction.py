@@ -11,9 +11,10 @@ import numpy as np
 from skstructured._engine.compiled import kernel
 
 #: Numbers of a weak learner: D, ℓ and g of its regression; Σ ½w²σ(m)(1−σ(m))q; Σ of the weights
-#: it learned with, and of their signed part that tells its edge; mistakes of its expert.
-D0, D1, ELL, G0, G1, POTENTIAL, COST, EDGE, MISTAKES = range(9)
-NUMBERS = 9
+#: it learned with, and of their signed part that tells its edge; mistakes of its expert; the
+#: largest weight of a round, or 1.
+D0, D1, ELL, G0, G1, POTENTIAL, COST, EDGE, MISTAKES, HEAVIEST = range(10)
+NUMBERS = 10
 
 #: Of shares below it, sums are taken anew from logits.
 TINY = 1e-200
@@ -29,6 +30,7 @@ def new_numbers(n_estimators, lam):
     """
     numbers = np.zeros((n_estimators, NUMBERS))
     numbers[:, D0], numbers[:, D1], numbers[:, G0] = lam, lam, -2.0 * lam
+    numbers[:, HEAVIEST] = 1.0
     return numbers
 
 

@@ -5,7 +5,14 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.boosting._correction import COST, EDGE, MISTAKES, correct, learn_correction
+from skstructured.boosting._correction import (
+    COST,
+    EDGE,
+    HEAVIEST,
+    MISTAKES,
+    correct,
+    learn_correction,
+)
 from skstructured.boosting._tree_kernels import (
     forget_row,
     leaf_of,
@@ -26,13 +33,14 @@ def first_of_largest(s):
 
 @kernel
 def expert_shares(numbers, shares):
-    """v_i / Σ v with v_i = exp(−mistakes of expert i); the leader, the first of the best."""
+    """v_i / Σ v, v_i = exp(−mistakes of expert i / the largest weight); the first of the best."""
     leader, total = 0, 0.0
     for i in range(shares.shape[0]):
         if numbers[i, MISTAKES] < numbers[leader, MISTAKES]:
             leader = i
     for i in range(shares.shape[0]):
-        shares[i] = math.exp(numbers[leader, MISTAKES] - numbers[i, MISTAKES])
+        behind = numbers[i, MISTAKES] - numbers[leader, MISTAKES]
+        shares[i] = math.exp(-behind / numbers[i, HEAVIEST])
         total += shares[i]
     for i in range(shares.shape[0]):
         shares[i] /= total
@@ -67,6 +75,8 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, weights
     start_of_chain(s, p)
     for k in range(votes.shape[0]):
         votes[k] = 0.0
+    for i in range(answers.shape[0]):
+        numbers[i, HEAVIEST] = max(numbers[i, HEAVIEST], weight)
     leader, learns = expert_shares(numbers, shares), weight > 0.0
     for i in range(answers.shape[0]):
         state = numbers[i]

@@ -32,9 +32,9 @@ class AdaBoostOLMClassifier(VotingLearner):
         s^i_k = s^{i-1}_k + \log σ(-m) - \log\sum_{j≠l} e^{s^{i-1}_j} \quad (k ≠ l).
 
     Expert i answers argmax s^i. A hedge draws expert i with probability
-    :math:`v_i ∝ \exp(-\text{its mistakes})`: what `play` and `sample` do; `predict` and
-    probabilities follow the expert with the fewest mistakes. Then weak learner i learns the row
-    with the weight :math:`1 - \mathrm{softmax}(s^{i-1})_y`.
+    :math:`v_i ∝ \exp(-\text{its mistakes}/m)`, m the largest weight of a row so far or 1: what
+    `play` and `sample` do; `predict` and probabilities follow the expert with the fewest mistakes.
+    Then weak learner i learns the row with the weight :math:`1 - \mathrm{softmax}(s^{i-1})_y`.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ class AdaBoostOLMClassifier(VotingLearner):
     .. math:: γ_i = \frac{1}{w_i}\Big(\sum_{t: l_t = y_t} (1 - σ^i_{t,y_t})
         - \sum_{t: l_t ≠ y_t} σ^i_{t,l_t}\Big),
 
-    1 for a learner without mistakes, and 0 for one that guesses. What is proved, for all rows of
-    weight 1 (with other weights w, the second holds of Σ wℓ with the terms w²½σ(m)(1 − σ(m))q and
-    w ln(1 + e²/max(t, 2)²), t the rounds of weight above 0):
+    1 for a learner without mistakes, and 0 for one that guesses. What is proved (the last two for
+    all rows of weight 1; with other weights w, the second holds of Σ wℓ with the terms
+    w²½σ(m)(1 − σ(m))q and w ln(1 + e²/max(t, 2)²), t the rounds of weight above 0):
 
-    - expected mistakes ≤ (mistakes of the best expert + ln N)/(1 − 1/e);
+    - expected mistakes ≤ (mistakes of the best expert + m ln N)/(1 − 1/e), both by weight;
     - for every |α| ≤ 2, ``Σ ℓ(s^i) − Σ ℓ(s^{i−1} + α e_l) ≤ λα²/2 + Σ ½σ(m)(1 − σ(m))q +
       Σ ln(1 + e²/max(t, 2)²)``, which is O(ln² T) and at most `correction_regrets_`; q is the
       row's xᵀA⁻¹x;

@@ -8,9 +8,10 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.state import Learned
 from skstructured._validation import check_choice, check_integer
 from skstructured.exceptions import GuaranteeWarning
+from skstructured.logistic._curvature import curvature
 from skstructured.logistic._heavy_rows import RoundLimit
 from skstructured.logistic._logits import improper_logits
-from skstructured.logistic._rounds import LOGIT, SCORE, SHARE, curvature
+from skstructured.logistic._rounds import LOGIT, SCORE, SHARE
 from skstructured.logistic._state import FullMatrix
 
 #: What may be kept of A.

@@ -8,6 +8,7 @@ from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
 from skstructured._engine.compiled import kernel
+from skstructured.logistic._curvature import curvature
 from skstructured.logistic._logits import improper_logits, root_of_hessian
 from skstructured.logistic._rounds import (
     HESSIAN,
@@ -19,7 +20,6 @@ from skstructured.logistic._rounds import (
     TRIAL,
     S,
     class_scores,
-    curvature,
     learn_row,
     scratch,
 )

@@ -23,20 +23,20 @@ def grid_of(B):
 
 
 class MixtureCertificate(Certificate):
-    """The regret of a mixture: that of its best part whose ball has U, plus ln of how many.
+    """The regret of a mixture: that of its best part whose ball has U, plus the mixture's own.
 
     Parameters
     ----------
     parts : list of Certificate
         Those of the parts, in one unit.
     price : float
-        ln of how many, in the same unit.
+        ln of how many, times the largest weight of a round or 1, in the same unit.
     """
 
     def __init__(self, parts, price):
         radius = max(part.radius for part in parts)
         constants = {"parts": len(parts), "B": radius, "rounds": parts[0].constants["rounds"]}
-        super().__init__("Theorem 3.3, mixed", None, None, radius, constants)
+        super().__init__("Theorem 3.3, mixed", None, None, radius, constants, parts[0].unit)
         self.parts, self.price = parts, price
 
     def regret(self, norm):
@@ -46,9 +46,15 @@ class MixtureCertificate(Certificate):
 
 
 class Mixture(Learned):
-    """The mixture Σ_i v_i p_i of learners, ``v_i ∝ exp(−Σ_t w_t ℓ_t(p_i))`` (Vovk 1998).
+    r"""The mixture Σ_i v_i p_i of learners, by their losses with weights w (Vovk 1998).
 
-    Its log loss is at most that of the best learner plus the logarithm of how many they are.
+    In round t, with m the largest weight up to it, or 1 where that is less,
+
+    .. math:: v_i ∝ \exp\Big(-\frac1m \sum_{s<t} w_s ℓ_s(p_i)\Big).
+
+    Its loss is at most that of the best learner plus m ln N, N how many they are: with rate 1/m,
+    ``exp(−w ℓ(p)/m)`` is a power of p that is concave, so that a round costs at most what
+    ``−m ln mean_i exp(−L_i/m)`` grows by, and that only falls when m grows.
 
     Parameters
     ----------
@@ -58,7 +64,7 @@ class Mixture(Learned):
 
     def __init__(self, parts):
         self.parts = tuple(parts)
-        self.losses = np.zeros(len(self.parts))
+        self.losses, self.heaviest = np.zeros(len(self.parts)), 1.0
 
     @property
     def exact(self):
@@ -90,18 +96,19 @@ class Mixture(Learned):
         logs = np.array([log_softmax(part.learn(X, truth, weight)) for part in self.parts])
         losses = np.maximum(-weight[:, None] * np.einsum("ink,nk->ni", logs, truth), 0.0)
         total = np.cumsum(np.vstack([self.losses, losses]), axis=0)
-        self.losses = total[-1]
-        return _mixed(logs, total[:-1])
+        heaviest = np.maximum.accumulate(np.r_[self.heaviest, weight])
+        self.losses, self.heaviest = total[-1], float(heaviest[-1])
+        return _mixed(logs, total[:-1] / heaviest[1:, None])
 
     def logits(self, X):
         """Logarithms (n, K) of the mixture; nothing is learned."""
         logs = np.array([log_softmax(part.logits(X)) for part in self.parts])
-        return _mixed(logs, np.repeat(self.losses[None], len(X), axis=0))
+        return _mixed(logs, np.repeat(self.losses[None] / self.heaviest, len(X), axis=0))
 
     def copy(self):
         """Another mixture that learns by itself."""
         copy = Mixture([part.copy() for part in self.parts])
-        copy.losses = self.losses.copy()
+        copy.losses, copy.heaviest = self.losses.copy(), self.heaviest
         return copy
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured.logistic._blocks import add_waiting, downdate, products
+from skstructured.logistic._curvature import curvature
 from skstructured.logistic._logits import improper_logits, root_of_hessian, solve_lower
 
 #: Rows wait until so many are added to A together.
@@ -112,15 +113,6 @@ def move_gradient(G, Q, x, w, kappa, vectors):
             c += Q[i, k] * (s[k] - y[k] - 2.0 * kappa * s[k] * (z[k] - mean))
         for a in range(x.shape[0]):
             G[i, a] += w * c * x[a]
-
-
-@kernel
-def curvature(x, reach):
-    """κ = 1/(2B‖x‖ + ln(K−1) + 2), for `reach` = (2B, ln(K−1) + 2, R); R, where it is not 0, is
-    taken for ‖x‖.
-    """
-    norm = reach[2] if reach[2] > 0.0 else math.sqrt(np.dot(x, x))
-    return 1.0 / (reach[0] * norm + reach[1])
 
 
 @kernel

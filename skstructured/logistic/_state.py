@@ -36,7 +36,7 @@ class FullMatrix(Learned):
     lam : float
         λ: A starts at λI.
     reach : ndarray of shape (3,)
-        2B, ln(K − 1) + 2 and R (0: the norm of the row), of which κ is made.
+        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
     """
 
     structure, exact = "full", True

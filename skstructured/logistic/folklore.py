@@ -11,6 +11,7 @@ from skstructured.decoders import MAP, Nearest, Sampled
 from skstructured.exceptions import GuaranteeError
 from skstructured.logistic._approximate import chosen
 from skstructured.logistic._base import LogisticLearner
+from skstructured.logistic._curvature import curvature
 from skstructured.logistic._mixture import Mixture, MixtureCertificate, grid_of
 
 __all__ = ["AioliClassifier", "FolkloreClassifier"]
@@ -34,8 +35,8 @@ class FolkloreClassifier(LogisticLearner):
         \tilde g_k = -\tfrac12 ⟨x, (A^{-1}G)_k⟩ + \tfrac12 \tilde A_{kk},
 
     are the logits, and s = softmax(z) the prediction: there is no W behind it (it is *improper*).
-    Then, with ``h = diag s − ssᵀ`` and ``κ = 1/(2B‖x‖ + ln(K−1) + 2)``, or R for ‖x‖ where it is
-    given,
+    Then, with ``h = diag s − ssᵀ`` and κ the largest for which theory holds (see Notes), from ‖x‖,
+    or from R where it is given,
 
     .. math:: A ← A + κ\, h ⊗ xx^⊤, \quad G ← G + (s - y - 2κ h z) ⊗ x.
 
@@ -44,16 +45,17 @@ class FolkloreClassifier(LogisticLearner):
 
     Parameters
     ----------
-    B : float or sequence of float, default=1.0
+    B : float or sequence of float, default=1.5
         The comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
         standardised features. Smaller settles sooner, larger goes on following what changes. A
         sequence such as ``(0.25, 1, 4)`` runs a learner for each, and predicts their mixture by
-        how well each has done, which costs at most ln(len(B)) more loss than the best.
+        how well each has done, which costs at most ln(len(B)) nats more than the best, times the
+        largest weight of a row where that is above 1.
     R : float or None, default=None
         Largest norm of a row as standardised, the intercept's 1 included. None needs none: every
         round has the κ of its own row.
     lam : float or None, default=None
-        λ; None is 1/(2B), or with R the 2R/B of theory.
+        λ; None is 1.5/B, or with R the 2R/B of theory.
     long_rows : {"refuse", "rescale"}, default="refuse"
         What happens to a row longer than R, in learning or predicting: a ValueError, or it is
         divided until its norm is R.
@@ -107,17 +109,26 @@ class FolkloreClassifier(LogisticLearner):
     .. math:: \sum_t ℓ_t(z_t) - ℓ_t(U) \le λ\|U\|_F^2
         + \tfrac14 \sum_t \mathrm{tr}(A_{t-1}^{-1}H_t),
 
-    with H the Hessian ``h ⊗ xxᵀ``: a number that `certificate` has, whatever R turns out to be.
+    in nats, with H the Hessian ``h ⊗ xxᵀ``; where rows have weights w, all losses and H have the
+    factor w, and A sums w κ H. `certificate` has the right side as a number, whatever R turns out
+    to be, in the unit of `loss_`, which its `unit` names: bits, that is nats/ln 2, for "map", and
+    nats for "sampled".
     The matrix of weights U is not what predicts, so that there is no ``coef_``. Learned from
     distributions, it is scored by labels all the same: `score` takes no distributions.
 
-    With R and its λ it is at most ``2KBR + ¼(2BR + ln(K−1) + 2)(K−1) p ln(1 + T/2)``. A
-    prediction is wrong at most as often as its log loss has bits.
+    The quadratics lie below the losses for ``κ = 1/f(q)``, ``q = 1/(1 + (K−1) exp(2B‖x‖))``,
+
+    .. math:: f(q) = \max_p p(1-p)(\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
+
+    and for none that is larger (docs/theory.md has the proof): 1.6 to 1.75 times
+    ``1/(2B‖x‖ + ln(K−1) + 2)``. With R, κ is one number, the certificate's ``constants["kappa"]``,
+    and with its λ the regret is at most ``2KBR + (1/(4κ))(K−1) p ln(1 + T/2)`` nats. A prediction
+    is wrong at most as often as its log loss has bits.
 
     References
     ----------
     Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass logistic regression",
-    Algorithm 1, with the linear part of its surrogate (3.2) and a κ for which Lemma 3.1 holds.
+    Algorithm 1, with the linear part of its surrogate (3.2) and the largest κ of Lemma 3.1.
 
     Examples
     --------
@@ -130,7 +141,7 @@ class FolkloreClassifier(LogisticLearner):
 
     def __init__(
         self,
-        B=1.0,
+        B=1.5,
         R=None,
         lam=None,
         long_rows="refuse",
@@ -159,7 +170,7 @@ class FolkloreClassifier(LogisticLearner):
         self.random_state = random_state
 
     def _lam(self, B):
-        theory = 1.0 / (2.0 * B) if self.R is None else 2.0 * check_size("R", self.R) / B
+        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
         return check_size("lam", self.lam, theory)
 
     @property
@@ -174,11 +185,17 @@ class FolkloreClassifier(LogisticLearner):
 
     def _one(self, K, width, B):
         kind = chosen(self.structure, self.max_weights, K, width)
-        reach = np.array([2.0 * B, math.log(K - 1) + 2.0, 0.0 if self.R is None else self.R])
+        reach = np.array([2.0 * B, math.log(K - 1), 0.0 if self.R is None else self.R])
         return kind(K, width, self._lam(B), reach)
 
     def certificate(self, delta=None):
         """The regret of the rounds seen so far, from the matrices they made; see Notes.
+
+        Returns
+        -------
+        Certificate
+            Its ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and "nearest",
+            "nats" for "sampled". Its ``constants`` are B, lam, rounds, and with R kappa.
 
         Raises
         ------
@@ -191,7 +208,7 @@ class FolkloreClassifier(LogisticLearner):
         parts = [self._certificate(unit, part) for part in self._parts_of()]
         if len(parts) == 1:
             return parts[0]
-        price = unit * math.log(len(parts))
+        price = unit * math.log(len(parts)) * self._weights.heaviest
         return MixtureCertificate(parts, price)
 
     def _parts_of(self):
@@ -200,8 +217,11 @@ class FolkloreClassifier(LogisticLearner):
     def _certificate(self, unit, part):
         B = 0.5 * float(part.reach[0])
         constants = {"B": B, "lam": part.lam, "rounds": self.t_}
+        if self.R is not None:
+            constants["kappa"] = float(curvature(np.empty(0), part.reach))
         quadratic, offset = unit * part.lam, unit * part.potential
-        return Certificate("Theorem 3.3", quadratic, offset, B, constants)
+        named = "nats" if unit == 1.0 else "bits"
+        return Certificate("Theorem 3.3", quadratic, offset, B, constants, named)
 
     def _check_certified(self, delta):
         if not hasattr(self, "_weights"):

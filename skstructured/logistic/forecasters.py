@@ -90,12 +90,12 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     def _new_weights(self, K, width):
         B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
-        numbers = np.array([2.0 * B, math.log(K - 1) + 2.0, reach])
+        numbers = np.array([2.0 * B, math.log(K - 1), reach])
         return GaussianMatrix(K, width, self._lam(), numbers)
 
     def _lam(self):
         B = check_size("B", self.B)
-        theory = 1.0 / (2.0 * B) if self.R is None else 2.0 * check_size("R", self.R) / B
+        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
         return check_size("lam", self.lam, theory)
 
     @property

@@ -112,7 +112,7 @@ class Boosting:
     def __init__(self, K, weak, lam):
         self.K, self.weak, self.t = K, weak, 0
         self.regressions = [Regression(lam) for _ in weak]
-        self.mistakes = np.zeros(len(weak))
+        self.mistakes, self.heaviest = np.zeros(len(weak)), 1.0
         self.weights, self.edges = np.zeros(len(weak)), np.zeros(len(weak))
         self.lam, self.clipped, self.seen = lam, 0.0, []
 
@@ -149,11 +149,12 @@ class Boosting:
 
     def shares(self):
         """Probabilities of the experts."""
-        v = np.exp(-(self.mistakes - self.mistakes.min()))
+        v = np.exp(-(self.mistakes - self.mistakes.min()) / self.heaviest)
         return v / v.sum()
 
     def play_and_learn(self, x, y, weight=1.0):
         """Votes (K,) of the hedge and log softmax of the leader's logits, before y is learned."""
+        self.heaviest = max(self.heaviest, weight)
         s, answers, told = self.chain(x, weight or 1.0)
         experts, leader = [int(np.argmax(z)) for z in s[1:]], int(np.argmin(self.mistakes))
         votes = np.bincount(experts, self.shares(), self.K)

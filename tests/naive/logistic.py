@@ -1,9 +1,10 @@
 """Online logistic regression, literally: explicit matrices over all K p weights."""
 
+import math
 from decimal import Decimal, localcontext
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats.qmc import Sobol
 
@@ -26,8 +27,18 @@ def hessian(z):
 
 
 def folklore_kappa(B, norm, K):
-    """κ = 1/(2B‖x‖ + ln(K − 1) + 2)."""
-    return 1.0 / (2.0 * B * norm + np.log(K - 1) + 2.0)
+    """κ = 1/f(q), ``q = 1/(1 + (K − 1) exp(2B‖x‖))``, f by scipy's bounded search over logit p."""
+    a = 2.0 * B * norm + np.log(K - 1)
+
+    def ratio(t):
+        p, apart = expit(t), t + a
+        distance = np.log1p(np.exp(-a)) - np.log1p(np.exp(t)) + p * apart
+        return p * (1.0 - p) * apart**2 / distance
+
+    if a < 1e-5:
+        return 0.5  # but for a²/20
+    limits = (-min(a, 40.0), 0.0)
+    return -1.0 / minimize_scalar(lambda t: -ratio(t), bounds=limits, method="bounded").fun
 
 
 def minimised(value, gradient, second, start):
@@ -95,6 +106,11 @@ class Folklore:
             return total + sum(2.0 * kappa * E @ h @ E.T for E, _, h, _, kappa in terms(w))
 
         return each.T @ minimised(value, gradient, second, np.zeros(self.K * self.p))
+
+    def potential(self, x, z, weight=1.0):
+        """¼ w² tr(A⁻¹H), what the theorem adds for a round."""
+        each = self._each(x)
+        return 0.25 * weight**2 * np.trace(np.linalg.solve(self.A, each @ hessian(z) @ each.T))
 
     def update(self, x, z, y, weight=1.0):
         """The row, its logits and its distribution y of labels join A and G."""
@@ -168,6 +184,41 @@ class Aioli:
         a = 2 * self.kappa(np.linalg.norm(x)) * p * (1 - p)
         self.C -= a * np.outer(v, v) / (1 + a * x @ v)
         self.g += (p - y) * x - a * m * x
+
+
+def two_class_logits(right, lam, kappa):
+    """Logits (T, 2) of AIOLI for the rows 1, of class 1 where `right`, with any κ."""
+    C, g, logits = 1.0 / lam, 0.0, []
+    for y in right:
+        c, m = -C * g, 0.0
+        for _ in range(50):
+            p = 1.0 / (1.0 + math.exp(-m))
+            step = (c - m - C * (p - 0.5)) / (1.0 + C * p * (1.0 - p))
+            m += step
+            if abs(step) < 1e-14:
+                break
+        p = 1.0 / (1.0 + math.exp(-m))
+        a = 2.0 * kappa * p * (1.0 - p)
+        C -= a * C * C / (1.0 + a * C)
+        g += (p - y) - a * m
+        logits.append((0.0, m))
+    return np.array(logits)
+
+
+def mixture(logs, y, weight):
+    """Losses of the mixture of parts with log probabilities (N, n, K), and its last shares (N,).
+
+    In every round the shares are ``∝ exp(−Σ w ℓ/m)``, m the largest weight so far or 1.
+    """
+    losses, lost, heaviest = [0.0] * len(logs), [], 1.0
+    for t in range(len(y)):
+        heaviest = max(heaviest, weight[t])
+        raised = [math.exp(-(loss - min(losses)) / heaviest) for loss in losses]
+        mean = sum(v * math.exp(part[t][y[t]]) for v, part in zip(raised, logs, strict=True))
+        lost.append(-math.log(mean / sum(raised)))
+        losses = [loss - weight[t] * part[t][y[t]] for loss, part in zip(losses, logs, strict=True)]
+    raised = np.exp(-(np.array(losses) - min(losses)) / heaviest)
+    return np.array(lost), raised / raised.sum()
 
 
 class OnlineNewton:
@@ -251,21 +302,21 @@ def mean_of_softmax(mean, covariance, power=17):
     return (e / e.sum(axis=1, keepdims=True)).mean(axis=0)
 
 
-def exact_aioli(X, y, weight, B, lam):
-    """Margins of AIOLI (spec 5.2) with weights, in decimal numbers of 60 digits."""
+def exact_aioli(X, y, weight, kappas, lam):
+    """Margins of AIOLI (spec 5.2) with weights and κ of the rows, in decimals of 60 digits."""
     zero, margins = Decimal(0), []
     C = np.full((X.shape[1], X.shape[1]), zero)
     np.fill_diagonal(C, 1 / Decimal(lam))
     g = np.full(X.shape[1], zero)
     with localcontext() as context:
         context.prec = 60
-        for row, label, w in zip(X, y, weight, strict=True):
+        for row, label, w, kappa in zip(X, y, weight, kappas, strict=True):
             x, w = np.array([Decimal(float(v)) for v in row]), Decimal(float(w))
             v = C @ x
             q, c = x @ v, -(v @ g)
             m = _decimal_root(c, w * q)
             s = _decimal_share(m)
-            a = 2 * s * (1 - s) / (Decimal(2.0 * B) * (x @ x).sqrt() + 2)
+            a = 2 * s * (1 - s) * Decimal(float(kappa))
             C = C - w * a * np.outer(v, v) / (1 + w * a * q)
             g = g + w * (s - int(label) - a * m) * x
             margins.append(float(m))

@@ -1,0 +1,78 @@
+"""κ, the largest curvature of quadratics that lie below the logistic loss."""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.compiled import kernel
+
+#: Steps of the table in ln(1 + a), and where it ends; what is beyond is bounded.
+PER_UNIT, UNITS = 128, 16
+LAST = PER_UNIT * UNITS
+
+#: κ is lowered by this share; interpolation and rounding are off by 2e-11.
+MARGIN = 5e-11
+
+
+def _ratio(t, a):
+    """``Var/KL`` of two laws of two values, with logits t and −a; p, t + a and KL."""
+    p, apart = 1.0 / (1.0 + np.exp(-t)), t + a
+    distance = np.log1p(p * np.expm1(-apart)) + p * apart
+    with np.errstate(invalid="ignore"):  # 0/0 for a = 0
+        return p * (1.0 - p) * apart**2 / distance, p, apart, distance
+
+
+def _best_ratio(a):
+    """The logits t of the largest `_ratio`, by golden section."""
+    low, high = -np.minimum(a, 3.0 + np.log1p(a)), np.zeros(len(a))
+    share = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(60):
+        left, right = high - share * (high - low), low + share * (high - low)
+        falls = _ratio(left, a)[0] > _ratio(right, a)[0]
+        low, high = np.where(falls, low, left), np.where(falls, right, high)
+    return 0.5 * (low + high)
+
+
+def _table():
+    """``2 + a − f(a)`` and its derivative in ln(1 + a), times the step, at the nodes (·, 2)."""
+    a = np.expm1(np.arange(1, LAST + 1) / PER_UNIT)
+    value, p, apart, distance = _ratio(_best_ratio(a), a)
+    q = np.exp(-a) / (1.0 + np.exp(-a))
+    slope = value * (2.0 / apart - (p - q) / distance)  # the best t moves no value
+    table = np.zeros((LAST + 1, 2))
+    table[0, 1] = 1.0 / PER_UNIT
+    table[1:, 0], table[1:, 1] = 2.0 + a - value, (1.0 - slope) * (1.0 + a) / PER_UNIT
+    return table
+
+
+TABLE = _table()
+
+
+@kernel
+def largest_curvature(a):
+    r"""κ = 1/f(a), the largest with ``KL(s‖s') ≥ κ Var_s(ln s/s')`` for ``a = 2c + ln(K − 1)``.
+
+    Here s is any law of K values, and s' the softmax of logits in [−c, c]. With q of logit −a,
+
+    .. math:: f = \max_p p(1-p) (\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
+
+    which grows with a from 2, and is at most 2 + a (docs/theory.md has the proof). It is
+    interpolated by cubics in ln(1 + a), which `MARGIN` keeps above f; beyond the table it is taken
+    to be 2 + a.
+    """
+    place = PER_UNIT * math.log1p(a)
+    if not place < LAST:
+        return 1.0 / (2.0 + a)
+    at = int(place)
+    u = place - at
+    rest = 1.0 - u
+    below = (1.0 + 2.0 * u) * rest * rest * TABLE[at, 0] + u * rest * rest * TABLE[at, 1]
+    above = (3.0 - 2.0 * u) * u * u * TABLE[at + 1, 0] - u * u * rest * TABLE[at + 1, 1]
+    return (1.0 - MARGIN) / (2.0 + a - below - above)
+
+
+@kernel
+def curvature(x, reach):
+    """κ of a row, for `reach` = (2B, ln(K−1), R); R, where it is not 0, is taken for ‖x‖."""
+    norm = reach[2] if reach[2] > 0.0 else math.sqrt(np.dot(x, x))
+    return largest_curvature(reach[0] * norm + reach[1])
