@@ -1,6 +1,9 @@
-"""The kept table in short: of every problem our best learner and the best of the others.
+"""The kept table in short: of every problem one fixed learner of ours, and the best of the others.
 
 Stands in the README between two marks; `python -m benchmarks.peers._summary` writes it there.
+Which learner of ours is a matter of the task alone, the same for all its data sets, whatever it
+does there; the other side has the learner with the least loss of each problem. Of each task there
+is one row, that of its last data set, for the page to be short.
 """
 
 import csv
@@ -10,7 +13,21 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 README = HERE.parents[1] / "README.md"
 BEGIN, END = "<!-- peers: written by benchmarks.peers.table -->", "<!-- end of peers -->"
-HEAD = "| | best of ours | best of the others | our loss over theirs | their seconds over ours |"
+HEAD = "| task | ours | loss | seconds | best of the others | loss | seconds |"
+
+#: What a problem's name ends with -> our learner, as the kept table and the package name it.
+FIXED = {
+    "one pass": ("FolkloreClassifier", "FolkloreClassifier"),
+    "defaults": ("PiSTOL, kernels", 'PiSTOLClassifier("rbf")'),
+    "grades": ("OnlineStructuredPredictor", 'OnlineStructuredPredictor("ordinal")'),
+    "rankings": ("KernelStructuredPredictor", 'KernelStructuredPredictor("permutahedron")'),
+    "tags": ("OnlineStructuredPredictor", 'OnlineStructuredPredictor("hypercube")'),
+    "bandit feedback": ("Confidit", "ConfiditClassifier"),
+    "letter error": (
+        "OnlineStructuredPredictor, five passes",
+        'OnlineStructuredPredictor("sequence")',
+    ),
+}
 
 
 def learners():
@@ -23,18 +40,28 @@ def learners():
     return found
 
 
+def pair(problem, rows):
+    """Our fixed learner of a problem, its public name, and the others' learner of least loss."""
+    kept, name = FIXED[problem.rpartition(", ")[2]]
+    ours = next(row for row in rows if row["ours"] == "True" and row["learner"] == kept)
+    others = [row for row in rows if row["ours"] == "False"]
+    return ours, name, min(others, key=lambda row: float(row["loss"]))
+
+
+def cells(row, other, name):
+    """Name, loss and seconds; the smaller loss and the smaller time of two in bold."""
+    told = [name]
+    for key in ("loss", "seconds"):
+        value, best = float(row[key]), float(row[key]) <= float(other[key])
+        told.append(f"**{value:.3f}**" if best else f"{value:.3f}")
+    return " | ".join(told)
+
+
 def line(problem, rows):
-    """One problem as a row of Markdown; the side that errs less in bold."""
-    sides = [[row for row in rows if row["ours"] == side] for side in ("True", "False")]
-    ours, theirs = (min(side, key=lambda row: float(row["loss"])) for side in sides)
-    losses, times = ([float(row[key]) for row in (ours, theirs)] for key in ("loss", "seconds"))
-    bold = [losses[0] <= losses[1], losses[1] <= losses[0]]
-    cells = [
-        f"{row['learner'].removesuffix(', scaled')} {'**' * b}{loss:.3g}{'**' * b}"
-        for row, loss, b in zip((ours, theirs), losses, bold, strict=True)
-    ]
-    ratios = f"{losses[0] / losses[1]:.2f} | {times[1] / times[0]:.2g}"
-    return f"| {problem} | {cells[0]} | {cells[1]} | {ratios} |"
+    """One problem as a row of Markdown."""
+    ours, name, theirs = pair(problem, rows)
+    other = theirs["learner"].removesuffix(", scaled")
+    return f"| {problem} | {cells(ours, theirs, f'`{name}`')} | {cells(theirs, ours, other)} |"
 
 
 def made_when():
@@ -47,8 +74,9 @@ def made_when():
 
 def summary():
     """The whole block, marks included."""
-    lines = [line(problem, rows) for problem, rows in learners().items()]
-    return "\n".join([BEGIN, "", HEAD, "|---|---|---|---|---|", *lines, "", made_when(), "", END])
+    last = {problem.rpartition(", ")[2]: (problem, rows) for problem, rows in learners().items()}
+    lines = [line(*kept) for kept in last.values()]
+    return "\n".join([BEGIN, "", HEAD, "|---" * 7 + "|", *lines, "", made_when(), END])
 
 
 def write():
