@@ -9,7 +9,17 @@ import joblib
 from sklearn.pipeline import make_pipeline
 
 from skstructured._read import load_csv, load_digits_stream
-from skstructured._report import Choice, Run, bounds, shuffled, stream_summary, summary
+from skstructured._report import (
+    Choice,
+    Run,
+    bounds,
+    comparison,
+    compiling_is_told,
+    next_command,
+    shuffled,
+    stream_summary,
+    summary,
+)
 from skstructured._stream_file import Stream, is_stream
 from skstructured._warm_up import warm_up
 from skstructured.display import RegretDisplay
@@ -194,6 +204,7 @@ def _lines(options, table):
         if options.save:
             joblib.dump(result.estimator, options.save)
             yield f"Model            {options.save}: joblib.load(…).predict(rows)"
+        yield _next(options)
         return
     run = Run.of(table, learner, options.seed, _progress, "learning", play)
     yield from summary(table, run, options.space)
@@ -202,6 +213,14 @@ def _lines(options, table):
         yield f"Picture          {options.plot}"
     if options.save:
         yield f"Model            {_save(options, table, learner)}"
+    yield comparison(options.space, table.y, run.result.expected_target_loss.mean())
+    yield _next(options)
+
+
+def _next(options):
+    """The last line: what to try next."""
+    has_file = (options.file or options.data) is not None
+    return next_command(options.given, has_file, options.save is not None)
 
 
 def _save(options, table, learner):
@@ -233,12 +252,14 @@ def main(arguments=None):
     reader of the output closed it.
     """
     options = _parser().parse_args(arguments)
+    options.given = sys.argv[1:] if arguments is None else arguments
     if options.warm_up:
         return _warm_up()
     try:
         _check_options(options)
-        for line in _lines(options, _read(options)):
-            print(line, flush=True)
+        with compiling_is_told():
+            for line in _lines(options, _read(options)):
+                print(line, flush=True)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has enough, as `| head` has
         return _close_quietly()

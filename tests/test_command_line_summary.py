@@ -72,7 +72,7 @@ def test_the_summary_is_of_a_progressive_validation(flags, play, parameters, iri
         wanted, abs=6e-4
     )
     assert percents(lines[4]) == pytest.approx([result.risk_bound(), 0.95], abs=6e-4)
-    assert re.fullmatch(r"Time +[\d.]+ s, [\d,]+ rows a second\.", lines[-1])
+    assert re.fullmatch(r"Time +[\d.]+ s, [\d,]+ rows a second\.", lines[-3])
 
 
 def test_flags_change_what_is_learned(iris_csv, capsys):
@@ -164,7 +164,7 @@ def test_the_model_that_is_kept_reads_cells(tmp_path, capsys):
     kinds = ["yes" if (float(a) > 0) == (c == "red") else "no" for a, c, _ in cells]
     lines = [(*cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
     path = write(tmp_path / "t.csv", ["a", "colour", "b", "kind"], lines)
-    assert said(capsys, path, "--save", kept, "--passes", "3")[-1].startswith(
+    assert said(capsys, path, "--save", kept, "--passes", "3")[-3].startswith(
         f"Model            {kept}"
     )
     model, table = joblib.load(kept), shuffled(load_csv(path, None, "simplex"), 0)
@@ -189,7 +189,7 @@ def test_passes_of_the_model_are_one_by_default(iris_csv, tmp_path, capsys):
 def test_a_picture_of_the_run(iris_csv, tmp_path, capsys):
     pytest.importorskip("matplotlib").use("agg")
     picture = tmp_path / "run.png"
-    assert said(capsys, iris_csv, "--plot", str(picture))[-1] == f"Picture          {picture}"
+    assert said(capsys, iris_csv, "--plot", str(picture))[-3] == f"Picture          {picture}"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

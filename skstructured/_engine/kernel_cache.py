@@ -136,6 +136,9 @@ def _forget_old(folder):
         return
 
 
+#: Called, where it is not None, each time that a kernel is not kept and so will be compiled.
+on_missing = None
+
 _told = set()
 
 
@@ -173,6 +176,8 @@ class KernelCache(NullCache):
                 f"skstructured could not read its compiled kernels ({error!r}, numba "
                 f"{numba.__version__}): they are compiled again in every process, which is slow."
             )
+        if on_missing is not None:
+            on_missing()
         return None
 
     def save_overload(self, signature, result):
