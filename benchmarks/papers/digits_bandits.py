@@ -41,7 +41,10 @@ def one_pass(make, X, y):
 
 def example(out, X, y):
     """The page's example, and the replay of its log."""
-    logs = [played(SOBAClassifier(0.1, classes=range(10), random_state=s), X, y) for s in SEEDS]
+    logs = [
+        played(SOBAClassifier(exploration=0.1, classes=range(10), random_state=s), X, y)
+        for s in SEEDS
+    ]
     clicks = [int(log[2].sum()) for log in logs]
     out.say(f"clicks of SOBA, exploration 0.1, by seeds: {clicks}")
     actions, propensities, rewards = logs[0]
