@@ -68,13 +68,18 @@ def unfounded(paragraph, read):
     files = references(paragraph)
     if not files:
         return ["no file of results is named"]
+    missing = [name for name in files if read(name) is None]
+    if missing:
+        return [f"there is no {name}" for name in missing]
     kept = [one for name in files for one in numbers_in(read(name))]
     told = comment.partition("worked out: ")[2].split(", ")
     return [n for n in measured(paragraph) if n not in told and not is_kept(n, kept)]
 
 
 def read(name):
-    return (ROOT / name).read_text(encoding="utf-8")
+    """The text of a file of results, or None where there is none."""
+    path = ROOT / name
+    return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
