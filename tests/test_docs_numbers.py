@@ -20,7 +20,7 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 NUMBER = re.compile(r"(?<![\w.^\-−])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w⁰¹²³⁴⁵⁶⁷⁸⁹]*\.md)")
 UNIT = r"\s?(?:%|seconds?|minutes?|s|ms|µs|MiB|MB|GB|times as|times faster|rows a second|clicks)"
-MEASURED = re.compile(rf"\d{UNIT}(?![a-z])|\.\d\d|\d ± ")
+MEASURED = re.compile(rf"\d{UNIT}(?![a-z])|\.\d\d|\d ± |\| \**\d+\.\d")
 COMMENT = re.compile(r"<!-- numbers: (.*?) -->", re.DOTALL)
 FILE = re.compile(r"benchmarks/\w+/results/\w+\.(?:txt|csv)")
 COMMAND = re.compile(r"benchmarks[./](\w+)[./](\w+)(?:\.py)?(?![\w/])")
