@@ -8,13 +8,13 @@ import time
 import joblib
 from sklearn.pipeline import make_pipeline
 
-from skstructured._engine import kernel_cache
 from skstructured._read import load_csv, load_digits_stream
 from skstructured._report import (
     Choice,
     Run,
-    beside_constant,
     bounds,
+    comparison,
+    compiling_is_told,
     next_command,
     shuffled,
     stream_summary,
@@ -90,8 +90,6 @@ OPTIONS = {
         "help": "only compile every loop, and keep it on disk",
     },
 }
-
-COMPILING = "compiling once, about 30 s: the loops are kept on disk for later calls …"
 
 #: Options that a learner of one's own does not read.
 OURS = ("optimizer", "no_average", "no_standardize", "passes", "regularizer", "decoder")
@@ -203,23 +201,29 @@ def _lines(options, table):
     if isinstance(table, Stream):
         result, seconds = table.validated(learner, play, options.seed, _progress)
         yield from stream_summary(table.name, result, seconds, options.space)
-        if table.counts is not None:
-            right, space = 1.0 - result.expected_target_loss, result.estimator.space_
-            yield beside_constant(right, space, table.classes, table.counts)
         if options.save:
             joblib.dump(result.estimator, options.save)
             yield f"Model            {options.save}: joblib.load(…).predict(rows)"
+        if table.counts is not None:
+            loss = result.expected_target_loss
+            yield comparison(options.space, table.classes, loss, table.counts)
+        yield _next(options)
         return
     run = Run.of(table, learner, options.seed, _progress, "learning", play)
     yield from summary(table, run, options.space)
-    if options.learner is None:
-        right = 1.0 - run.result.expected_target_loss.mean()
-        yield beside_constant(right, run.result.estimator.space_, table.y)
     if options.plot:
         RegretDisplay.from_result(run.result).figure_.savefig(options.plot)
         yield f"Picture          {options.plot}"
     if options.save:
         yield f"Model            {_save(options, table, learner)}"
+    yield comparison(options.space, table.y, run.result.expected_target_loss.mean())
+    yield _next(options)
+
+
+def _next(options):
+    """The last line: what to try next."""
+    has_file = (options.file or options.data) is not None
+    return next_command(options.given, has_file, options.save is not None)
 
 
 def _save(options, table, learner):
@@ -251,17 +255,14 @@ def main(arguments=None):
     reader of the output closed it.
     """
     options = _parser().parse_args(arguments)
+    options.given = sys.argv[1:] if arguments is None else arguments
     if options.warm_up:
         return _warm_up()
     try:
         _check_options(options)
-        table = _read(options)
-        if kernel_cache.is_empty():
-            print(COMPILING, file=sys.stderr, flush=True)
-        for line in _lines(options, table):
-            print(line, flush=True)
-        if not options.bounds:
-            print(next_command(options.file or options.data, options.save))
+        with compiling_is_told():
+            for line in _lines(options, _read(options)):
+                print(line, flush=True)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has enough, as `| head` has
         return _close_quietly()

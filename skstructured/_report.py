@@ -1,12 +1,16 @@
 """What the command line prints."""
 
+import contextlib
 import importlib
 import math
+import shlex
+import sys
 import time
 from typing import NamedTuple
 
 import numpy as np
 
+from skstructured._engine import kernel_cache
 from skstructured._oracles import ORACLES, find_oracle
 from skstructured.decoders import resolve_decoder
 from skstructured.evaluation import progressive_validate, warm_up
@@ -27,6 +31,18 @@ UNITS = {
     "birkhoff": "of items misplaced",
     "permutahedron": "of the largest (Spearman's) distance off",
 }
+
+#: What the baseline answers for every row: the nearest output to the mean of all, in each space.
+ALWAYS = {
+    "simplex": "the most frequent class",
+    "hypercube": "the most frequent value of each label",
+    "ordinal": "the median",
+    "birkhoff": "the matching nearest to the mean",
+    "permutahedron": "the ranking by mean rank",
+}
+
+#: Seconds that the first learner compiles for, on two cores.
+COMPILING = 30
 
 #: The certificate is about the last half of the rows, and fails once in twenty.
 LAST, DELTA = 0.5, 0.05
@@ -75,6 +91,21 @@ class Choice(NamedTuple):
         ]
 
 
+@contextlib.contextmanager
+def compiling_is_told():
+    """Say once on stderr that loops are compiled, when the first one is found not to be kept."""
+
+    def tell():
+        kernel_cache.on_missing = None
+        print(f"compiling once, about {COMPILING} s", file=sys.stderr, flush=True)
+
+    kernel_cache.on_missing = tell
+    try:
+        yield
+    finally:
+        kernel_cache.on_missing = None
+
+
 def shuffled(table, seed):
     """The rows of a table in random order."""
     order = np.random.RandomState(seed).permutation(len(table.X))
@@ -116,6 +147,39 @@ def stream_summary(name, result, seconds, space):
     yield from _told(name, means, promise, UNITS[space], result.n_rounds, seconds)
 
 
+def baseline_loss(space, y, counts=None):
+    """Mean target loss of the best simple guess: the vertex nearest to the mean output, always.
+
+    Outputs stand for as many rows as `counts` says, each for one where it is None.
+    """
+    space = SPACES[space]().fit(y)
+    V = space.encode(y)
+    constant = space.nearest(np.average(V, axis=0, weights=counts)[None])
+    losses = space.expected_loss(np.broadcast_to(constant, V.shape), V)
+    return float(np.average(losses, weights=counts))
+
+
+def comparison(space, y, loss, counts=None):
+    """The line that sets a run's mean loss beside that of one answer for all rows."""
+    least, always = baseline_loss(space, y, counts), ALWAYS[space]
+    if space == "simplex":
+        return f"Accuracy         {1 - loss:.1%} while learning; always {always}: {1 - least:.1%}."
+    return (
+        f"Baseline         {least:.1%} {UNITS[space]} with {always} for every row; here {loss:.1%}."
+    )
+
+
+def next_command(given, has_file, is_saved):
+    """The line that names the command to try next, from the arguments of this one."""
+    if is_saved:
+        given = ["--help"]
+    elif has_file:
+        given = [*given, "--save", "model"]
+    else:
+        given = ["FILE.csv"]
+    return f"Next             python -m skstructured {shlex.join(given)}"
+
+
 def _told(name, means, promise, unit, n, seconds):
     yield f"{name}"
     yield ""
@@ -123,29 +187,6 @@ def _told(name, means, promise, unit, n, seconds):
     yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
     yield f"New rows         {promise}"
     yield f"Time             {seconds:.2f} s, {n / max(seconds, 1e-9):,.0f} rows a second."
-
-
-def beside_constant(right, space, y, counts=None):
-    """A line on the share of what is right, beside that of the best answer that is always the same.
-
-    That answer, the most frequent class for example, is known in hindsight only; `counts` are how
-    often the rows of `y` occur.
-    """
-    V = space.encode(y)
-    best = space.nearest(np.average(V, axis=0, weights=counts)[None])
-    same = space.decode(np.repeat(best, len(V), axis=0))
-    constant = 1.0 - np.average(space.target_loss(same, y), weights=counts)
-    return (
-        f"Accuracy         {right:.1%} while learning; always the same answer has {constant:.1%}."
-    )
-
-
-def next_command(path, saved):
-    """What to try next, as a command."""
-    what = "FILE    (a CSV, Parquet or svmlight file of yours)" if path is None else path
-    if path is not None:
-        what = "--help" if saved else f"{path} --save MODEL"
-    return f"Next             python -m skstructured {what}"
 
 
 def _certificate(risk_bound, unit):

@@ -202,7 +202,8 @@ def test_a_reader_that_has_enough_ends_it_quietly(iris_csv):
     pipes = {"stdout": writer, "stderr": subprocess.PIPE}
     done = subprocess.run(command, cwd=Path(__file__).parents[1], text=True, check=False, **pipes)
     os.close(writer)
-    assert done.stderr == ""
+    told = [line for line in done.stderr.splitlines() if not line.startswith("compiling once")]
+    assert told == []
     assert done.returncode == 128 + signal.SIGPIPE
 
 
@@ -219,7 +220,7 @@ def test_a_full_disk_is_told_in_a_line(iris_csv):
             check=False,
         )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "error: No space left on device"
+    assert "error: No space left on device" in done.stderr.splitlines()[:2]
 
 
 def test_help_explains_the_columns(capsys):

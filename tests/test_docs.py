@@ -29,6 +29,11 @@ NEEDED = {
 }
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
+#: A block, and what the page says that it prints.
+PRINTED = re.compile(
+    r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", flags=re.DOTALL | re.MULTILINE
+)
+
 
 def pages_with_code():
     """The README and the pages of docs that have blocks of Python."""
@@ -60,8 +65,9 @@ def test_code_on_the_page_runs(page, capsys, request):
         if sign in text:
             pytest.importorskip(needed)
     names = {}
-    for block in BLOCK.findall(text):
+    for block, printed in PRINTED.findall(text):
         exec(compile(block, page.name, "exec"), names)
+        assert capsys.readouterr().out == printed or not printed
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
@@ -84,6 +90,29 @@ def test_the_readme_shows_the_newest_table_of_peers(monkeypatch):
     from benchmarks.peers import _summary
 
     assert _summary.summary() in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_a_page_long_and_says_what_every_block_prints():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 90
+    assert len(PRINTED.findall(text)) == len(BLOCK.findall(text)) == 2
+    assert all(printed for _, printed in PRINTED.findall(text))
+
+
+def test_the_table_of_peers_has_one_learner_of_ours_a_task_slower_or_not(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.peers import _summary
+
+    rows = [
+        {"learner": "KernelStructuredPredictor", "ours": "True", "loss": "0.3", "seconds": "1.72"},
+        {"learner": "MaxMinMargin, kernels", "ours": "True", "loss": "0.1", "seconds": "0.001"},
+        {"learner": "near, scaled", "ours": "False", "loss": "0.2", "seconds": "0.01"},
+        {"learner": "far, scaled", "ours": "False", "loss": "0.4", "seconds": "0.001"},
+    ]
+    assert _summary.line("a set, rankings", rows) == (
+        '| a set, rankings | `KernelStructuredPredictor("permutahedron")` | 0.300 | 1.720 '
+        "| near | **0.200** | **0.010** |"
+    )
 
 
 def test_the_worked_regularizer_learns():

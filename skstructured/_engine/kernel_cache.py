@@ -85,13 +85,6 @@ def folders():
     return [base / (FOLDER + package_digest()[:16]) for base in given + own + users]
 
 
-def is_empty():
-    """Whether kernels have to be compiled: none of this version is kept anywhere."""
-    if config.DISABLE_JIT or package_digest() is None:
-        return not config.DISABLE_JIT
-    return not any(next(folder.glob("*.nbc"), None) for folder in folders())
-
-
 def read(name):
     """The object kept under `name`, or None where there is none that is whole."""
     for folder in folders():
@@ -143,6 +136,9 @@ def _forget_old(folder):
         return
 
 
+#: Called, where it is not None, each time that a kernel is not kept and so will be compiled.
+on_missing = None
+
 _told = set()
 
 
@@ -180,6 +176,8 @@ class KernelCache(NullCache):
                 f"skstructured could not read its compiled kernels ({error!r}, numba "
                 f"{numba.__version__}): they are compiled again in every process, which is slow."
             )
+        if on_missing is not None:
+            on_missing()
         return None
 
     def save_overload(self, signature, result):

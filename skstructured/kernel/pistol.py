@@ -153,7 +153,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
 
     Functions f_t as in `PiSTOLClassifier`, with s_t the derivative of the loss of ``f(x) − y``,
-    which has slopes of 1 at most, so that outliers move little. `fit` takes the
+    which has slopes of 1 at most, so that an outlier moves no round further than another row; many
+    passes with a kernel fit outliers nevertheless. `fit` takes the
     median of y off first and divides by the median distance from it (in units of a normal
     deviation), and gives both back in predictions; a stream cannot, and its y **must be of the
     order of 1**: subtract and divide beforehand.
