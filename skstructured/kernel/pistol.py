@@ -158,7 +158,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     stream cannot, and its y **must be of the order of 1**: subtract and divide beforehand.
 
     Huber's loss, beyond a small ε, has the slopes of the absolute one: what is learned is about the
-    median of y given x, so that a fifth of outliers on one side move little, and of outputs of which
+    median of y given x: a fifth of outliers on one side move little, and of outputs of which
     most are the same it is this one and not the mean. Ten passes and a more cautious `a` than
     `PiSTOLClassifier` has are the choice of ``benchmarks/defaults/regression.py``: more passes fit
     the noise, and below about ``a ε = 0.05`` steps become so bold that rounding errors grow.
