@@ -59,3 +59,13 @@ def stops_far_out(X, Z):
     K = own_kernel(X, Z)
     K[np.ix_(X[:, 3] > 3.0, Z[:, 3] > 3.0)] = -1.0
     return K
+
+
+def test_a_row_whose_scores_overflow_is_named():
+    X, y = rows()
+    model = KernelStructuredPredictor(kernel="poly", degree=9, standardize=False, max_iter=1)
+    model.fit(X, y)
+    far = X[:5].copy()
+    far[3] *= 1e60
+    with pytest.raises(ValueError, match=r"Row 3 of X has scores that are not finite"):
+        model.predict(far)

@@ -1,7 +1,7 @@
 """A budget of support rows on streams that stay and that move: rows right before they are learned.
 
 Chunks of 50 rows are predicted, then learned; at most 3,000 rows. "drop" lets the rows of the least
-coefficients go, without handing these over, as versions up to 0.12 did; "none" has no budget, and
+coefficients go, without handing these over; "none" has no budget, and
 "majority" says the class that was seen most.
 """
 

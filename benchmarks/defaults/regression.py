@@ -93,16 +93,17 @@ def main():
     problems = [
         (name, X, *given) for name, X, f, exact in sets(args.quick) for given in outputs(f, exact)
     ]
+    kept = {}
     with Results(__file__, args) as out:
         for name, X, kind, learned, scored in problems:
             out.say(f"{name}, {kind}")
             for model, new in models(args.kernel).items():
                 value, moved = score(new, X, learned, scored)
                 line = f"  {model:28} R2 {value:6.3f}  moved {moved:.0e}"
+                kept.setdefault(model, []).append(max(value, -1.0))
                 out.add(line, data=name, kind=kind, model=model, r2=value, moved=moved)
         out.say("mean R2, none below -1")
-        for model in models(args.kernel):
-            r2 = [max(row["r2"], -1.0) for row in out.rows if row["model"] == model]
+        for model, r2 in kept.items():
             out.say(f"  {model:28} {np.mean(r2):.3f}")
 
 

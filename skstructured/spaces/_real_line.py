@@ -83,7 +83,8 @@ class RealLine(Component):
     @staticmethod
     def _numbers(y):
         y = column_or_1d(y, warn=True)
-        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        with np.errstate(invalid="ignore"):  # scikit-learn's sum of them may be inf - inf
+            y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         if len(y) and np.abs(y).max() > LARGEST:
             worst = int(np.argmax(np.abs(y)))
             raise ValueError(
