@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from learners import BINARY_LEARNERS, EVERY_LEARNER, OVER_SPACES, binary_stream
+from learners import BINARY_LEARNERS, EVERY_LEARNER, OVER_SPACES, TWO_CLASSES, binary_stream
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -69,6 +69,7 @@ _numbers, _orders = _X @ np.arange(4.0), np.argsort(_X[:, :3], axis=1)
 FITTED = {name: _of_list(model) for name, model in EVERY_LEARNER.items() if name != "toy"}
 FITTED |= {name: _of_list(*given) for name, given in OVER_SPACES.items()}
 FITTED |= {name: _of_list(model, *binary_stream()) for name, model in BINARY_LEARNERS.items()}
+FITTED |= {name: _of_list(model, *binary_stream()) for name, model in TWO_CLASSES.items()}
 FITTED |= {
     "bool labels": Case(sk.OnlineStructuredPredictor(random_state=0), _X, _letters == "a"),
     "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),

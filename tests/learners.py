@@ -151,3 +151,22 @@ BINARY_LEARNERS = {
         [GaussianNB(), perceptron()], abstention_cost=0.5, random_state=0
     ),
 }
+
+#: name -> learner of any classes, to be taken over `binary_stream`: one score, or two of them.
+TWO_CLASSES = {
+    f"two classes, {name}": EVERY_LEARNER[name]
+    for name in (
+        "default",
+        "default gaptron",
+        "default perceptron",
+        "folklore",
+        "online newton",
+        "default boosting",
+        "banditron",
+        "default pistol",
+        "pistol with a kernel",
+        "kernel",
+        "kernel descent",
+        "kernel perceptron",
+    )
+}

@@ -325,15 +325,28 @@ class TestBudget:
         assert_same(model, whole)
         assert len(model.support_) > budget - 1 - max(1, budget // 4) - 64 * (budget > 256)
 
-    def test_rows_of_the_least_coefficients_leave(self):
-        X, y = stream()
-        model, free = (plain(optimizer="ogd", budget=b, average=False) for b in (80, None))
-        n = 80  # four blocks of 20, and the last one's end makes room for another
-        for learner in (model, free):
-            learner.partial_fit(X[:n], y[:n], CLASSES)
-        sizes = np.linalg.norm(free.dual_coef_, axis=0)
-        kept = np.sort(np.argsort(sizes, kind="stable")[20:])
-        assert np.array_equal(model.support_, kept)
+    @pytest.mark.parametrize("average", [False, "polynomial"])
+    @pytest.mark.parametrize("kernel", ["rbf", partial(pairwise.rbf_kernel, gamma=0.5)])
+    def test_rows_that_leave_hand_their_coefficients_over(self, kernel, average):
+        """Blocks of 20 rows: each that ends with 80 makes room for another, twice."""
+        X, y = stream(n=160)
+        given = {"optimizer": "ogd", "average": average, "kernel": kernel}
+        model = plain(budget=80, **given).partial_fit(X[:79], y[:79], CLASSES)
+        for t in (79, 99):
+            expansion = model._expansion
+            whole = pickle.loads(pickle.dumps(model))
+            whole._expansion.budget = None
+            whole.partial_fit(X[t : t + 1], y[t : t + 1])
+            B, rows = whole._expansion.current().T, whole.support_
+            G = literal.gram(literal.rbf(0.5), X[rows], X[rows])
+            model.partial_fit(X[t : t + 1], y[t : t + 1])
+            leave, stay = literal.worthless(G, B[:, :3], t + 1 - rows, 20)
+            wanted = literal.hand_over(G, B, leave, stay)
+            np.testing.assert_array_equal(model.support_, rows[stay])
+            found = model._expansion.current().T
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
+            assert expansion is model._expansion and expansion.forgotten == t - 59
+            model.partial_fit(X[t + 1 : t + 20], y[t + 1 : t + 20])
 
     def test_that_is_never_reached_changes_nothing(self):
         X, y = stream()

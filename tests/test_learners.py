@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from learners import BINARY_LEARNERS, EVERY_LEARNER, OVER_SPACES, SHIPPED, binary_stream
+from learners import (
+    BINARY_LEARNERS,
+    EVERY_LEARNER,
+    OVER_SPACES,
+    SHIPPED,
+    TWO_CLASSES,
+    binary_stream,
+)
 from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 from sklearn.decomposition import PCA, IncrementalPCA
@@ -28,6 +35,7 @@ from skstructured.utils import learner_checks
 
 NAMED = {name: (learner,) for name, learner in EVERY_LEARNER.items()} | OVER_SPACES
 NAMED |= {name: (learner, *binary_stream()) for name, learner in BINARY_LEARNERS.items()}
+NAMED |= {name: (learner, *binary_stream()) for name, learner in TWO_CLASSES.items()}
 #: One of each kind, where kernels are interpreted.
 KINDS = (
     "parameter free",
@@ -38,6 +46,8 @@ KINDS = (
     "toy",
     "trees",
     "abstaining",
+    "two classes, default pistol",
+    "two classes, pistol with a kernel",
 )
 CHECKS = [
     pytest.param(check, id=f"{name}-{what}")

@@ -9,6 +9,8 @@ import pytest
 from conftest import INTERPRETED
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import QuantileRegressor
+from sklearn.metrics import mean_pinball_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
@@ -20,16 +22,19 @@ from skstructured import (
     PiSTOLClassifier,
     PiSTOLRegressor,
 )
+from skstructured._residuals import ResidualLoss
 from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
 from skstructured.evaluation import progressive_validate
+from skstructured.spaces._real_line import RealLine
 from skstructured.spaces._signs import Signs
 
 N = 60 if INTERPRETED else 300
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}
 RBF = {"kernel": "rbf", "gamma": 0.4}
 LOSSES = ("logistic", "smooth_hinge", "hinge")
+Q = 0.8
 SLOPES = {"logistic": 1.0 / math.log(2.0), "smooth_hinge": 2.0, "hinge": 1.0}
-RESIDUALS = ("huber", "absolute", "epsilon_insensitive")
+RESIDUALS = ("huber", "absolute", "epsilon_insensitive", "quantile")
 
 
 def stream(K, n=N, p=3, seed=0):
@@ -64,6 +69,8 @@ def slope_of(loss, V):
 def residual_slope(loss, y, epsilon):
     def slope(f, t):
         r = f[0] - y[t]
+        if loss == "quantile":
+            return np.array([(r > 0.0) * (1.0 - Q) - (r < 0.0) * Q])
         if loss == "huber" and abs(r) < epsilon:
             return np.array([r / epsilon])
         return np.array([np.sign(r) * (loss != "epsilon_insensitive" or abs(r) > epsilon)])
@@ -118,12 +125,13 @@ def test_regressors_equal_the_literal_algorithm(loss):
     X, _ = stream(2)
     y = np.sin(2.0 * X[:, 0]) + 0.1 * X[:, 1]
     G = literal.gram(literal.rbf(0.4), X, X)
-    _, average = literal.pistol(G, residual_slope(loss, y, 0.3), 1, 0.3, 2.0, 1.0)
-    given = PLAIN | {"loss": loss, "epsilon": 0.3, "a": 0.3, "b": 2.0}
+    L = Q if loss == "quantile" else 1.0
+    _, average = literal.pistol(G, residual_slope(loss, y, 0.3), 1, 0.3, 2.0, L)
+    given = PLAIN | {"loss": loss, "epsilon": 0.3, "quantile": Q, "a": 0.3, "b": 2.0}
     model = PiSTOLRegressor(**RBF, **given).partial_fit(X, y)
     np.testing.assert_allclose(model.predict(X), (G @ average)[:, 0], rtol=1e-8, atol=1e-9)
     primal = PiSTOLRegressor(**given).partial_fit(X, y)
-    _, average = literal.pistol(X @ X.T + 1.0, residual_slope(loss, y, 0.3), 1, 0.3, 2.0, 1.0)
+    _, average = literal.pistol(X @ X.T + 1.0, residual_slope(loss, y, 0.3), 1, 0.3, 2.0, L)
     np.testing.assert_allclose(primal.coef_, X.T @ average[:, 0], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(primal.intercept_, average.sum(), rtol=1e-8, atol=1e-9)
 
@@ -282,6 +290,65 @@ class TestRegressors:
         model = PiSTOLRegressor(loss="absolute", max_iter=30, random_state=0).fit(X, y_bad)
         assert np.median(np.abs(model.predict(X) - y)) < 0.5
 
+    @pytest.mark.parametrize("share, least", [(0.0, 0.95), (0.05, 0.95), (0.2, 0.91)])
+    def test_a_fifth_of_outliers_on_one_side(self, share, least):
+        rng = np.random.RandomState(0)
+        X = rng.randn(600, 5)
+        f = X @ [1, 2, 0, 0, -1]
+        y = f + 30.0 * (rng.rand(600) < share)
+        p = PiSTOLRegressor("rbf", random_state=0).fit(X[:400], y[:400]).predict(X[400:])
+        assert 1.0 - np.mean((p - f[400:]) ** 2) / f[400:].var() > least
+
+    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
+    @pytest.mark.parametrize("same", [0.55, 0.9])
+    def test_move_continuously_with_outputs_of_which_most_are_the_same(self, same, kernel):
+        rng = np.random.RandomState(0)
+        X, z = rng.randn(100, 5), rng.randn(100)
+        f = X @ [1, 2, 0, 0, -1]
+        found, size = {}, 0.0
+        for jitter in (0.0, 1e-15, 1e-9, 1e-3):
+            y = np.where(np.arange(100) < 100 * same, jitter * z, 100.0 * f)
+            model = PiSTOLRegressor(kernel, random_state=0).fit(X, y)
+            found[jitter] = model.predict(X)
+            size = max(size, model.space_.scale)
+        for jitter, most in ((1e-15, 1e-7), (1e-9, 1e-4), (1e-3, 0.2)):
+            assert np.abs(found[jitter] - found[0.0]).max() < most * size
+
+    def test_scale_is_the_deviation_of_normal_outputs_and_a_formula(self):
+        z = np.random.RandomState(0).randn(100_000)
+        assert RealLine().fit(3.0 * z + 7.0).scale == pytest.approx(3.0, rel=0.02)
+        y = np.array([1.0, 2.0, 4.0, 8.0, 16.0])  # distances 3, 2, 0, 4, 12: the middle 3 and 4
+        assert RealLine().fit(y).scale == pytest.approx(3.5 / 0.94852, rel=1e-12)
+        y = np.zeros(100)
+        y[0] = 5.0
+        assert RealLine().fit(y).scale == pytest.approx(0.01 * 5.0 * 0.01**2, rel=1e-12)
+
+    @pytest.mark.parametrize("kernel", ["linear", "rbf"])
+    def test_outputs_near_the_largest_float_are_refused_and_large_ones_learned(self, kernel):
+        X, _ = stream(2, n=40)
+        y = np.where(X[:, 0] > 0.0, 1.7e308, -1.7e308)
+        model = PiSTOLRegressor(kernel, random_state=0).fit(X, y / 1.7e10)
+        before = model.predict(X)
+        assert np.isfinite(before).all()
+        for method in (model.fit, model.partial_fit):
+            with pytest.raises(ValueError, match=r"y must lie between -1e\+300 and 1e\+300, got"):
+                method(X, y)
+            np.testing.assert_array_equal(model.predict(X), before)
+
+    @pytest.mark.parametrize("q", [0.1, 0.5, 0.8])
+    def test_quantiles_are_those_of_scikit_learn(self, q):
+        rng = np.random.RandomState(0)
+        X, y, f = rng.randn(N, 2), rng.exponential(size=N), rng.randn(N)
+        loss = ResidualLoss(RealLine().fit_stream(y), "quantile", quantile=q)
+        mean = loss.value(f[:, None], y[:, None]).mean()
+        assert mean == pytest.approx(mean_pinball_loss(y, f, alpha=q), rel=1e-12)
+        y += X @ [1.0, 0.5]
+        ours = PiSTOLRegressor(loss="quantile", quantile=q, random_state=0).fit(X, y).predict(X)
+        theirs = QuantileRegressor(quantile=q, alpha=0.0).fit(X, y).predict(X)
+        least = mean_pinball_loss(y, theirs, alpha=q)
+        assert mean_pinball_loss(y, ours, alpha=q) < (1.3 if INTERPRETED else 1.1) * least
+        assert np.mean(y <= ours) == pytest.approx(q, abs=0.1 if INTERPRETED else 0.06)
+
     def test_work_in_cross_validation_and_progressively(self):
         X, _ = stream(2, n=150)
         y = np.sin(2.0 * X[:, 0])
@@ -324,6 +391,8 @@ class TestRegressors:
         (PiSTOLClassifier(loss="perceptron"), "loss must be one of 'smooth_hinge', 'hinge', 'log"),
         (PiSTOLRegressor(loss="square"), "loss must be one of 'absolute'"),
         (PiSTOLRegressor(epsilon=-1.0), "epsilon must be a number at least 0, or None, got -1.0"),
+        (PiSTOLRegressor(quantile=1.0, loss="quantile"), "quantile must be a number between 0 an"),
+        (PiSTOLRegressor(quantile="no"), "quantile must be a number between 0 and 1"),
         (PiSTOLClassifier(a=0.0), "a must be a positive number, got 0.0"),
         (PiSTOLClassifier(b=-1.0), "b must be a positive number, got -1.0"),
         (PiSTOLClassifier(fit_intercept="yes"), 'fit_intercept must be a bool or "auto"'),

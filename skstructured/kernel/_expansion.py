@@ -7,11 +7,15 @@ one number a row and output; within it the loop of linear learners runs, over ro
 """
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
 from skstructured.kernel._values import BLOCK
+
+#: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
+RIDGE = 1e-4
 
 
 @kernel(fastmath=FASTMATH)
@@ -30,6 +34,26 @@ def block_move_and_score(
     return x[dim + ahead]
 
 
+def handed_over(G, coefs, stay, leave):
+    """Coefficients (c, rows) where those that stay stand for those that leave as well as they can.
+
+    ``argmin_A ‖Σ_leave b_i k(x_i, ·) − Σ_stay a_j k(x_j, ·)‖² + r ‖A‖²`` is added to theirs, with
+    r = `RIDGE` times the mean k(x_j, x_j); nothing is where G is no matrix of a kernel.
+    """
+    out = coefs.copy()
+    out[:, leave] = 0.0
+    K = G[np.ix_(stay, stay)]
+    K[np.diag_indices_from(K)] += RIDGE * np.mean(np.diag(K))
+    try:
+        factor = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return out
+    more = cho_solve(factor, G[np.ix_(stay, leave)] @ coefs[:, leave].T, check_finite=False)
+    if np.isfinite(more).all():
+        out[:, stay] += more.T
+    return out
+
+
 class Expansion(Learned):
     """Support rows with their coefficients, and the block that is being learned.
 
@@ -43,8 +67,8 @@ class Expansion(Learned):
     support : Support
         An empty one, whose rows have `dim` coefficients, or twice as many where sums are kept.
     budget : int or None, default=None
-        The most support rows, the block's own included. When a block ends those of the least
-        coefficients leave, so that the next one finds room; blocks are at most a quarter of it.
+        The most support rows, the block's own included; blocks are at most a quarter of it. Where
+        the next block finds no room a quarter of the rows leave, and hand their coefficients over.
     """
 
     def __init__(self, dim, support, budget=None):
@@ -53,6 +77,7 @@ class Expansion(Learned):
         self.size = BLOCK if budget is None else max(1, min(BLOCK, budget // 4))
         self.filled, self.gram = False, None
         self.given = self.forgotten = 0
+        self.arrived, self.known = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
         self._open()
 
     def _open(self):
@@ -143,27 +168,49 @@ class Expansion(Learned):
         else:
             which = self._used()
             self.support.add(self.opened.rows(which), index[which], own[which].T)
+            if self.budget is not None:
+                numbers = self.given - self.count + which
+                self.arrived = np.concatenate([self.arrived, numbers])
         self._open()
 
     def _forget(self):
-        """Let the rows of the least coefficients go that are too many; by how much ‖Θ‖² falls.
+        """Let a quarter of the rows go where no block fits any more; by how much ‖Θ‖² falls.
 
-        With d the function of these, ``‖Θ‖² − ‖Θ−d‖² = <Θ + (Θ−d), d>``, values of Θ and Θ−d at
-        the rows that go, times their coefficients.
+        That is ``<Θ + Θ', Θ − Θ'>`` of Θ and what it becomes.
         """
-        support, dim = self.support, self.dim
-        many = 0 if self.budget is None else support.count - (self.budget - self.size)
-        if many <= 0:
+        support, dim, count = self.support, self.dim, self.support.count
+        if self.budget is None or count <= self.budget - self.size:
             return 0.0
-        before = support.coefs[:dim, : support.count]
-        order = np.argsort(np.einsum("ki,ki->i", before, before), kind="stable")
-        leave, after = np.sort(order[:many]), before.copy()
-        after[:, leave] = 0.0
-        values = support.scores(np.vstack([before, after]), support.rows(leave))
-        lost = float(np.sum(before[:, leave].T * (values[:, :dim] + values[:, dim:])))
-        support.select(np.sort(order[many:]))
-        self.forgotten += many
-        return lost
+        G, before = self._kernels(), support.coefs[:, :count].copy()
+        stay, leave = self._divided(G, before[:dim])
+        after = handed_over(G, before, stay, leave)
+        lost = np.sum((before[:dim] - after[:dim]) @ G * (before[:dim] + after[:dim]))
+        support.coefs[:, :count] = after
+        support.select(stay)
+        self.arrived, self.known = self.arrived[stay], G[np.ix_(stay, stay)]
+        self.forgotten += len(leave)
+        return float(lost)
+
+    def _kernels(self):
+        """Kernels (rows, rows) of the support rows; those that were there before are known."""
+        old, count = len(self.known), self.support.count
+        G = np.empty((count, count))
+        G[:old, :old] = self.known
+        G[old:] = self.support.kernels(self.support.rows(np.arange(old, count)))
+        G[:old, old:] = G[old:, :old].T
+        return G
+
+    def _divided(self, G, coefs):
+        """Places of the rows that stay, and of those that leave: the least ‖β‖² k(x, x)/√age.
+
+        The first factors are what the function loses with a row alone; the last is for streams that
+        move, where rows of long ago stand for what is no more.
+        """
+        age = self.given - self.arrived
+        worth = np.einsum("ki,ki->i", coefs, coefs) * np.diag(G) / np.sqrt(age)
+        order = np.argsort(worth, kind="stable")
+        many = len(order) - (self.budget - max(self.size, self.budget // 4))
+        return np.sort(order[many:]), np.sort(order[:many])
 
     def _own(self):
         """Coefficients (rows, c) of the block that is being learned."""

@@ -81,13 +81,13 @@ class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineLinearModel):
 
 
 class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
-    """A regressor with a `ResidualLoss`; needs `loss`, `epsilon` and `_optimizer()`."""
+    """A regressor with a `ResidualLoss`; needs `loss`, `epsilon`, `quantile` and `_optimizer()`."""
 
     def _unfitted_space(self):
         return RealLine()
 
     def _parts(self, space):
-        return ResidualLoss(space, self.loss, self.epsilon), self._optimizer()
+        return ResidualLoss(space, self.loss, self.epsilon, self.quantile), self._optimizer()
 
     def partial_fit(self, X, y, sample_weight=None):
         """Learn the rows in order, one round each; chunks of any size give the same weights.

@@ -110,6 +110,12 @@ class BlockSupport(Support):
         """Kernels (n, BLOCK) of rows z, which are the last of at most BLOCK, with all of them."""
         return self.function.gram(self.blocks[0], Z)
 
+    def kernels(self, Z):
+        """Kernels (n, rows) of rows Z with all."""
+        pieces = -(-self.count // BLOCK)
+        values = [self.function.gram(block, Z) for block in self.blocks[:pieces]]
+        return np.concatenate(values, axis=1)[:, : self.count].astype(np.float64, copy=False)
+
     def all_kernels(self, Z):
         """Kernels (n, room) of rows Z with all, in single precision."""
         out = np.empty((len(Z), len(self.index)), dtype=np.float32)
@@ -144,6 +150,10 @@ class ForeignSupport(Support):
     def values(self, Z, count):
         """Kernels (n, count) of rows Z with the first rows."""
         return self.function.values(Z, self.stored[:count])
+
+    def kernels(self, Z):
+        """Kernels (n, rows) of rows Z with all."""
+        return self.values(Z, self.count)
 
     def scores(self, coefs, Z, together=True):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); not `together`, each row by itself."""

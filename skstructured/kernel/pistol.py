@@ -153,11 +153,16 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
 
     Functions f_t as in `PiSTOLClassifier`, with s_t the derivative of the loss of ``f(x) − y``,
-    which has slopes of 1 at most, so that an outlier moves no round further than another row; many
-    passes with a kernel fit outliers nevertheless. `fit` takes the
-    median of y off first and divides by the median distance from it (in units of a normal
-    deviation), and gives both back in predictions; a stream cannot, and its y **must be of the
-    order of 1**: subtract and divide beforehand.
+    whose slopes are 1 at most. `fit` takes the median m of y off first and divides by the mean of
+    the distances |y − m| between their quantiles ½ and ⅘, in units of a normal deviation, and gives
+    both back in predictions; a stream cannot, and its y **must be of the order of 1**: subtract and
+    divide beforehand.
+
+    Huber's loss, beyond a small ε, has the slopes of the absolute one: what is learned is about the
+    median of y given x: a fifth of outliers on one side move little, and of outputs of which
+    most are the same it is this one and not the mean. Ten passes and a more cautious `a` than
+    `PiSTOLClassifier` has are the choice of ``benchmarks/defaults/regression.py``: more passes fit
+    the noise, and below about ``a ε = 0.05`` steps become so bold that rounding errors grow.
 
     Parameters
     ----------
@@ -168,13 +173,16 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         As in `KernelStructuredPredictor`; None is "multiscale".
     degree, coef0 : default=3, 1.0
         As in `KernelStructuredPredictor`.
-    loss : {"huber", "absolute", "epsilon_insensitive"}, default="huber"
+    loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Of the residual r: "huber" is ``r²/(2ε)`` where |r| < ε and ``|r| − ε/2`` elsewhere,
-        "absolute" |r|, "epsilon_insensitive" ``max(|r| − ε, 0)``.
+        "absolute" |r|, "epsilon_insensitive" ``max(|r| − ε, 0)``, "quantile" the pinball loss
+        ``max(−q r, (1 − q) r)``, with which the quantile q of y given x is learned.
     epsilon : float or None, default=None
         ε, in units of what `fit` divides y by, and for streams in those of y. None
-        is 1.35 for "huber" and 0.1 for "epsilon_insensitive".
-    a, b, feature_norm : default=0.08, 1.0, None
+        is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
+    quantile : float, default=0.5
+        q in (0, 1), of ``loss="quantile"`` alone.
+    a, b, feature_norm : default=0.3, 1.0, None
         As in `PiSTOLClassifier`.
     average : bool, "uniform", "polynomial" or "linear", default="polynomial"
         Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
@@ -185,7 +193,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=20
+    max_iter : int, default=10
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     tol : float or None, default=None
         As in `OnlineStructuredPredictor`; None makes all passes.
@@ -215,7 +223,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     References
     ----------
     Orabona (2014), Algorithm 3 and Theorem 1, which hold for every convex Lipschitz loss; Huber
-    (1964).
+    (1964); Koenker, Bassett (1978).
 
     Examples
     --------
@@ -235,13 +243,14 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         coef0=1.0,
         loss="huber",
         epsilon=None,
-        a=0.08,
+        quantile=0.5,
+        a=0.3,
         b=1.0,
         feature_norm=None,
         average="polynomial",
         standardize="auto",
         fit_intercept="auto",
-        max_iter=20,
+        max_iter=10,
         tol=None,
         shuffle=True,
         cache_size=200,
@@ -255,6 +264,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         self.coef0 = coef0
         self.loss = loss
         self.epsilon = epsilon
+        self.quantile = quantile
         self.a = a
         self.b = b
         self.feature_norm = feature_norm

@@ -66,9 +66,9 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         precision; where they do not fit they are computed in every pass.
     budget : int or None, default=None
         The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
-        less, is learned at a time; at its end those of the least coefficients leave, so that
-        the next block finds room. Only for one pass: streams, or ``max_iter=1``. Take
-        ``average=False`` with it: what rows that left did for the average leaves too.
+        less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
+        those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
+        Only for one pass: streams, or ``max_iter=1``.
     verbose, random_state, constants
         As in `OnlineStructuredPredictor`.
 

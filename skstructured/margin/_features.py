@@ -52,7 +52,9 @@ class Kernel:
 
     def scores(self, Z, rows, coefficients):
         """Σ_i k(z, x_i) coefficients_i of every row z, some at a time; as `finite_scores`."""
-        out = np.empty((Z.shape[0], coefficients.shape[1]))
+        out = np.zeros((Z.shape[0], coefficients.shape[1]))
+        if len(coefficients) == 0:  # no row is kept, and kernels with none are refused
+            return out
         size = max(NUMBERS // max(len(coefficients), 1), 1)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, Z.shape[0], size):

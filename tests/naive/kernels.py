@@ -75,3 +75,23 @@ def gradient_descent(G, gradient, step, average="polynomial"):
         played[t] = G[t] @ B
         B[t] = -step * gradient(played[t], t)
     return played, B, mean
+
+
+def worthless(G, B, age, many):
+    """Rows of the least ‖β‖² k(x, x)/√age, and the others, of coefficients B (rows, dim)."""
+    worth = [sum(b**2) * G[i, i] / math.sqrt(age[i]) for i, b in enumerate(B)]
+    ranked = sorted(range(len(B)), key=lambda i: worth[i])
+    return sorted(ranked[:many]), sorted(ranked[many:])
+
+
+def hand_over(G, B, leave, stay, ridge=1e-4):
+    """Coefficients of what stays with the least-squares fit of what leaves, as explicit vectors.
+
+    With a penalty of `ridge` times the mean k(x, x).
+    """
+    values, vectors = np.linalg.eigh(G)
+    phi = vectors * np.sqrt(np.maximum(values, 0.0))  # a row for every x: phi @ phi.T = G
+    penalty = math.sqrt(ridge * np.mean([G[i, i] for i in stay]))
+    A = np.vstack([phi[stay].T, penalty * np.eye(len(stay))])
+    goal = np.vstack([phi[leave].T @ B[leave], np.zeros((len(stay), B.shape[1]))])
+    return B[stay] + np.linalg.lstsq(A, goal, rcond=None)[0]

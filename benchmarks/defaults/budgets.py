@@ -1,0 +1,96 @@
+"""A budget of support rows on streams that stay and that move: rows right before they are learned.
+
+Chunks of 50 rows are predicted, then learned; at most 3,000 rows. "drop" lets the rows of the least
+coefficients go, without handing these over; "none" has no budget, and
+"majority" says the class that was seen most.
+"""
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from benchmarks._common import Results, arguments
+from benchmarks.data import load
+from skstructured import KernelStructuredPredictor
+from skstructured.kernel import _expansion
+
+MOST, CHUNK = 3000, 50
+
+
+def still():
+    """Streams of rows in a drawn order."""
+    sets = [("digits", *load_digits(return_X_y=True))]
+    for name in ("segment", "satimage", "letter"):
+        sets.append((name, load(name)["X"].astype(float), load(name)["y"]))
+    for name, X, y in sets:
+        order = np.random.RandomState(0).permutation(len(y))[:MOST]
+        yield name, X[order], y[order]
+
+
+def moving():
+    """Rows in the order of time, and three that move: turning, turned over, clusters."""
+    elec = load("elec2")
+    yield "elec2", elec["X"][:MOST].astype(float), elec["y"][:MOST]
+    cover = load("covtype")
+    yield "covtype, in order", cover["X_num"][:MOST].astype(float), cover["y"][:MOST]
+    rng = np.random.RandomState(0)
+    X, t = rng.randn(MOST, 2), np.arange(MOST) / MOST * 4.0 * np.pi
+    yield "turning", X, (X[:, 0] * np.cos(t) + X[:, 1] * np.sin(t) > 0).astype(int)
+    y = (np.sin(2.0 * X[:, 0]) + X[:, 1] > 0).astype(int)
+    yield "turned over", X, np.where(np.arange(MOST) // 750 % 2, 1 - y, y)
+    y, way = rng.randint(3, size=MOST), np.array([1.0, -1.0, 0.5])
+    centres = 2.0 * rng.randn(3, 2)[y] + 3.0 * way[y, None] * np.c_[np.cos(t), np.sin(t)]
+    yield "clusters", centres + rng.randn(MOST, 2), y
+
+
+def dropped(G, coefs, stay, leave):
+    """Coefficients without those that leave."""
+    coefs = coefs.copy()
+    coefs[:, leave] = 0.0
+    return coefs
+
+
+def right(X, y, budget):
+    """Share of rows that were right before they were learned, in %."""
+    model = KernelStructuredPredictor(
+        budget=budget, average=False, decoder="nearest", random_state=0
+    )
+    classes, found = np.unique(y), 0
+    for start in range(0, len(y), CHUNK):
+        part = slice(start, start + CHUNK)
+        found += np.sum(model.predict(X[part]) == y[part]) if start else 0
+        model.partial_fit(X[part], y[part], classes=classes)
+    return 100.0 * found / (len(y) - CHUNK)
+
+
+def majority(y):
+    """Share that the class that was seen most is right, in %."""
+    seen, found = dict.fromkeys(np.unique(y), 0), 0
+    for label in y:
+        found += label == max(seen, key=seen.get)
+        seen[label] += 1
+    return 100.0 * found / len(y)
+
+
+def measured(X, y):
+    """Right rows by budget, with coefficients handed over and dropped."""
+    row, own = {"none": right(X, y, None), "majority": majority(y)}, _expansion.handed_over
+    for budget in (50, 100, 200):
+        row[f"{budget}"] = right(X, y, budget)
+        _expansion.handed_over = dropped
+        row[f"{budget}, drop"] = right(X, y, budget)
+        _expansion.handed_over = own
+    return row
+
+
+def main():
+    args = arguments(__doc__)
+    with Results(__file__, args) as out:
+        for kind, streams in (("still", still), ("moving", moving)):
+            for name, X, y in list(streams())[: 1 if args.quick else None]:
+                row = measured(X, y)
+                cells = "  ".join(f"{what} {value:.1f}" for what, value in row.items())
+                out.add(f"  {kind:7}{name:18}{cells}", stream=name, kind=kind, **row)
+
+
+if __name__ == "__main__":
+    main()

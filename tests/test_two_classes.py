@@ -1,0 +1,89 @@
+"""Two classes on every learner: expected losses by enumeration, risk bounds against the literal."""
+
+import naive.risk as literal
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from learners import BINARY_LEARNERS, SHIPPED, binary_stream
+from sklearn.base import clone
+
+from skstructured import (
+    AveragedKernelSGDClassifier,
+    KernelPerceptronClassifier,
+    KernelStructuredPredictor,
+    OnlineStructuredPredictor,
+    PiSTOLClassifier,
+)
+from skstructured.evaluation import progressive_validate
+from skstructured.spaces import Simplex
+from skstructured.spaces._signs import Signs
+
+LEARNERS = SHIPPED | BINARY_LEARNERS
+SLOW = ("aggregating forecaster", "gaussian forecaster", "boosting others")
+#: Those that may abstain lose what that costs, and not one class or the other.
+NAMES = [
+    name
+    for name in LEARNERS
+    if not name.startswith("abstaining") and not (INTERPRETED and name in SLOW)
+]
+ONE = {"standardize": False, "fit_intercept": False, "average": False, "random_state": 0}
+#: Learners whose play at a row is `predict` there: rows of one length say nothing of themselves.
+DECIDED = {
+    "pistol": PiSTOLClassifier(feature_norm=10.0, loss="smooth_hinge", **ONE),
+    "pistol, logistic": PiSTOLClassifier(feature_norm=10.0, **ONE),
+    "pistol, rbf": PiSTOLClassifier("rbf", 0.5, loss="hinge", **ONE),
+    "descent": AveragedKernelSGDClassifier(gamma=0.5, **ONE),
+    "perceptron": KernelPerceptronClassifier(gamma=0.5, **ONE),
+    "structured": KernelStructuredPredictor(gamma=0.5, decoder="map", **ONE),
+    "structured, squared": KernelStructuredPredictor(
+        gamma=0.5, decoder="nearest", regularizer="squared", **ONE
+    ),
+    "linear": OnlineStructuredPredictor(decoder="map", optimizer="ogd", **ONE),
+}
+DELTA = 0.1
+
+
+def learned(name, n=40):
+    X, y = binary_stream(n + 5)
+    classes = np.unique(y)
+    return clone(LEARNERS[name]).partial_fit(X[:n], y[:n], classes=classes), X[n:], y[n:]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_expected_losses_are_those_of_the_probabilities_of_both_plays(name):
+    """Whoever plays class 1 with probability p loses p against class 0, and 1 − p against 1."""
+    model, X, _ = learned(name)
+    space = getattr(model, "space_", None) or Simplex().fit(model.classes_)
+    V = space.vertices()
+    for x in X:
+        losses = np.asarray(model.expected_losses(x[None], V))
+        assert losses.shape == (2,) and losses.min() >= -1e-12
+        assert losses.sum() == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_mistakes_by_hand_are_what_is_expected_and_what_the_risk_bound_is_of(name):
+    X, y = binary_stream(60)
+    model, classes = DECIDED[name], np.unique(y)
+    result = progressive_validate(model, X, y, classes=classes, random_state=0, play="iterates")
+    hand, wrong = clone(model), []
+    hand.partial_fit(X[:1], y[:1], classes=classes, sample_weight=[0.0])
+    for t in range(len(X)):
+        wrong.append(float(hand.predict(X[t : t + 1])[0] != y[t]))
+        hand.partial_fit(X[t : t + 1], y[t : t + 1])
+    np.testing.assert_array_equal(result.target_loss, wrong)
+    np.testing.assert_array_equal(result.expected_target_loss, wrong)
+    bounds = literal.risk_bounds(wrong, DELTA, len(X))[1]
+    assert result.risk_bound(DELTA, last=1.0) == pytest.approx(bounds[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+@pytest.mark.parametrize("kind", [Signs, Simplex])
+def test_an_expected_loss_is_the_sum_over_classes(kind, K, rng):
+    """Σ_i p_i [i ≠ j] for a draw with probabilities p, whose mean is μ = Σ p_i v_i."""
+    space = kind().fit(np.arange(K))
+    every, P = space.vertices(), rng.dirichlet(np.ones(K), size=20)
+    for j, v in enumerate(every):
+        wanted = [sum(p[i] for i in range(K) if i != j) for p in P]
+        found = space.expected_loss(P @ every, np.repeat(v[None], len(P), axis=0))
+        np.testing.assert_allclose(found, wanted, atol=1e-12)
