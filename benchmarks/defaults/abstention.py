@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import shuffle
 
+from benchmarks._common import Results, arguments
 from skstructured import AbstainingHedgeClassifier
 
 
@@ -60,13 +61,20 @@ def cost(experts, c, calibrate, X, y):
     return np.where(model.abstains(X[half:]), c, wrong).mean()
 
 
-if __name__ == "__main__":
+def main():
+    """Print the table."""
+    args = arguments(__doc__)
     warnings.simplefilter("ignore")  # of logistic regression on raw columns
-    for name, draw in DATA.items():
-        for kind, experts in EXPERTS.items():
-            costs = [
-                cost(experts, c, how, *draw())
-                for c in (0.1, 0.3)
-                for how in (None, "sigmoid", "isotonic")
-            ]
-            print(f"{name:14}{kind:7}", *(f"{value:.3f}" for value in costs))
+    columns = [(c, how) for c in (0.1, 0.3) for how in (None, "sigmoid", "isotonic")]
+    with Results(__file__, args) as results:
+        results.say("mean cost of a new row; c: " + ", ".join(f"{c} {how}" for c, how in columns))
+        for name, draw in DATA.items():
+            for kind, experts in EXPERTS.items():
+                costs = [cost(experts, c, how, *draw()) for c, how in columns]
+                line = " ".join(f"{value:.3f}" for value in costs)
+                named = {f"{c} {how}": v for (c, how), v in zip(columns, costs, strict=True)}
+                results.add(f"{name:14}{kind:7}{line}", data=name, experts=kind, **named)
+
+
+if __name__ == "__main__":
+    main()
