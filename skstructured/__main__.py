@@ -5,7 +5,6 @@ import os
 import sys
 import time
 
-import joblib
 from sklearn.pipeline import make_pipeline
 
 from skstructured._read import load_csv, load_digits_stream
@@ -22,6 +21,7 @@ from skstructured._report import (
 )
 from skstructured._stream_file import Stream, is_stream
 from skstructured._warm_up import warm_up
+from skstructured.checkpoints import check_path, save_checkpoint
 from skstructured.display import RegretDisplay
 from skstructured.online import OnlineStructuredPredictor
 from skstructured.optimizers import OPTIMIZERS
@@ -84,7 +84,7 @@ OPTIONS = {
     },
     "--bounds": {"action": "store_true", "help": "print the table of regret bounds"},
     "--plot": {"metavar": "FILE.png", "help": "draw losses and promises over the rows"},
-    "--save": {"metavar": "FILE", "help": "keep the model, for joblib.load"},
+    "--save": {"metavar": "FILE", "help": "keep the model, for load_checkpoint (needs skops)"},
     "--warm-up": {
         "action": "store_true",
         "help": "only compile every loop, and keep it on disk",
@@ -178,6 +178,12 @@ def _check_options(options):
                 raise ValueError(f"--{name.replace('_', '-')} {why}.")
 
 
+def _check_save(options):
+    """An error where the model could not be kept, before anything is learned."""
+    if options.save is not None:
+        check_path(options.save)
+
+
 def _learner(options):
     """The learner to run, and what is to be played of it."""
     if options.learner is not None:
@@ -202,8 +208,8 @@ def _lines(options, table):
         result, seconds = table.validated(learner, play, options.seed, _progress)
         yield from stream_summary(table.name, result, seconds, options.space)
         if options.save:
-            joblib.dump(result.estimator, options.save)
-            yield f"Model            {options.save}: joblib.load(…).predict(rows)"
+            save_checkpoint(table.named(result.estimator), options.save)
+            yield f"Model            {options.save}: load_checkpoint(…).predict(rows)"
         if table.counts is not None:
             loss = result.expected_target_loss
             yield comparison(options.space, table.classes, loss, table.counts)
@@ -232,8 +238,8 @@ def _save(options, table, learner):
         learner.set_params(max_iter=1 if options.passes is None else options.passes)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
     learner.fit(table.X, table.y)
-    joblib.dump(model, options.save)
-    return f"{options.save}: joblib.load(…).predict(cells of new rows, without the target)"
+    save_checkpoint(model, options.save)
+    return f"{options.save}: load_checkpoint(…).predict(a frame with these columns)"
 
 
 def _read(options):
@@ -260,6 +266,7 @@ def main(arguments=None):
         return _warm_up()
     try:
         _check_options(options)
+        _check_save(options)
         with compiling_is_told():
             for line in _lines(options, _read(options)):
                 print(line, flush=True)
@@ -268,7 +275,7 @@ def main(arguments=None):
         return _close_quietly()
     except OSError as error:
         place = "" if error.filename is None else f": {error.filename}"
-        return _fail(f"{error.strerror}{place}")
+        return _fail(f"{error.strerror or error}{place}")
     except MemoryError as error:
         return _fail(f"not enough memory: {error}")
     except (ValueError, ImportError) as error:

@@ -4,9 +4,9 @@ import csv
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 
 #: Characters in a cell, and rows times distinct values (8 bytes each, several times over).
 LONGEST_CELL, LARGEST_TABLE = 2**31 - 1, 10**8
@@ -37,11 +37,6 @@ class Table(NamedTuple):
     y: np.ndarray
     name: str
     encoder: object = None
-
-
-def as_numbers(cells):
-    """Texts as float64."""
-    return np.asarray(cells, dtype=np.float64)
 
 
 def load_digits_stream(space):
@@ -140,13 +135,82 @@ def _numbers(column):
         return None
 
 
+class CellEncoder(TransformerMixin, BaseEstimator):
+    """Rows of numbers of the cells of a file: numbers as they are, texts one-hot behind them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the file, without those of the targets.
+    numbers : sequence of int
+        Places of those that hold numbers.
+
+    Attributes
+    ----------
+    texts_ : OneHotEncoder or None
+        Of the other columns, where there are some.
+    """
+
+    def __init__(self, names, numbers):
+        self.names = names
+        self.numbers = numbers
+
+    def fit(self, cells, y=None):
+        """Learn which texts there are; cells (n, columns) as `transform` takes them."""
+        cells, self.texts_ = self._by_name(cells), None
+        if self._texts():
+            self.texts_ = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
+            self.texts_.fit(cells[:, self._texts()])
+        return self
+
+    def transform(self, cells):
+        """Rows (n, p) of cells: a frame, whose columns are found by their names, or an array.
+
+        Raises
+        ------
+        ValueError
+            For a column that is missing, an array of another width, and a cell that is no number
+            where the file had numbers; the message names the column.
+        """
+        cells = self._by_name(cells)
+        columns = [self._numbers_of(cells, j) for j in self.numbers]
+        parts = [np.column_stack(columns)] if columns else []
+        if self.texts_ is not None:
+            parts.append(self.texts_.transform(cells[:, self._texts()]))
+        return np.hstack(parts)
+
+    def _texts(self):
+        return [j for j in range(len(self.names)) if j not in self.numbers]
+
+    def _numbers_of(self, cells, j):
+        try:
+            return cells[:, j].astype(np.float64)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"column {self.names[j]!r} must hold numbers: {error}.") from None
+
+    def _by_name(self, cells):
+        """Cells (n, columns) in the order of the file."""
+        if hasattr(cells, "columns"):
+            missing = [name for name in self.names if name not in cells.columns]
+            if missing:
+                raise ValueError(
+                    f"rows must have the columns {', '.join(self.names)}; missing: "
+                    f"{', '.join(missing)}."
+                )
+            cells = cells[list(self.names)]
+        cells = np.asarray(cells, dtype=object)
+        if cells.ndim != 2 or cells.shape[1] != len(self.names):
+            raise ValueError(
+                f"rows must have {len(self.names)} cells, of the columns {', '.join(self.names)}, "
+                f"got an array of shape {cells.shape}."
+            )
+        return cells
+
+
 def _encoder(cells, names):
-    """A transformer of these cells: numbers as they are, texts one-hot."""
+    """A transformer of these cells."""
     numbers = [j for j, name in enumerate(names) if _is_number(cells[:, j], name)]
-    texts = [j for j in range(len(names)) if j not in numbers]
-    steps = [("numbers", FunctionTransformer(as_numbers), numbers)]
-    one_hot = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
-    return ColumnTransformer([*steps, ("texts", one_hot, texts)], sparse_threshold=0.0)
+    return CellEncoder(names, numbers)
 
 
 def _is_number(column, name):

@@ -22,12 +22,13 @@ def is_stream(path):
 
 
 class Stream(NamedTuple):
-    """Chunks of a file, all its labels, what it is, and how often each label is there."""
+    """Chunks of a file, all its labels, what it is, how often each label is there, its features."""
 
     chunks: object
     classes: object
     name: str
     counts: object = None
+    names: object = None
 
     @classmethod
     def of(cls, path, target, space):
@@ -46,8 +47,15 @@ class Stream(NamedTuple):
         wanted = list(targets) if space in WIDE else [targets]
         seen = [_labels(y) for _, y in parquet_chunks(path, targets, columns=[])]
         size = _share(sum(m for m, *_ in seen), MOST_ROWS)
-        chunks, width = parquet_chunks(path, targets, size), len(names) - len(wanted)
-        return _told(cls, chunks, seen, path, width, f", target {', '.join(wanted)}", space)
+        chunks, rest = parquet_chunks(path, targets, size), [n for n in names if n not in wanted]
+        told = _told(cls, chunks, seen, path, len(rest), f", target {', '.join(wanted)}", space)
+        return told._replace(names=rest)
+
+    def named(self, learner):
+        """The learner, which knows the names of the file's columns and refuses others."""
+        if self.names is not None:
+            learner.feature_names_in_ = np.array(self.names, dtype=object)
+        return learner
 
     def validated(self, learner, play, seed, progress):
         """The `StreamResult` of a learner over the chunks, and seconds without compiling."""

@@ -72,13 +72,7 @@ def save_checkpoint(estimator, path):
         swapped = hasattr(path, "get_params")
         hint = "; the estimator comes first, the path second" if swapped else ", one a file"
         raise TypeError(f"estimator must be an estimator, got {estimator!r}{hint}.")
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"path must be a file, got the folder {target}.")
-    if target.exists() and not target.is_file():
-        raise ValueError(f"path must be a regular file, got {target}, a pipe, socket or device.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path must lie in a folder that is there, got {target}.")
+    target = check_path(path)
     learners = _learners_in(estimator)
     for learner in (estimator, *learners):
         refuse_elsewhere(learner)
@@ -135,6 +129,19 @@ def load_checkpoint(path, trusted=()):
         names += ["numpy.dtype", *(".".join(t) for t in types if is_of_the_package(*t))]
         file.seek(0)
         return _constructed(skops, file, names, path, versions)
+
+
+def check_path(path):
+    """The file of a path, links followed; an error where no checkpoint could be put there."""
+    _skops()
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"path must be a file, got the folder {target}.")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"path must be a regular file, got {target}, a pipe, socket or device.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that is there, got {target}.")
+    return target
 
 
 def _skops():

@@ -310,7 +310,7 @@ class GivesNoReason(Plain):
 
 #: A broken learner -> the checks that it fails, and all that it fails.
 BROKEN = {
-    AWeightTooMany(): {"check_begin_returns_rounds"},
+    AWeightTooMany(): {"check_begin_returns_rounds", "check_display"},  # which sums by weight
     BeginsWithANamespace(): {"check_begin_returns_rounds"},
     Remembers(): {"check_begin_forgets"},
     PlaysTheFirst(): {"check_begin_learns_nothing"},

@@ -1,8 +1,8 @@
 """What ``python -m skstructured`` says of a file by default, and the model that it keeps."""
 
 import re
+import sys
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +14,7 @@ from skstructured import OnlineStructuredPredictor
 from skstructured.__main__ import main
 from skstructured._read import load_csv
 from skstructured._report import _rows_needed, shuffled
+from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
 
 RANKINGS = {"birkhoff": 0, "permutahedron": 1}
@@ -144,7 +145,7 @@ def test_rankings_have_a_column_an_item(space, tmp_path, capsys):
     table = shuffled(load_csv(path, "x,y,z", space), 0)
     losses = validated(table, space=space).expected_target_loss
     assert percents(told[3])[0] == pytest.approx(losses.mean(), abs=6e-4)
-    predicted = joblib.load(kept).predict(X.astype(str))
+    predicted = load_checkpoint(kept).predict(X.astype(str))
     assert predicted.shape == ranks.shape and (predicted == ranks).mean() > 0.6
 
 
@@ -167,7 +168,7 @@ def test_the_model_that_is_kept_reads_cells(tmp_path, capsys):
     assert said(capsys, path, "--save", kept, "--passes", "3")[-3].startswith(
         f"Model            {kept}"
     )
-    model, table = joblib.load(kept), shuffled(load_csv(path, None, "simplex"), 0)
+    model, table = load_checkpoint(kept), shuffled(load_csv(path, None, "simplex"), 0)
     alone = OnlineStructuredPredictor(decoder="nearest", max_iter=3, random_state=0)
     alone.fit(table.X, table.y)
     encoded = table.encoder.transform(np.array(cells, dtype=object))
@@ -178,10 +179,57 @@ def test_the_model_that_is_kept_reads_cells(tmp_path, capsys):
     assert model[-1].n_iter_ > 1
 
 
+def test_the_model_that_is_kept_knows_its_columns(tmp_path, capsys):
+    """Frames are read by name, in whatever order; what is missing or no number is named."""
+    X, y = load_iris(return_X_y=True)
+    colour = np.where(X[:, 2] > 2.5, "red", "blue")
+    frame = pd.DataFrame(X, columns=[*"abcd"]).assign(colour=colour, kind=y)
+    path, kept = str(tmp_path / "t.csv"), str(tmp_path / "model")
+    frame.to_csv(path, index=False)
+    said(capsys, path, "--save", kept)
+    model, rows = load_checkpoint(kept), pd.read_csv(path)
+    expected = model.predict(rows[[*"abcd", "colour"]].to_numpy(object))
+    assert (expected == y).mean() > 0.8
+    for order in (["kind", "d", "colour", "b", "a", "c"], [*"dcba", "colour"]):
+        np.testing.assert_array_equal(model.predict(rows[order]), expected)
+    with pytest.raises(ValueError, match="missing: b, colour"):
+        model.predict(rows[[*"acd", "kind"]])
+    with pytest.raises(ValueError, match=r"5 cells, of the columns a, b, c, d, colour, got .*4\)"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="column 'b' must hold numbers"):
+        model.predict(rows.assign(b="red"))
+
+
+def test_a_model_of_parquet_knows_its_columns(digit_files, capsys):
+    kept = str(digit_files / "model")
+    said(capsys, str(digit_files / "digits.parquet"), "--save", kept)
+    model = load_checkpoint(kept)
+    rows = pd.read_parquet(digit_files / "digits.parquet").drop(columns="digit")
+    assert model.predict(rows).shape == (600,)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(rows[rows.columns[::-1]])
+
+
+@pytest.mark.parametrize("place", ["folder", "nowhere/model"])
+def test_where_no_model_could_be_kept_nothing_is_learned(place, iris_csv, tmp_path, capsys):
+    (tmp_path / "folder").mkdir()
+    assert main([iris_csv, "--save", str(tmp_path / place)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and place.partition("/")[0] in err
+
+
+def test_without_skops_the_error_says_what_to_install(iris_csv, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    assert main([iris_csv, "--save", str(tmp_path / "model")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "pip install skstructured[checkpoint]" in err
+
+
 def test_passes_of_the_model_are_one_by_default(iris_csv, tmp_path, capsys):
     kept = str(tmp_path / "model")
     said(capsys, iris_csv, "--save", kept)
-    assert (joblib.load(kept)[-1].n_iter_, joblib.load(kept)[-1].t_) == (1, 150)
+    assert (load_checkpoint(kept)[-1].n_iter_, load_checkpoint(kept)[-1].t_) == (1, 150)
     assert main([iris_csv, "--save", kept, "--passes", "0"]) == 2
     assert "max_iter" in capsys.readouterr().err
 
@@ -241,7 +289,7 @@ def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, c
     assert lines[0].startswith(f"{path} (600 rows, {width} features)")
     first, second = percents(lines[3])
     assert second < first < 0.4
-    model = joblib.load(kept)
+    model = load_checkpoint(kept)
     assert model.t_ == 600
     other = name.replace("parquet", "svm")
     X, y = load_svmlight_file(

@@ -70,21 +70,6 @@ def test_code_on_the_page_runs(page, capsys, request):
         assert capsys.readouterr().out == printed or not printed
 
 
-@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-def test_the_readme_shows_what_its_code_prints(capsys):
-    text, names = (ROOT / "README.md").read_text(encoding="utf-8"), {}
-    blocks = BLOCK.findall(text)
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
-    lines = [line for block in blocks for line in block.splitlines() if line.startswith("print(")]
-    shown = [line.rpartition("  # ")[2] for line in lines]
-    assert capsys.readouterr().out.splitlines() == shown and len(shown) == 4
-
-
-def test_the_readme_is_one_page():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90
-
-
 def test_the_readme_shows_the_newest_table_of_peers(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.peers import _summary
