@@ -50,12 +50,13 @@ def parquet_chunks(path, target, chunk_size=10_000, columns=None):
     OSError
         If there is no such file.
     ValueError
-        For columns that are not in the file, are no numbers or have missing values, and for a file
-        that is damaged or of another kind.
+        For columns that are not in the file, are no numbers or have missing values, a target with
+        missing values, two columns of one name, and for a file that is damaged or of another kind.
     """
     check_integer("chunk_size", chunk_size)
     with _named(path):
         schema = _pyarrow_parquet().read_schema(path)
+    _check_names(path, schema.names)
     targets = [target] if isinstance(target, str) else list(target)
     chosen = [n for n in schema.names if n not in targets] if columns is None else list(columns)
     for name in (*targets, *chosen):
@@ -73,7 +74,18 @@ def parquet_chunks(path, target, chunk_size=10_000, columns=None):
 def parquet_columns(path):
     """Names of the columns of a Parquet file, in order."""
     with _named(path):
-        return _pyarrow_parquet().read_schema(path).names
+        names = _pyarrow_parquet().read_schema(path).names
+    _check_names(path, names)
+    return names
+
+
+def _check_names(path, names):
+    """A ValueError for two columns of one name."""
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"{path} has {names.count(twice[0])} columns {twice[0]!r}: names must differ."
+        )
 
 
 def _pyarrow_parquet():
@@ -113,8 +125,15 @@ def _batches(path, targets, columns, size, one):
     with _named(path), _pyarrow_parquet().ParquetFile(path) as file:
         for batch in file.iter_batches(batch_size=size, columns=[*columns, *targets]):
             X = _table(path, batch, columns)
-            y = batch.column(targets[0]).to_numpy(zero_copy_only=False) if one else None
-            yield X, _table(path, batch, targets) if y is None else y
+            yield X, _labels(path, batch, targets[0]) if one else _table(path, batch, targets)
+
+
+def _labels(path, batch, name):
+    """A column of a batch, of numbers or texts."""
+    column = batch.column(name)
+    if column.null_count:
+        raise ValueError(f"the target {name!r} of {path} has missing values.")
+    return column.to_numpy(zero_copy_only=False)
 
 
 def _table(path, batch, names):

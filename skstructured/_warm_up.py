@@ -118,4 +118,12 @@ def warm_up(learners=None):
         _run(model, y, X)
     for model, y in _single_learners() if learners is None else ():
         _run(model, y, X.astype(np.float32))
-    return next((folder for folder in folders() if folder.is_dir()), None)
+    return next(filter(_is_there, folders()), None)
+
+
+def _is_there(folder):
+    """Whether a folder is there, as far as one may look."""
+    try:
+        return folder.is_dir()
+    except OSError:
+        return False

@@ -12,6 +12,7 @@ import pytest
 from conftest import INTERPRETED
 
 import skstructured
+from skstructured import _warm_up
 from skstructured._engine import kernel_cache
 from skstructured._engine.move_and_score import csr_move_and_score_for
 
@@ -123,6 +124,8 @@ def test_learning_works_where_nothing_can_be_written(copied, tmp_path):
     places = {"NUMBA_CACHE_DIR": f"{nowhere}/cache", "HOME": nowhere, "XDG_CACHE_HOME": ""}
     out, _ = run(LEARN.format(before=""), copied, PYTHONDONTWRITEBYTECODE="1", **places)
     check_learned_with_one_warning(out)
+    for folder in (f"{nowhere}/cache", f"{copied}/skstructured/__pycache__", f"{nowhere}/.cache"):
+        assert f"{folder}: Not a directory" in out  # every folder, with its own cause
 
 
 WARM_UP = """
@@ -304,3 +307,12 @@ def test_an_upgrade_by_pip_leaves_no_old_machine_code(tmp_path):
     fresh = run(AVERAGED, site, NUMBA_CACHE_DIR=str(tmp_path / "fresh"))[0]
     assert upgraded == fresh != first
     assert np.isfinite(float(fresh))
+
+
+def test_warming_up_passes_folders_that_may_not_be_looked_at(tmp_path, monkeypatch):
+    class Closed:
+        def is_dir(self):
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(_warm_up, "folders", lambda: [Closed(), tmp_path / "no", tmp_path])
+    assert _warm_up.warm_up([]) == tmp_path

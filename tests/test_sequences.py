@@ -735,3 +735,15 @@ def test_projections_that_were_not_found_void_the_certificate():
         learner.certificate()
     with pytest.warns(GuaranteeWarning, match="off by 1e-05"):
         learner.partial_fit([np.ones((3, 1))], [[0, 1, 0]])
+
+
+def test_sequences_come_out_as_matrices_and_no_frames():
+    steps = SequenceTransformer(StandardScaler())
+    X = [np.arange(6.0).reshape(3, 2), np.ones((2, 2))]
+    plain = steps.fit(X).transform(X)
+    for container in (None, "default"):
+        kept = steps.set_output(transform=container).transform(X)
+        np.testing.assert_array_equal(kept.values, plain.values)
+    for model in (steps, make_pipeline(steps, OnlineStructuredPredictor("sequence"))):
+        with pytest.raises(ValueError, match=r"transform must be .* got 'pandas'"):
+            model.set_output(transform="pandas")

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skstructured import OnlineStructuredPredictor, RiskMonitor
+from skstructured._chunk_files import parquet_columns
 from skstructured._running_risk import RecentBound
 from skstructured.evaluation import progressive_validate
 from skstructured.exceptions import GuaranteeError
@@ -354,3 +355,30 @@ def test_memory_does_not_grow_with_the_rounds():
 
     peak(2)
     assert peak(60) < 1.1 * peak(6)
+
+
+class TestParquetColumns:
+    @pytest.fixture
+    def table(self):
+        return pytest.importorskip("pyarrow")
+
+    def write(self, arrow, folder, names, columns):
+        from pyarrow import parquet
+
+        path = folder / "t.parquet"
+        parquet.write_table(arrow.table(columns, names=names), path)
+        return path
+
+    def test_two_of_one_name_are_refused(self, table, tmp_path):
+        path = self.write(table, tmp_path, ["a", "y", "a"], [[1.0], [0], [2.0]])
+        for read in (lambda: parquet_chunks(path, "y"), lambda: parquet_columns(path)):
+            with pytest.raises(
+                ValueError, match=r"t\.parquet has 2 columns 'a': names must differ"
+            ):
+                read()
+
+    @pytest.mark.parametrize("target", [[0, None, 1], ["u", None, "v"], [0.5, None, 1.0]])
+    def test_a_target_with_nulls_is_refused(self, target, table, tmp_path):
+        path = self.write(table, tmp_path, ["a", "y"], [[1.0, 2.0, 3.0], target])
+        with pytest.raises(ValueError, match=r"the target 'y' of .*t\.parquet has missing values"):
+            list(parquet_chunks(path, "y"))

@@ -98,15 +98,21 @@ def read(name):
 
 
 def write(name, value):
-    """Keep an object under `name` in the first folder that takes it; an OSError if none does."""
+    """Keep an object under `name` in the first folder that takes it.
+
+    Raises
+    ------
+    OSError
+        Where none does; it says of every folder why.
+    """
     payload = dumps(value)
-    trouble = OSError("there is no folder to write to")
+    trouble = []
     for folder in folders():
         try:
             return _write_whole(folder, name, hashlib.sha256(payload).digest() + payload)
         except OSError as error:
-            trouble = error
-    raise trouble
+            trouble.append(f"{folder.parent}: {error.strerror or error}")
+    raise OSError("; ".join(trouble))
 
 
 def _write_whole(folder, name, content):

@@ -22,7 +22,7 @@ def _has(method):
     return check
 
 
-class SequenceTransformer(Documented, TransformerMixin, BaseEstimator):
+class SequenceTransformer(Documented, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Apply a transformer of rows to every position of sequences.
 
     All positions go through `transformer` in one call, one after the other, so that scalers,
@@ -100,6 +100,30 @@ class SequenceTransformer(Documented, TransformerMixin, BaseEstimator):
         stacked = _stack(X)
         values = self.transformer_.inverse_transform(stacked.values)
         return Ragged.from_lengths(_Rows(values), stacked.lengths).unstack()
+
+    def set_output(self, *, transform=None):
+        """Sequences come out as `Stacked` matrices, and not as frames.
+
+        Parameters
+        ----------
+        transform : {"default"} or None, default=None
+            None and "default" change nothing.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For another container, such as "pandas".
+        """
+        if transform not in (None, "default"):
+            raise ValueError(
+                f'transform must be "default" or None, got {transform!r}: sequences come out as '
+                "Stacked matrices."
+            )
+        return self
 
     @available_if(_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features=None):
