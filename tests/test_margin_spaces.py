@@ -1,12 +1,21 @@
 """Max-margin models of matchings, rank vectors and spaces of a user's own; sample weights."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import INTERPRETED
 from naive import margin as naive
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
-from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+from skstructured import (
+    ConditionalRandomField,
+    MaxMinMarginNetwork,
+    QuadraticSurrogate,
+    StructuralSVM,
+)
 from skstructured.margin import _vertex_visit
 from skstructured.margin._outputs import outputs_of
 from skstructured.margin._vertex_game import VERTICES, oracle_address
