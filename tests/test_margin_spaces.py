@@ -206,7 +206,7 @@ def test_weights_are_repetitions(kind, name, kernel):
 def weighted_and_repeated(model, X, y):
     """Scores of a fit with weights 0 to 3, and of one with rows as often as that."""
     weights = np.random.RandomState(1).randint(4, size=len(y))
-    weights[: 3] = 0, 1, 2
+    weights[:3] = 0, 1, 2
     which = np.repeat(np.arange(len(y)), weights)
     take = (lambda A: [A[i] for i in which]) if isinstance(X, list) else lambda A: A[which]
     models = clone(model).fit(X, y, sample_weight=weights), clone(model).fit(take(X), take(y))
