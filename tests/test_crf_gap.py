@@ -80,3 +80,16 @@ def test_seeds_order_the_passes_of_sdca():
     ]
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
     assert np.abs(fits[0].coef_ - fits[2].coef_).max() > 1e-6
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sdca"])
+def test_a_fit_that_fails_leaves_every_attribute(solver):
+    X, y, _ = words()
+    model = ConditionalRandomField(solver=solver, alpha=0.1, random_state=0).fit(X, y)
+    model.set_params(warm_start=True)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="warm_start=True goes on"):
+        model.fit(X, [row + 5 for row in y])
+    after = vars(model)
+    assert list(after) == list(before)
+    assert all(after[name] is before[name] for name in before)

@@ -146,3 +146,19 @@ def test_passes_before_the_last_are_off_by_a_twentieth_of_the_gap(name):
         exact, gap = stopped.loss_curve_[-1], stopped.duality_gap_
         assert -1e-8 <= model.loss_curve_[t] - exact <= 0.05 * model.gap_curve_[t] + 1e-8
         assert -1e-8 <= model.gap_curve_[t] - gap <= 0.05 * model.gap_curve_[t] + 1e-8
+
+
+@pytest.mark.parametrize("name", ["birkhoff", "permutahedron"])
+def test_the_last_objective_is_exact_where_games_take_many_visits(name):
+    rng, shift = np.random.RandomState(0), int(name == "permutahedron")
+    X, y = rng.randn(8, 2), np.argsort(rng.randn(8, 4), axis=1) + shift
+    model = MaxMinMarginNetwork(name, alpha=0.2, max_iter=4, **GIVEN).fit(X, y)
+    space, every = model.space_, np.indices((4,) * 4).reshape(4, -1).T
+    V = space.encode(every[[len(set(row)) == 4 for row in every]] + shift)
+    L = np.array([space.expected_loss(np.tile(v, (24, 1)), V) for v in V])
+    S, total = model.decision_function(X), 0.0
+    for v, code in zip(S, space.encode(y), strict=True):
+        place = int(np.flatnonzero((V == code).all(axis=1))[0])
+        total += naive.max_min_loss(L, V, v, place) / 8.0
+    total += 0.1 * np.einsum("nk,nk->", model.dual_coef_, S)
+    assert model.loss_curve_[-1] == pytest.approx(total, abs=2e-8)
