@@ -9,7 +9,7 @@ from skstructured.margin._chain_game import COLUMNS
 from skstructured.margin._chain_passes import chain_bounds, chain_games, chain_pass
 from skstructured.margin._features import check_size
 from skstructured.margin._inputs import Found, with_weights
-from skstructured.margin._solver import GAMES, room_of, start_of, weights_of
+from skstructured.margin._solver import games_of, not_told, start_of, weights_of
 
 
 class ChainProblem(NamedTuple):
@@ -170,15 +170,16 @@ class ChainAscent:
 
     def _play(self, V, bounds, reached, part):
         """Upper bounds on max H, moved to what is reached by playing the games of sequences."""
-        games, left, lower = self._games, self.counted, reached
-        for turn in range(GAMES if self.problem.max_min else 0):
+        games, left, lower, apart = self._games, self.counted, reached, np.inf
+        slack = self.problem.slack
+        for turn in range(games_of(part) if self.problem.max_min else 0):
             if turn > 0:
                 args = (self._costs, V, self.ends, self.T, (games.mu, games.sums), games.kept)
                 chain_games(self._chains, left, *args)
             upper, found = self._reached(V, games)
             bounds, lower = np.minimum(bounds, upper), np.maximum(lower, found)
-            room = room_of(bounds, reached, self.problem.slack, part)
-            left = left[(bounds - lower > room)[left]]
+            left = left[not_told(bounds, lower, reached, slack, part, apart)[left]]
+            apart = bounds - lower
             if len(left) == 0:
                 break
         return bounds

@@ -12,8 +12,11 @@ from skstructured.margin._passes import BEST, FIXED, SEARCH, gram_pass, rows_pas
 #: Scores that follow the moves are computed anew after so many passes.
 REFRESH = 10
 
-#: Most visits to a max-min game, each of which leaves a tenth of its gap; and what is rounding.
-GAMES, ROUNDING = 20, 1e-12
+#: Most visits to a max-min game, in passes before the last and in the last; and what is rounding.
+FEW_GAMES, GAMES, ROUNDING = 2, 20, 1e-12
+
+#: A game is left where a visit does not take the distance of its bounds down to this part.
+PROGRESS = 0.9
 
 #: Part of a row's gap by which its loss may be off in passes before the last.
 PART = 0.05
@@ -78,9 +81,21 @@ class Problem(NamedTuple):
         return self.share @ losses + 0.5 * norm, self.share @ (bounds - reached)
 
 
-def room_of(bounds, reached, slack, part):
-    """How far upper bounds of losses may be from them, where `part` of a gap does not matter."""
-    return np.maximum(np.maximum(part * (bounds - reached), slack), ROUNDING * (1 + np.abs(bounds)))
+def games_of(part):
+    """How often bounds of games are computed, before the first visit and after each."""
+    return 1 + (FEW_GAMES if part > 0.0 else GAMES)
+
+
+def not_told(bounds, lower, reached, slack, part, before):
+    """Which games are to be visited: bounds apart, and nearer than `before` the last visit.
+
+    Upper bounds may be too large by `slack`, and by a `part` of the gap from what is `reached`.
+    """
+    room = np.maximum(part * (bounds - reached), slack)
+    apart = bounds - lower
+    return (apart > np.maximum(room, ROUNDING * (1.0 + np.abs(bounds)))) & (
+        apart <= PROGRESS * before
+    )
 
 
 def start_of(before, shape):

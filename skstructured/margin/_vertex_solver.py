@@ -7,7 +7,7 @@ import numpy as np
 from skstructured._engine.compiled import is_compiled
 from skstructured.margin._inputs import Found, with_weights
 from skstructured.margin._passes import BEST, FIXED, STILL
-from skstructured.margin._solver import GAMES, room_of, squares_of, start_of, weights_of
+from skstructured.margin._solver import games_of, not_told, squares_of, start_of, weights_of
 from skstructured.margin._vertex_game import VERTICES, oracle_address
 from skstructured.margin._vertex_visit import python_bounds, python_visit, row_bounds, visit
 
@@ -186,15 +186,15 @@ class VertexAscent:
     def _play(self, V, bounds, reached, part):
         """Upper bounds on max H, moved to what is reached by playing the games of rows."""
         games, lower, left = self._games, reached.copy(), self.counted
-        slack = self.problem.slack
-        for turn in range(GAMES if self.problem.max_min else 0):
+        slack, apart = self.problem.slack, np.inf
+        for turn in range(games_of(part) if self.problem.max_min else 0):
             for i in left if turn > 0 else ():
                 games.mu[i] = self._target(games, i, V[i], 0.0)
             upper, found = self._heights(V, games, left)
             bounds[left] = np.minimum(bounds[left], upper)
             lower[left] = np.maximum(lower[left], found)
-            room = room_of(bounds, reached, slack, part)
-            left = left[(bounds - lower > room)[left]]
+            left = left[not_told(bounds, lower, reached, slack, part, apart)[left]]
+            apart = bounds - lower
             if len(left) == 0:
                 break
         return bounds

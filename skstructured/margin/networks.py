@@ -85,8 +85,8 @@ class MaxMinMarginNetwork(DualLearner):
         At most so far is the objective from its least value.
     gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
         The gap and the objective after each pass. For matchings, rank vectors,
-        sequences and spaces of one's own, losses are the values of games: both may be too large by
-        a twentieth of the gap, and after the last pass by `tol`/100.
+        sequences and spaces of one's own, losses are the values of games: both may be too large, by
+        a twentieth of the gap mostly, and after the last pass by `tol`/100.
     n_iter_ : int
         Passes.
     n_features_in_ : int
