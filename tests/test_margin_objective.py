@@ -138,14 +138,14 @@ def test_objective_and_gap_of_sequences_with_asymmetric_costs(k, weighted, rule,
 
 
 @pytest.mark.parametrize("name", ["birkhoff", "sequence"])
-def test_passes_before_the_last_are_off_by_a_twentieth_of_the_gap(name):
+def test_passes_before_the_last_are_off_by_a_tenth_of_the_gap(name):
     X, y, *_ = problem(name) if name == "birkhoff" else words(3, False)
     model = MaxMinMarginNetwork(name, alpha=0.05, max_iter=6, **GIVEN).fit(X, y)
     for t in range(6):
         stopped = clone(model).set_params(max_iter=t + 1).fit(X, y)
         exact, gap = stopped.loss_curve_[-1], stopped.duality_gap_
-        assert -1e-8 <= model.loss_curve_[t] - exact <= 0.05 * model.gap_curve_[t] + 1e-8
-        assert -1e-8 <= model.gap_curve_[t] - gap <= 0.05 * model.gap_curve_[t] + 1e-8
+        assert -1e-8 <= model.loss_curve_[t] - exact <= 0.1 * model.gap_curve_[t] + 1e-8
+        assert -1e-8 <= model.gap_curve_[t] - gap <= 0.1 * model.gap_curve_[t] + 1e-8
 
 
 @pytest.mark.parametrize("name", ["birkhoff", "permutahedron"])

@@ -13,13 +13,13 @@ from skstructured.margin._passes import BEST, FIXED, SEARCH, gram_pass, rows_pas
 REFRESH = 10
 
 #: Most visits to a max-min game, in passes before the last and in the last; and what is rounding.
-FEW_GAMES, GAMES, ROUNDING = 2, 20, 1e-12
+FEW_GAMES, GAMES, ROUNDING = 1, 20, 1e-12
 
 #: A game is left where a visit does not take the distance of its bounds down to this part.
 PROGRESS = 0.9
 
 #: Part of a row's gap by which its loss may be off in passes before the last.
-PART = 0.05
+PART = 0.1
 
 
 def rule_of(solver, line_search):

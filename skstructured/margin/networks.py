@@ -86,7 +86,7 @@ class MaxMinMarginNetwork(DualLearner):
     gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
         The gap and the objective after each pass. For matchings, rank vectors,
         sequences and spaces of one's own, losses are the values of games: both may be too large, by
-        a twentieth of the gap mostly, and after the last pass by `tol`/100.
+        a tenth of the gap mostly, and after the last pass by `tol`/100.
     n_iter_ : int
         Passes.
     n_features_in_ : int
