@@ -56,8 +56,10 @@ def rest_column(scores, means, rests, tables):
 
 
 @kernel
-def add_column(labels, c, scores, means, rests, tables):
+def add_column(labels, c, scores, means, rests, tables, bent):
     """Score of label sequence c, and its products with φ(μ) and with the columns before it.
+
+    Without a quadratic term, where `bent` is false, nothing needs the products.
 
     Parameters
     ----------
@@ -67,6 +69,8 @@ def add_column(labels, c, scores, means, rests, tables):
     """
     (u, T, Kb), (mu, sums, smoothed), (G, pulls, s) = scores, means, tables
     s[c + 1] = score(u, T, labels, c)
+    if not bent:
+        return
     pulls[c + 1] = pull(smoothed, mu, sums, labels, c)
     G[c + 1, 0] = pull(rests[2], rests[0], rests[1], labels, c)
     for t in range(c + 1):

@@ -142,3 +142,19 @@ def chain_bounds(offsets, costs, U, ends, T, means, nu, bounds, reached):
         if max_min:
             add_costs(u, A, nu[o:stop], aug)
         bounds[i] = max(chain_viterbi(aug, 0, stop - o, T, best, path), reached[i])
+
+
+@kernel
+def chain_games(chains, order, costs, U, ends, T, means, kept):
+    """A visit to the games ``max_μ H`` of the sequences in `order`, whose means move there."""
+    (offsets, blocks, begins), (mu, sums), (labels, weights, counts, nu) = chains, means, kept
+    for i in order:
+        o, stop = offsets[i], offsets[i + 1]
+        M, u = stop - o, U[o:stop].copy()
+        u[0] += ends[0]
+        u[M - 1] += ends[1]
+        scores = (u, T, blocks[begins[i] : begins[i] + M * M].reshape(M, M))
+        out, total = np.empty_like(u), np.empty_like(sums[i])
+        own = (mu[o:stop], sums[i], labels[:, o:stop], weights[i], counts[i], nu[o:stop])
+        counts[i] = visit(True, costs[1], costs[3], scores, 0.0, *own, out, total)
+        mu[o:stop], sums[i] = out, total

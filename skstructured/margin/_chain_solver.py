@@ -6,10 +6,10 @@ import numpy as np
 
 from skstructured._engine.rows import Rows
 from skstructured.margin._chain_game import COLUMNS
-from skstructured.margin._chain_passes import chain_bounds, chain_pass
+from skstructured.margin._chain_passes import chain_bounds, chain_games, chain_pass
 from skstructured.margin._features import check_size
 from skstructured.margin._inputs import Found, with_weights
-from skstructured.margin._solver import start_of, weights_of
+from skstructured.margin._solver import games_of, not_told, start_of, weights_of
 
 
 class ChainProblem(NamedTuple):
@@ -92,7 +92,7 @@ class ChainAscent:
 
     def begin(self, before):
         """Means at the true labels, or those of a fit before; a ValueError where those differ."""
-        codes, k, offsets = self.problem.codes, len(self.problem.A), self.inputs.offsets
+        codes, k = self.problem.codes, len(self.problem.A)
         self._true_sums = self._sums_of(codes, k)
         self.means = start_of(before, self._truth.shape)
         if self.means is not None and not np.array_equal(self.means.offsets, self.inputs.offsets):
@@ -100,15 +100,21 @@ class ChainAscent:
                 "warm_start=True goes on from the means of the same sequences, but those of the "
                 "last fit had other lengths."
             )
+        self._games = self._at_truth()
         if self.means is None:
-            labels = np.zeros((COLUMNS, len(codes)), dtype=np.int16)
-            labels[0] = codes
-            weights = np.zeros((len(self._lengths), COLUMNS))
-            weights[:, 0] = 1.0
-            counts = np.ones(len(weights), dtype=np.int64)
-            kept = (labels, weights, counts, self._truth.copy())
-            self.means = ChainMeans(self._truth.copy(), self._true_sums.copy(), kept, offsets)
+            self.means = self._at_truth()
         self.refresh()
+
+    def _at_truth(self):
+        """Means at the true labels."""
+        codes = self.problem.codes
+        labels = np.zeros((COLUMNS, len(codes)), dtype=np.int16)
+        labels[0] = codes
+        weights = np.zeros((len(self._lengths), COLUMNS))
+        weights[:, 0] = 1.0
+        counts = np.ones(len(weights), dtype=np.int64)
+        kept, offsets = (labels, weights, counts, self._truth.copy()), self.inputs.offsets
+        return ChainMeans(self._truth.copy(), self._true_sums.copy(), kept, offsets)
 
     def _sums_of(self, codes, k):
         """How often one label follows another in each sequence."""
@@ -155,12 +161,34 @@ class ChainAscent:
             return with_weights(self.inputs.Z, self.W)
         return np.ascontiguousarray(self._scores.T)
 
-    def certificate(self):
-        """The objective and the gap, as for rows."""
-        V, (mu, sums, kept, _), share = self.scores(), self.means, self.inputs.share
+    def _reached(self, V, means):
+        """Upper bounds on max H of every sequence, by its ν, and H at its means."""
         bounds, reached = np.empty((2, self.inputs.n))
-        args = (self._chains[0], self._costs, V, self.ends, self.T, (mu, sums), kept[3])
-        chain_bounds(*args, bounds, reached)
+        args = (self._chains[0], self._costs, V, self.ends, self.T, (means.mu, means.sums))
+        chain_bounds(*args, means.kept[3], bounds, reached)
+        return bounds, reached
+
+    def _play(self, V, bounds, reached, part):
+        """Upper bounds on max H, moved to what is reached by playing the games of sequences."""
+        games, left, lower, apart = self._games, self.counted, reached, np.inf
+        slack = self.problem.slack
+        for turn in range(games_of(part) if self.problem.max_min else 0):
+            if turn > 0:
+                args = (self._costs, V, self.ends, self.T, (games.mu, games.sums), games.kept)
+                chain_games(self._chains, left, *args)
+            upper, found = self._reached(V, games)
+            bounds, lower = np.minimum(bounds, upper), np.maximum(lower, found)
+            left = left[not_told(bounds, lower, reached, slack, part, apart)[left]]
+            apart = bounds - lower
+            if len(left) == 0:
+                break
+        return bounds
+
+    def certificate(self, part=0.0):
+        """The objective and the gap, as for rows."""
+        V, (mu, sums, _, _), share = self.scores(), self.means, self.inputs.share
+        bounds, reached = self._reached(V, self.means)
+        bounds = np.maximum(self._play(V, bounds, reached, part), reached)
         offsets = self.inputs.offsets
         d = self._truth - mu
         owned = np.add.reduceat(np.einsum("nk,nk->n", V, d), offsets[:-1])

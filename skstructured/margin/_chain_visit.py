@@ -95,11 +95,11 @@ def _start(q, scores, mu, sums, labels, weights, count):
         mass = rest_of(labels, weights, count, mu, sums, rests[0], rests[1])
     smooth(scores[2], mu, smoothed)
     means = (mu, sums, smoothed)
-    tables = (np.empty((room, room)), np.empty(room), np.empty(room))
+    tables = (np.zeros((room, room)), np.zeros(room), np.zeros(room))
     if mass > 0.0:
         rest_column(scores, means, rests, tables)
     for c in range(count):
-        add_column(labels, c, scores, means, rests, tables)
+        add_column(labels, c, scores, means, rests, tables, q > 0.0)
     return means, rests, tables, mass
 
 
@@ -150,7 +150,7 @@ def visit(max_min, A, slack, scores, q, mu, sums, labels, weights, count, nu, ou
         before = count + marks.sum()
         if _is_new(labels, count, path):
             labels[count, :] = path
-            add_column(labels, count, scores, means, rests, tables)
+            add_column(labels, count, scores, means, rests, tables, q > 0.0)
             count += 1
         mark(path, point, mixed, A, marks)
         if t > 0 and before == count + marks.sum():

@@ -12,6 +12,15 @@ from skstructured.margin._passes import BEST, FIXED, SEARCH, gram_pass, rows_pas
 #: Scores that follow the moves are computed anew after so many passes.
 REFRESH = 10
 
+#: Most visits to a max-min game, in passes before the last and in the last; and what is rounding.
+FEW_GAMES, GAMES, ROUNDING = 1, 20, 1e-12
+
+#: A game is left where a visit does not take the distance of its bounds down to this part.
+PROGRESS = 0.9
+
+#: Part of a row's gap by which its loss may be off in passes before the last.
+PART = 0.1
+
 
 def rule_of(solver, line_search):
     """How blocks move: all the way to their best, or as Frank and Wolfe have it."""
@@ -72,6 +81,23 @@ class Problem(NamedTuple):
         return self.share @ losses + 0.5 * norm, self.share @ (bounds - reached)
 
 
+def games_of(part):
+    """How often bounds of games are computed, before the first visit and after each."""
+    return 1 + (FEW_GAMES if part > 0.0 else GAMES)
+
+
+def not_told(bounds, lower, reached, slack, part, before):
+    """Which games are to be visited: bounds apart, and nearer than `before` the last visit.
+
+    Upper bounds may be too large by `slack`, and by a `part` of the gap from what is `reached`.
+    """
+    room = np.maximum(part * (bounds - reached), slack)
+    apart = bounds - lower
+    return (apart > np.maximum(room, ROUNDING * (1.0 + np.abs(bounds)))) & (
+        apart <= PROGRESS * before
+    )
+
+
 def start_of(before, shape):
     """A copy of the means of a fit before, if any; a ValueError where their shape is another."""
     if before is not None and before.shape != shape:
@@ -104,8 +130,8 @@ class Ascent:
         """Coefficients (n, dim)."""
         return (self.problem.vertices - self.mu) * self.problem.steps[:, None]
 
-    def certificate(self):
-        """The objective and the gap."""
+    def certificate(self, part=0.0):
+        """The objective and the gap; a `part` of it where that is quicker to tell."""
         return self.problem.certificate(self.scores(), self.mu, self.kept)
 
 
@@ -191,7 +217,7 @@ def ascend(state, rule, max_iter, tol, rng, verbose=0):
         state.run(state.counted[rng.permutation(n)], t * n, rule)
         if t % REFRESH == REFRESH - 1:
             state.refresh()
-        loss, gap = state.certificate()
+        loss, gap = state.certificate(PART)
         if gap <= tol or t == max_iter - 1:
             state.refresh()
             loss, gap = state.certificate()

@@ -7,7 +7,7 @@ import numpy as np
 from skstructured._engine.compiled import is_compiled
 from skstructured.margin._inputs import Found, with_weights
 from skstructured.margin._passes import BEST, FIXED, STILL
-from skstructured.margin._solver import squares_of, start_of, weights_of
+from skstructured.margin._solver import games_of, not_told, squares_of, start_of, weights_of
 from skstructured.margin._vertex_game import VERTICES, oracle_address
 from skstructured.margin._vertex_visit import python_bounds, python_visit, row_bounds, visit
 
@@ -81,9 +81,10 @@ class VertexAscent:
         """Means at φ(y_i), or those of a fit before; a ValueError where those do not fit."""
         V, one = self.problem.vertices, np.ones(1)
         self.means = start_of(before, V.shape)
+        places = [(vertex[None].copy(), one) for vertex in V]
+        self._games = VertexMeans(V.copy(), V.copy(), places, list(places))
         if self.means is None:
-            places = [(vertex[None].copy(), one) for vertex in V]
-            self.means = VertexMeans(V.copy(), V.copy(), places, list(places))
+            self.means = self._games.copy()
         self.refresh()
 
     def to_go_on(self):
@@ -144,7 +145,7 @@ class VertexAscent:
     def _move(self, i, v, rule, fixed):
         """The move of a row's mean."""
         q, mu = self._squares[i] * self._steps[i], self.means.mu[i]
-        out = self._target(i, v, q if rule == BEST else 0.0)
+        out = self._target(self.means, i, v, q if rule == BEST else 0.0)
         if rule == BEST and q > 0.0:
             return out - mu
         d, gamma = out - mu, fixed
@@ -159,9 +160,9 @@ class VertexAscent:
     def _parts(self):
         return self._oracle, self.problem.max_min, self.problem.loss
 
-    def _target(self, i, v, q):
+    def _target(self, means, i, v, q):
         """Where a row's mean goes to, and its vertices kept."""
-        means, dim = self.means, len(v)
+        dim = len(v)
         columns, p = np.zeros((VERTICES, dim)), np.zeros(VERTICES)
         rows, x = np.zeros((VERTICES, dim)), np.zeros(VERTICES)
         (old, weights), (known, shares) = means.columns[i], means.rows[i]
@@ -175,12 +176,35 @@ class VertexAscent:
         means.rows[i] = rows[:many].copy(), x[:many].copy()
         return out
 
-    def certificate(self):
+    def _heights(self, V, means, which):
+        """Upper bounds on max H of some rows, by their ν, and H at their μ."""
+        bounds, reached = np.empty((2, len(which)))
+        given = (np.ascontiguousarray(V[which]), means.mu[which], means.nu[which])
+        self._bounds(*self._parts(), *given, bounds, reached)
+        return bounds, reached
+
+    def _play(self, V, bounds, reached, part):
+        """Upper bounds on max H, moved to what is reached by playing the games of rows."""
+        games, lower, left = self._games, reached.copy(), self.counted
+        slack, apart = self.problem.slack, np.inf
+        for turn in range(games_of(part) if self.problem.max_min else 0):
+            for i in left if turn > 0 else ():
+                games.mu[i] = self._target(games, i, V[i], 0.0)
+            upper, found = self._heights(V, games, left)
+            bounds[left] = np.minimum(bounds[left], upper)
+            lower[left] = np.maximum(lower[left], found)
+            left = left[not_told(bounds, lower, reached, slack, part, apart)[left]]
+            apart = bounds - lower
+            if len(left) == 0:
+                break
+        return bounds
+
+    def certificate(self, part=0.0):
         """The objective and the gap, as for rows."""
         p, V, share = self.problem, self.scores(), self.inputs.share
-        bounds, reached = np.empty((2, len(V)))
-        given = (np.ascontiguousarray(V + p.ell), self.means.mu, self.means.nu)
-        self._bounds(*self._parts(), *given, bounds, reached)
+        augmented = V + p.ell
+        bounds, reached = self._heights(augmented, self.means, np.arange(len(V)))
+        bounds = np.maximum(self._play(augmented, bounds, reached, part), reached)
         losses = bounds + p.constant - np.einsum("nk,nk->n", V, p.vertices)
         norm = share @ np.einsum("nk,nk->n", V, p.vertices - self.means.mu)
         return share @ losses + 0.5 * norm, share @ (bounds - reached)

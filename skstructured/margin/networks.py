@@ -84,7 +84,9 @@ class MaxMinMarginNetwork(DualLearner):
     duality_gap_ : float
         At most so far is the objective from its least value.
     gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
-        The gap and the objective after each pass.
+        The gap and the objective after each pass. For matchings, rank vectors,
+        sequences and spaces of one's own, losses are the values of games: both may be too large, by
+        a tenth of the gap mostly, and after the last pass by `tol`/100.
     n_iter_ : int
         Passes.
     n_features_in_ : int

@@ -1,0 +1,191 @@
+"""Weights other than 0 and 1, warm starts, and single steps of margin learners."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+from naive import margin as naive
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+from skstructured.margin import _chain_game, _chain_visit, _vertex_game
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+DUAL = (MaxMinMarginNetwork, StructuralSVM)
+WEIGHTS = np.array([3.0, 0.1, 1.0, 7.0, 0.5, 0.0, 2.0, 0.3, 11.0, 1.0])
+
+
+def classes(n=10, p=2, seed=0):
+    """Rows, classes 0, 1 and 2, and costs that are not symmetric."""
+    rng = np.random.RandomState(seed)
+    A = rng.rand(3, 3) * 2.0
+    np.fill_diagonal(A, 0.0)
+    return rng.randn(n, p), np.arange(n) % 3, A
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
+@pytest.mark.parametrize("kind", DUAL)
+def test_objective_and_gap_of_weighted_classes_with_asymmetric_costs(kind, rule, kernel):
+    X, y, A = classes()
+    share, max_min, V = WEIGHTS / WEIGHTS.sum(), kind is MaxMinMarginNetwork, np.eye(3)
+    loss = naive.max_min_loss if max_min else naive.margin_loss
+    for passes in (1, 3):
+        model = kind("simplex", kernel, 0.7, alpha=0.05, cost_matrix=A, max_iter=passes, tol=1e-9)
+        model.set_params(random_state=0, standardize=False, **rule).fit(X, y, WEIGHTS)
+        S = model.decision_function(X)
+        square = np.einsum("nk,nk->", model.dual_coef_, S)
+        primal = dual = 0.0
+        for i in np.flatnonzero(share):
+            mu = V[y[i]] - model.alpha_ * model.dual_coef_[i] / share[i]
+            primal += share[i] * loss(A, V, S[i], y[i])
+            dual += share[i] * ((A @ mu).min() if max_min else A[:, y[i]] @ mu)
+        primal, dual = primal + 0.025 * square, dual - 0.025 * square
+        assert model.loss_curve_[-1] == pytest.approx(primal, abs=1e-9)
+        assert model.duality_gap_ == pytest.approx(primal - dual, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kind", DUAL)
+def test_a_path_of_alpha_with_weights_equals_single_fits(kind, kernel):
+    """Rows held out count as their weights say, and so do those that are learned."""
+    X, _, _ = classes(30, 2, seed=4)
+    y = np.argmax(X @ np.random.RandomState(5).randn(2, 3), axis=1)
+    y[::4] = (y[::4] + 1) % 3
+    weights = np.tile(WEIGHTS, 3)
+    given = {"kernel": kernel, "gamma": 0.5, "max_iter": 8, "random_state": 0, "standardize": False}
+    model = kind(alpha="path", **given).fit(X, y, weights)
+    order = check_random_state(0).permutation(np.flatnonzero(weights))
+    cut = int(0.8 * len(order))
+    train, valid = np.sort(order[:cut]), np.sort(order[cut:])
+    assert set(y[train]) == {0, 1, 2}
+    one, losses, plain = kind(warm_start=True, **given), [], []
+    for j in range(len(model.alpha_losses_)):
+        one.set_params(alpha=0.5 ** (j + 1)).fit(X[train], y[train], weights[train])
+        wrong = one.predict(X[valid]) != y[valid]
+        losses.append(np.average(wrong, weights=weights[valid]))
+        plain.append(wrong.mean())
+    np.testing.assert_allclose(model.alpha_losses_, losses, atol=1e-12)
+    assert not np.allclose(losses, plain, atol=0.02)
+
+
+def test_the_rest_of_a_mean_is_divided_by_its_mass():
+    rng = np.random.RandomState(0)
+    V, weights = rng.rand(4, 5), np.array([0.0, 0.25, 0.15, 0.0])
+    rest = rng.rand(5)
+    mu = 0.25 * V[1] + 0.15 * V[2] + 0.6 * rest
+    columns = V.copy()
+    assert _vertex_game.rest_of(columns, weights, 3, mu) == pytest.approx(0.6)
+    np.testing.assert_allclose(columns[0], rest, atol=1e-14)
+    np.testing.assert_array_equal(columns[1:], V[1:])
+    weights[2] = 0.75
+    assert _vertex_game.rest_of(columns, weights, 3, 0.25 * V[1] + 0.75 * V[2]) == 0.0
+
+
+def chain_point(labels, weights, k):
+    """Marginals and sums of steps of a mixture of label sequences."""
+    mu, sums = np.zeros((labels.shape[1], k)), np.zeros((k, k))
+    for row, weight in zip(labels, weights, strict=True):
+        mu[np.arange(len(row)), row] += weight
+        np.add.at(sums, (row[:-1], row[1:]), weight)
+    return mu, sums
+
+
+def test_the_rest_of_marginals_is_divided_by_its_mass():
+    labels = np.array([[0, 1, 1], [2, 0, 1], [1, 1, 2]], dtype=np.int16)
+    mu, sums = chain_point(labels, [0.25, 0.15, 0.6], 3)
+    rest, rest_sums = np.empty((3, 3)), np.empty((3, 3))
+    mass = _chain_game.rest_of(labels, np.array([0.25, 0.15]), 2, mu, sums, rest, rest_sums)
+    assert mass == pytest.approx(0.6)
+    wanted = chain_point(labels[2:], [1.0], 3)
+    np.testing.assert_allclose(rest, wanted[0], atol=1e-14)
+    np.testing.assert_allclose(rest_sums, wanted[1], atol=1e-14)
+
+
+@pytest.mark.parametrize("max_min", [False, True])
+def test_the_value_of_a_point_of_marginals_is_literal(max_min):
+    rng = np.random.RandomState(0)
+    k, labels, A = 3, np.array([[0, 1, 1], [2, 0, 1], [1, 1, 2]], dtype=np.int16), rng.rand(3, 3)
+    x, u, T, p, q = rng.randn(3, 2), rng.randn(3, k), rng.randn(1, k, k), [0.5, 0.2, 0.3], 0.7
+    (mu, sums), (point, total) = chain_point(labels[:1], [1.0], k), chain_point(labels, p, k)
+    F = np.array([naive.chain_features(x, row, k) for row in labels])
+    scores = [u[np.arange(3), row].sum() + T[0][row[:-1], row[1:]].sum() for row in labels]
+    wanted = scores @ np.array(p) - 0.5 * q * ((p @ F - F[0]) ** 2).sum()
+    wanted += (A @ point.T).min(axis=0).mean() if max_min else 0.0
+    args = (max_min, A, (u, T, x @ x.T + 1.0), q, mu, sums, point, total)
+    assert _chain_visit._value(*args) == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_quadratic_surrogate_leaves_rows_out_of_ill_conditioned_features(wide):
+    """Labels go by a feature a thousand times smaller than the others."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(12, 14 if wide else 3)
+    y = (X[:, 0] > 0).astype(int) + (X[:, 0] > 0.8)
+    X[:, 0] *= 1e-3
+    model = QuadraticSurrogate(alpha="path", standardize=False).fit(X, y)
+    losses = np.zeros((20, 12))
+    for j, i in np.ndindex(20, 12):
+        rest = np.arange(12) != i
+        one = clone(model).set_params(alpha=2.0 ** -(j + 1) * 12.0 / 11.0)
+        losses[j, i] = one.fit(X, y, rest.astype(float)).predict(X[i : i + 1])[0] != y[i]
+    np.testing.assert_allclose(model.alpha_losses_, losses.mean(axis=1), atol=1e-12)
+
+
+def warm_problem(space):
+    """Rows or sequences, and outputs."""
+    X, y, _ = classes(12)
+    if space == "permutahedron":
+        return X, np.argsort(np.argsort(np.random.RandomState(1).randn(12, 3), axis=1), axis=1) + 1
+    if space == "sequence":
+        return np.split(X, 4), np.split(y, 4)
+    return X, y
+
+
+class Interrupting:
+    """Standard output that raises at its third line."""
+
+    def __init__(self):
+        self.lines = 0
+
+    def write(self, text):
+        """Count lines."""
+        self.lines += text.count("\n")
+        if self.lines == 3:
+            raise KeyboardInterrupt
+
+    def flush(self):
+        """Nothing."""
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("space", ["simplex", "permutahedron", "sequence"])
+def test_an_interrupted_warm_start_changes_nothing(space, kernel, monkeypatch):
+    X, y = warm_problem(space)
+    given = {"random_state": 0, "gamma": 0.5, "tol": 0.0}
+    model = MaxMinMarginNetwork(space, kernel, alpha=0.1, max_iter=2, **given).fit(X, y)
+    model.set_params(warm_start=True, alpha=0.02, max_iter=9)
+    untouched = copy.deepcopy(model)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(sys, "stdout", Interrupting())
+        model.set_params(verbose=1).fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_, untouched.dual_coef_)
+    model.set_params(verbose=0).fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_, untouched.fit(X, y).dual_coef_)
+
+
+@pytest.mark.parametrize("space", ["simplex", "ordinal", "sequence"])
+@pytest.mark.parametrize("kind", DUAL)
+def test_a_warm_start_refuses_other_classes_of_the_same_number(kind, space):
+    X, y = warm_problem(space)
+    model = kind(space, alpha=0.1, warm_start=True, max_iter=2, random_state=0).fit(X, y)
+    before = model.dual_coef_.copy()
+    others = [row + 5 for row in y]
+    with pytest.raises(ValueError, match=r"same rows and classes.*\[0, 1, 2\].*\[5, 6, 7\]"):
+        model.fit(X, others)
+    np.testing.assert_array_equal(model.dual_coef_, before)
+    assert model.classes_.tolist() == [0, 1, 2]
+    model.set_params(warm_start=False).fit(X, others)
+    assert model.classes_.tolist() == [5, 6, 7]
