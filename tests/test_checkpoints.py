@@ -1,5 +1,6 @@
 """Checkpoints: every estimator comes back bit for bit, and no file is ever half of one."""
 
+import copy
 import inspect
 import io
 import json
@@ -211,6 +212,29 @@ class TestFiles:
         replaced(path, SCHEMA, b" " * 10**8, zipfile.ZIP_DEFLATED)
         assert path.stat().st_size < 10**6
         with pytest.raises(ValueError, match=r"model\.skops is damaged.*compressed"):
+            load_checkpoint(path)
+
+    def test_whose_members_overlap_are_refused(self, model, path):
+        """A thousand names of one member would be a thousand times as much memory."""
+        save_checkpoint(model, path)
+        with zipfile.ZipFile(path, "a") as file:
+            file.writestr("extra.json", b" " * 10**6)
+            for i in range(20):
+                again = copy.copy(file.getinfo("extra.json"))
+                again.filename = f"extra{i}.json"
+                file.filelist.append(again)
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*members take 2\d{7} bytes"):
+            load_checkpoint(path)
+
+    @pytest.mark.parametrize("shape", [(3,), (5, 1)])
+    def test_with_arrays_of_another_length_are_refused(self, shape, model, path):
+        save_checkpoint(model, path)
+        array = next(name for name in member_names(path) if name.endswith(".npy"))
+        buffer = io.BytesIO()
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(buffer, header)
+        replaced(path, array, buffer.getvalue() + bytes(4 * 8))
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.* bytes, and has 32"):
             load_checkpoint(path)
 
     def test_with_arrays_that_say_they_are_huge_are_refused(self, model, path):

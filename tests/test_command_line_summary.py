@@ -14,6 +14,7 @@ from skstructured import OnlineStructuredPredictor
 from skstructured.__main__ import main
 from skstructured._read import load_csv
 from skstructured._report import _rows_needed, shuffled
+from skstructured._stream_file import Stream
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
 
@@ -86,6 +87,14 @@ def test_rows_in_the_order_of_the_file(iris_csv, capsys):
     line = said(capsys, iris_csv, "--in-order")[3]
     result = validated(load_csv(iris_csv, None, "simplex"))
     assert percents(line)[0] == pytest.approx(result.expected_target_loss.mean(), abs=6e-4)
+
+
+def test_rows_are_shuffled_by_the_seed(iris_csv, capsys):
+    line, table = said(capsys, iris_csv, "--seed", "1")[3], load_csv(iris_csv, None, "simplex")
+    found = [validated(shuffled(table, seed), seed=1).expected_target_loss for seed in (1, 0)]
+    wanted, others = ([losses.mean(), losses[75:].mean()] for losses in found)
+    assert percents(line) == pytest.approx(wanted, abs=6e-4)
+    assert others != pytest.approx(wanted, abs=2e-3)
 
 
 def test_shuffling_keeps_rows_and_outputs_together(iris_csv):
@@ -300,6 +309,13 @@ def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, c
         clone(model), X, y, play="average", classes=range(10)
     ).expected_target_loss
     assert first == pytest.approx(losses.mean(), abs=0.02)  # averages are taken at every chunk
+
+
+def test_labels_of_a_stream_are_counted_row_by_row(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{label} 1:1.0\n" for label in (3, 1, 3, 3, 7, 1)))
+    stream = Stream.of(str(path), None, "simplex")
+    assert stream.classes.tolist() == [1, 3, 7] and stream.counts.tolist() == [2, 3, 1]
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,14 @@ def test_means_of_means(rng):
     assert model.t_ == wanted.t_ == N
 
 
+def test_means_of_means_count_the_rounds_of_all(rng):
+    """Linear averages are shared by rounds of positive weight, so a mean must have those of all."""
+    weight = rng.randint(3, size=N).astype(float)
+    shards, _ = sharded(LEARNERS["linear"], X, Y, ["a", "b", "c"], weight)
+    model = average_fitted([average_fitted(shards[:2]), shards[2]])
+    check_mean(model, shards, [(weight[at] > 0).sum() for at in parts(N)])
+
+
 def test_a_mean_of_one_is_the_one():
     shard = learned(DEFAULT(), X, Y, None, ["a", "b", "c"])
     model = average_fitted([shard])
