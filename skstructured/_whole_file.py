@@ -72,24 +72,34 @@ def _take_after(path, file):
 
 def leftovers(path):
     """Temporary files of `path` beside it that nobody is writing."""
-    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{32}}\.tmp")
-    found = [entry for entry in path.parent.iterdir() if ours.fullmatch(entry.name)]
-    return [entry for entry in found if not _is_written(entry)]
-
-
-def _is_written(temporary):
-    """Whether another process, or thread, holds the lock of a temporary file, or it is gone."""
-    try:
-        with open(temporary, "rb") as file:
-            return fcntl is not None and not _lock(file, wait=False)
-    except OSError:
-        return True
+    return [entry for entry in _temporaries(path) if _unless_written(entry, lambda: None)]
 
 
 def _remove_leftovers(path):
-    for entry in leftovers(path):
-        with contextlib.suppress(OSError):
-            entry.unlink()
+    for entry in _temporaries(path):
+        _unless_written(entry, entry.unlink)
+
+
+def _temporaries(path):
+    """All temporary files of `path` beside it."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{32}}\.tmp")
+    return [entry for entry in path.parent.iterdir() if ours.fullmatch(entry.name)]
+
+
+def _unless_written(temporary, task):
+    """Do a task while a temporary file is locked; whether that was done.
+
+    Not where another process, or thread, has the lock: it is writing the file. Who has created it,
+    and waits for the lock, finds out that it is gone.
+    """
+    try:
+        with open(temporary, "rb") as file:
+            if fcntl is not None and not _lock(file, wait=False):
+                return False
+            task()
+            return True
+    except OSError:  # it is gone, or Windows does not let it go
+        return False
 
 
 def _sync_folder(folder):
