@@ -343,3 +343,34 @@ def test_warming_up_passes_folders_that_may_not_be_looked_at(tmp_path, monkeypat
 
     monkeypatch.setattr(_warm_up, "folders", lambda: [Closed(), tmp_path / "no", tmp_path])
     assert _warm_up.warm_up([]) == tmp_path
+
+
+def test_the_digest_is_of_every_file(tmp_path):
+    """Of its name and content, in subpackages too; nothing else counts."""
+    (tmp_path / "deep" / "deeper").mkdir(parents=True)
+    (tmp_path / "__pycache__").mkdir()
+    files = [tmp_path / "a.py", tmp_path / "deep" / "b.py", tmp_path / "deep" / "deeper" / "c.py"]
+    for file in files:
+        file.write_text("x = 1\n")
+    seen = [list(kernel_cache._source_bytes(tmp_path))]
+    for file in files:
+        file.write_text("x = 2\n")
+        seen.append(list(kernel_cache._source_bytes(tmp_path)))
+    assert len({tuple(parts) for parts in seen}) == len(files) + 1
+    for other in (tmp_path / "__pycache__" / "a.py", tmp_path / "a.nbc"):
+        other.write_text("x = 3\n")
+    assert list(kernel_cache._source_bytes(tmp_path)) == seen[-1]
+
+
+def test_names_are_of_the_processor_too(monkeypatch):
+    class Codegen:
+        def __init__(self, processor):
+            self.processor = processor
+
+        def magic_tuple(self):
+            return ("x86_64", self.processor, "+avx")
+
+    monkeypatch.setattr(kernel_cache, "package_digest", lambda: "digest")
+    cache = kernel_cache.KernelCache(lambda x: x, None)
+    names = {cache._name("f(x)", Codegen(processor)) for processor in ("one", "one", "other")}
+    assert len(names) == 2

@@ -33,7 +33,8 @@ def test_bug_fits_the_code(bug):
 def test_its_tests_exist(bug):
     for test in bug.tests:
         file, _, function = test.partition("[")[0].partition("::")
-        assert function in functions(Path(ROOT) / file), test
+        assert not function or function in functions(Path(ROOT) / file), test
+        assert (Path(ROOT) / file).exists(), test
 
 
 def test_there_are_enough_of_them():

@@ -478,3 +478,14 @@ def test_parameters_that_may_differ():
         for i in range(2)
     ]
     assert average_fitted(shards).t_ == sum(shard.t_ for shard in shards)
+
+
+@pytest.mark.parametrize("average", ["uniform", "linear", "polynomial"])
+def test_a_mean_of_means_is_the_mean_of_all(average):
+    """Shares go by what each has counted, those of a mean by all of its shards."""
+    shards, _ = sharded(DEFAULT(average=average, optimizer="ogd"), X, Y, ["a", "b", "c"])
+    assert len({shard.t_ for shard in shards}) == len(shards)
+    nested = average_fitted([average_fitted(shards[:2]), *shards[2:]])
+    whole = average_fitted(shards)
+    for name in ("coef_", "intercept_", "last_weights_"):
+        np.testing.assert_allclose(getattr(nested, name), getattr(whole, name), rtol=1e-9)
