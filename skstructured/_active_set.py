@@ -10,6 +10,7 @@ import functools
 import numpy as np
 
 from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.kernel_cache import is_ours
 from skstructured._foreign import check_vertices
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
@@ -126,7 +127,8 @@ def project(space, theta):
 def projection_kernel(space):
     """The kernel (see `skstructured._oracles.Oracle`) of the projection on a user's polytope.
 
-    Compiled, for this process, where the space's ``oracle_kernel`` is a numba function.
+    Compiled where the space's ``oracle_kernel`` is a numba function: once for all processes if that
+    is of the package, else in every process, as its source may change unseen.
     """
     if is_compiled(space.oracle_kernel):
         return _compiled_kernel(space.oracle_kernel, space.constant_sum)
@@ -137,7 +139,8 @@ def projection_kernel(space):
 @functools.cache
 def _compiled_kernel(oracle, constant_sum):
     centre = _centre_jit if constant_sum else np.copy
-    return kernel(cached=False)(_make_kernel(oracle, _wolfe_jit, _affine_jit, centre))
+    made = _make_kernel(oracle, _wolfe_jit, _affine_jit, centre)
+    return kernel(cached=is_ours(oracle))(made)
 
 
 def _make_kernel(oracle, wolfe, affine, centre):

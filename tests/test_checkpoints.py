@@ -313,7 +313,17 @@ class TestTrust:
             same(copied(trial), load_checkpoint(path, trusted))
 
     @pytest.mark.parametrize(
-        "name", ["warnings", "json", "Nobody", "kernel_cache", "sys", "OnlineLinearModel"]
+        "name",
+        [
+            "json",
+            "Nobody",
+            "kernel_cache",
+            "sys",
+            "annotations",
+            "importlib",
+            "warnings",
+            "GuaranteeError",
+        ],
     )
     def test_names_that_only_seem_to_be_ours_are_refused(self, name, model, path):
         save_checkpoint(model, path)

@@ -29,6 +29,17 @@ print(draw(np.array([0.0, 2.0, 1.0]), 0.0, work)[0])
 """
 
 
+#: Compiling is an error from here on.
+REFUSE = """
+import numba.core.event as event
+import skstructured
+class Refuse(event.Listener):
+    def on_start(self, e): raise AssertionError(e.data["dispatcher"])
+    def on_end(self, e): pass
+event.register("numba:compile", Refuse())
+"""
+
+
 @pytest.fixture
 def copied(tmp_path):
     """A folder with a copy of the package, and no cache."""
@@ -73,17 +84,33 @@ def test_a_second_process_compiles_nothing(copied, tmp_path):
     run(DRAW, copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     before = {path: path.stat().st_mtime_ns for path in kernels_below(tmp_path / "cache")}
     assert before
-    script = """
-    import numba.core.event as event
-    class Refuse(event.Listener):
-        def on_start(self, e): raise AssertionError(e.data["dispatcher"])
-        def on_end(self, e): pass
-    from skstructured.bandits._first_order import draw
-    event.register("numba:compile", Refuse())
-    """
-    run(textwrap.dedent(script) + DRAW, copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    run(REFUSE + DRAW, copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     after = {path: path.stat().st_mtime_ns for path in kernels_below(tmp_path / "cache")}
     assert after == before
+
+
+#: Prints projections on the subsets of two of four, known by their oracle alone.
+PROJECT = """
+import numpy as np
+from skstructured._active_set import projection_kernel
+from skstructured.spaces import KSubsets
+from skstructured._engine.compiled import LOSS, address
+kernel = projection_kernel(KSubsets({k}))
+address(kernel, LOSS)
+mu = np.zeros(4)
+kernel(np.array([0.7, 0.5, 0.2, 0.1]), np.zeros(4), mu, np.zeros(0), np.zeros(1))
+print(mu.sum().round(9))
+"""
+
+
+def test_kernels_of_our_oracles_are_kept(tmp_path):
+    places = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(PROJECT.format(k=2), **places)[0] == "2.0\n"
+    kept = kernels_below(tmp_path / "cache")
+    assert any("active_set_projection" in path.name for path in kept)
+    assert run(REFUSE + PROJECT.format(k=2), **places)[0] == "2.0\n"
+    assert kernels_below(tmp_path / "cache") == kept
+    assert run(PROJECT.format(k=3), **places)[0] == "3.0\n"
 
 
 def test_a_damaged_file_is_compiled_again(copied):

@@ -102,3 +102,34 @@ def test_trouble_is_told_folder_by_folder(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="Not a directory") as caught:
         kernel_cache.write("name", 1)
     assert all(str(place.parent) in str(caught.value) for place in places)
+
+
+class Compiled:
+    """Stands for a dispatcher of numba, which is another object in every process."""
+
+    def __init__(self, function, module="skstructured.spaces.k_subsets"):
+        self.py_func = function
+        function.__module__ = module
+
+
+def calling(oracle):
+    """A function that closes over a compiled one."""
+
+    def function(x):
+        return oracle(x)
+
+    return function
+
+
+def test_compiled_functions_in_a_closure_are_known_by_their_own():
+    names = [name_of(calling(Compiled(multiplier(factor)))) for factor in (2.0, 2.0, 3.0)]
+    assert names[0] == names[1] != names[2]
+    deep = [name_of(calling(Compiled(calling(Compiled(multiplier(f)))))) for f in (2.0, 2.0, 3.0)]
+    assert deep[0] == deep[1] != deep[2] and deep[0] not in names
+
+
+def test_functions_of_users_are_not_ours():
+    ours, theirs = Compiled(multiplier(2.0)), Compiled(multiplier(2.0), "skstructured_of_mine")
+    assert kernel_cache.is_ours(ours) and not kernel_cache.is_ours(theirs)
+    assert kernel_cache.is_ours(Compiled(calling(ours)))
+    assert not kernel_cache.is_ours(Compiled(calling(theirs)))

@@ -209,6 +209,16 @@ def test_real_outputs(way):
     assert model.t_ == sum(counts)
 
 
+def test_last_weights_of_real_outputs():
+    shards = [
+        sk.PiSTOLRegressor(average=False, random_state=0).fit(X[i], REAL[i]) for i in parts(N)
+    ]
+    assert len({shard.space_.scale for shard in shards}) == SHARDS
+    wanted = mean_of([shard.predict(X) for shard in shards], [1, 2, 3])
+    found = average_fitted(shards, weights=[1, 2, 3]).predict(X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+
+
 def test_sparse_rows(rng):
     rows = sparse.csr_matrix(X * (rng.rand(N, P) < 0.5))
     shards, counts = sharded(DEFAULT(), rows, Y, ["a", "b", "c"])

@@ -155,12 +155,37 @@ def warn_once(message):
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
+def is_ours(dispatcher):
+    """Whether a compiled function, with all that it closes over, is source of the package.
+
+    The digest then knows it; what a function of a user calls is known to nobody.
+    """
+    function = dispatcher.py_func
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    inner = [value for value in cells if hasattr(value, "py_func")]
+    return function.__module__.startswith("skstructured.") and all(map(is_ours, inner))
+
+
+def _closure_of(function):
+    """What a function closes over; of compiled functions what these close over.
+
+    numba gives such a function another number in every process.
+    """
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    return tuple(_told_of(value) if hasattr(value, "py_func") else value for value in values)
+
+
+def _told_of(dispatcher):
+    function = dispatcher.py_func
+    names = function.__module__, function.__qualname__, function.__code__.co_firstlineno
+    return (*names, function.__code__.co_code, _closure_of(function))
+
+
 class KernelCache(NullCache):
     """What a dispatcher asks for compiled code, and gives it to."""
 
     def __init__(self, function, options):
-        code, cells = function.__code__, function.__closure__ or ()
-        closure = dumps(tuple(cell.cell_contents for cell in cells))
+        code, closure = function.__code__, dumps(_closure_of(function))
         names = (function.__module__, function.__qualname__, code.co_firstlineno, options)
         self._kernel = [repr(names).encode(), code.co_code, closure]
         self._label = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
