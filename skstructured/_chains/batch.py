@@ -19,8 +19,8 @@ from skstructured._chains.dual_newton import decompose, nearest_marginals
 from skstructured._chains.logarithms import batch_entropies, batch_log_probabilities
 from skstructured._chains.marginals import batch_marginals
 from skstructured._chains.sparse import (
-    BALANCED,
     FEW,
+    NEAR_ENOUGH,
     add_vertices,
     gap_of,
     most_needed,
@@ -218,7 +218,7 @@ def _by_newton(unary, pair):
     """Labels, weights and gap of a projection by Newton's method, None where it does not do."""
     M, k = unary.shape
     mu, pairs = np.empty((M, k)), np.empty((max(M - 1, 0), k, k))
-    if M == 1 or nearest_marginals(unary, pair, mu, pairs) > BALANCED:
+    if M == 1 or nearest_marginals(unary, pair, mu, pairs) > NEAR_ENOUGH:
         return None
     room = int(np.sum(pairs > 0.0)) + k
     labels, weights = np.zeros((room, M), dtype=np.int64), np.zeros(room)

@@ -27,7 +27,7 @@ SMALL_GAP, PATIENCE = 1e-12, 20
 #: Sequences that Wolfe's method stops at, and the calls of Viterbi's algorithm that it may make.
 FEW, MOST_CALLS = 100, 1000
 #: By how much constraints of means may be violated, over the size of the scores.
-BALANCED = 1e-11
+NEAR_ENOUGH = 1e-11
 #: What sums of terms of a size may be off by, over that size.
 UNIT = 4.0 * np.finfo(np.float64).eps
 
@@ -284,7 +284,7 @@ def project_means(unary, pair, mu, each):
             add_vertices(labels, weights, n, mu, each, 1.0)
             return 0.0 if done else gap
         violated = nearest_marginals(unary, pair, mu, each) if M > 1 else np.inf
-        if violated <= BALANCED:
+        if violated <= NEAR_ENOUGH:
             return violated
         mu[:] = 0.0
         each[:] = 0.0
