@@ -109,6 +109,10 @@ class Randomized(Decoder):
         distance = np.linalg.norm(anchor - mu, ord=order, axis=1)
         return anchor, np.minimum(1.0, 2.0 * distance / constants.nu)
 
+    def most_likely(self, theta, mu, loss):
+        """y* (n, dim), without p."""
+        return _nearest(mu, loss)
+
 
 class Sampled(Decoder):
     """Always a vertex drawn with mean ŷ_Ω(θ); with entropies over vertices, a Gibbs sample."""

@@ -175,7 +175,7 @@ class FenchelYoung(ShortCuts, Component):
         -------
         ndarray of shape (n, dim)
         """
-        return self._solve(self._check_scores(theta))[0]
+        return self._mean_and_conjugate(theta)[0]
 
     def log_proba(self, theta):
         """Logarithms of what the space's `mean_proba` says of ŷ_Ω(θ), in its shape.
@@ -183,8 +183,8 @@ class FenchelYoung(ShortCuts, Component):
         For "shannon" on "simplex", "hypercube" and "ordinal" from the scores, with all digits
         where probabilities underflow; else the logarithms of probabilities, −inf for 0.
         """
-        theta = self._check_scores(theta)
-        space, _, oracle = self._terms()
+        terms = space, _, oracle = self._terms()
+        theta = self._check_scores(theta, terms)
         if oracle.log_proba is not None and is_ours(space, "mean_proba"):
             return oracle.log_proba(theta)
         with np.errstate(divide="ignore"):
@@ -192,7 +192,11 @@ class FenchelYoung(ShortCuts, Component):
 
     def conjugate(self, theta):
         """Ω*(θ) = max over conv(Y) of <θ,μ> − Ψ(μ), of shape (n,), without the scale."""
-        return self._solve(self._check_scores(theta))[1]
+        return self._mean_and_conjugate(theta)[1]
+
+    def _mean_and_conjugate(self, theta):
+        terms = self._terms()
+        return self._solve(self._check_scores(theta, terms), terms)
 
     def value(self, theta, V):
         """S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>) ≥ 0.
@@ -218,8 +222,8 @@ class FenchelYoung(ShortCuts, Component):
 
     def gradient(self, theta, V):
         """∇_θ S(θ; y) = c (ŷ_Ω(θ) − y), of shape (n, dim)."""
-        theta = self._check_scores(theta)
-        return self.constants_of(theta.shape[1]).c * (self.mean(theta) - np.asarray(V))
+        mu = self.mean(theta)
+        return self.constants_of(mu.shape[1]).c * (mu - np.asarray(V))
 
     def value_and_gradient(self, theta, V):
         """`value` and `gradient` from one solve."""
@@ -228,35 +232,39 @@ class FenchelYoung(ShortCuts, Component):
 
     def mean_and_value(self, theta, V):
         """`mean` and `value` from one solve."""
-        theta = self._check_scores(theta)
-        mu = self._solve(theta)[0]
-        return mu, self._value_at(theta, mu, np.asarray(V, dtype=np.float64))
+        terms = self._terms()
+        theta = self._check_scores(theta, terms)
+        mu = self._solve(theta, terms)[0]
+        return mu, self._value_at(theta, mu, np.asarray(V, dtype=np.float64), terms)
 
-    def _value_at(self, theta, mu, V):
-        space, regularizer, oracle = self._terms()
+    def _value_at(self, theta, mu, V, terms):
+        space, regularizer, oracle = terms
         difference, products = np.ascontiguousarray(mu - V), np.empty(len(mu))
         inner_rows()(theta, difference, bool(space.constant_sum), products)
         gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
         return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
 
-    def _solve(self, theta):
-        params, work = self.kernel_arguments(theta.shape[1])
-        solved = run_gradient_rows(self.kernel, theta, np.zeros_like(theta), params, work)
-        self.check_residual(work)
+    def _solve(self, theta, terms):
+        space, regularizer, oracle = terms
+        params, work = regularizer.kernel_params(), np.zeros(oracle.work(theta.shape[1]))
+        kernel, at_zero = oracle.kernel_for(space), np.zeros(theta.shape)
+        solved = run_gradient_rows(kernel, theta, at_zero, params, work)
+        warn_of_residual(oracle, work)
         return solved
 
     def check_residual(self, work):
         """Warn (ConvergenceWarning) where the kernel left a residual in its scratch vector."""
         warn_of_residual(self._terms()[2], work)
 
-    def _check_scores(self, theta):
+    def _check_scores(self, theta, terms):
         theta = np.array(theta, dtype=np.float64, order="C", ndmin=1)
-        expected = getattr(resolve_space(self.space), "dim_", None)
+        space, _, oracle = terms
+        expected = getattr(space, "dim_", None)
         if theta.ndim != 2 or (expected is not None and theta.shape[1] != expected):
             wanted = "dim" if expected is None else expected
             raise ValueError(f"theta must have shape (n, {wanted}), got {theta.shape}.")
-        if np.isnan(theta).any() or np.isposinf(theta).any():
+        if not (theta < np.inf).all():
             raise ValueError("theta must not contain NaN or +inf.")
-        if self._terms()[2].kernel is None and not np.isfinite(theta).all():
+        if oracle.kernel is None and not np.isfinite(theta).all():
             raise ValueError("a space known only by its oracle needs finite scores theta.")
         return theta

@@ -60,13 +60,13 @@ def is_compiled(kernel):
 
 def address(kernel, function_type):
     """Address of a numba kernel compiled for `function_type`; computed once a process."""
-    key = (kernel, function_type)
+    key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
     found = _ADDRESSES.get(key)
     if found is None:
         result = kernel.get_compile_result(function_type.signature)
-        found = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-        _ADDRESSES[key] = found
-    return found
+        at = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        found = _ADDRESSES[key] = at, function_type  # which keeps its identity
+    return found[0]
 
 
 def _reader(function_type):

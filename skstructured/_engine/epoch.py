@@ -9,7 +9,7 @@ import functools
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.average import WAITING, add_dense
+from skstructured._engine.average import WAITING, WINDOW, add_dense, fold
 from skstructured._engine.compiled import (
     LOSS,
     MATRIX,
@@ -34,14 +34,18 @@ from skstructured._engine.compiled import (
 )
 from skstructured._engine.rows import is_zero_row
 from skstructured._engine.state import (
+    CLOCK,
+    DECAYS,
     FLUSH,
+    RENEW,
+    RENEWED,
     RESCALE,
     SCALED_WEIGHT_SUM,
-    count_round,
+    SINCE,
+    WEIGHT_SUM,
     renew_norm,
     share_of,
 )
-from skstructured._engine.turns import behind, count_drift, play, settle, wait
 
 # A comparison with it, because numba's isfinite(x) is x − x = 0, which reordered sums fold to True.
 LARGEST = np.finfo(np.float64).max
@@ -80,43 +84,74 @@ def epoch(
     move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
     scale, step = as_scale(kernels[2]), as_step(kernels[3])
     n, dim = truth.shape
-    dense, turns = indptr.shape[0] == 0, work.shape[0] > 1
+    record, dense, turns = scores.shape[0] > 0, indptr.shape[0] == 0, work.shape[0] > 1
     waiting, together = average and dense, average and not dense
+    uniform = state[DECAYS] == 0.0
     drifting = waiting and Theta.itemsize < A.itemsize
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
     move = np.zeros(2 * dim if together else dim)
     own = (dim, Theta.shape[1]) if dense else (Theta.shape[0], dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
-    start, last, at, stored = 0, n, rows[0], (data, indices, indptr, width)
-    x_sq = move_and_score(*stored, at, at, Theta, state, move, 0.0, weight[0], raw)
+    start, stopped, first, w, scratch = 0, -1, rows[0], weight[0], work[0]
+    x_sq = move_and_score(
+        data, indices, indptr, width, first, first, Theta, state, move, 0.0, w, raw
+    )
     for r in range(n):
         usual = shortest_sq <= x_sq <= longest_sq
-        stopped = not usual and not is_zero_row(data, indptr, width, rows[r])
-        if not stopped:
-            s = scale(state, x_sq, weight[r])
-            share = share_of(state, weight[r])
-            size = abs(state[SCALED_WEIGHT_SUM] + share * s)
-            stopped = not size + play(raw, s, truth, theta, y, scores, r) <= LARGEST
-        if stopped:
-            last = r
+        if not usual and not is_zero_row(data, indptr, width, rows[r]):
+            stopped = r
             break
-        loss(theta, y, g, params, work[r if turns else 0])
-        count_round(state, s, weight[r], share)
-        u = step(state, raw, g, x_sq, weight[r])
-        if drifting:
-            count_drift(state, weight[r])
+        w = weight[r]
+        s = scale(state, x_sq, w)
+        share = w if uniform else share_of(state, w)
+        size = abs(state[SCALED_WEIGHT_SUM] + share * s)
+        for k in range(dim):
+            y[k] = truth[r, k]
+            theta[k] = s * raw[k]
+            size += abs(theta[k])
+            if record:
+                scores[r, k] = theta[k]
+        if not size <= LARGEST:
+            stopped = r
+            break
+        if turns:
+            scratch = work[r]
+        loss(theta, y, g, params, scratch)
+        state[SCALED_WEIGHT_SUM] += share * s
+        state[WEIGHT_SUM] += share
+        state[CLOCK] += w
+        u = step(state, raw, g, x_sq, w)
+        if drifting and w > 0.0:
+            state[SINCE] += 1.0
+            if state[SINCE] >= WINDOW:
+                state[SINCE], state[FLUSH] = 0.0, 1.0
         if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
-            start = settle(data, width, rows, start, r, terms, Theta, A, dim, dense, average, state)
+            if waiting:
+                add_dense(data, width, rows[start:r], terms, A)
+                start = r
+            fold(Theta, A, dim, dense, average, state[RESCALE], state[SCALED_WEIGHT_SUM])
+            state[RESCALE], state[SCALED_WEIGHT_SUM], state[FLUSH] = 1.0, 0.0, 0.0
         if waiting:
-            start = wait(data, width, rows, start, r, terms, A, u * state[SCALED_WEIGHT_SUM], g)
+            for k in range(dim):
+                terms[r - start, k] = -u * state[SCALED_WEIGHT_SUM] * g[k]
+            if r + 1 - start == WAITING:
+                add_dense(data, width, rows[start : r + 1], terms, A)
+                start = r + 1
         if together:
-            behind(move, g, state[SCALED_WEIGHT_SUM])
-        at, w = rows[min(r + 1, n - 1)], weight[min(r + 1, n - 1)]
-        x_sq = move_and_score(*stored, rows[r], at, Theta, state, move, u, w, raw)
-        renew_norm(state, Theta, *own)
+            for k in range(dim):
+                move[dim + k] = -state[SCALED_WEIGHT_SUM] * g[k]
+        after = min(r + 1, n - 1)
+        row, ahead, w = rows[r], rows[after], weight[after]
+        x_sq = move_and_score(
+            data, indices, indptr, width, row, ahead, Theta, state, move, u, w, raw
+        )
+        if state[RENEWED] + 1.0 < RENEW:
+            state[RENEWED] += 1.0
+        else:
+            renew_norm(state, Theta, *own)
     if waiting:
-        add_dense(data, width, rows[start:last], terms, A)
-    return last if last < n else -1
+        add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, A)
+    return stopped
 
 
 @functools.cache

@@ -134,8 +134,10 @@ def settled(method):
     @functools.wraps(method)
     def reads(self, *args, **kwargs):
         key = (id(self), threading.get_ident())
+        if key in _READING:
+            return method(self, *args, **kwargs)
         gate = gate_of(key[0])
-        if key in _READING or (gate is not None and gate.thread == key[1]):
+        if gate is not None and gate.thread == key[1]:
             return method(self, *args, **kwargs)
         while True:
             _READING[key] = None

@@ -23,7 +23,7 @@ def linear_scores(W, X):
 def _products(X, V):
     """XV as a dense array, without a copy of X in another dtype as a whole."""
     if X.dtype == V.dtype:
-        return safe_sparse_dot(X, V, dense_output=True)
+        return X @ V if type(X) is np.ndarray else safe_sparse_dot(X, V, dense_output=True)
     products, size = np.empty((X.shape[0], V.shape[1])), Rows.from_array(X).block_size(BLOCK)
     for start in range(0, X.shape[0], size):
         part = X[start : start + size].astype(V.dtype)

@@ -38,8 +38,8 @@ def rule_of(decoder):
 
 def over_sequences(learner, fresh=False):
     """Whether the outputs of a learner are label sequences, as fitted; `fresh` by its parameter."""
-    space = None if fresh else getattr(learner, "space_", None)
-    space = getattr(learner, "space", None) if space is None else space
+    known = {} if fresh else vars(learner)
+    space = known["space_"] if "space_" in known else getattr(learner, "space", None)
     return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
 
 

@@ -25,6 +25,11 @@ def class_codes(y, classes):
     """Positions of labels `y` in sorted `classes`; a ValueError lists the labels not found."""
     if not (isinstance(y, np.ndarray) and y.ndim == 1):
         y = one_column(y)
+    if y.dtype == np.int64 == classes.dtype and len(y) > 0:
+        codes, last = y - classes[0], len(classes) - 1  # exact modulo 2⁶⁴
+        together = int(classes[-1]) - int(classes[0]) == last
+        if together and codes.min() >= 0 and codes.max() <= last:
+            return codes
     codes = _search(y, classes)
     unknown = classes[codes] != y
     if np.any(unknown):
