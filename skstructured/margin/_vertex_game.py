@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from skstructured._engine.compiled import FASTMATH, VECTOR, address, function_at, kernel
+from skstructured._engine.kernel_cache import is_ours
 from skstructured.margin._oracles import matching_value
 from skstructured.margin._saddle import solve_saddle
 from skstructured.spaces.permutahedron import rank_vertex
@@ -43,7 +44,7 @@ def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
     if oracle not in _KERNELS:
 
-        @kernel(cached=False)
+        @kernel(cached=is_ours(oracle))
         def vertex_of(theta, vertex):
             oracle(theta, vertex)
 
