@@ -348,6 +348,28 @@ class TestBudget:
             assert expansion is model._expansion and expansion.forgotten == t - 59
             model.partial_fit(X[t + 1 : t + 20], y[t + 1 : t + 20])
 
+    @pytest.mark.parametrize("kind", ["turning", "switching", "new"])
+    def test_beats_the_larger_class_and_the_last_label_where_concepts_change(self, kind):
+        """One of two classes has 68.6% of the rows; learned ten at a time, predicted before."""
+        n, rng = 600, np.random.RandomState(0)
+        X, t = rng.randn(n, 2), np.arange(n)
+        if kind == "turning":
+            score = np.einsum("ij,ij->i", X, np.c_[np.cos(t / 60.0), np.sin(t / 60.0)])
+        elif kind == "switching":
+            score = np.where(t // 150 % 2, -1.0, 1.0) * (np.sin(2.0 * X[:, 0]) + X[:, 1])
+        else:
+            score = np.einsum("ij,ij->i", X, rng.randn(4, 2)[t // 150])
+        y = (score > np.quantile(score, 0.686)).astype(int)
+        model = plain(budget=40, average=False, decoder="nearest")
+        right = 0
+        for start in range(0, n, 10):
+            part = slice(start, start + 10)
+            right += np.sum(model.predict(X[part]) == y[part]) if start else 0
+            model.partial_fit(X[part], y[part], classes=[0, 1])
+        assert model._expansion.forgotten > 400
+        share = right / (n - 10)
+        assert share > 0.04 + max(np.mean(y == 0), np.mean(y[1:] == y[:-1]))
+
     def test_that_is_never_reached_changes_nothing(self):
         X, y = stream()
         assert_same(plain(budget=1000).fit(X, y), plain().fit(X, y))

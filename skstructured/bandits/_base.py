@@ -137,12 +137,15 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         -------
         self
         """
+        self._fit(X, y)
+        self._check_horizon()
+        return self
+
+    def _fit(self, X, y, **given):
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y))
-            self._simulate(rows, self._check_labels(rows, y))
-        self._check_horizon()
-        return self
+            self._simulate(rows, self._check_labels(rows, y), **given)
 
     def partial_fit(self, X, y, classes=None):
         """Simulate bandit feedback over labelled rows, one round each, in order.
@@ -166,6 +169,11 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
     @exclusive
     def simulate(self, X, y, classes=None):
         """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
+        rounds = self._simulate_labels(X, y, classes)
+        self._check_horizon()
+        return rounds
+
+    def _simulate_labels(self, X, y, classes, **given):
         with unchanged_on_error(self):
             is_verbose(self)
             rows = self._rows(X)
@@ -174,8 +182,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
                 self.space_.check_classes(classes)
             codes = self._check_labels(rows, y)
         self._await(None)
-        actions, propensities = self._simulate(rows, codes)
-        self._check_horizon()
+        actions, propensities = self._simulate(rows, codes, **given)
         rewards = (actions == codes).astype(np.float64)
         return BanditRounds(self.classes_[actions], propensities, rewards)
 

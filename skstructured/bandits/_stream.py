@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import Rows
+from skstructured._experts import part_of
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import told
 from skstructured._validation import unchanged_on_error
@@ -81,8 +82,11 @@ class BanditStream(OnlineLearner):
         """Warn where the rounds exceed the horizon."""
         self._check_horizon()
 
-    def _simulate(self, rows, codes):
-        """Play and learn row by row; returns positions of the actions, and propensities."""
+    def _simulate(self, rows, codes, **given):
+        """Play and learn row by row; returns positions of the actions, and propensities.
+
+        `given` are metadata for who is wrapped, if any is.
+        """
         X, n = rows.X, len(codes)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for i in told(self, range(n), n):
@@ -92,7 +96,8 @@ class BanditStream(OnlineLearner):
                 p = self._distribution(self._thetas(x), x)
                 code = invert(p, uniforms[:1])
                 actions[i], propensities[i] = code[0], p[0, code[0]]
-                self._learn_simulated(x, code, code == codes[i], propensities[i : i + 1], uniforms)
+                own, at = part_of(given, [i], n), propensities[i : i + 1]
+                self._learn_simulated(x, code, code == codes[i], at, uniforms, **own)
                 self._count(actions[i : i + 1], codes[i : i + 1])
         return actions, propensities
 

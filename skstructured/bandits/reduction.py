@@ -4,16 +4,19 @@ import math
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
 
 from skstructured._learners.gates import settled
-from skstructured._validation import check_real, check_share
+from skstructured._learners.guards import exclusive
+from skstructured._learners.metadata import RoutesToEstimator
+from skstructured._validation import check_real, check_share, check_weights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.exceptions import GuaranteeError
 from skstructured.logistic import FolkloreClassifier
 from skstructured.spaces.simplex import log_softmax
 
 
-class BanditReduction(BanditClassifier):
+class BanditReduction(RoutesToEstimator, BanditClassifier):
     r"""Explore with probability ρ, and teach the wrapped learner what exploring has found.
 
     With probability ρ the choice is uniform and, if rewarded, the wrapped learner learns (x, y);
@@ -62,6 +65,11 @@ class BanditReduction(BanditClassifier):
     A rewarded round teaches only if it explored: the action of a batch or of logged data counts as
     explored with the posterior probability ρ/(K p'), drawn here.
 
+    With metadata routing, what ``partial_fit`` of the estimator requests (`sample_weight`, say; not
+    `classes`, which are given here) goes from ``fit`` and ``partial_fit`` to the rounds that teach;
+    its ``predict_proba`` gets none. The theorem counts rounds of weight 1: with a `sample_weight`,
+    `exploration` must be given.
+
     References
     ----------
     The reduction of Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass
@@ -99,6 +107,39 @@ class BanditReduction(BanditClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
+    @exclusive
+    def fit(self, X, y, **params):
+        """Start anew and simulate one pass; `params` are metadata that the estimator requests."""
+        self._fit(X, y, **self._checked(X, self._routed("fit", params)))
+        self._check_horizon()
+        return self
+
+    def partial_fit(self, X, y, classes=None, **params):
+        """Simulate bandit feedback over labelled rows, one round each, in order."""
+        self._simulate_routed(X, y, classes, params)
+        return self
+
+    @exclusive
+    def _simulate_routed(self, X, y, classes, params):
+        given = self._checked(X, self._routed("partial_fit", params))
+        self._simulate_labels(X, y, classes, **given)
+        self._check_horizon()
+
+    def _wrapped(self):
+        return self._default() if self.estimator is None else self.estimator
+
+    def _checked(self, X, given):
+        """Metadata for the estimator, weights checked before any round is played."""
+        if "sample_weight" not in given:
+            return given
+        if self.exploration is None:
+            raise ValueError(
+                "sample_weight needs exploration=…: the regret bound that exploration=None takes "
+                "it from counts rounds of weight 1."
+            )
+        weight = check_weights(given["sample_weight"], X, _num_samples(X), stream=True)
+        return given | {"sample_weight": weight}
+
     def _check_parameters(self):
         super()._check_parameters()
         if self.exploration is not None:
@@ -111,7 +152,7 @@ class BanditReduction(BanditClassifier):
         )
 
     def _setup(self, dim, width):
-        given = self._default() if self.estimator is None else self.estimator
+        given = self._wrapped()
         for method in ("partial_fit", "predict_proba"):
             if not hasattr(given, method):
                 raise ValueError(f"estimator must have {method}, got {given!r}.")
@@ -164,15 +205,15 @@ class BanditReduction(BanditClassifier):
         uniforms = self.random_state_.random_sample(len(codes))
         self._teach(X, codes, rewards, uniforms * propensities * len(self.classes_) < rho)
 
-    def _learn_simulated(self, x, code, right, propensity, uniforms):
+    def _learn_simulated(self, x, code, right, propensity, uniforms, **given):
         explored = uniforms[1:] * propensity * len(self.classes_) < self._rho()
-        self._teach(x, code, right.astype(np.float64), explored)
+        self._teach(x, code, right.astype(np.float64), explored, **given)
 
-    def _teach(self, X, codes, rewards, explored):
+    def _teach(self, X, codes, rewards, explored, **given):
         taught = np.flatnonzero(explored & (rewards == 1.0))
         if len(taught):
             y = self.classes_[codes[taught]]
-            self.estimator_.partial_fit(X[taught], y, classes=self.classes_)
+            self.estimator_.partial_fit(X[taught], y, classes=self.classes_, **given)
             self.n_taught_ += len(taught)
 
     def predict_proba(self, X):

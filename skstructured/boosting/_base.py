@@ -30,8 +30,11 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         """Check the parameters and make what is learned, for K classes."""
 
     @abstractmethod
-    def _learn_block(self, rows, order, codes, weight):
-        """Play and learn rows in `order`; votes (m, K) and log probabilities (m, K) or None."""
+    def _learn_block(self, rows, order, codes, weight, **given):
+        """Play and learn rows in `order`; votes (m, K) and log probabilities (m, K) or None.
+
+        `given` are metadata for who is wrapped, if any is.
+        """
 
     @abstractmethod
     def _played(self, X):
@@ -62,7 +65,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         return self
 
     @exclusive
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, **given):
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y))
@@ -70,9 +73,8 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
             weight, order = check_weights(sample_weight, rows.X, rows.n_rows), np.arange(len(codes))
             if self.shuffle:
                 order = check_random_state(self.random_state).permutation(len(codes))
-            self._learn(rows, order, codes, weight)
+            self._learn(rows, order, codes, weight, **given)
 
-    @exclusive
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn rows in order, one round each.
 
@@ -96,6 +98,11 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         ValueError
             As `fit`, and for labels that are not among the classes; nothing is then changed.
         """
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    @exclusive
+    def _partial_fit(self, X, y, classes, sample_weight, **given):
         with unchanged_on_error(self):
             is_verbose(self)
             rows = self._rows(X)
@@ -106,8 +113,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
             codes = self._check_labels(rows, y)
             weight = check_weights(sample_weight, rows.X, rows.n_rows, stream=True)
         own_arrays(self)
-        self._learn(rows, np.arange(rows.n_rows), codes, weight)
-        return self
+        self._learn(rows, np.arange(rows.n_rows), codes, weight, **given)
 
     def begin(self, X, y, classes=None):
         """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
@@ -150,13 +156,13 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
         return self._learn(rows, np.asarray(which, dtype=np.intp), rounds.packed, weight)
 
-    def _learn(self, rows, order, codes, weight):
+    def _learn(self, rows, order, codes, weight, **given):
         """Learn rows in `order`; votes and log probabilities of what was played."""
         played, codes = [], np.asarray(codes, dtype=np.int64)
         for start in told(self, range(0, len(order), self._block), len(order)):
             block = order[start : start + self._block]
             with uninterrupted(self):
-                played.append(self._learn_block(rows, block, codes, weight))
+                played.append(self._learn_block(rows, block, codes, weight, **given))
                 self.t_ += len(block)
         votes, logs = zip(*played, strict=True) if played else ([self._none()], [None])
         return np.concatenate(votes), None if logs[0] is None else np.concatenate(logs)

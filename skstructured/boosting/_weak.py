@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
+from skstructured._experts import part_of
 from skstructured.boosting._rounds import boost_rows, play_round
 from skstructured.boosting._tree_kernels import tree_answers
 from skstructured.boosting.tree import OnlineTreeClassifier
@@ -108,7 +109,7 @@ class OtherLearners(Learned):
     def _known(self, found):
         return len(found) == 0 or (found.min() >= 0 and found.max() < len(self.classes))
 
-    def learn(self, rows, order, codes, weight, live, numbers, votes, logs):
+    def learn(self, rows, order, codes, weight, live, numbers, votes, logs, **metadata):
         """Play and learn rows in `order`; how many were live so far."""
         shares, weights = np.empty(len(numbers)), np.empty(len(numbers))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
@@ -118,12 +119,14 @@ class OtherLearners(Learned):
             given = (each, codes[row], weight[row], cap, numbers, shares)
             play_round(*given, votes[t], logs[t], weights, s, p)
             if weight[row] > 0.0:
-                self._learn_row(x.matrix, codes[row : row + 1], weights)
+                given = part_of(metadata, [row], rows.n_rows)
+                self._learn_row(x.matrix, codes[row : row + 1], weights, given)
                 live += 1
         return live
 
-    def _learn_row(self, x, code, weights):
+    def _learn_row(self, x, code, weights, given):
         for learner, weight in zip(self.learners, weights, strict=True):
             if weight > 0.0:
-                learner.partial_fit(x, code, classes=self.classes, sample_weight=np.array([weight]))
+                own = {"classes": self.classes, "sample_weight": np.array([weight])}
+                learner.partial_fit(x, code, **own, **given)
         self.fitted = True

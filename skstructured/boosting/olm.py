@@ -7,17 +7,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import settled
+from skstructured._learners.metadata import RoutesToEstimator
 from skstructured._validation import check_integer, check_size
 from skstructured.boosting._base import BLOCK, VotingLearner
 from skstructured.boosting._correction import COST, EDGE, MISTAKES, POTENTIAL, new_numbers
 from skstructured.boosting._rounds import advance, expert_shares
 from skstructured.boosting._weak import reads_sparse, weak_learners
+from skstructured.boosting.tree import OnlineTreeClassifier
 from skstructured.exceptions import GuaranteeError
 
 __all__ = ["AdaBoostOLMClassifier"]
 
 
-class AdaBoostOLMClassifier(VotingLearner):
+class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     r"""Boosting of classes a row at a time: many weak learners, each for what others get wrong.
 
     For streams of raw features of any units, where classes are no half-spaces, and no batch can
@@ -79,6 +81,10 @@ class AdaBoostOLMClassifier(VotingLearner):
     Before its first row every weak learner answers ``classes_[0]``. A sample weight multiplies the
     weight of the weak learner, the correction's loss and the mistakes of experts.
 
+    With metadata routing, what ``partial_fit`` of `estimator` requests is handed on a row at a
+    time, but for `classes` and `sample_weight`: a weak learner gets the weights made here, which
+    contain those given, so its requests for them are not listed. Its ``predict`` gets none.
+
     With :math:`σ^i_t = \mathrm{softmax}(s^{i-1}_t)`, :math:`w_i = \sum_t 1 - σ^i_{t,y_t}` and
     answers :math:`l_t`, the edge is
 
@@ -114,6 +120,8 @@ class AdaBoostOLMClassifier(VotingLearner):
     True
     """
 
+    _made = ("classes", "sample_weight")
+
     def __init__(
         self, estimator=None, n_estimators=50, lam=1.0, shuffle=True, verbose=0, random_state=None
     ):
@@ -123,6 +131,17 @@ class AdaBoostOLMClassifier(VotingLearner):
         self.shuffle = shuffle
         self.verbose = verbose
         self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None, **params):
+        """Learn one pass from scratch; `params` are metadata that weak learners request."""
+        self._fit(X, y, sample_weight, **self._routed("fit", params))
+        return self
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None, **params):
+        """Learn rows in order, one round each."""
+        given = self._routed("partial_fit", params)
+        self._partial_fit(X, y, classes, sample_weight, **given)
+        return self
 
     def sample(self, X, random_state=None):
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""
@@ -236,10 +255,13 @@ class AdaBoostOLMClassifier(VotingLearner):
     def _block(self):
         return BLOCK if self._weak.compiled else 1
 
-    def _learn_block(self, rows, order, codes, weight):
+    def _wrapped(self):
+        return OnlineTreeClassifier() if self.estimator is None else self.estimator
+
+    def _learn_block(self, rows, order, codes, weight, **metadata):
         votes, logs = np.empty((2, len(order), self.space_.dim_))
         given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
-        live = self._weak.learn(*given)
+        live = self._weak.learn(*given, **metadata)
         rounds = np.maximum(np.arange(self._live, live) + 1.0, 2.0)
         clipped = weight[order][weight[order] > 0.0] * np.log1p((math.e / rounds) ** 2)
         self._clipped = float(np.cumsum(np.append(self._clipped, clipped))[-1])

@@ -68,7 +68,8 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
         less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
         those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
-        Only for one pass: streams, or ``max_iter=1``.
+        Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
+        an average over rounds, with a budget or none, is of what was and is no more.
     verbose, random_state, constants
         As in `OnlineStructuredPredictor`.
 
