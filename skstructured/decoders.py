@@ -204,7 +204,19 @@ class ExpectedF1(Decoder):
         self.zero_division = zero_division
 
     def calibrated(self, calibration):
-        """The same decoder for scores with a `Calibration`, in place of the marginals given."""
+        """The same decoder, on marginals that are made of the scores θ and not ŷ_Ω(θ).
+
+        Parameters
+        ----------
+        calibration : object
+            ``marginals(theta)`` of scores (n, d) are the probabilities of the labels, and ``empty``
+            is how many times as likely the empty set is as independent labels make it, a number or
+            one a row.
+
+        Returns
+        -------
+        ExpectedF1
+        """
         other = copy.copy(self)
         other._calibration = calibration
         return other

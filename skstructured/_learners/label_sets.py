@@ -1,11 +1,12 @@
 """Probabilities of labels, calibrated by what was played before each label set was learned."""
 
 import copy
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import Learned
 from skstructured._learners.guards import exclusive
 from skstructured.learner import Losses
@@ -42,16 +43,17 @@ def _move(state, share, slope, offset):
     state[OFFSET] -= shrink * second
 
 
-@kernel
+@kernel(fastmath=FASTMATH)
 def _learn_row(theta, truth, weight, state):
     """Learn one row of scores (d,), played before its label set `truth` was known."""
     state[CLOCK] += weight
     share = 4.0 * weight / (state[CLOCK] + 3.0 * weight)
+    a, b = state[SLOPE], state[OFFSET]
     slope, offset, ss, so, oo = 0.0, 0.0, 0.0, 0.0, 0.0
     none, true = 1.0, 0.0
     for k in range(theta.shape[0]):
         score = min(max(theta[k], -LARGEST_SCORE), LARGEST_SCORE)
-        p = 1.0 / (1.0 + np.exp(min(-(state[SLOPE] * score + state[OFFSET]), 700.0)))
+        p = 1.0 / (1.0 + math.exp(min(-(a * score + b), 700.0)))
         residual, bend = p - truth[k], p * (1.0 - p)
         slope, offset = slope + residual * score, offset + residual
         ss, so, oo = ss + bend * score * score, so + bend * score, oo + bend
