@@ -2,6 +2,8 @@
 
 import itertools
 
+import numpy as np
+
 
 def f1(guess, truth, zero_division):
     """2<y', y>/(<y', 1> + <y, 1>), or what 0/0 counts as."""
@@ -28,3 +30,23 @@ def expected_f1(p, zero_division=1.0):
         )
         for guess in every
     }
+
+
+def calibrations(scores, truths, weights):
+    """Slope, offset, and ratio of the empty set before each row and after all, a row at a time."""
+    x, curvature, sums, clock, found = np.array([1.0, 0.0]), np.zeros((2, 2)), np.zeros(2), 0.0, []
+    for theta, y, w in [*zip(scores, truths, weights, strict=True), (None, None, 0.0)]:
+        came, expected = (0.5e-6 + (1.0 - 1e-6) * one for one in sums)
+        found.append([*x, came / (1.0 - came) * (1.0 - expected) / expected])
+        if w == 0.0:
+            continue
+        clock += w
+        share = 4.0 * w / (clock + 3.0 * w)
+        Z = np.stack([np.clip(theta, -1e3, 1e3), np.ones(len(theta))])
+        p = 1.0 / (1.0 + np.exp(np.minimum(-(x @ Z), 700.0)))
+        curvature += share * ((Z * p * (1.0 - p)) @ Z.T - curvature)
+        sums += share * (np.array([float(not any(y)), np.prod(1.0 - p)]) - sums)
+        move = share * np.linalg.solve(curvature + share * np.eye(2), Z @ (p - y))
+        x = x - move * min(1.0, 0.5 / max(np.abs(move).max(), 1e-300))
+        x[0] = np.clip(x[0], 1e-2, 1e2)
+    return np.array(found)
