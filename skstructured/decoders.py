@@ -160,9 +160,9 @@ class ExpectedF1(Decoder):
     ``F1(y'; y) = 2<y', y>/(<y', 1> + <y, 1>)``, its expectation over independent labels of given
     probabilities. The maximum is exact, in O(d²) a row. Deterministic, on `Hypercube`.
 
-    Online learners with `Shannon` give it calibrated marginals ``σ(aθ_k + b)``, and how many times
-    as likely the empty set is as independent labels make it; see Notes. All others give it
-    ŷ_Ω(θ), which `predict_proba` shows, calibrated or not.
+    Online learners with `Shannon` give it calibrated marginals, and how many times as likely the
+    empty set is as independent labels make it; see Notes. All others give it ŷ_Ω(θ), which
+    `predict_proba` shows.
 
     Parameters
     ----------
@@ -179,11 +179,11 @@ class ExpectedF1(Decoder):
     -----
     After few rounds scores are near 0, and so the many labels that are absent have probabilities
     that are too large: expected F1 would ask for most of them. `OnlineStructuredPredictor` and
-    `KernelStructuredPredictor` therefore learn two numbers a > 0 and b while they learn: Platt's
-    (1999) calibration of the scores that each row had before it was learned, a Newton step a
-    row, row t with the weight t³. Beside them is how often rows without labels came, and were
-    expected, whose odds divided are r: the empty set is worth ``r · zero_division``. It is in no
-    other decoder and not in `predict_proba`; before the first row a = 1, b = 0, r = 1.
+    `KernelStructuredPredictor` give it ``σ(aθ_k + b + m θ̄)``, θ̄ the mean score of the row; they
+    learn a > 0, b and m from the scores that rows had before they were learned (Platt 1999), a
+    Newton step a row, row t with the weight t³, from a = 1, b = m = 0. Beside them is how often
+    rows without labels came, and were expected, whose odds divided are r: the empty set is worth
+    ``r · zero_division``. Other decoders and `predict_proba` have none of it.
 
     Of all sets of k labels the k likeliest are the best (Lewis 1995); sizes are compared by the
     dynamic programme of Ye et al. (2012). Scratch memory is (d+1)(d+2)/2 numbers. It is about the

@@ -203,7 +203,7 @@ def _calibrate(result, estimators, shares):
     """The mean of the calibrations, where label sets have one."""
     found = [getattr(estimator, "_calibrator", None) for estimator in estimators]
     if all(one is not None for one in found):
-        result._calibrator.state = _mean([one.state for one in found], shares)
+        result._calibrator = type(found[0]).mean(found, shares)
 
 
 def _count(result, shards):

@@ -13,16 +13,16 @@ from skstructured.learner import Losses
 from skstructured.regularizers import Shannon
 from skstructured.spaces import Hypercube
 
-#: Scores beyond this enter the statistics as this; a slope stays between these; no number of a
-#: round moves by more than this.
-LARGEST_SCORE, LEAST_SLOPE, LARGEST_SLOPE, LARGEST_MOVE = 1e3, 1e-2, 1e2, 0.5
+#: Scores beyond this enter the statistics as this; a slope stays between these; no number moves by
+#: more than this in a round; and so much of the curvature's trace makes it definite.
+LARGEST_SCORE, LEAST_SLOPE, LARGEST_SLOPE, LARGEST_MOVE, RIDGE = 1e3, 1e-2, 1e2, 0.5, 1e-9
 
 #: Share of a coin toss in both probabilities of the empty set, so that their odds are numbers.
 TOSS = 1e-6
 
-#: Places in the state: slope and offset, the curvature in them, how often the empty set was played
-#: for and came, and the sum of the weights.
-SLOPE, OFFSET, SLOPES, BOTH, OFFSETS, EXPECTED, CAME, CLOCK, SIZE = range(9)
+#: Places in the state: three numbers of scores, how often the empty set was expected and came, and
+#: the sum of the weights.
+SLOPE, OFFSET, COMMON, EXPECTED, CAME, CLOCK, SIZE = range(7)
 
 
 @kernel
@@ -33,24 +33,53 @@ def _odds(p):
 
 
 @kernel
-def _move(state, share, slope, offset):
-    """A Newton step against a gradient, no coordinate of it above `LARGEST_MOVE`."""
-    ss, so, oo = state[SLOPES] + share, state[BOTH], state[OFFSETS] + share
-    det = ss * oo - so * so
-    first, second = (oo * slope - so * offset) / det, (ss * offset - so * slope) / det
-    shrink = share * min(1.0, LARGEST_MOVE / max(share * max(abs(first), abs(second)), 1e-300))
-    state[SLOPE] = min(max(state[SLOPE] - shrink * first, LEAST_SLOPE), LARGEST_SLOPE)
-    state[OFFSET] -= shrink * second
+def _solve(A, x):
+    """x ← A⁻¹x for a positive definite A, which is lost."""
+    d = x.shape[0]
+    for i in range(d):
+        for j in range(i + 1, d):
+            factor = A[j, i] / A[i, i]
+            x[j] -= factor * x[i]
+            for k in range(i, d):
+                A[j, k] -= factor * A[i, k]
+    for i in range(d - 1, -1, -1):
+        for k in range(i + 1, d):
+            x[i] -= A[i, k] * x[k]
+        x[i] /= A[i, i]
+
+
+@kernel
+def _move(state, curvature, share, step, A):
+    """A Newton step against the gradient `step`, no number by more than `LARGEST_MOVE`."""
+    ridge = share + RIDGE * (curvature[0, 0] + curvature[1, 1] + curvature[2, 2])
+    A[:] = curvature
+    largest = 0.0
+    for i in range(3):
+        A[i, i] += ridge
+    _solve(A, step)
+    for i in range(3):
+        step[i] *= share
+        largest = max(largest, abs(step[i]))
+    shrink = min(1.0, LARGEST_MOVE / max(largest, 1e-300))
+    for i in range(3):
+        state[i] -= shrink * step[i]
+    state[SLOPE] = min(max(state[SLOPE], LEAST_SLOPE), LARGEST_SLOPE)
 
 
 @kernel(fastmath=FASTMATH)
-def _learn_row(theta, truth, weight, state):
-    """Learn one row of scores (d,), played before its label set `truth` was known."""
-    state[CLOCK] += weight
-    share = 4.0 * weight / (state[CLOCK] + 3.0 * weight)
-    a, b = state[SLOPE], state[OFFSET]
-    slope, offset, ss, so, oo = 0.0, 0.0, 0.0, 0.0, 0.0
-    none, true = 1.0, 0.0
+def _mean_score(theta):
+    """The mean of scores (d,), none beyond `LARGEST_SCORE`."""
+    total = 0.0
+    for k in range(theta.shape[0]):
+        total += min(max(theta[k], -LARGEST_SCORE), LARGEST_SCORE)
+    return total / theta.shape[0]
+
+
+@kernel(fastmath=FASTMATH)
+def _look(theta, truth, state, mean, sums):
+    """Sums over the labels of a row; whether it is empty, as expected and as it is."""
+    a, b = state[SLOPE], state[OFFSET] + state[COMMON] * mean
+    slope, offset, ss, so, oo, none, true = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
     for k in range(theta.shape[0]):
         score = min(max(theta[k], -LARGEST_SCORE), LARGEST_SCORE)
         p = 1.0 / (1.0 + math.exp(min(-(a * score + b), 700.0)))
@@ -58,22 +87,38 @@ def _learn_row(theta, truth, weight, state):
         slope, offset = slope + residual * score, offset + residual
         ss, so, oo = ss + bend * score * score, so + bend * score, oo + bend
         none, true = none * (1.0 - p), true + truth[k]
-    state[SLOPES] += share * (ss - state[SLOPES])
-    state[BOTH] += share * (so - state[BOTH])
-    state[OFFSETS] += share * (oo - state[OFFSETS])
-    state[EXPECTED] += share * (none - state[EXPECTED])
-    state[CAME] += share * ((1.0 if true == 0.0 else 0.0) - state[CAME])
-    _move(state, share, slope, offset)
+    sums[0], sums[1], sums[2], sums[3], sums[4] = slope, offset, ss, so, oo
+    sums[5], sums[6] = none, 1.0 if true == 0.0 else 0.0
 
 
 @kernel
-def _follow(theta, truth, weight, state, before):
-    """Learn rows (n, d); slope, offset and ratio that held before each into before (n, 3)."""
+def _learn_row(theta, truth, weight, state, curvature, work):
+    """Learn one row of scores (d,), played before its label set `truth` was known."""
+    sums, step, A = work[:7], work[7:10], work[10:19].reshape(3, 3)
+    mean = _mean_score(theta)
+    _look(theta, truth, state, mean, sums)
+    state[CLOCK] += weight
+    share = 4.0 * weight / (state[CLOCK] + 3.0 * weight)
+    step[0], step[1], step[2] = sums[0], sums[1], mean * sums[1]
+    A[0, 0], A[0, 1], A[0, 2] = sums[2], sums[3], mean * sums[3]
+    A[1, 1], A[1, 2], A[2, 2] = sums[4], mean * sums[4], mean * mean * sums[4]
+    for i in range(3):
+        for j in range(3):
+            curvature[i, j] += share * (A[min(i, j), max(i, j)] - curvature[i, j])
+    state[EXPECTED] += share * (sums[5] - state[EXPECTED])
+    state[CAME] += share * (sums[6] - state[CAME])
+    _move(state, curvature, share, step, A)
+
+
+@kernel
+def _follow(theta, truth, weight, state, curvature, before):
+    """Learn rows (n, d); the numbers of `Calibration` before each into before (n, 4)."""
+    work = np.empty(19)
     for i in range(theta.shape[0]):
-        before[i, 0], before[i, 1] = state[SLOPE], state[OFFSET]
-        before[i, 2] = _odds(state[CAME]) / _odds(state[EXPECTED])
+        before[i, :3] = state[:3]
+        before[i, 3] = _odds(state[CAME]) / _odds(state[EXPECTED])
         if weight[i] > 0.0:
-            _learn_row(theta[i], truth[i], weight[i], state)
+            _learn_row(theta[i], truth[i], weight[i], state, curvature, work)
 
 
 class Calibration(NamedTuple):
@@ -81,19 +126,22 @@ class Calibration(NamedTuple):
 
     Attributes
     ----------
-    slope, offset : float or ndarray
-        Label k is in the set with probability ``σ(slope θ_k + offset)``.
+    slope, offset, common : float or ndarray
+        Label k is in the set with probability ``σ(slope θ_k + offset + common Σ_j θ_j/d)``.
     empty : float or ndarray
         The empty set is so many times as likely, beside the others, as if labels were independent.
     """
 
     slope: object
     offset: object
+    common: object
     empty: object
 
     def marginals(self, theta):
         """Calibrated probabilities (n, d) of scores (n, d)."""
-        z = self.slope * np.asarray(theta) + self.offset
+        theta = np.asarray(theta)
+        mean = np.clip(theta, -LARGEST_SCORE, LARGEST_SCORE).mean(axis=1, keepdims=True)
+        z = self.slope * theta + self.offset + self.common * mean
         e = np.exp(-np.abs(z))
         return np.where(z >= 0.0, 1.0, e) / (1.0 + e)
 
@@ -101,12 +149,14 @@ class Calibration(NamedTuple):
 class Calibrator(Learned):
     r"""Platt's calibration of the scores of label sets, learned in the rounds before each is known.
 
-    ``P(y_k = 1 | θ) = σ(aθ_k + b)``, two numbers for all labels. A Newton step a round follows the
-    minimum of the log-loss of θ_t, as played before y_t was learned; round t has the weight t³ of
-    the "polynomial" average, a share ``4/(t + 3)`` of all so far, so that early rounds, whose
-    scores were unsure, are forgotten. At first a = 1, b = 0. Labels of one row are not independent:
-    whether the empty set is as frequent as ``∏_k (1 − σ(aθ_k + b))`` says is counted besides.
-    Chunks of any size give the same numbers, and rows of weight 0 none.
+    ``P(y_k = 1 | θ) = σ(aθ_k + b + m Σ_j θ_j/d)``, three numbers for all labels; m says what a row
+    whose scores are all high tells of each label: with m = −a only differences within the row
+    count. A Newton step a round follows the minimum of the log-loss of θ_t, as played before y_t
+    was learned; round t has the weight t³ of the "polynomial" average, a share ``4/(t + 3)`` of all
+    so far, so that early rounds, whose scores were unsure, are forgotten. At first a = 1, b = 0,
+    m = 0. Labels of one row are not independent: how much more often the empty set comes than
+    ``∏_k (1 − P(y_k = 1 | θ))`` says is counted besides. Chunks of any size give the same numbers,
+    and rows of weight 0 none.
 
     References
     ----------
@@ -115,7 +165,7 @@ class Calibrator(Learned):
     """
 
     def __init__(self):
-        self.state = np.zeros(SIZE)
+        self.state, self.curvature = np.zeros(SIZE), np.zeros((3, 3))
         self.state[SLOPE] = 1.0
 
     def copy(self):
@@ -124,14 +174,22 @@ class Calibrator(Learned):
 
     def follow(self, theta, V, weight):
         """Learn rows of scores and label sets (n, d); the `Calibration` before each of them."""
-        before = np.empty((len(theta), 3))
+        before = np.empty((len(theta), 4))
         given = (np.ascontiguousarray(one, dtype=np.float64) for one in (theta, V, weight))
-        _follow(*given, self.state, before)
-        return Calibration(*(before[:, k : k + 1] for k in range(3)))
+        _follow(*given, self.state, self.curvature, before)
+        return Calibration(*(before[:, k : k + 1] for k in range(4)))
 
     def now(self):
         """The `Calibration` by all rows so far."""
         return Calibration(*self.follow(*np.zeros((2, 1, 1)), np.zeros(1)))
+
+    @classmethod
+    def mean(cls, several, shares):
+        """One with the mean numbers of several."""
+        found = cls()
+        found.state = sum(w * one.state for w, one in zip(shares, several, strict=True))
+        found.curvature = sum(w * one.curvature for w, one in zip(shares, several, strict=True))
+        return found
 
 
 class CalibratesLabelSets:
