@@ -52,9 +52,10 @@ def _solve(A, x):
 def _move(state, curvature, share, step, A):
     """A Newton step against the gradient `step`, no number by more than `LARGEST_MOVE`."""
     ridge = share + RIDGE * (curvature[0, 0] + curvature[1, 1] + curvature[2, 2])
-    A[:] = curvature
     largest = 0.0
     for i in range(3):
+        for j in range(3):
+            A[i, j] = curvature[i, j]
         A[i, i] += ridge
     _solve(A, step)
     for i in range(3):
@@ -92,9 +93,8 @@ def _look(theta, truth, state, mean, sums):
 
 
 @kernel
-def _learn_row(theta, truth, weight, state, curvature, work):
+def _learn_row(theta, truth, weight, state, curvature, sums, step, A):
     """Learn one row of scores (d,), played before its label set `truth` was known."""
-    sums, step, A = work[:7], work[7:10], work[10:19].reshape(3, 3)
     mean = _mean_score(theta)
     _look(theta, truth, state, mean, sums)
     state[CLOCK] += weight
@@ -113,12 +113,12 @@ def _learn_row(theta, truth, weight, state, curvature, work):
 @kernel
 def _follow(theta, truth, weight, state, curvature, before):
     """Learn rows (n, d); the numbers of `Calibration` before each into before (n, 4)."""
-    work = np.empty(19)
+    sums, step, A = np.empty(7), np.empty(3), np.empty((3, 3))
     for i in range(theta.shape[0]):
-        before[i, :3] = state[:3]
+        before[i, 0], before[i, 1], before[i, 2] = state[SLOPE], state[OFFSET], state[COMMON]
         before[i, 3] = _odds(state[CAME]) / _odds(state[EXPECTED])
         if weight[i] > 0.0:
-            _learn_row(theta[i], truth[i], weight[i], state, curvature, work)
+            _learn_row(theta[i], truth[i], weight[i], state, curvature, sums, step, A)
 
 
 class Calibration(NamedTuple):
