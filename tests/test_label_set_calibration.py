@@ -256,14 +256,16 @@ def test_an_error_leaves_the_calibration():
 
 def test_rows_behind_one_that_is_refused_are_not_learned():
     X, y = data()
+    refused, wanted = model(standardize=False), model(standardize=False)
+    rounds = refused.begin(X, y)
+    X = X.copy()
     X[30] = 1e200
-    learner = model(standardize=False).partial_fit(X[:1], y[:1])
-    with pytest.raises(ValueError, match="row"):
-        learner.partial_fit(X[1:], y[1:])
-    wanted = model(standardize=False).partial_fit(X[:1], y[:1])
-    if learner.t_ > 1:
-        wanted.partial_fit(X[1 : learner.t_], y[1 : learner.t_])
-    np.testing.assert_array_equal(learner._calibrator.state, wanted._calibrator.state)
+    with pytest.raises(ValueError, match="Row 30"):
+        refused.learn(rounds._replace(X=X, rows=None), np.arange(len(X)))
+    wanted.learn(wanted.begin(X[:30], y[:30]), np.arange(30))
+    assert refused.t_ == wanted.t_ == 30
+    np.testing.assert_array_equal(refused._calibrator.state, wanted._calibrator.state)
+    np.testing.assert_array_equal(refused._calibrator.curvature, wanted._calibrator.curvature)
 
 
 def test_means_of_shards_have_the_mean_calibration():
