@@ -1,5 +1,7 @@
 """Decoders ψ: how scores become outputs."""
 
+import copy
+
 import numpy as np
 
 from skstructured._foreign import check_vertices
@@ -157,11 +159,14 @@ class DiscountedGain(Decoder):
 
 
 class ExpectedF1(Decoder):
-    """The label set of the largest expected F1 of its row, from the marginals ŷ_Ω(θ).
+    """The label set of the largest expected F1 of its row, from the marginals it is given.
 
-    ``F1(y'; y) = 2<y', y>/(<y', 1> + <y, 1>)``, its expectation over independent labels of
-    probabilities ŷ_Ω(θ): what the scores mean with `Shannon`, whose Gibbs distribution it is. The
-    maximum is exact, in O(d²) a row. Deterministic, on `Hypercube`.
+    ``F1(y'; y) = 2<y', y>/(<y', 1> + <y, 1>)``, its expectation over independent labels of given
+    probabilities. The maximum is exact, in O(d²) a row. Deterministic, on `Hypercube`.
+
+    Online learners with `Shannon` give it calibrated marginals, and how many times as likely the
+    empty set is as independent labels make it; see Notes. All others give it ŷ_Ω(θ), which
+    `predict_proba` shows.
 
     Parameters
     ----------
@@ -176,6 +181,14 @@ class ExpectedF1(Decoder):
 
     Notes
     -----
+    After few rounds scores are near 0, and so the many labels that are absent have probabilities
+    that are too large: expected F1 would ask for most of them. `OnlineStructuredPredictor` and
+    `KernelStructuredPredictor` give it ``σ(aθ_k + b + m θ̄)``, θ̄ the mean score of the row; they
+    learn a > 0, b and m from the scores that rows had before they were learned (Platt 1999), a
+    Newton step a row, row t with the weight t³, from a = 1, b = m = 0. Beside them is how often
+    rows without labels came, and were expected, whose odds divided are r: the empty set is worth
+    ``r · zero_division``. Other decoders and `predict_proba` have none of it.
+
     Of all sets of k labels the k likeliest are the best (Lewis 1995); sizes are compared by the
     dynamic programme of Ye et al. (2012). Scratch memory is (d+1)(d+2)/2 numbers. It is about the
     F1 of each row (``average="samples"``); for "micro" and "macro", which are about all rows, tune
@@ -185,16 +198,39 @@ class ExpectedF1(Decoder):
     ----------
     Lewis (1995), "Evaluating and optimizing autonomous text classification systems"; Ye, Chai, Lee,
     Chieu (2012), "Optimizing F-measures: a tale of two approaches", section 4; Dembczyński,
-    Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure maximization".
+    Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure maximization"; Platt
+    (1999), "Probabilistic outputs for support vector machines".
     """
+
+    _calibration = None
 
     def __init__(self, zero_division=1.0):
         self.zero_division = zero_division
+
+    def calibrated(self, calibration):
+        """The same decoder, on marginals that are made of the scores θ and not ŷ_Ω(θ).
+
+        Parameters
+        ----------
+        calibration : object
+            ``marginals(theta)`` of scores (n, d) are the probabilities of the labels, and ``empty``
+            is how many times as likely the empty set is as independent labels make it, a number or
+            one a row.
+
+        Returns
+        -------
+        ExpectedF1
+        """
+        other = copy.copy(self)
+        other._calibration = calibration
+        return other
 
     def mixture(self, theta, mu, loss):
         """y* = argmax E F1 and p = 0."""
         self._only_over(Hypercube, loss)
         empty = check_share("zero_division", self.zero_division)
+        if self._calibration is not None:
+            mu, empty = self._calibration.marginals(theta), empty * self._calibration.empty
         return best_label_sets(mu, empty), np.zeros(len(mu))
 
 

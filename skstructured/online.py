@@ -5,6 +5,7 @@ import warnings
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._learners.label_sets import CalibratesLabelSets
 from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._short_cuts import ShortCuts
@@ -20,7 +21,9 @@ from skstructured.spaces import SPACES, LabelSequence, resolve_space
 __all__ = ["OnlineStructuredPredictor"]
 
 
-class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, OnlineLinearModel):
+class OnlineStructuredPredictor(
+    ShortCuts, SequenceModel, CalibratesLabelSets, DecodedPredictions, OnlineLinearModel
+):
     r"""Predict classes, label sets, grades, matchings or rankings, from rows as they come.
 
     The defaults are the place to start: raw features in, no step size, no scaling. Then choose
@@ -243,7 +246,7 @@ class OnlineStructuredPredictor(ShortCuts, SequenceModel, DecodedPredictions, On
                 stacklevel=5,
             )
 
-    def _decoder(self):
+    def _given_decoder(self):
         return resolve_decoder(self.decoder)
 
     def _task(self):

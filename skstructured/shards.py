@@ -156,6 +156,7 @@ def average_fitted(estimators, weights=None):
     result._state = MeanState(last, average, sum(shard.learned for shard in shards))
     result._scale = merged([shard.scale for shard in shards])
     _count(result, shards)
+    _calibrate(result, estimators, shares)
     return result
 
 
@@ -196,6 +197,13 @@ def _like(estimator):
     vars(result).update(copy.deepcopy(fitted))
     result.optimizer_ = MeanOfShards()
     return result
+
+
+def _calibrate(result, estimators, shares):
+    """The mean of the calibrations, where label sets have one."""
+    found = [getattr(estimator, "_calibrator", None) for estimator in estimators]
+    if all(one is not None for one in found):
+        result._calibrator = type(found[0]).mean(found, shares)
 
 
 def _count(result, shards):

@@ -223,9 +223,11 @@ class OnlineLinearModel(Passes, Iterates, OnlineLearner, BaseEstimator):
         for start in range(0, len(order), size):
             block = order[start : start + size]
             V, now = self._vertices(rounds.packed[block]), weight[block]
-            theta = np.empty((0 if note is None else len(block), self.space_.dim_))
+            theta = np.empty((len(block) * self._wants_scores(note), self.space_.dim_))
             with uninterrupted(self):
                 stopped = self._learn_block(learn, rows, block, V, now, theta)
+                learned = len(block) if stopped < 0 else stopped
+                self._note_scores(theta[:learned], V[:learned], now[:learned])
             if stopped >= 0:
                 refuse_row(self, rounds.X, block[stopped])
             if note is not None:

@@ -116,6 +116,13 @@ class Passes(ReadsRows):
         self._learn(rounds, order, note)
         return tuple(sums[:2] / max(sums[2], 1e-300))
 
+    def _wants_scores(self, note):
+        """Whether scores of rows are kept when they are learned: where somebody is told."""
+        return note is not None
+
+    def _note_scores(self, theta, V, weight):
+        """Learn from scores of a block, within it; the base learns nothing."""
+
     def _visiting_order(self, n):
         return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
 

@@ -44,21 +44,23 @@ def best_size(p, empty, counts, inverse):
 
 @kernel
 def _best_sizes(P, empty, counts, inverse, sizes):
-    """`best_size` of every row of P."""
+    """`best_size` of every row of P, empty (n,)."""
     for i in range(P.shape[0]):
-        sizes[i] = best_size(P[i], empty, counts, inverse)
+        sizes[i] = best_size(P[i], empty[i], counts, inverse)
 
 
 def best_label_sets(mu, empty):
     """Label sets (n, d) of the largest expected F1 for independent labels of marginals μ (n, d).
 
-    For each size k the likeliest k labels are the best set (Lewis 1995); `best_size` finds k.
+    For each size k the likeliest k labels are the best set (Lewis 1995); `best_size` finds k. What
+    no label is worth where none is true, `empty`, is a number, or one a row (n,) or (n, 1).
     """
     order = np.argsort(-mu, axis=1, kind="stable")
     falling, sizes = np.take_along_axis(mu, order, axis=1), np.empty(len(mu))
     d = mu.shape[1]
     counts, inverse = np.empty((d + 1) * (d + 2) // 2), np.empty(2 * d + 1)
-    _best_sizes(np.ascontiguousarray(falling), empty, counts, inverse, sizes)
+    worth = np.broadcast_to(np.ravel(empty).astype(np.float64), len(mu)).copy()
+    _best_sizes(np.ascontiguousarray(falling), worth, counts, inverse, sizes)
     V = np.empty(mu.shape)
     np.put_along_axis(V, order, (np.arange(d) < sizes[:, None]).astype(np.float64), axis=1)
     return V

@@ -3,7 +3,7 @@
 from naive import bandits
 from naive.assignment import best_assignment
 from naive.gaps import gap_surrogate, gaptron, gaptron_step, margins
-from naive.label_sets import expected_f1, f1
+from naive.label_sets import calibrations, expected_f1, f1
 from naive.means import (
     isotonic_staircase,
     log_proba,
@@ -29,6 +29,7 @@ __all__ = [
     "PiSTOL",
     "bandits",
     "best_assignment",
+    "calibrations",
     "expected_f1",
     "f1",
     "gap_surrogate",

@@ -1,0 +1,268 @@
+"""Probabilities of labels, calibrated by what was played before each label set was learned."""
+
+import copy
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.state import Learned
+from skstructured._learners.guards import exclusive
+from skstructured.learner import Losses
+from skstructured.regularizers import Shannon
+from skstructured.spaces import Hypercube
+
+#: Scores beyond this enter the statistics as this; a slope stays between these; no number moves by
+#: more than this in a round; and so much of the curvature's trace makes it definite.
+LARGEST_SCORE, LEAST_SLOPE, LARGEST_SLOPE, LARGEST_MOVE, RIDGE = 1e3, 1e-2, 1e2, 0.5, 1e-9
+
+#: Share of a coin toss in both probabilities of the empty set, so that their odds are numbers.
+TOSS = 1e-6
+
+#: Places in the state: three numbers of scores, how often the empty set was expected and came, and
+#: the sum of the weights.
+SLOPE, OFFSET, COMMON, EXPECTED, CAME, CLOCK, SIZE = range(7)
+
+
+@kernel
+def _odds(p):
+    """p/(1 − p), of p mixed with a toss."""
+    p = 0.5 * TOSS + (1.0 - TOSS) * p
+    return p / (1.0 - p)
+
+
+@kernel
+def _solve(A, x):
+    """x ← A⁻¹x for a positive definite A, which is lost."""
+    d = x.shape[0]
+    for i in range(d):
+        for j in range(i + 1, d):
+            factor = A[j, i] / A[i, i]
+            x[j] -= factor * x[i]
+            for k in range(i, d):
+                A[j, k] -= factor * A[i, k]
+    for i in range(d - 1, -1, -1):
+        for k in range(i + 1, d):
+            x[i] -= A[i, k] * x[k]
+        x[i] /= A[i, i]
+
+
+@kernel
+def _move(state, curvature, share, step, A):
+    """A Newton step against the gradient `step`, no number by more than `LARGEST_MOVE`."""
+    ridge = share + RIDGE * (curvature[0, 0] + curvature[1, 1] + curvature[2, 2])
+    largest = 0.0
+    for i in range(3):
+        for j in range(3):
+            A[i, j] = curvature[i, j]
+        A[i, i] += ridge
+    _solve(A, step)
+    for i in range(3):
+        step[i] *= share
+        largest = max(largest, abs(step[i]))
+    shrink = min(1.0, LARGEST_MOVE / max(largest, 1e-300))
+    for i in range(3):
+        state[i] -= shrink * step[i]
+    state[SLOPE] = min(max(state[SLOPE], LEAST_SLOPE), LARGEST_SLOPE)
+
+
+@kernel(fastmath=FASTMATH)
+def _mean_score(theta):
+    """The mean of scores (d,), none beyond `LARGEST_SCORE`."""
+    total = 0.0
+    for k in range(theta.shape[0]):
+        total += min(max(theta[k], -LARGEST_SCORE), LARGEST_SCORE)
+    return total / theta.shape[0]
+
+
+@kernel(fastmath=FASTMATH)
+def _look(theta, truth, state, mean, sums):
+    """Sums over the labels of a row; whether it is empty, as expected and as it is."""
+    a, b = state[SLOPE], state[OFFSET] + state[COMMON] * mean
+    slope, offset, ss, so, oo, none, true = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
+    for k in range(theta.shape[0]):
+        score = min(max(theta[k], -LARGEST_SCORE), LARGEST_SCORE)
+        p = 1.0 / (1.0 + math.exp(min(-(a * score + b), 700.0)))
+        residual, bend = p - truth[k], p * (1.0 - p)
+        slope, offset = slope + residual * score, offset + residual
+        ss, so, oo = ss + bend * score * score, so + bend * score, oo + bend
+        none, true = none * (1.0 - p), true + truth[k]
+    sums[0], sums[1], sums[2], sums[3], sums[4] = slope, offset, ss, so, oo
+    sums[5], sums[6] = none, 1.0 if true == 0.0 else 0.0
+
+
+@kernel
+def _learn_row(theta, truth, weight, state, curvature, sums, step, A):
+    """Learn one row of scores (d,), played before its label set `truth` was known."""
+    mean = _mean_score(theta)
+    _look(theta, truth, state, mean, sums)
+    state[CLOCK] += weight
+    share = 4.0 * weight / (state[CLOCK] + 3.0 * weight)
+    step[0], step[1], step[2] = sums[0], sums[1], mean * sums[1]
+    A[0, 0], A[0, 1], A[0, 2] = sums[2], sums[3], mean * sums[3]
+    A[1, 1], A[1, 2], A[2, 2] = sums[4], mean * sums[4], mean * mean * sums[4]
+    for i in range(3):
+        for j in range(3):
+            curvature[i, j] += share * (A[min(i, j), max(i, j)] - curvature[i, j])
+    state[EXPECTED] += share * (sums[5] - state[EXPECTED])
+    state[CAME] += share * (sums[6] - state[CAME])
+    _move(state, curvature, share, step, A)
+
+
+@kernel
+def _follow(theta, truth, weight, state, curvature, before):
+    """Learn rows (n, d); the numbers of `Calibration` before each into before (n, 4)."""
+    sums, step, A = np.empty(7), np.empty(3), np.empty((3, 3))
+    for i in range(theta.shape[0]):
+        before[i, 0], before[i, 1], before[i, 2] = state[SLOPE], state[OFFSET], state[COMMON]
+        before[i, 3] = _odds(state[CAME]) / _odds(state[EXPECTED])
+        if weight[i] > 0.0:
+            _learn_row(theta[i], truth[i], weight[i], state, curvature, sums, step, A)
+
+
+class Calibration(NamedTuple):
+    """How scores become probabilities of labels: numbers, or arrays (n, 1) with one a row.
+
+    Attributes
+    ----------
+    slope, offset, common : float or ndarray
+        Label k is in the set with probability ``σ(slope θ_k + offset + common Σ_j θ_j/d)``.
+    empty : float or ndarray
+        The empty set is so many times as likely, beside the others, as if labels were independent.
+    """
+
+    slope: object
+    offset: object
+    common: object
+    empty: object
+
+    def marginals(self, theta):
+        """Calibrated probabilities (n, d) of scores (n, d)."""
+        theta = np.asarray(theta)
+        mean = np.clip(theta, -LARGEST_SCORE, LARGEST_SCORE).mean(axis=1, keepdims=True)
+        z = self.slope * theta + self.offset + self.common * mean
+        e = np.exp(-np.abs(z))
+        return np.where(z >= 0.0, 1.0, e) / (1.0 + e)
+
+
+class Calibrator(Learned):
+    r"""Platt's calibration of the scores of label sets, learned in the rounds before each is known.
+
+    ``P(y_k = 1 | θ) = σ(aθ_k + b + m Σ_j θ_j/d)``, three numbers for all labels; m says what a row
+    whose scores are all high tells of each label: with m = −a only differences within the row
+    count. A Newton step a round follows the minimum of the log-loss of θ_t, as played before y_t
+    was learned; round t has the weight t³ of the "polynomial" average, a share ``4/(t + 3)`` of all
+    so far, so that early rounds, whose scores were unsure, are forgotten. At first a = 1, b = 0,
+    m = 0. Labels of one row are not independent: how much more often the empty set comes than
+    ``∏_k (1 − P(y_k = 1 | θ))`` says is counted besides. Chunks of any size give the same numbers,
+    and rows of weight 0 none.
+
+    References
+    ----------
+    Platt (1999), "Probabilistic outputs for support vector machines and comparisons to regularized
+    likelihood methods"; for the weights Shamir, Zhang (2013), section 4.
+    """
+
+    def __init__(self):
+        self.state, self.curvature = np.zeros(SIZE), np.zeros((3, 3))
+        self.state[SLOPE] = 1.0
+
+    def copy(self):
+        """Another one."""
+        return copy.deepcopy(self)
+
+    def follow(self, theta, V, weight):
+        """Learn rows of scores and label sets (n, d); the `Calibration` before each of them."""
+        before = np.empty((len(theta), 4))
+        given = (np.ascontiguousarray(one, dtype=np.float64) for one in (theta, V, weight))
+        _follow(*given, self.state, self.curvature, before)
+        return Calibration(*(before[:, k : k + 1] for k in range(4)))
+
+    def now(self):
+        """The `Calibration` by all rows so far."""
+        return Calibration(*self.follow(*np.zeros((2, 1, 1)), np.zeros(1)))
+
+    @classmethod
+    def mean(cls, several, shares):
+        """One with the mean numbers of several."""
+        found = cls()
+        found.state = sum(w * one.state for w, one in zip(shares, several, strict=True))
+        found.curvature = sum(w * one.curvature for w, one in zip(shares, several, strict=True))
+        return found
+
+
+class CalibratesLabelSets:
+    """Learners over label sets whose decoder may want calibrated probabilities; see `Calibrator`.
+
+    It stands before `OnlineLinearModel`; scores of "shannon" are logits, others are not calibrated.
+    """
+
+    def _start(self, space):
+        super()._start(space)
+        logits = isinstance(space, Hypercube) and isinstance(self.loss_.regularizer, Shannon)
+        self._calibrator = Calibrator() if logits else None
+
+    def _given_decoder(self):
+        """The decoder as it was given."""
+        raise NotImplementedError
+
+    def _decoder(self):
+        """The decoder, which is given calibrated probabilities where it asks for them."""
+        decoder = self._given_decoder()
+        return decoder.calibrated(self._calibrator.now()) if self._calibrates(decoder) else decoder
+
+    def _calibrates(self, decoder):
+        return getattr(self, "_calibrator", None) is not None and hasattr(decoder, "calibrated")
+
+    def _wants_scores(self, note):
+        calibrator = getattr(self, "_calibrator", None)
+        return calibrator is not None or super()._wants_scores(note)
+
+    def _note_scores(self, theta, V, weight):
+        if getattr(self, "_calibrator", None) is not None:
+            self._calibrator.follow(theta, V, weight)
+
+    def _learn(self, rounds, order, note=None):
+        decoder = self._given_decoder()
+        if note is None or not self._calibrates(decoder):
+            return super()._learn(rounds, order, note)
+        follower = self._calibrator.copy()
+
+        def told(theta, V, weight):
+            self._played_with = decoder.calibrated(follower.follow(theta, V, weight))
+            note(theta, V, weight)
+
+        try:
+            super()._learn(rounds, order, told)
+        finally:
+            vars(self).pop("_played_with", None)
+
+    def _losses_of_predictions(self, theta, V):
+        if not hasattr(self, "_played_with"):
+            return super()._losses_of_predictions(theta, V)
+        target, _, surrogate = self._losses_before(theta, V)
+        return surrogate, target
+
+    def _losses_before(self, theta, V):
+        """The `Losses` of rows just learned, by what was known before each of them."""
+        mu, surrogate = self.loss_.mean_and_value(theta, V)
+        likely = self._played_with.most_likely(theta, mu, self.loss_)
+        target = self.space_.expected_loss(likely, V)
+        return Losses(target, target, surrogate)
+
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round, by what was known before it, learn it, and go on; `Losses`."""
+        if not self._calibrates(self._given_decoder()):
+            return super().play_and_learn(rounds, which, random_state)
+        return self._play_calibrated(rounds, np.asarray(which))
+
+    @exclusive
+    def _play_calibrated(self, rounds, which):
+        played = []
+
+        def note(theta, V, weight):
+            played.append(self._losses_before(theta, V))
+
+        self._learn(rounds, which, note)
+        return Losses(*map(np.concatenate, zip(*played, strict=True)))

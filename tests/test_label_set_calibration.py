@@ -1,0 +1,325 @@
+"""What "f1" is given: probabilities calibrated in the rounds before each label set is known."""
+
+import pickle
+
+import naive
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_multilabel_classification
+from sklearn.metrics import f1_score
+
+from skstructured import (
+    ConditionalRandomField,
+    KernelStructuredPredictor,
+    OnlineStructuredPredictor,
+    average_fitted,
+)
+from skstructured._learners.label_sets import Calibration, Calibrator
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
+from skstructured.decoders import ExpectedF1
+from skstructured.evaluation import progressive_validate
+from skstructured.losses import FenchelYoung
+from skstructured.spaces import Hypercube
+
+
+def data(n=80, d=5, seed=0):
+    return make_multilabel_classification(n, 8, n_classes=d, random_state=seed)
+
+
+def model(**parameters):
+    return OnlineStructuredPredictor("hypercube", decoder="f1", random_state=0, **parameters)
+
+
+def scored(rng, n=60, d=4):
+    """Scores that are twice too small and too high, label sets, and weights."""
+    logits = 2.0 * rng.randn(n, d) - 1.0
+    V = (rng.rand(n, d) < 1.0 / (1.0 + np.exp(-logits))).astype(float)
+    high = 0.5 * rng.randn(n, 1)  # for all labels of a row, and of no meaning
+    return 0.5 * (logits + 1.0) + 0.7 + high, V, rng.choice([0.0, 0.3, 1.0, 7.0], n)
+
+
+def probabilities(scores, slope, offset, common):
+    """Of the labels of one row."""
+    return 1.0 / (1.0 + np.exp(-(slope * scores + offset + common * np.mean(scores))))
+
+
+def columns(calibration):
+    return np.hstack(calibration)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_calibrations_are_those_of_literal_newton_steps(weighted, rng):
+    theta, V, weight = scored(rng)
+    V[::5] = 0.0
+    weight = weight if weighted else np.ones(len(theta))
+    calibrator = Calibrator()
+    before = columns(calibrator.follow(theta, V, weight))
+    wanted = naive.calibrations(theta, V, weight)
+    np.testing.assert_allclose(before, wanted[:-1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(columns(calibrator.now())[0], wanted[-1], rtol=1e-9, atol=1e-12)
+    assert np.abs(np.diff(wanted[:, :3], axis=0)).max(axis=0).min() > 0.1
+
+
+def test_steps_and_slopes_are_bounded():
+    for sign in (-1.0, 1.0):
+        theta = sign * np.array([[1e300, -800.0, 3.0]] * 30)
+        V = np.array([[1.0, 0.0, 1.0]] * 30)
+        calibrator = Calibrator()
+        before = columns(calibrator.follow(theta, V, np.ones(30)))
+        wanted = naive.calibrations(theta, V, np.ones(30))
+        np.testing.assert_allclose(before, wanted[:-1], rtol=1e-8, atol=1e-12)
+        assert np.isfinite(calibrator.state).all()
+        assert before[:, 0].min() >= 1e-2
+        assert np.abs(np.diff(before[:, :3], axis=0)).max() <= 0.5 + 1e-12
+
+
+def test_extreme_weights_leave_numbers(rng):
+    theta, V, _ = scored(rng)
+    for weight in (10.0 ** rng.uniform(-20, 20, len(V)), np.full(len(V), 1e20)):
+        calibrator = Calibrator()
+        calibrator.follow(theta, V, weight)
+        assert np.isfinite(calibrator.state).all()
+    ones = Calibrator()
+    ones.follow(theta, V, np.ones(len(V)))  # a common factor of the weights counts for nothing
+    np.testing.assert_allclose(calibrator.state[:-1], ones.state[:-1], rtol=1e-7)
+
+
+def test_it_finds_what_scores_were_made_of(rng):
+    theta, V, _ = scored(rng, 600 if INTERPRETED else 6000)
+    calibrator = Calibrator()
+    calibrator.follow(theta, V, np.ones(len(V)))
+    mu = calibrator.now().marginals(theta[-300:])
+    assert mu.sum() == pytest.approx(V[-300:].sum(), rel=0.1)
+    slope, _, common, empty = columns(calibrator.now())[0]
+    assert slope == pytest.approx(2.0, abs=0.4)
+    assert -1.9 < common < -0.5
+    assert empty == pytest.approx(1.0, abs=0.5)  # labels are independent here
+
+
+@pytest.mark.parametrize("empty", [0.0, 0.4, 3.0, 1e9])
+@pytest.mark.parametrize("zero_division", [0.0, 0.3, 1.0])
+def test_no_label_set_has_a_larger_expected_f1_where_it_is_calibrated(empty, zero_division, rng):
+    loss = FenchelYoung(Hypercube().fit(np.zeros((1, 4))))
+    for slope, offset, common in ((1.0, 0.0, 0.0), (0.3, -2.0, 1.0), (4.0, -1.0, -3.0)):
+        theta = rng.randn(5, 4)
+        decoder = ExpectedF1(zero_division).calibrated(Calibration(slope, offset, common, empty))
+        found, leave = decoder.mixture(theta, np.full((5, 4), 0.5), loss)
+        for row, scores in zip(found, theta, strict=True):
+            p = probabilities(scores, slope, offset, common)
+            values = naive.expected_f1(p, zero_division * empty)
+            assert values[tuple(row.astype(int))] >= max(values.values()) * (1.0 - 1e-12)
+        assert not leave.any()
+
+
+def test_numbers_may_be_those_of_each_row(rng):
+    theta, loss = rng.randn(6, 3), FenchelYoung(Hypercube().fit(np.zeros((1, 3))))
+    numbers = (rng.rand(6, 1) + 0.5, rng.randn(6, 1), rng.randn(6, 1), 3.0 * rng.rand(6, 1))
+    each = Calibration(*numbers)
+    together = ExpectedF1().calibrated(each).most_likely(theta, theta, loss)
+    for i in range(6):
+        one = Calibration(*(float(values[i, 0]) for values in each))
+        alone = ExpectedF1().calibrated(one).most_likely(theta[i : i + 1], theta[i : i + 1], loss)
+        np.testing.assert_array_equal(together[i], alone[0])
+
+
+def test_before_any_row_nothing_is_changed(rng):
+    theta, loss = rng.randn(6, 3), FenchelYoung(Hypercube().fit(np.zeros((1, 3))))
+    calibrated = ExpectedF1().calibrated(Calibrator().now())
+    plain = ExpectedF1()
+    mu = loss.mean(theta)
+    np.testing.assert_array_equal(
+        calibrated.most_likely(theta, mu, loss), plain.most_likely(theta, mu, loss)
+    )
+    assert plain._calibration is None
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_chunks_of_any_size_give_the_same(size, rng):
+    X, y = data()
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], len(X))
+    whole, parts = model().partial_fit(X, y, sample_weight=weight), model()
+    for start in range(0, len(X), size):
+        part = slice(start, start + size)
+        parts.partial_fit(X[part], y[part], sample_weight=weight[part])
+    np.testing.assert_array_equal(whole._calibrator.state, parts._calibrator.state)
+    np.testing.assert_array_equal(whole._calibrator.curvature, parts._calibrator.curvature)
+    np.testing.assert_array_equal(whole.predict(X), parts.predict(X))
+    assert whole._calibrator.state[-1] == weight.sum()
+
+
+def test_decoders_do_not_enter_learning():
+    X, y = data()
+    nearest = model(max_iter=1).set_params(decoder="nearest").fit(X, y)
+    learned = model(max_iter=1).fit(X, y)
+    np.testing.assert_array_equal(nearest._calibrator.state, learned._calibrator.state)
+    np.testing.assert_array_equal(nearest.coef_, learned.coef_)
+    found = nearest.set_params(decoder="f1").predict(X)
+    np.testing.assert_array_equal(found, learned.predict(X))
+
+
+def test_predictions_are_those_of_the_decoder_on_what_was_learned():
+    X, y = data()
+    for learner in (model(max_iter=2), KernelStructuredPredictor("hypercube", decoder="f1")):
+        learner.fit(X, y)
+        assert learner._calibrator.state[-1] == learner.t_
+        *numbers, empty = columns(learner._calibrator.now())[0]
+        theta = learner.embedding_scores(X)
+        for row, found in zip(theta[:10], learner.predict(X), strict=False):
+            values = naive.expected_f1(probabilities(row, *numbers), empty)
+            assert values[tuple(found)] >= max(values.values()) * (1.0 - 1e-12)
+
+
+def test_others_are_given_what_predict_proba_shows():
+    X, y = data()
+    for learner in (
+        model(regularizer="squared", max_iter=1),
+        ConditionalRandomField("hypercube", decoder="f1"),
+    ):
+        learner.fit(X, y)
+        mu = learner.predict_mean(X)
+        plain = ExpectedF1().most_likely(mu, mu, learner.loss_)
+        np.testing.assert_array_equal(learner.predict(X), plain)
+
+
+def test_rounds_are_played_by_what_was_known_before_them():
+    X, y = data()
+    together, alone, other = model(), model(), model()
+    rounds = together.begin(X, y)
+    played = together.play_and_learn(rounds, np.arange(len(X)))
+    rounds = alone.begin(X, y)
+    each = [alone.play_and_learn(rounds, np.array([i])) for i in range(len(X))]
+    np.testing.assert_array_equal(played.target, np.concatenate([one.target for one in each]))
+    np.testing.assert_array_equal(played.expected, played.target)
+    changed = y.copy()
+    changed[50:] = 1 - changed[50:]
+    rounds = other.begin(X, changed)
+    differ = other.play_and_learn(rounds, np.arange(len(X)))
+    np.testing.assert_array_equal(played.target[:50], differ.target[:50])
+    np.testing.assert_array_equal(together._calibrator.state, alone._calibrator.state)
+    calibrated = naive.calibrations(*_scores_played(X, y), np.ones(len(X)))
+    losses = []
+    for theta, truth, numbers in zip(*_scores_played(X, y), calibrated[:-1], strict=True):
+        values = naive.expected_f1(probabilities(theta, *numbers[:3]), numbers[3])
+        losses.append(np.mean(np.array(max(values, key=values.get)) != truth))
+    np.testing.assert_allclose(played.target, losses)
+
+
+def _scores_played(X, y):
+    """Scores of every row before it was learned, and the label sets."""
+    noted, learner = [], model()
+    rounds = learner.begin(X, y)
+    learner._learn(rounds, np.arange(len(X)), lambda theta, V, weight: noted.append((theta, V)))
+    return tuple(np.concatenate(part) for part in zip(*noted, strict=True))
+
+
+def test_the_loss_curve_is_of_rows_before_they_were_learned():
+    X, y = data()
+    curve = model(max_iter=2, shuffle=False).fit(X, y).loss_curve_
+    stream = model()
+    played = stream.play_and_learn(stream.begin(X, y), np.arange(len(X)))
+    assert curve[0, 1] == pytest.approx(played.target.mean(), rel=1e-12)
+    result = progressive_validate(model(), X, y)
+    assert result.target_loss.mean() == pytest.approx(curve[0, 1], rel=1e-12)
+
+
+def test_saved_models_go_on_bit_for_bit(tmp_path):
+    X, y = data()
+    first = model().partial_fit(X[:40], y[:40])
+    save_checkpoint(first, tmp_path / "model.skops")
+    copies = [pickle.loads(pickle.dumps(first)), load_checkpoint(tmp_path / "model.skops")]
+    for one in (first, *copies):
+        one.partial_fit(X[40:], y[40:])
+    for one in copies:
+        np.testing.assert_array_equal(one._calibrator.state, first._calibrator.state)
+        np.testing.assert_array_equal(one.predict(X), first.predict(X))
+
+
+def test_models_saved_without_a_calibration_predict_as_they_did():
+    X, y = data()
+    old = model(max_iter=1).fit(X, y)
+    del old._calibrator
+    mu = old.predict_mean(X)
+    np.testing.assert_array_equal(old.predict(X), ExpectedF1().most_likely(mu, mu, old.loss_))
+    assert old.partial_fit(X, y).t_ == 160
+
+
+def test_an_error_leaves_the_calibration():
+    X, y = data()
+    learner = model().partial_fit(X, y)
+    before = learner._calibrator.state.copy()
+    with pytest.raises(ValueError, match="entries 0 and 1|only 0 and 1"):
+        learner.partial_fit(X, y + 5)
+    np.testing.assert_array_equal(learner._calibrator.state, before)
+
+
+def test_rows_behind_one_that_is_refused_are_not_learned():
+    X, y = data()
+    refused, wanted = model(standardize=False), model(standardize=False)
+    rounds = refused.begin(X, y)
+    X = X.copy()
+    X[30] = 1e200
+    with pytest.raises(ValueError, match="Row 30"):
+        refused.learn(rounds._replace(X=X, rows=None), np.arange(len(X)))
+    wanted.learn(wanted.begin(X[:30], y[:30]), np.arange(30))
+    assert refused.t_ == wanted.t_ == 30
+    np.testing.assert_array_equal(refused._calibrator.state, wanted._calibrator.state)
+    np.testing.assert_array_equal(refused._calibrator.curvature, wanted._calibrator.curvature)
+
+
+def test_means_of_shards_have_the_mean_calibration():
+    X, y = data()
+    shards = [model().partial_fit(X[i::2], y[i::2]) for i in range(2)]
+    merged = average_fitted(shards, weights=[1.0, 3.0])
+    wanted = 0.25 * shards[0]._calibrator.state + 0.75 * shards[1]._calibrator.state
+    np.testing.assert_allclose(merged._calibrator.state, wanted)
+    before = shards[0]._calibrator.copy()
+    merged.predict(X)
+    np.testing.assert_array_equal(shards[0]._calibrator.curvature, before.curvature)
+    assert merged.predict(X).shape == y.shape
+
+
+def digits_as_sets():
+    """One label of ten a row: rows of scene have mostly one of six."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.RandomState(0).permutation(len(y))
+    return X[order], np.eye(10, dtype=int)[y[order]]
+
+
+def both(learner, X, y):
+    """Micro-F1 and mean F1 of the rows of "nearest" and "f1", as two arrays."""
+    return [
+        np.array(
+            [
+                f1_score(y, learner.set_params(decoder=decoder).predict(X), average=a)
+                for a in ("micro", "samples")
+            ]
+        )
+        for decoder in ("nearest", "f1")
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.parametrize("optimizer", ["parameter_free", "ogd"])
+def test_f1_is_not_behind_nearest_while_probabilities_are_unsure(optimizer):
+    X, y = digits_as_sets()
+    learner = clone(model(optimizer=optimizer, max_iter=1)).fit(X[:150], y[:150])
+    nearest, best = both(learner, X[900:], y[900:])
+    assert (best > nearest - 0.02).all()
+    labels = learner.predict(X[900:]).sum(axis=1).mean()
+    assert 0.7 < labels < 2.0  # one is true
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.parametrize("name", ["ml_scene", "ml_yeast"])
+@pytest.mark.parametrize("optimizer", ["parameter_free", "ogd"])
+def test_f1_is_not_behind_nearest_on_real_label_sets(name, optimizer, load):
+    arrays = load(name)
+    X, y = (arrays.get(one, arrays.get(f"{one}_train")) for one in "XY")
+    order = np.random.RandomState(0).permutation(len(y))
+    X, y = X[order].astype(float), y[order].astype(int)
+    learner = model(optimizer=optimizer, max_iter=1).fit(X[:200], y[:200])
+    nearest, best = both(learner, X[600:], y[600:])
+    assert (best > nearest - 0.01).all()
+    assert best[1] > nearest[1]
