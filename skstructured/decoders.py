@@ -164,9 +164,9 @@ class ExpectedF1(Decoder):
     ``F1(y'; y) = 2<y', y>/(<y', 1> + <y, 1>)``, its expectation over independent labels of given
     probabilities. The maximum is exact, in O(d²) a row. Deterministic, on `Hypercube`.
 
-    Online learners with `Shannon` give it calibrated marginals, and how many times as likely the
-    empty set is as independent labels make it; see Notes. All others give it ŷ_Ω(θ), which
-    `predict_proba` shows.
+    Online learners with `Shannon` that are fitted with it give it calibrated marginals, and how
+    many times as likely the empty set is as independent labels make it; see Notes. All others, and
+    learners whose decoder becomes "f1" after `fit`, give it ŷ_Ω(θ), which `predict_proba` shows.
 
     Parameters
     ----------
@@ -198,8 +198,7 @@ class ExpectedF1(Decoder):
     ----------
     Lewis (1995), "Evaluating and optimizing autonomous text classification systems"; Ye, Chai, Lee,
     Chieu (2012), "Optimizing F-measures: a tale of two approaches", section 4; Dembczyński,
-    Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure maximization"; Platt
-    (1999), "Probabilistic outputs for support vector machines".
+    Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure maximization".
     """
 
     _calibration = None
@@ -214,8 +213,7 @@ class ExpectedF1(Decoder):
         ----------
         calibration : object
             ``marginals(theta)`` of scores (n, d) are the probabilities of the labels, and ``empty``
-            is how many times as likely the empty set is as independent labels make it, a number or
-            one a row.
+            is by how much likelier the empty set is than with independent labels.
 
         Returns
         -------

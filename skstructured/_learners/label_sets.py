@@ -196,12 +196,14 @@ class CalibratesLabelSets:
     """Learners over label sets whose decoder may want calibrated probabilities; see `Calibrator`.
 
     It stands before `OnlineLinearModel`; scores of "shannon" are logits, others are not calibrated.
+    A decoder that does not ask for them when learning starts costs nothing.
     """
 
     def _start(self, space):
         super()._start(space)
         logits = isinstance(space, Hypercube) and isinstance(self.loss_.regularizer, Shannon)
-        self._calibrator = Calibrator() if logits else None
+        wanted = logits and hasattr(self._given_decoder(), "calibrated")
+        self._calibrator = Calibrator() if wanted else None
 
     def _given_decoder(self):
         """The decoder as it was given."""
