@@ -1,6 +1,10 @@
 """Online and batch structured prediction with guarantees, behind the scikit-learn interface."""
 
-from skstructured.abstention import AbstainingHedgeClassifier
+import sys
+
+from skstructured import extend
+from skstructured._base import exceptions
+from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured.bandits import (
     BanditGaptronClassifier,
     BanditReduction,
@@ -9,32 +13,52 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
-from skstructured.crf import ConditionalRandomField
-from skstructured.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured.gaptron import GaptronClassifier
-from skstructured.kernel import (
+from skstructured.decoders import gap as surrogates
+from skstructured.estimators.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
+from skstructured.estimators.crf import ConditionalRandomField
+from skstructured.estimators.gaptron import GaptronClassifier
+from skstructured.estimators.kernel import (
     AveragedKernelSGDClassifier,
     KernelPerceptronClassifier,
     KernelStructuredPredictor,
     PiSTOLClassifier,
     PiSTOLRegressor,
 )
-from skstructured.learner import OnlineLearner
-from skstructured.logistic import (
+from skstructured.estimators.logistic import (
     AggregatingForecaster,
     AioliClassifier,
     FolkloreClassifier,
     GaussianAggregatingForecaster,
     OnlineNewtonClassifier,
 )
+from skstructured.estimators.margin import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.estimators.perceptron import MulticlassPerceptron, SecondOrderPerceptron
+from skstructured.evaluation import adversaries, display
+from skstructured.experts import hedge
+from skstructured.experts.abstention import AbstainingHedgeClassifier
+from skstructured.extend import learner
+from skstructured.extend.learner import OnlineLearner
+from skstructured.guarantees import certificates, comparators, risk
+from skstructured.guarantees.risk import RiskMonitor
 from skstructured.losses import FenchelYoung
-from skstructured.margin import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.online import OnlineStructuredPredictor
-from skstructured.perceptron import MulticlassPerceptron, SecondOrderPerceptron
-from skstructured.risk import RiskMonitor
 from skstructured.sequences import SequenceTransformer
-from skstructured.shards import average_fitted
+from skstructured.streaming.shards import average_fitted
+
+#: Public paths of modules that lie in the rooms, as ``os.path`` is one.
+for name, module in {
+    "adversaries": adversaries,
+    "base": extend,
+    "certificates": certificates,
+    "comparators": comparators,
+    "display": display,
+    "exceptions": exceptions,
+    "hedge": hedge,
+    "learner": learner,
+    "risk": risk,
+    "surrogates": surrogates,
+}.items():
+    sys.modules[f"skstructured.{name}"] = globals()[name] = module
 
 __version__ = "0.1.0"
 

@@ -7,8 +7,8 @@ import time
 
 from sklearn.pipeline import make_pipeline
 
-from skstructured._read import load_csv, load_digits_stream
-from skstructured._report import (
+from skstructured._cli.read import load_csv, load_digits_stream
+from skstructured._cli.report import (
     Choice,
     Run,
     bounds,
@@ -19,11 +19,11 @@ from skstructured._report import (
     stream_summary,
     summary,
 )
-from skstructured._stream_file import Stream, is_stream
-from skstructured._warm_up import warm_up
-from skstructured.checkpoints import check_path, save_checkpoint
-from skstructured.display import RegretDisplay
-from skstructured.online import OnlineStructuredPredictor
+from skstructured._cli.stream_file import Stream, is_stream
+from skstructured._cli.warm_up import warm_up
+from skstructured.checkpoints.files import check_path, save_checkpoint
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.evaluation.display import RegretDisplay
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.spaces import SPACES
 

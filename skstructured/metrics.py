@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import Pipeline
 
-from skstructured._validation import weighted_mean
-from skstructured.certificates import Certificate
-from skstructured.comparators import best_comparator, comparator_for, comparator_losses
+from skstructured._base.validation import weighted_mean
+from skstructured.guarantees.certificates import Certificate
+from skstructured.guarantees.comparators import best_comparator, comparator_for, comparator_losses
 from skstructured.spaces._rankings import relevances
 
 __all__ = [

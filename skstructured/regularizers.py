@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from skstructured._validation import check_real
-from skstructured.base import Regularizer, resolve
+from skstructured._base.component import resolve
+from skstructured._base.validation import check_real
+from skstructured.extend.regularizer import Regularizer
 
 __all__ = ["Shannon", "SquaredNorm", "Tsallis"]
 

@@ -10,8 +10,8 @@ from sklearn.utils.validation import validate_data
 from toy_learner import NearestMean
 
 from skstructured import GuaranteeError, OnlineStructuredPredictor
-from skstructured.certificates import Certificate
-from skstructured.learner import Losses
+from skstructured.extend.learner import Losses
+from skstructured.guarantees.certificates import Certificate
 
 
 class Explorer(NearestMean):

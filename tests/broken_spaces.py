@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from skstructured.base import Geometry
+from skstructured.extend.output_space import Geometry
 from skstructured.spaces import Hypercube, KSubsets, Simplex
 
 SETS = [[0, 1, 1], [1, 0, 0], [0, 0, 0]]

@@ -21,11 +21,11 @@ from pathlib import Path
 import atheris
 
 #: Modules whose branches guide the fuzzer: those that read bytes. Kernels cannot be instrumented.
-READERS = ("_chunk_files", "_read", "_schema", "_sparse_arrays", "checkpoints", "streaming")
+READERS = ("_base.sparse_arrays", "_cli.read", "checkpoints", "streaming")
 
 with atheris.instrument_imports(include=[f"skstructured.{name}" for name in READERS]):
     import skstructured as sk  # noqa: F401
-    from skstructured._read import load_csv
+    from skstructured._cli.read import load_csv
     from skstructured.checkpoints import load_checkpoint
     from skstructured.streaming import parquet_chunks, svmlight_chunks
 

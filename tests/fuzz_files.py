@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import skstructured as sk
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.evaluation import progressive_validate
-from skstructured.risk import risk_bound, risk_curve
+from skstructured.guarantees.risk import risk_bound, risk_curve
 from skstructured.streaming import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
 
 #: Inputs of a case.

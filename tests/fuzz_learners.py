@@ -5,8 +5,8 @@ from fuzz_inputs import chance, pick
 from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
 
 import skstructured as sk
-from skstructured.base import OutputSpace
 from skstructured.decoders import DECODERS
+from skstructured.extend.output_space import OutputSpace
 from skstructured.optimizers import OPTIMIZERS, GradientDescent, PiSTOL
 from skstructured.spaces import KSubsets, SpanningTrees
 

@@ -28,10 +28,16 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from skstructured import AbstainingHedgeClassifier, GuaranteeError
-from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, LowerBound, Separable
-from skstructured.adversaries import play as play_against
 from skstructured.evaluation import progressive_validate
-from skstructured.hedge import AdaHedge
+from skstructured.evaluation.adversaries import (
+    Drifting,
+    GreedyAdversary,
+    LabelNoise,
+    LowerBound,
+    Separable,
+)
+from skstructured.evaluation.adversaries import play as play_against
+from skstructured.experts.hedge import AdaHedge
 from skstructured.spaces import Simplex
 
 T = 60 if INTERPRETED else 400

@@ -10,7 +10,8 @@ from plain import predictor
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skstructured.adversaries import (
+from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import (
     Drifting,
     GreedyAdversary,
     LabelNoise,
@@ -18,7 +19,6 @@ from skstructured.adversaries import (
     Separable,
     play,
 )
-from skstructured.evaluation import progressive_validate
 from skstructured.metrics import best_comparator
 from skstructured.optimizers import (
     AdaptiveGradientDescent,

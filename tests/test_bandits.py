@@ -29,10 +29,10 @@ from skstructured import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.adversaries import Drifting, LabelNoise, Separable
+from skstructured.evaluation.adversaries import Drifting, LabelNoise, Separable
+from skstructured.losses.gap import GapSurrogate
 from skstructured.metrics import best_comparator
 from skstructured.spaces import Simplex
-from skstructured.surrogates import GapSurrogate
 
 KINDS = ("logistic", "hinge", "smooth_hinge")
 K, P = 4, 3

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from skstructured import AdaBoostOLMClassifier, GuaranteeError, OnlineTreeClassifier
-from skstructured.boosting._correction import (
+from skstructured.estimators.boosting._correction import (
     HEAVIEST,
     MISTAKES,
     POTENTIAL,
@@ -27,7 +27,7 @@ from skstructured.boosting._correction import (
     new_numbers,
     root,
 )
-from skstructured.boosting._rounds import expert_shares
+from skstructured.estimators.boosting._rounds import expert_shares
 from skstructured.evaluation import progressive_validate
 
 N = 60 if INTERPRETED else 400

@@ -29,11 +29,11 @@ from test_interruptions import Waiting, learning_elsewhere, stream
 from toy_learner import NearestMean
 
 import skstructured
-from skstructured import RiskMonitor, SequenceTransformer, checkpoints
-from skstructured._archive import HEADER, SCHEMA
-from skstructured._whole_file import leftovers
-from skstructured.checkpoints import load_checkpoint, save_checkpoint
-from skstructured.hedge import AdaHedge
+from skstructured import RiskMonitor, SequenceTransformer
+from skstructured.checkpoints import files, load_checkpoint, save_checkpoint
+from skstructured.checkpoints._archive import HEADER, SCHEMA
+from skstructured.checkpoints._whole_file import leftovers
+from skstructured.experts.hedge import AdaHedge
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -122,7 +122,7 @@ class TestFiles:
         assert set(header) == {"format", "skstructured", "numpy", "scikit-learn"}
 
     def test_of_a_newer_format_are_refused(self, model, path, monkeypatch):
-        monkeypatch.setattr(checkpoints, "FORMAT", 2)
+        monkeypatch.setattr(files, "FORMAT", 2)
         save_checkpoint(model, path)
         monkeypatch.undo()
         with pytest.raises(ValueError, match=r"model\.skops has the format 2 .* up to 1"):
@@ -328,7 +328,8 @@ class TestTrust:
     def test_names_that_only_seem_to_be_ours_are_refused(self, name, model, path):
         save_checkpoint(model, path)
         rewritten(path, '"OnlineStructuredPredictor"', f'"{name}"')
-        with pytest.raises(ValueError, match=rf"skstructured\.online\.{name}'\], which are no cl"):
+        named = rf"skstructured\.estimators\.online\.{name}'\], which are no classes"
+        with pytest.raises(ValueError, match=named):
             load_checkpoint(path)
 
     @pytest.mark.parametrize(
@@ -337,7 +338,7 @@ class TestTrust:
     def test_other_modules_are_not_even_imported(self, module, name, model, path):
         save_checkpoint(model, path)
         rewritten(path, '"OnlineStructuredPredictor"', f'"{name}"')
-        rewritten(path, '"skstructured.online"', f'"{module}"')
+        rewritten(path, '"skstructured.estimators.online"', f'"{module}"')
         with pytest.raises(ValueError, match=rf"not trusted.*{module}\.{name}"):
             load_checkpoint(path)
 
@@ -346,14 +347,15 @@ class TestTrust:
     )
     def test_modules_that_are_not_there_are_named(self, module, model, path):
         save_checkpoint(model, path)
-        rewritten(path, '"skstructured.online"', f'"{module}"')
+        rewritten(path, '"skstructured.estimators.online"', f'"{module}"')
         with pytest.raises(ValueError, match=r"model\.skops names .* which are no classes of skst"):
             load_checkpoint(path)
 
     def test_functions_of_the_package_are_no_classes(self, model, path):
         save_checkpoint(model, path)
         rewritten(path, '"OnlineStructuredPredictor"', '"write_whole"')
-        rewritten(path, '"skstructured.online"', '"skstructured._whole_file"')
+        known = '"skstructured.estimators.online"'
+        rewritten(path, known, '"skstructured.checkpoints._whole_file"')
         with pytest.raises(ValueError, match="which are no classes of skstructured"):
             load_checkpoint(path)
 
@@ -524,7 +526,7 @@ class TestWriting:
     def test_processes_that_save_to_one_file_all_succeed(self, model, path):
         program = (
             "import sys; from pathlib import Path\n"
-            "from skstructured._whole_file import write_whole\n"
+            "from skstructured.checkpoints._whole_file import write_whole\n"
             "for _ in range(200): write_whole(Path(sys.argv[1]), sys.argv[2].encode() * 1000)"
         )
         given = [[sys.executable, "-c", program, os.fspath(path), name] for name in "abc"]

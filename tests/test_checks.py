@@ -13,7 +13,7 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.linear_model import SGDClassifier
 
 from skstructured import MulticlassPerceptron, OnlineStructuredPredictor, spaces
-from skstructured.display import RegretDisplay
+from skstructured.evaluation.display import RegretDisplay
 from skstructured.utils import (
     _evaluation_checks,
     check_learner,

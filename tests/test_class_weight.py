@@ -15,8 +15,8 @@ from skstructured import (
     OnlineStructuredPredictor,
     PiSTOLClassifier,
 )
-from skstructured.adversaries import GreedyAdversary, play
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import GreedyAdversary, play
 from skstructured.spaces import Simplex
 from skstructured.streaming import array_chunks, fit_chunks
 

@@ -14,7 +14,7 @@ from conftest import INTERPRETED
 from sklearn.datasets import load_iris
 
 from skstructured.__main__ import main
-from skstructured._read import load_csv
+from skstructured._cli.read import load_csv
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
 
@@ -233,7 +233,7 @@ def test_help_explains_the_columns(capsys):
 
 
 def test_the_warm_up_runs_learners_of_every_kind(monkeypatch, capsys):
-    from skstructured import _warm_up
+    from skstructured._cli import warm_up as _warm_up
 
     learners = list(_warm_up._learners())
     names = {type(model).__name__ for model, _ in learners}

@@ -8,9 +8,9 @@ import pytest
 from sklearn.datasets import load_digits
 from test_command_line_summary import iris_csv, iris_lines, percents, said, validated, write
 
+from skstructured._cli.read import Table, load_csv
+from skstructured._cli.report import COMPILING, baseline_loss, compiling_is_told, shuffled
 from skstructured._engine import kernel_cache
-from skstructured._read import Table, load_csv
-from skstructured._report import COMPILING, baseline_loss, compiling_is_told, shuffled
 from skstructured.spaces import SPACES
 
 __all__ = ["iris_csv", "iris_lines"]  # fixtures

@@ -12,9 +12,9 @@ from sklearn.utils import shuffle
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.__main__ import main
-from skstructured._read import load_csv
-from skstructured._report import _rows_needed, shuffled
-from skstructured._stream_file import Stream
+from skstructured._cli.read import load_csv
+from skstructured._cli.report import _rows_needed, shuffled
+from skstructured._cli.stream_file import Stream
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
 

@@ -12,12 +12,12 @@ from scipy.optimize import minimize
 from streams import linear_vertices
 
 from skstructured import GuaranteeError
-from skstructured.adversaries import LabelNoise, play
-from skstructured.certificates import Certificate
+from skstructured.evaluation.adversaries import LabelNoise, play
+from skstructured.guarantees.certificates import Certificate
+from skstructured.losses.gap import GapSurrogate
 from skstructured.metrics import best_comparator, comparator_for, comparator_losses
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent
 from skstructured.spaces import Simplex
-from skstructured.surrogates import GapSurrogate
 
 LOSSES = {
     "simplex-shannon": lambda: loss_of("simplex-shannon", 3),

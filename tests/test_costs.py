@@ -8,10 +8,10 @@ from naive import chains
 from sklearn.base import clone
 
 from skstructured import ConditionalRandomField, OnlineStructuredPredictor, StructuralSVM
-from skstructured._ragged import Ragged
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.ragged import Ragged
 from skstructured.decoders import MinimumRisk, Nearest
 from skstructured.evaluation import progressive_validate
-from skstructured.exceptions import GuaranteeError
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon
 from skstructured.sequences._decoding import Decoding

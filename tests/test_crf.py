@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from skstructured import ConditionalRandomField
-from skstructured._ragged import Ragged, Stacked
-from skstructured.crf._objective import ChainObjective, Layout, VectorObjective
+from skstructured._base.ragged import Ragged, Stacked
+from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import resolve_space
 
@@ -109,7 +109,7 @@ class TestObjective:
         args = (np.full(2000, 1 / 2000), 0.1, Layout(2, 3, True, True))
         first = ChainObjective(np.vstack(X), labels, *args)
         assert len(first.blocks) == 3
-        monkeypatch.setattr("skstructured.crf._objective.MOST_NUMBERS", 0)
+        monkeypatch.setattr("skstructured.estimators.crf._objective.MOST_NUMBERS", 0)
         second = ChainObjective(np.vstack(X), labels, *args)
         Theta = rng.randn(*first.layout.shape)
         with first, second:

@@ -7,8 +7,8 @@ from scipy.optimize import approx_fprime
 from sklearn.base import clone
 
 from skstructured import ConditionalRandomField
-from skstructured._ragged import Ragged
-from skstructured.crf._objective import ChainObjective, Layout
+from skstructured._base.ragged import Ragged
+from skstructured.estimators.crf._objective import ChainObjective, Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 LENGTHS = (2, 1, 3, 2)

@@ -12,9 +12,9 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from skstructured import OnlineStructuredPredictor, RiskMonitor
-from skstructured.adversaries import LabelNoise, play
-from skstructured.display import RegretDisplay, RiskCoverageDisplay
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import LabelNoise, play
+from skstructured.evaluation.display import RegretDisplay, RiskCoverageDisplay
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -12,7 +12,7 @@ from conftest import INTERPRETED, data_directory
 from learners import SHIPPED
 
 import skstructured
-from skstructured._documented import SITE
+from skstructured._base.documented import SITE
 from skstructured.spaces import KSubsets
 
 ROOT = Path(__file__).parents[1]
@@ -110,7 +110,7 @@ def test_the_worked_optimiser_is_its_literal_form():
 
 def test_the_guide_to_new_spaces_names_every_member():
     from skstructured._learners import predictions
-    from skstructured.base import OutputSpace
+    from skstructured.extend.output_space import OutputSpace
 
     guide = (DOCS / "add_a_space.md").read_text(encoding="utf-8").split("## Worked")[0]
     source = Path(predictions.__file__).read_text(encoding="utf-8")

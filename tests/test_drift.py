@@ -9,9 +9,9 @@ from naive import rises, risk_bounds
 from sklearn.base import clone
 
 from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor, RiskMonitor
-from skstructured._running_risk import RiseTest, rise_found
 from skstructured.evaluation import progressive_validate
-from skstructured.risk import risk_bound, risk_curve
+from skstructured.guarantees._running_risk import RiseTest, rise_found
+from skstructured.guarantees.risk import risk_bound, risk_curve
 from skstructured.streaming import array_chunks
 
 slow_if_interpreted = pytest.mark.skipif(INTERPRETED, reason="many rounds")
@@ -201,7 +201,7 @@ class TestMonitor:
 
 def risk_bounds_of(losses):
     """The formula, by the kernel."""
-    from skstructured.risk import path
+    from skstructured.guarantees.risk import path
 
     return path(losses, 0.05, len(losses))[1][-1]
 

@@ -5,9 +5,9 @@ import pytest
 from plain import predictor
 from streams import label_sets
 
-from skstructured.base import OutputSpace
 from skstructured.decoders import MAP
 from skstructured.evaluation import progressive_validate
+from skstructured.extend.output_space import OutputSpace
 from skstructured.optimizers import (
     AdaptiveGradientDescent,
     GradientDescent,

@@ -18,11 +18,18 @@ from skstructured import (
     GuaranteeError,
 )
 from skstructured._engine.state import OWN
-from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
 from skstructured.decoders import Randomized
+from skstructured.decoders.gap import GapDecoder
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import (
+    Drifting,
+    GreedyAdversary,
+    LabelNoise,
+    Separable,
+    play,
+)
+from skstructured.losses.gap import GapSurrogate
 from skstructured.spaces import Simplex
-from skstructured.surrogates import GapDecoder, GapSurrogate
 
 KINDS = ("logistic", "hinge", "smooth_hinge")
 

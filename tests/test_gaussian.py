@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from skstructured import GaussianAggregatingForecaster
-from skstructured.logistic import _blocks
-from skstructured.logistic._gaussian import gaussian_points, mean_shares, mean_sigmoid
-from skstructured.logistic._state import class_basis
+from skstructured.estimators.logistic import _blocks
+from skstructured.estimators.logistic._gaussian import gaussian_points, mean_shares, mean_sigmoid
+from skstructured.estimators.logistic._state import class_basis
 
 #: Off at most, by the number of classes, as the docstring says.
 STATED = {3: 0.002, 5: 0.005, 10: 0.01, 26: 0.01}

@@ -11,9 +11,15 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
 from skstructured import GuaranteeError
-from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
-from skstructured.certificates import CoinBettingCertificate
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import (
+    Drifting,
+    GreedyAdversary,
+    LabelNoise,
+    Separable,
+    play,
+)
+from skstructured.guarantees.certificates import CoinBettingCertificate
 from skstructured.metrics import best_comparator, comparator_losses
 from skstructured.optimizers import (
     AdaptiveGradientDescent,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import hedge as naive
 
-from skstructured.hedge import AdaHedge
+from skstructured.experts.hedge import AdaHedge
 
 
 def literal(losses):

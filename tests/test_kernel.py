@@ -8,8 +8,8 @@ from learners import OVER_SPACES
 from plain import predictor
 
 from skstructured import GuaranteeError, KernelStructuredPredictor
+from skstructured.estimators.kernel._values import BLOCK, kernel_function, width_of
 from skstructured.evaluation import progressive_validate
-from skstructured.kernel._values import BLOCK, kernel_function, width_of
 from skstructured.optimizers import OPTIMIZERS, GradientDescent, PiSTOL
 
 N = 40 if INTERPRETED else 200

@@ -12,7 +12,7 @@ import pytest
 from conftest import INTERPRETED
 
 import skstructured
-from skstructured import _warm_up
+from skstructured._cli import warm_up as _warm_up
 from skstructured._engine import kernel_cache
 from skstructured._engine.move_and_score import csr_move_and_score_for
 
@@ -73,7 +73,7 @@ def kernels_below(folder):
 def test_a_changed_callee_in_another_file_is_compiled_again(copied):
     assert run(DRAW, copied)[0] == "1\n"
     assert kernels_below(copied)
-    source = copied / "skstructured" / "surrogates.py"
+    source = copied / "skstructured" / "losses" / "gap.py"
     text = source.read_text()
     assert text.count("if theta[k] > theta[best]") == 1
     source.write_text(text.replace("if theta[k] > theta[best]", "if theta[k] < theta[best]"))
@@ -92,7 +92,7 @@ def test_a_second_process_compiles_nothing(copied, tmp_path):
 #: Prints projections on the subsets of two of four, known by their oracle alone.
 PROJECT = """
 import numpy as np
-from skstructured._active_set import projection_kernel
+from skstructured.extend._by_vertices import projection_kernel
 from skstructured.spaces import KSubsets
 from skstructured._engine.compiled import LOSS, address
 kernel = projection_kernel(KSubsets({k}))
@@ -157,8 +157,8 @@ def test_learning_works_where_nothing_can_be_written(copied, tmp_path):
 
 WARM_UP = """
 from skstructured import MulticlassPerceptron
-from skstructured._warm_up import warm_up
-import skstructured._warm_up as module
+from skstructured._cli.warm_up import warm_up
+import skstructured._cli.warm_up as module
 module._learners = lambda: [(MulticlassPerceptron(), [0, 1, 2] * 4)][:{learners}]
 module._single_learners = lambda: []
 from skstructured.__main__ import main
@@ -187,7 +187,7 @@ def test_the_warm_up_keeps_kernels_or_says_that_it_cannot(copied, tmp_path):
 
 
 def test_the_warm_up_knows_every_optimizer_and_pair():
-    from skstructured._warm_up import _learners
+    from skstructured._cli.warm_up import _learners
 
     learners = [model for model, _ in _learners()]
     used = {(m.space, m.regularizer) for m in learners if hasattr(m, "regularizer")}

@@ -28,8 +28,8 @@ from skstructured import (
     PiSTOLRegressor,
 )
 from skstructured.__main__ import main
-from skstructured.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.spaces import Simplex
 from skstructured.utils import learner_checks
 

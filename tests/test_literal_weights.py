@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from skstructured import AggregatingForecaster
-from skstructured.logistic._approximate import ClassBlocks, Diagonal
-from skstructured.logistic._gaussian import GaussianMatrix
-from skstructured.logistic._newton_rounds import NewtonMatrix
-from skstructured.logistic._particles import Particles
+from skstructured.estimators.logistic._approximate import ClassBlocks, Diagonal
+from skstructured.estimators.logistic._gaussian import GaussianMatrix
+from skstructured.estimators.logistic._newton_rounds import NewtonMatrix
+from skstructured.estimators.logistic._particles import Particles
 from skstructured.spaces.simplex import log_softmax
 
 WEIGHTS = (0.0, 0.25, 1.0, 3.0, 20.0)

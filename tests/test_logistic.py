@@ -19,13 +19,13 @@ from skstructured import (
     GuaranteeError,
     OnlineNewtonClassifier,
 )
+from skstructured._base.exceptions import GuaranteeWarning
+from skstructured.estimators.logistic import _blocks
+from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._logits import improper_logits
+from skstructured.estimators.logistic._newton_rounds import in_the_box
+from skstructured.estimators.logistic._state import FullMatrix, class_basis
 from skstructured.evaluation import progressive_validate
-from skstructured.exceptions import GuaranteeWarning
-from skstructured.logistic import _blocks
-from skstructured.logistic._curvature import curvature
-from skstructured.logistic._logits import improper_logits
-from skstructured.logistic._newton_rounds import in_the_box
-from skstructured.logistic._state import FullMatrix, class_basis
 from skstructured.spaces.simplex import log_softmax
 from skstructured.utils import check_learner
 
@@ -654,7 +654,7 @@ class TestInput:
                 plain(**given).partial_fit(X, y, [0, 1], w)
 
     def test_a_long_row_to_predict_is_named_by_its_place(self, monkeypatch):
-        monkeypatch.setattr("skstructured.logistic._base.BLOCK", 4)
+        monkeypatch.setattr("skstructured.estimators.logistic._base.BLOCK", 4)
         model = plain(R=1.5).partial_fit(np.eye(4), np.arange(4) % 2, [0, 1])
         X = np.tile(np.eye(4), (3, 1))
         X[9] *= 7.0

@@ -19,10 +19,10 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.margin import _oracles, _passes
-from skstructured.margin._game import solve_game
-from skstructured.margin._outputs import outputs_of
-from skstructured.margin._solver import Problem
+from skstructured.estimators.margin import _oracles, _passes
+from skstructured.estimators.margin._game import solve_game
+from skstructured.estimators.margin._outputs import outputs_of
+from skstructured.estimators.margin._solver import Problem
 from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
 
 DUAL = (MaxMinMarginNetwork, StructuralSVM)

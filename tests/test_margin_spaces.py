@@ -16,9 +16,9 @@ from skstructured import (
     QuadraticSurrogate,
     StructuralSVM,
 )
-from skstructured.margin import _vertex_visit
-from skstructured.margin._outputs import outputs_of
-from skstructured.margin._vertex_game import VERTICES, oracle_address
+from skstructured.estimators.margin import _vertex_visit
+from skstructured.estimators.margin._outputs import outputs_of
+from skstructured.estimators.margin._vertex_game import VERTICES, oracle_address
 from skstructured.spaces import Birkhoff, KSubsets, Permutahedron, SpanningTrees
 
 DUAL = (MaxMinMarginNetwork, StructuralSVM)

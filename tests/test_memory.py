@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 from plain import bandit_gaptron, predictor, second_order
 from scipy import sparse
 
+from skstructured._base.validation import HEAVIEST, LIGHTEST
 from skstructured._engine.gradients import run_gradient_rows
-from skstructured._validation import HEAVIEST, LIGHTEST
+from skstructured.losses.gap import GapSurrogate
 from skstructured.optimizers import GradientDescent, PiSTOL
 from skstructured.spaces import Birkhoff, Simplex
 from skstructured.spaces._assignment import assign_rows
@@ -21,7 +22,6 @@ from skstructured.spaces._matching_kernels import (
     matching_projection,
     matching_work,
 )
-from skstructured.surrogates import GapSurrogate
 
 LEARNERS = {
     "online": predictor(),

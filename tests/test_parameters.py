@@ -15,11 +15,11 @@ from skstructured import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.adversaries import LabelNoise, Separable
+from skstructured.decoders.gap import GapDecoder
+from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.regularizers import Tsallis
 from skstructured.spaces import KSubsets, Simplex, SpanningTrees
-from skstructured.surrogates import GapDecoder
 
 X = np.random.RandomState(0).randn(30, 3)
 y = np.arange(30) % 3

@@ -22,9 +22,15 @@ from skstructured import (
     PiSTOLClassifier,
     PiSTOLRegressor,
 )
-from skstructured._residuals import ResidualLoss
-from skstructured.adversaries import Drifting, GreedyAdversary, LabelNoise, Separable, play
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import (
+    Drifting,
+    GreedyAdversary,
+    LabelNoise,
+    Separable,
+    play,
+)
+from skstructured.losses.residuals import ResidualLoss
 from skstructured.spaces._real_line import RealLine
 from skstructured.spaces._signs import Signs
 

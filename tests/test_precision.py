@@ -11,7 +11,7 @@ from pairs import CASES, LARGEST, loss_of, space_of
 from plain import confidit, newtron, second_order, soba
 from sklearn.exceptions import ConvergenceWarning
 
-from skstructured._active_set import project
+from skstructured.extend._by_vertices import project
 from skstructured.spaces import SpanningTrees
 
 OFFSETS = [1e4, 1e8, -1e10, 1e12]

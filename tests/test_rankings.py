@@ -11,9 +11,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 
 from skstructured import FenchelYoung
-from skstructured._active_set import project
 from skstructured.decoders import DiscountedGain
 from skstructured.evaluation import progressive_validate
+from skstructured.extend._by_vertices import project
 from skstructured.metrics import best_comparator, kendall_tau, ndcg, spearman_rho
 from skstructured.regularizers import SquaredNorm
 from skstructured.spaces import (
@@ -308,7 +308,7 @@ def test_plain_and_compiled_oracles_agree(rng):
 
 
 def test_an_oracle_that_does_not_converge_is_told(monkeypatch, rng):
-    from skstructured import _active_set
+    from skstructured.extend import _by_vertices as _active_set
 
     monkeypatch.setattr(_active_set, "MAX_ITER", 1)
     loss = FenchelYoung(PlainHypercube().fit(np.eye(4)), SquaredNorm())

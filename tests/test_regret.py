@@ -19,9 +19,9 @@ from streams import Stream, stream_of_kind, two_outputs
 
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.state import RESCALE
-from skstructured.certificates import PiSTOLCertificate
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
+from skstructured.guarantees.certificates import PiSTOLCertificate
 from skstructured.metrics import best_comparator
 from skstructured.optimizers import (
     AdaptiveGradientDescent,

@@ -19,9 +19,9 @@ from skstructured import (
     RiskMonitor,
     SecondOrderPerceptron,
 )
-from skstructured.adversaries import GreedyAdversary, LabelNoise, play
 from skstructured.evaluation import progressive_validate
-from skstructured.risk import fewest_losses, path, risk_bound, risk_curve
+from skstructured.evaluation.adversaries import GreedyAdversary, LabelNoise, play
+from skstructured.guarantees.risk import fewest_losses, path, risk_bound, risk_curve
 from skstructured.spaces import Simplex
 
 risks_may_rise = pytest.mark.filterwarnings("ignore:The :skstructured.GuaranteeWarning")

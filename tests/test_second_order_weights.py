@@ -18,9 +18,9 @@ from skstructured import (
     GaussianAggregatingForecaster,
     OnlineNewtonClassifier,
 )
-from skstructured.logistic._curvature import curvature
-from skstructured.logistic._logits import improper_logits
-from skstructured.logistic._state import FullMatrix
+from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._logits import improper_logits
+from skstructured.estimators.logistic._state import FullMatrix
 
 #: Equations with numbers from 1e-20 to 1e12 are solved to six digits, which is told.
 told = pytest.mark.filterwarnings("ignore:Logits did not converge .*e-0[678]")

@@ -26,7 +26,7 @@ from skstructured import (
     OnlineStructuredPredictor,
     SequenceTransformer,
 )
-from skstructured._ragged import Ragged
+from skstructured._base.ragged import Ragged
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.sequences import (

@@ -14,12 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skstructured import OnlineStructuredPredictor, RiskMonitor
-from skstructured._chunk_files import parquet_columns
-from skstructured._running_risk import RecentBound
+from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
-from skstructured.exceptions import GuaranteeError
-from skstructured.learner import OnlineLearner
+from skstructured.extend.learner import OnlineLearner
+from skstructured.guarantees._running_risk import RecentBound
 from skstructured.streaming import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
+from skstructured.streaming._files import parquet_columns
 
 LEARNERS = {**SHIPPED, **BINARY_LEARNERS}
 

@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from skstructured._learners import gates
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured.learner import OnlineLearner
+from skstructured.extend.learner import OnlineLearner
 from skstructured.utils._trial import PREDICTIONS
 
 #: Seconds after which a thread that waits for another has been forgotten.

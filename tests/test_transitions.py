@@ -10,9 +10,12 @@ from sklearn.linear_model import LogisticRegression
 from test_crf import LENGTHS, words
 
 from skstructured import ConditionalRandomField
-from skstructured._ragged import Ragged
-from skstructured.crf._edges import EdgeObjective
-from skstructured.crf._layout import Layout
+from skstructured._base.ragged import Ragged
+from skstructured.estimators.crf._edges import EdgeObjective
+from skstructured.estimators.crf._layout import Layout
+
+#: Where the limits on memory are.
+CRF = "skstructured.estimators.crf"
 
 EXACT = {"standardize": False, "tol": 1e-10, "alpha": 0.05}
 
@@ -32,7 +35,7 @@ class TestObjective:
     @pytest.mark.parametrize("kind", ["dense", "csr"])
     @pytest.mark.parametrize("scale", [1.0, 30.0])
     def test_equals_enumeration_and_differences(self, kind, scale, rng, monkeypatch):
-        monkeypatch.setattr("skstructured.crf._edges.MOST_SCORES", 40)  # blocks of 4 rows or more
+        monkeypatch.setattr(f"{CRF}._edges.MOST_SCORES", 40)  # blocks of 4 rows or more
         X, y = words(rng)
         share = rng.dirichlet(np.ones(len(X)))
         layout = Layout(2, 3, True, True, "features")
@@ -137,8 +140,8 @@ class TestModel:
         )
 
     def test_threads_and_warm_starts(self, rng, monkeypatch):
-        monkeypatch.setattr("skstructured.crf._edges.MOST_SCORES", 90)
-        monkeypatch.setattr("skstructured.crf._objective.MOST_NUMBERS", 200)  # blocks by the few
+        monkeypatch.setattr(f"{CRF}._edges.MOST_SCORES", 90)
+        monkeypatch.setattr(f"{CRF}._objective.MOST_NUMBERS", 200)  # blocks by the few
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X = [5.0 * x + 3.0 for x in X]
         model = ConditionalRandomField(transitions="features", alpha=0.1, tol=1e-8)

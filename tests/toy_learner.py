@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skstructured.learner import Losses, OnlineLearner, Rounds
+from skstructured.extend.learner import Losses, OnlineLearner, Rounds
 from skstructured.spaces import Simplex
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from benchmarks._common import Results, arguments
 from benchmarks.data import load
 from skstructured import KernelStructuredPredictor
-from skstructured.kernel import _expansion
+from skstructured.estimators.kernel import _expansion
 
 MOST, CHUNK = 3000, 50
 

@@ -17,7 +17,7 @@ from benchmarks._common import Results, arguments
 from benchmarks.defaults._sets import classes
 from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
-from skstructured.risk import path
+from skstructured.guarantees.risk import path
 
 SHUFFLES, DELTA, SNAPSHOTS = 50, 0.05, 20
 SETS = ("breast_cancer", "digits", "segment", "satimage", "letter", "elec2")

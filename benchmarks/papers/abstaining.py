@@ -8,7 +8,7 @@ of rounds.
 import numpy as np
 
 from benchmarks._common import Results, arguments
-from skstructured.hedge import AdaHedge
+from skstructured.experts.hedge import AdaHedge
 
 TILTS = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 ROUNDS, COSTS, SEEDS = (1_000, 30_000), (0.3, 0.4, 0.5), 20

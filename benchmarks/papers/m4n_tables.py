@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from benchmarks._common import ROOT, arguments
 from benchmarks.data import load
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured._ragged import Ragged, Stacked
+from skstructured._base.ragged import Ragged, Stacked
 
 #: Space, outputs, splits, and the paper's mean losses of M3N and M4N; ordered classes in classes.
 SETS = {

@@ -24,7 +24,7 @@ from benchmarks import data
 from benchmarks._common import Results, arguments
 from benchmarks._timing import timed
 from skstructured import ConditionalRandomField, OnlineStructuredPredictor
-from skstructured._ragged import Ragged, Stacked
+from skstructured._base.ragged import Ragged, Stacked
 
 #: CRFsuite's c2 on the sum of losses; alpha is 2 c2/n on their mean.
 PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1)

@@ -6,7 +6,7 @@ from benchmarks import data
 from benchmarks._timing import timed
 from benchmarks.papers._ocr import peer
 from skstructured import ConditionalRandomField, OnlineStructuredPredictor
-from skstructured._ragged import Ragged, Stacked
+from skstructured._base.ragged import Ragged, Stacked
 
 #: CRFsuite's c2, and ours over n words: α = 2 c2/n.
 PENALTY = 1.0

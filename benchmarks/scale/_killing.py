@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from skstructured import OnlineStructuredPredictor
-from skstructured._whole_file import leftovers
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
+from skstructured.checkpoints._whole_file import leftovers
 
 N_ROWS, N_CLASSES = 200, 10
 

@@ -12,7 +12,7 @@ import skops.io
 
 from benchmarks._common import Results, arguments
 from benchmarks.scale._killing import Task, is_as_without_kills, kill_many
-from skstructured.checkpoints import _serialised, save_checkpoint
+from skstructured.checkpoints.files import _serialised, save_checkpoint
 
 
 def save_in_place(model, path):

@@ -16,7 +16,8 @@ from scipy import sparse
 from benchmarks._common import Results, arguments
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.state import NORM_AT
-from skstructured.evaluation import progressive_validate, warm_up
+from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.validation import warm_up
 
 FEATURES, ENTRIES, CLASSES, CHUNK, MILLION = 10**6, 20, 5, 10_000, 10**6
 

@@ -15,8 +15,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import shuffle
 
 from skstructured import AbstainingHedgeClassifier, OnlineStructuredPredictor
-from skstructured.display import RiskCoverageDisplay
-from skstructured.hedge import AdaHedge
+from skstructured.evaluation.display import RiskCoverageDisplay
+from skstructured.experts.hedge import AdaHedge
 
 # %%
 # Asking costs a tenth of a mistake

@@ -4,9 +4,9 @@ import numpy as np
 
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.compiled import kernel
-from skstructured._oracles import ORACLES, Oracle
-from skstructured.base import Regularizer
+from skstructured.extend.regularizer import Regularizer
 from skstructured.losses import FenchelYoung
+from skstructured.losses.oracles import ORACLES, Oracle
 from skstructured.spaces import Hypercube
 
 

@@ -2,7 +2,7 @@
 
 ``argmin ½‖μ − θ‖²`` over means μ of indicators of labels and of steps: the marginals that
 ``½‖μ‖²`` regularizes, which few sequences make up where scores are large. Wolfe's
-minimum-norm-point method as in `skstructured._active_set`, but for vertices that are kept as
+minimum-norm-point method as in `extend._by_vertices`, but for vertices that are kept as
 labels: the scalar product of two is how many positions and steps they share, so that a vertex costs
 O(M), not O(M k²), and the linear oracle is Viterbi's. Where `FEW` sequences do not make up the
 projection, `skstructured._chains.dual_newton` finds it.

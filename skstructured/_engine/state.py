@@ -84,7 +84,7 @@ def refuse_to_move():
 
 
 class Learned:
-    """An object of arrays that a learner learns in; see `skstructured._validation.owned`."""
+    """An object of arrays that a learner learns in; see `skstructured._base.validation.owned`."""
 
     def check_moves(self):
         """A RuntimeError where there is nothing that a learner could go on from."""

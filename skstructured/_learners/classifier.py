@@ -7,12 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._engine.rows import Rows
-from skstructured._learners.gates import settled
-from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import is_verbose, told
-from skstructured._learners.scaling import scale_of
-from skstructured._validation import (
+from skstructured._base.validation import (
     check_bool,
     check_finite,
     check_lengths,
@@ -20,7 +15,12 @@ from skstructured._validation import (
     read_rows,
     unchanged_on_error,
 )
-from skstructured.learner import Losses, OnlineLearner, Rounds
+from skstructured._engine.rows import Rows
+from skstructured._learners.gates import settled
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.progress import is_verbose, told
+from skstructured._learners.scaling import scale_of
+from skstructured.extend.learner import Losses, OnlineLearner, Rounds
 from skstructured.spaces import Simplex
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import Learned
 from skstructured._learners.guards import exclusive
-from skstructured.learner import Losses
+from skstructured.extend.learner import Losses
 from skstructured.regularizers import Shannon
 from skstructured.spaces import Hypercube
 

@@ -7,15 +7,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from skstructured._engine.epoch import epoch_for
-from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
-from skstructured._engine.state import DECAYS, LinearState
-from skstructured._foreign import check_dimension, check_state, check_vertices, is_ours
-from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.passes import Passes, weights_from_the_first
-from skstructured._learners.scaling import scale_of
-from skstructured._learners.weights import Iterates, linear_scores
-from skstructured._validation import (
+from skstructured._base.exceptions import GuaranteeWarning
+from skstructured._base.foreign import check_dimension, check_state, check_vertices, is_ours
+from skstructured._base.validation import (
     check_bool,
     check_lengths,
     check_weights,
@@ -25,8 +19,14 @@ from skstructured._validation import (
     takes_singles_as_they_are,
     unchanged_on_error,
 )
-from skstructured.exceptions import GuaranteeWarning
-from skstructured.learner import OnlineLearner, Rounds
+from skstructured._engine.epoch import epoch_for
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
+from skstructured._engine.state import DECAYS, LinearState
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.passes import Passes, weights_from_the_first
+from skstructured._learners.scaling import scale_of
+from skstructured._learners.weights import Iterates, linear_scores
+from skstructured.extend.learner import OnlineLearner, Rounds
 
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial", "linear")

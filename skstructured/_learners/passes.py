@@ -6,11 +6,8 @@ import time
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from skstructured._foreign import is_ours
-from skstructured._learners.guards import exclusive
-from skstructured._learners.progress import is_verbose
-from skstructured._learners.reading import ReadsRows
-from skstructured._validation import (
+from skstructured._base.foreign import is_ours
+from skstructured._base.validation import (
     check_bool,
     check_integer,
     check_range_of_weights,
@@ -18,6 +15,9 @@ from skstructured._validation import (
     takes_singles_as_they_are,
     unchanged_on_error,
 )
+from skstructured._learners.guards import exclusive
+from skstructured._learners.progress import is_verbose
+from skstructured._learners.reading import ReadsRows
 
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9

@@ -4,10 +4,10 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.validation import check_lengths, weighted_mean
 from skstructured._learners.gates import settled
 from skstructured._learners.reading import ReadsRows
-from skstructured._validation import check_lengths, weighted_mean
-from skstructured.learner import Losses
+from skstructured.extend.learner import Losses
 from skstructured.spaces import Simplex
 
 

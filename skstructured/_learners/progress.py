@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from skstructured._validation import check_integer
+from skstructured._base.validation import check_integer
 
 #: Seconds between two lines.
 EVERY = 1.0

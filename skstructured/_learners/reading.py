@@ -1,7 +1,7 @@
 """How learners read a new X."""
 
-from skstructured._documented import Documented
-from skstructured._validation import check_finite, read_rows
+from skstructured._base.documented import Documented
+from skstructured._base.validation import check_finite, read_rows
 
 
 class ReadsRows(Documented):

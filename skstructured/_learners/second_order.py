@@ -12,7 +12,7 @@ import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import Learned
-from skstructured.surrogates import best_other
+from skstructured.losses.gap import best_other
 
 #: Rows are at most so much longer than those that weigh as much as the regularization: what a
 #: term leaves by rounding in directions that no row had so far is then less than it.

@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skstructured._base.validation import dtype_of
 from skstructured._engine.epoch import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import settled
-from skstructured._validation import dtype_of
-from skstructured.learner import Comparison
+from skstructured.extend.learner import Comparison
 
 
 def linear_scores(W, X):

@@ -8,7 +8,7 @@ from skstructured.bandits.gaptron import BanditGaptronClassifier
 from skstructured.bandits.newtron import NewtronClassifier
 from skstructured.bandits.reduction import BanditReduction
 from skstructured.bandits.soba import SOBAClassifier
-from skstructured.perceptron import SecondOrderPerceptron
+from skstructured.estimators.perceptron import SecondOrderPerceptron
 
 __all__ = [
     "BanditClassifier",

@@ -7,19 +7,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
-from skstructured._learners.classifier import ClassScores
-from skstructured._learners.gates import settled
-from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import is_verbose
-from skstructured._validation import (
+from skstructured._base.exceptions import GuaranteeWarning
+from skstructured._base.validation import (
     check_integer,
     own_arrays,
     unchanged_on_error,
 )
+from skstructured._learners.classifier import ClassScores
+from skstructured._learners.gates import settled
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.progress import is_verbose
 from skstructured.bandits._own_choices import OwnChoices
 from skstructured.bandits._rounds import BanditRounds, check_feedback, invert
 from skstructured.bandits._stream import BanditStream
-from skstructured.exceptions import GuaranteeWarning
 from skstructured.spaces import Simplex
 
 #: A horizon is a number of rounds, which float64 counts up to here.

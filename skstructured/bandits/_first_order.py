@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._base.validation import check_share, refuse_row, takes_singles_as_they_are
 from skstructured._engine.compiled import kernel
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.gradients import products
@@ -13,9 +14,8 @@ from skstructured._learners.guards import uninterrupted
 from skstructured._learners.progress import told
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
-from skstructured._validation import check_share, refuse_row, takes_singles_as_they_are
 from skstructured.bandits._base import BanditClassifier
-from skstructured.surrogates import best_class
+from skstructured.losses.gap import best_class
 
 # The state vector, after the epoch's own entries; the gradient kernels read it too.
 KIND, N_CLASSES, X_SQ, LEARN_NORM, ROUND, HORIZON = range(OWN, OWN + 6)

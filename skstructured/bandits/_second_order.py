@@ -5,6 +5,7 @@ from abc import abstractmethod
 
 import numpy as np
 
+from skstructured._base.validation import check_share
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import with_intercept
 from skstructured._learners.gates import settled
@@ -13,7 +14,6 @@ from skstructured._learners.progress import told
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured._learners.weights import LinearWeights
-from skstructured._validation import check_share
 from skstructured.bandits._base import BanditClassifier
 from skstructured.bandits._rounds import invert
 

@@ -3,13 +3,13 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.validation import unchanged_on_error
 from skstructured._engine.rows import Rows
-from skstructured._experts import part_of
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import told
-from skstructured._validation import unchanged_on_error
 from skstructured.bandits._rounds import invert
-from skstructured.learner import Losses, OnlineLearner, Rounds
+from skstructured.experts._binary import part_of
+from skstructured.extend.learner import Losses, OnlineLearner, Rounds
 from skstructured.spaces import Simplex
 
 

@@ -13,7 +13,7 @@ from skstructured.bandits._first_order import (
     draw,
 )
 from skstructured.bandits._rounds import mix_uniform
-from skstructured.surrogates import best_class
+from skstructured.losses.gap import best_class
 
 
 @kernel

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from skstructured._base.validation import check_positive, check_real, unchanged_on_error
 from skstructured._engine.compiled import kernel
 from skstructured._learners.gates import settled
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
-from skstructured._validation import check_positive, check_real, unchanged_on_error
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 

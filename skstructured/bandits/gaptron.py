@@ -5,8 +5,9 @@ import math
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
-from skstructured._validation import check_size
 from skstructured.bandits._first_order import (
     EXPLORATION,
     HORIZON,
@@ -23,10 +24,9 @@ from skstructured.bandits._first_order import (
     draw,
 )
 from skstructured.bandits._rounds import mix_uniform
-from skstructured.certificates import Certificate
-from skstructured.exceptions import GuaranteeError
-from skstructured.optimizers._base import no_high_probability
-from skstructured.surrogates import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
+from skstructured.extend.optimizer import no_high_probability
+from skstructured.guarantees.certificates import Certificate
+from skstructured.losses.gap import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
 
 
 @kernel
@@ -99,7 +99,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
     Parameters
     ----------
     loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        The surrogate; see `skstructured.surrogates.GapSurrogate`.
+        The surrogate; see `skstructured.losses.gap.GapSurrogate`.
     radius : float
         D, the radius of the ball that W stays in and comparators come from. It cannot be learned
         and has no default.

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._base.validation import check_positive, check_size
 from skstructured._learners.second_order import (
     along,
     expand,
@@ -11,7 +12,6 @@ from skstructured._learners.second_order import (
     solve_transposed,
     solve_upper,
 )
-from skstructured._validation import check_positive, check_size
 from skstructured.bandits._second_order import SecondOrderBandit
 from skstructured.spaces.simplex import log_softmax
 

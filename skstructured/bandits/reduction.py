@@ -6,13 +6,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_real, check_share, check_weights
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive
 from skstructured._learners.metadata import RoutesToEstimator
-from skstructured._validation import check_real, check_share, check_weights
 from skstructured.bandits._base import BanditClassifier
-from skstructured.exceptions import GuaranteeError
-from skstructured.logistic import FolkloreClassifier
+from skstructured.estimators.logistic import FolkloreClassifier
 from skstructured.spaces.simplex import log_softmax
 
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from skstructured._base.validation import check_positive
 from skstructured._learners.second_order import SecondOrderWeights
-from skstructured._validation import check_positive
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 

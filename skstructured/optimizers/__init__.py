@@ -1,7 +1,7 @@
 """Online optimisers: how the weights move."""
 
-from skstructured.base import resolve
-from skstructured.optimizers._base import OnlineOptimizer
+from skstructured._base.component import resolve
+from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
@@ -26,5 +26,5 @@ OPTIMIZERS = {
 
 
 def resolve_optimizer(optimizer):
-    """Optimiser of a short-cut or instance; see `skstructured.base.resolve`."""
+    """Optimiser of a short-cut or instance; see `skstructured.extend.decoder.resolve`."""
     return resolve("optimizer", optimizer, OPTIMIZERS, OnlineOptimizer)

@@ -2,12 +2,12 @@
 
 import math
 
+from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, RESCALE, new_state
-from skstructured._validation import check_size
-from skstructured.certificates import Certificate, gap_constants
-from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
+from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.guarantees.certificates import Certificate, gap_constants
 
 # The state vector, after the epoch's own entries.
 RADIUS, SHRINK, THETA_SQ, SUM_SQ, LARGEST_SQ = range(OWN, OWN + 5)

@@ -2,12 +2,12 @@
 
 import math
 
+from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, RESCALE, flush_if_grown, new_state
-from skstructured._validation import check_positive, check_size
-from skstructured.certificates import CoinBettingCertificate, gap_constants
-from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
+from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.guarantees.certificates import CoinBettingCertificate, gap_constants
 
 # The state vector, after the epoch's own entries.
 NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
@@ -142,7 +142,7 @@ class ParameterFree(OnlineOptimizer):
     def certificate(self, loss, state, delta=None):
         """A regret bound from appendix E.2 with its constants made explicit.
 
-        See `skstructured.certificates.CoinBettingCertificate`.
+        See `skstructured.guarantees.certificates.CoinBettingCertificate`.
         """
         no_high_probability(self, delta)
         numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))

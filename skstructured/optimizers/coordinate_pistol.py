@@ -10,13 +10,13 @@ import functools
 
 from numba import int64
 
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_positive
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.exponential import exp_of
 from skstructured._engine.move_and_score import LARGEST_KNOWN_DIM, prefetch_row
 from skstructured._engine.state import OWN, WEIGHT_SUM, new_state
-from skstructured._validation import check_positive
-from skstructured.exceptions import GuaranteeError
-from skstructured.optimizers._base import OnlineOptimizer
+from skstructured.extend.optimizer import OnlineOptimizer
 
 # The state vector, after the epoch's own entries.
 PARAMETER_A, PARAMETER_B, LIPSCHITZ, CAPPED = range(OWN, OWN + 4)

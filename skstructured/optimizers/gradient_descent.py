@@ -2,13 +2,13 @@
 
 import math
 
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
-from skstructured._validation import check_positive, check_real, check_size
-from skstructured.certificates import Certificate, gap_constants
-from skstructured.exceptions import GuaranteeError
-from skstructured.optimizers._base import OnlineOptimizer
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.guarantees.certificates import Certificate, gap_constants
 
 # The state vector, after the epoch's own entries.
 GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN, OWN + 7)

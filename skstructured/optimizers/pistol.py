@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
-from skstructured._validation import check_positive, check_size
-from skstructured.certificates import PiSTOLCertificate, gap_constants
-from skstructured.exceptions import GuaranteeError
-from skstructured.optimizers._base import OnlineOptimizer, no_high_probability
+from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.guarantees.certificates import PiSTOLCertificate, gap_constants
 from skstructured.optimizers.coordinate_pistol import (
     CAPPED,
     LARGEST_EXPONENT,

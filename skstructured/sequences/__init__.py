@@ -1,6 +1,6 @@
 """Label sequences: row-wise transformers for them, stacked matrices with lengths, and scores."""
 
-from skstructured._ragged import Stacked
+from skstructured._base.ragged import Stacked
 from skstructured.sequences.scores import (
     label_f1,
     label_f1_scorer,

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
+from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
-from skstructured._ragged import Ragged
 from skstructured.sequences._loss import Chains, indicators
 from skstructured.spaces.sequence import mean_of
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from skstructured._chains import batch
-from skstructured._oracles import KAPPA_0
 from skstructured.losses import FenchelYoung, LossConstants
+from skstructured.losses.oracles import KAPPA_0
 from skstructured.regularizers import Shannon, SquaredNorm
 
 

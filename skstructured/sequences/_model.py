@@ -5,15 +5,15 @@ import warnings
 
 import numpy as np
 
+from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._base.foreign import check_state
+from skstructured._base.ragged import Ragged, check_same_lengths, stack_rows
+from skstructured._base.validation import check_weights, own_arrays, owned
 from skstructured._engine.rows import Rows
-from skstructured._foreign import check_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.routing import routed
 from skstructured._learners.scaling import scale_of
-from skstructured._ragged import Ragged, check_same_lengths, stack_rows
-from skstructured._validation import check_weights, own_arrays, owned
-from skstructured.exceptions import GuaranteeError, GuaranteeWarning
-from skstructured.learner import Rounds
+from skstructured.extend.learner import Rounds
 from skstructured.optimizers import GradientDescent, ParameterFree, resolve_optimizer
 from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
 from skstructured.sequences._coordinates import coordinate_epoch_for

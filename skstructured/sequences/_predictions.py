@@ -5,13 +5,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.validation import check_integer, weighted_mean
 from skstructured._chains import batch
 from skstructured._learners.gates import settled
 from skstructured._learners.routing import routed
-from skstructured._ragged import Ragged, check_same_lengths
-from skstructured._validation import check_integer, weighted_mean
 from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
-from skstructured.learner import Losses
+from skstructured.extend.learner import Losses
 from skstructured.sequences._decoding import Decoding
 from skstructured.spaces.sequence import LabelSequence, mean_of
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import assert_all_finite
 
+from skstructured._base.ragged import Ragged, stack_rows
+from skstructured._base.validation import check_features, norms_of, refuse_row
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-from skstructured._ragged import Ragged, stack_rows
-from skstructured._validation import check_features, norms_of, refuse_row
 
 
 class SequenceRows(NamedTuple):

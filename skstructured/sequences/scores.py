@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.metrics import f1_score, make_scorer
 
-from skstructured._ragged import check_same_lengths, stack_labels
+from skstructured._base.ragged import check_same_lengths, stack_labels
 
 __all__ = [
     "label_f1",

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._documented import Documented
-from skstructured._ragged import Ragged, Stacked, check_same_lengths, stack_labels, stack_rows
+from skstructured._base.documented import Documented
+from skstructured._base.ragged import Ragged, Stacked, check_same_lengths, stack_labels, stack_rows
 
 __all__ = ["SequenceTransformer"]
 

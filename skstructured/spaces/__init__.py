@@ -1,6 +1,7 @@
 """Output spaces: what an output is, its vertices, its oracles and its target loss."""
 
-from skstructured.base import OutputSpace, resolve
+from skstructured._base.component import resolve
+from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces.birkhoff import Birkhoff
 from skstructured.spaces.hypercube import Hypercube
 from skstructured.spaces.k_subsets import KSubsets
@@ -43,5 +44,5 @@ OUTPUTS = {
 
 
 def resolve_space(space):
-    """Space of a short-cut or instance; see `skstructured.base.resolve`."""
+    """Space of a short-cut or instance; see `skstructured.extend.decoder.resolve`."""
     return resolve("space", space, SPACES, OutputSpace, OUTPUTS)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 
-from skstructured.base import OutputSpace
+from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces._costs import unit_costs
 
 

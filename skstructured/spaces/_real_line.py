@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
-from skstructured._component import Component
+from skstructured._base.component import Component
 
 #: Largest |y|: differences and sums of a few are finite.
 LARGEST = 1e300

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_random_state
 
 from skstructured._engine.compiled import kernel
-from skstructured.base import Geometry, OutputSpace
+from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.spaces._assignment import assign_rows
 from skstructured.spaces._rankings import check_permutations
 

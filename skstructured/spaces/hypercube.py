@@ -8,7 +8,7 @@ from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
-from skstructured.base import OutputSpace
+from skstructured.extend.output_space import OutputSpace
 
 
 @kernel

@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 from numba import njit
 
-from skstructured.base import Geometry, OutputSpace
+from skstructured.extend import Geometry, OutputSpace
 
 
 class KSubsets(OutputSpace):

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
-from skstructured.base import Geometry, OutputSpace
+from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.spaces._rankings import check_permutations
 
 CONVENTION = "y[i, j] = rank of item j, a permutation of 1..d per row with d = best"

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
-from skstructured._ragged import Ragged, check_same_lengths, stack_labels
-from skstructured.base import Geometry
+from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 

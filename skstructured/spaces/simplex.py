@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
-from skstructured.base import Geometry
+from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skstructured._validation import check_integer
-from skstructured.base import OutputSpace
+from skstructured._base.validation import check_integer
+from skstructured.extend.output_space import OutputSpace
 
 
 class SpanningTrees(OutputSpace):

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skstructured.display import RegretDisplay
+from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
-from skstructured.exceptions import GuaranteeError
+from skstructured.evaluation.display import RegretDisplay
 from skstructured.utils._trial import assert_same
 
 #: Bounds with probability 1 − RARELY are checked as if they were certain.

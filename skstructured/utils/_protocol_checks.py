@@ -6,7 +6,7 @@ from unittest import SkipTest
 import numpy as np
 from scipy.optimize import linprog
 
-from skstructured.learner import Losses, OnlineLearner, Rounds
+from skstructured.extend.learner import Losses, OnlineLearner, Rounds
 from skstructured.utils._trial import assert_same, learns_in_parts
 
 #: How often each round is played, for a draw's mean.

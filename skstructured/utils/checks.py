@@ -6,8 +6,8 @@ from unittest import SkipTest
 
 from sklearn.exceptions import SkipTestWarning
 
-from skstructured.base import OutputSpace
-from skstructured.learner import OnlineLearner
+from skstructured.extend.learner import OnlineLearner
+from skstructured.extend.output_space import OutputSpace
 from skstructured.utils._estimator_checks import ESTIMATOR_CHECKS
 from skstructured.utils._evaluation_checks import EVALUATION_CHECKS
 from skstructured.utils._protocol_checks import PROTOCOL_CHECKS

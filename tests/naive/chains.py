@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import logsumexp
 
-from skstructured._active_set import _affine_weights, _wolfe
+from skstructured.extend._by_vertices import _affine_weights, _wolfe
 
 
 def sequences(M, k):

@@ -6,9 +6,9 @@ import numpy as np
 
 from benchmarks.papers._table1.streams import largest
 from skstructured import GaptronClassifier
+from skstructured.losses.gap import GapSurrogate
 from skstructured.metrics import best_comparator
 from skstructured.spaces import Simplex
-from skstructured.surrogates import GapSurrogate
 
 
 def ridge_directions(X, y, classes):

@@ -7,16 +7,16 @@ import numpy as np
 from benchmarks._plain import gaptron, predictor
 from benchmarks._statistics import mean_and_width
 from benchmarks.papers._table1.streams import ROUNDS
-from skstructured.adversaries import LabelNoise, Separable
+from skstructured.decoders import GapDecoder
 from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.spaces import Simplex
-from skstructured.surrogates import GapMap
 
 KS = (2, 4, 8, 16, 32, 64)
 PLAYERS = {
     "FY decoder": lambda: gaptron(decoder="randomized"),
     "Gaptron": lambda: gaptron(),
-    "Gaptron's p', FY's step": lambda: predictor("simplex", decoder=GapMap()),
+    "Gaptron's p', FY's step": lambda: predictor("simplex", decoder=GapDecoder()),
 }
 TITLE = """
 EXPLORATION: expected mistakes in {rounds} rounds, full information, logistic loss,

@@ -12,7 +12,7 @@ from benchmarks._statistics import slope
 from benchmarks.papers._table1.bounds import least_loss, ridge_directions
 from benchmarks.papers._table1.learners import gaptron_of, timely
 from skstructured import BanditronClassifier
-from skstructured.adversaries import LabelNoise, Separable
+from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.spaces import Simplex
 
 MARGIN = 0.2

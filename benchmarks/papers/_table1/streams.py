@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.data import covtype, load
-from skstructured.adversaries import Drifting, LabelNoise, Separable
+from skstructured.evaluation.adversaries import Drifting, LabelNoise, Separable
 from skstructured.spaces import Simplex
 
 #: Rounds of the synthetic streams.

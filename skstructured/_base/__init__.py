@@ -1,0 +1,1 @@
+"""What every room stands on: components, checks of what users give, rows and sequences as read."""

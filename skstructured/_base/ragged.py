@@ -1,0 +1,226 @@
+"""Sequences of rows or of labels, one after the other in one array."""
+
+import sys
+
+import numpy as np
+from scipy import sparse
+
+from skstructured._base.sparse_arrays import check_sparse
+
+
+class Ragged:
+    """n sequences of rows or numbers, stacked; indexed by sequences.
+
+    Parameters
+    ----------
+    values : {ndarray, CSR matrix} of N rows
+        All sequences, one after the other.
+    offsets : ndarray of shape (n + 1,)
+        Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
+    """
+
+    def __init__(self, values, offsets):
+        self.values = values
+        self.offsets = np.asarray(offsets, dtype=np.int64)
+
+    @classmethod
+    def from_lengths(cls, values, lengths):
+        """Sequences of these lengths."""
+        return cls(values, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self):
+        """Lengths (n,) of the sequences."""
+        return np.diff(self.offsets)
+
+    @property
+    def shape(self):
+        """How many sequences, and what follows the first axis of the values."""
+        return (len(self), *self.values.shape[1:])
+
+    def __getitem__(self, which):
+        """The sequence at an integer; `Ragged` of those at a slice or an array."""
+        if isinstance(which, (int, np.integer)):
+            at = which + len(self) if which < 0 else which
+            if not 0 <= at < len(self):
+                raise IndexError(f"sequence {which} of {len(self)}")
+            return self.values[self.offsets[at] : self.offsets[at + 1]]
+        which = np.arange(len(self))[which]
+        return Ragged.from_lengths(self.values[self.places(which)], self.lengths[which])
+
+    def places(self, which):
+        """Rows of the sequences `which`, in their order, int64."""
+        lengths = self.lengths[which]
+        ends = np.cumsum(lengths)
+        shift = np.repeat(self.offsets[which] - ends + lengths, lengths)
+        return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
+
+    def unstack(self):
+        """The sequences as a list."""
+        return [self[i] for i in range(len(self))]
+
+
+class Stacked(Ragged):
+    """Sequences as one matrix with their lengths: what learners of sequences take beside lists.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (N, p)
+        The rows of all positions, sequence after sequence.
+    lengths : array-like of shape (n,)
+        Positions of each sequence, at least 1, N in all.
+
+    Raises
+    ------
+    ValueError
+        For lengths that are not positive integers, or do not add up to N.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured.sequences import Stacked
+    >>> [part.shape for part in Stacked(np.ones((5, 3)), [2, 3])]
+    [(2, 3), (3, 3)]
+    """
+
+    def __init__(self, X, lengths):
+        lengths = np.asarray(lengths)
+        if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 1).any():
+            raise ValueError(f"lengths must be positive integers, got {lengths!r}.")
+        X = _checked(X).tocsr() if sparse.issparse(X) else np.asarray(X)
+        if lengths.sum() != X.shape[0]:
+            raise ValueError(f"lengths add up to {lengths.sum()}, but X has {X.shape[0]} rows.")
+        super().__init__(X, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+
+def _check_parts(parts, name):
+    """ValueErrors for what is no list of sequences of one width, naming the first."""
+    for i, part in enumerate(parts):
+        if part.ndim != 2:
+            dicts = part.dtype.kind in "OUS"
+            alone = " A single sequence x is given as [x]."
+            hint = " Dicts and tokens go through SequenceTransformer(DictVectorizer())."
+            raise ValueError(
+                f"{name} must be a list of sequences, each a matrix (length, features): sequence "
+                f"{i} has {part.ndim} dimension(s).{hint if dicts else alone * (part.ndim == 1)}"
+            )
+        if part.shape[0] == 0:
+            raise ValueError(f"sequence {i} of {name} is empty: every one needs a position.")
+        if part.shape[1] != parts[0].shape[1]:
+            raise ValueError(
+                f"sequence {i} of {name} has {part.shape[1]} features, but those before it have "
+                f"{parts[0].shape[1]}."
+            )
+
+
+def stack_rows(X, name="X"):
+    """`Ragged` of a list of matrices, dense or sparse, of a 3-d array, or of `Ragged` itself."""
+    if isinstance(X, Ragged):
+        return X
+    if isinstance(X, str) or not hasattr(X, "__len__") or sparse.issparse(X):
+        raise ValueError(
+            f"{name} must be a list of sequences, each a matrix (length, features), got "
+            f"{type(X).__name__}; one matrix goes into Stacked(X, lengths)."
+        )
+    if len(X) == 0:
+        raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
+    if all(hasattr(x, "columns") and hasattr(x, "iloc") for x in X):
+        return _stack_frames(list(X), name)
+    parts = [
+        _checked(x, i) if sparse.issparse(x) else _as_matrix(x, i, name) for i, x in enumerate(X)
+    ]
+    _check_parts(parts, name)
+    values = _stacked_sparse(parts) if any(map(sparse.issparse, parts)) else np.concatenate(parts)
+    return Ragged.from_lengths(values, [part.shape[0] for part in parts])
+
+
+def _checked(x, i=None):
+    """A sparse matrix; a ValueError where its arrays do not fit, which SciPy would not see."""
+    try:
+        check_sparse(x)
+    except ValueError as error:
+        raise error if i is None else ValueError(f"sequence {i} of X: {error}") from None
+    return x
+
+
+def _stacked_sparse(parts):
+    """CSR of matrices of which some are sparse; SciPy takes no foreign byte order."""
+    native = [x if sparse.issparse(x) else x.astype(x.dtype.newbyteorder("=")) for x in parts]
+    return sparse.csr_matrix(sparse.vstack(native))
+
+
+def _stack_frames(frames, name):
+    """`Ragged` of data frames, whose names are kept."""
+    for i, frame in enumerate(frames):
+        if not frame.columns.equals(frames[0].columns):
+            raise ValueError(
+                f"sequence {i} of {name} has the columns {list(frame.columns)[:10]}, but those "
+                f"before it have {list(frames[0].columns)[:10]}."
+            )
+    _check_parts(frames, name)
+    stacked = sys.modules["pandas"].concat(frames, ignore_index=True)
+    return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
+
+
+def _as_matrix(x, i, name):
+    try:
+        x = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"sequence {i} of {name} is no matrix: {error}") from None
+    if x.dtype.kind in "OUS" and x.ndim == 2:
+        try:
+            return x.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sequence {i} of {name} holds no numbers: {error}") from None
+    return x
+
+
+def stack_labels(y, name="y"):
+    """`Ragged` of a list of label arrays, each (length,), of any lengths."""
+    if isinstance(y, Ragged):
+        return y
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        raise ValueError(f"{name} must be a list of label arrays, got {type(y).__name__}.")
+    parts = []
+    for i, labels in enumerate(y):
+        if isinstance(labels, str) or not hasattr(labels, "__len__"):
+            raise ValueError(
+                f"{name} must be a list of label arrays, one label a position: entry {i} is "
+                f"{labels!r}."
+            )
+        part = np.asarray(labels)
+        if part.ndim != 1:
+            raise ValueError(f"labels of sequence {i} must be (length,), got {part.shape}.")
+        if len(part) == 0:
+            raise ValueError(f"sequence {i} of {name} is empty: every one needs a position.")
+        parts.append(part)
+    if not parts:
+        raise ValueError(f"{name} has 0 sequences, at least 1 is required.")
+    return Ragged.from_lengths(_join(parts), [len(part) for part in parts])
+
+
+def _join(parts):
+    kinds = {part.dtype.kind for part in parts}
+    if "O" in kinds or len(kinds - set("iub")) > 1 or (kinds & set("US") and kinds - set("US")):
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts)
+
+
+def check_same_lengths(X, y, names=("X", "y")):
+    """A ValueError that names the first sequence whose rows and labels differ in number."""
+    first, second = names
+    if len(X) != len(y):
+        raise ValueError(f"{first} has {len(X)} sequences, but {second} has {len(y)}.")
+    differ = np.flatnonzero(X.lengths != y.lengths)
+    if len(differ):
+        i = differ[0]
+        raise ValueError(
+            f"sequence {i} has {X.lengths[i]} positions in {first}, but {y.lengths[i]} labels in "
+            f"{second}."
+        )

@@ -1,0 +1,290 @@
+"""Checks of user input, called from public methods only."""
+
+import contextlib
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from skstructured._base.sparse_arrays import check_sparse
+from skstructured._engine.rows import (
+    DOUBLE,
+    LONGEST,
+    SHORTEST,
+    SINGLE,
+    SINGLE_NORMS,
+    SINGLE_WEIGHTS,
+    Rows,
+)
+from skstructured._engine.state import Learned
+
+INT32_MAX, INT64_MAX = np.iinfo(np.int32).max, 2**63 - 1
+
+#: Rows that are standardised before they are learned may be as long as this, and as short as any.
+LONGEST_GIVEN = 1e150
+
+#: Sample weights are 0 or lie between these (docs/numbers.md).
+LIGHTEST, HEAVIEST = 1e-20, 1e20
+
+#: Bounds on norms, and parameters that multiply them, are at most this and at least one over it.
+LARGEST_SIZE = LONGEST * HEAVIEST
+
+
+def check_features(estimator, X, reset):
+    """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
+
+    The first rows decide whether the learner takes float32, where it can at all; see `dtype_of`.
+    Values are not checked for NaN; see `check_finite`.
+    """
+    if issparse(X):
+        check_sparse(X)
+    given = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
+    either = reset and getattr(estimator, "_learns_singles", False)
+    dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused as inf
+        X = validate_data(estimator, X, reset=reset, dtype=dtype, **given)
+    if reset:
+        estimator._dtype = X.dtype
+    if issparse(X):
+        if max(X.shape[1], X.nnz) > INT32_MAX:
+            raise ValueError(
+                f"X is sparse with int64 indices beyond int32 (shape {X.shape}, {X.nnz} stored "
+                f"values); at most {INT32_MAX} columns and values are supported."
+            )
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    return X
+
+
+def dtype_of(estimator):
+    """The dtype of the rows that a learner takes, which is that of its weights."""
+    return getattr(estimator, "_dtype", DOUBLE)
+
+
+def is_standardized(estimator, fresh=False):
+    """Whether a learner standardises rows, as it was fitted.
+
+    One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
+    """
+    scale = None if fresh else getattr(estimator, "_scale", None)
+    return getattr(estimator, "standardize", False) if scale is None else scale.used
+
+
+def takes_singles_as_they_are(estimator, fresh=False):
+    """Whether float32 rows are learned without being standardised, so that ranges are smaller."""
+    return dtype_of(estimator) == SINGLE and not is_standardized(estimator, fresh)
+
+
+def is_ready(estimator, X):
+    """Whether X is already what the kernels read, so that a chunk may skip `check_features`."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype == dtype_of(estimator)
+        and X.flags.c_contiguous
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def read_rows(estimator, X, reset=False):
+    """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite."""
+    if reset or not is_ready(estimator, X):
+        X = check_features(estimator, X, reset)
+    return Rows.from_array(X)
+
+
+def check_finite(estimator, rows, fresh=False):
+    """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
+    intercept = getattr(estimator, "fit_intercept", False)
+    intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
+    bad = rows.first_bad(intercept, *norms_of(estimator, fresh))
+    if bad >= 0:
+        refuse_row(estimator, rows.X, bad, fresh)
+
+
+def norms_of(estimator, fresh=False):
+    """The least and the largest norm of rows that a learner takes; `fresh` as above."""
+    if is_standardized(estimator, fresh):
+        return 0.0, LONGEST_GIVEN
+    if takes_singles_as_they_are(estimator, fresh):
+        return SINGLE_NORMS
+    return SHORTEST, getattr(estimator, "longest_row", LONGEST)
+
+
+def refuse_row(estimator, X, row, fresh=False):
+    """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
+    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+    norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
+    if shortest <= norm <= longest:
+        raise ValueError(
+            f"Row {row} of X has scores that are not finite {np.dtype(dtype_of(estimator))} "
+            "numbers: a parameter (a step, "
+            "a scale, a norm) does not fit features of this size, or the space returns such means."
+        )
+    raise ValueError(
+        f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
+        f"rows must be 0 or have norms between {shortest:g} and {longest:.4g}; "
+        f"{_remedy(estimator, longest, fresh)}."
+    )
+
+
+def _remedy(estimator, longest, fresh):
+    """What is to be done about rows that are too large or too small."""
+    single = takes_singles_as_they_are(estimator, fresh)
+    ways = " or begin with float64 rows" if single else " or regularize more"
+    raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
+    own = ", or give standardize=True" if raw else ""
+    return f"rescale the features{ways if longest < LONGEST else ''}{own}"
+
+
+def _norm_of_row(X, row):
+    """‖x‖ without overflow."""
+    x = (X[row : row + 1].data if issparse(X) else X[row]).astype(np.float64)
+    largest = np.abs(x).max(initial=0.0)
+    return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
+
+
+def check_weights(sample_weight, X, n, stream=False, single=False):
+    """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = _nonnegative(sample_weight, X, n, stream)
+    return check_range_of_weights("sample_weight", weight, single)
+
+
+def check_range_of_weights(name, weight, single=False):
+    """Weights (n,) as they are; a ValueError unless each is 0 or in range.
+
+    `single` is for learners that `takes_singles_as_they_are` tells, whose range is smaller.
+    """
+    lightest, heaviest = SINGLE_WEIGHTS if single else (LIGHTEST, HEAVIEST)
+    wrong = (weight != 0.0) & ~((weight >= lightest) & (weight <= heaviest))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{name} must be 0 or lie between {lightest:g} and {heaviest:g}, "
+            f"got {weight[row]:g} for row {row}: divide all weights by their mean."
+        )
+    return weight
+
+
+def _nonnegative(sample_weight, X, n, stream):
+    """Sample weights as a non-negative float64 vector; ones where None.
+
+    scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
+    """
+    if sample_weight is None:
+        return np.ones(n)
+    given = np.asarray(sample_weight)
+    if stream and given.shape == (n,) and given.dtype.kind in "biuf" and not given.any():
+        return np.zeros(n)
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def weighted_mean(values, sample_weight):
+    """Mean of `values` (n,), weighted by `sample_weight` where given.
+
+    A ValueError for negative weights, and for weights that are all zero.
+    """
+    weight = _nonnegative(sample_weight, values, len(values), stream=True)
+    if not weight.any():
+        raise ValueError("sample_weight must have a positive sum, got zeros only.")
+    return float(np.average(values, weights=weight / weight.max()))
+
+
+def check_lengths(n_rows, n_outputs):
+    """X and y must have the same number of samples."""
+    if n_rows != n_outputs:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_outputs}]"
+        )
+
+
+def check_real(name, value, allowed, wanted):
+    """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
+    with contextlib.suppress(OverflowError):  # an integer beyond float64
+        if isinstance(value, Real) and not isinstance(value, bool) and allowed(float(value)):
+            return float(value)
+    raise ValueError(f"{name} must {wanted}, got {value!r}.")
+
+
+def check_positive(name, value, default=None):
+    """`value` as a positive finite float, or `default` where it is None."""
+    if value is None and default is not None:
+        return default
+    return check_real(name, value, lambda v: 0.0 < v < math.inf, "be a positive number")
+
+
+def check_share(name, value):
+    """`value` as a float in [0, 1]."""
+    return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
+
+
+def check_bool(name, value):
+    """A ValueError unless `value` is a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be a bool, got {value!r}.")
+
+
+def check_choice(name, value, allowed):
+    """A ValueError unless `value` is one of the strings `allowed`."""
+    if not (isinstance(value, str) and value in allowed):
+        known = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {known}, got {value!r}.")
+
+
+def check_integer(name, value, lowest=1, highest=INT64_MAX):
+    """A ValueError unless `value` is an integer from `lowest` to `highest`."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and lowest <= value <= highest:
+        return
+    small = highest == INT64_MAX and not (isinstance(value, Integral) and value > highest)
+    allowed = f"at least {lowest}" if small else f"from {lowest} to {highest}"
+    raise ValueError(f"{name} must be an integer {allowed}, got {value!r}.")
+
+
+def own_arrays(learner):
+    """Copy the arrays behind private attributes that are maps of a file, or cannot be written.
+
+    joblib loads them so with `mmap_mode`: learning would fail on them, or change the file.
+    """
+    for name, value in list(vars(learner).items()):
+        if name.startswith("_"):
+            setattr(learner, name, owned(value))
+
+
+def owned(value):
+    """`value`, or a copy of it where it is an array that is not ours to write; parts too."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(owned, value)) if type(value) in (tuple, list) else value
+    if isinstance(value, (Learned, BaseEstimator)):
+        vars(value).update({name: owned(part) for name, part in vars(value).items()})
+    if not isinstance(value, np.ndarray):
+        return value
+    return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)
+
+
+def check_size(name, value, default=None):
+    """`check_positive`, for a bound on norms, weighted or inverted: what they may be."""
+    value, least = check_positive(name, value, default), 1.0 / LARGEST_SIZE
+    if value != default and not least <= value <= LARGEST_SIZE:
+        raise ValueError(f"{name} must lie between {least:g} and {LARGEST_SIZE:g}, got {value!r}.")
+    return value
+
+
+@contextlib.contextmanager
+def unchanged_on_error(estimator):
+    """Restore the attributes of `estimator` where the block raises."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -1,0 +1,245 @@
+"""What the command line prints."""
+
+import contextlib
+import importlib
+import math
+import shlex
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._engine import kernel_cache
+from skstructured.decoders import resolve_decoder
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.evaluation import progressive_validate
+from skstructured.evaluation.validation import warm_up
+from skstructured.extend.learner import OnlineLearner
+from skstructured.losses.oracles import ORACLES, find_oracle
+from skstructured.regularizers import REGULARIZERS, resolve_regularizer
+from skstructured.spaces import SPACES
+
+HEADER = ("regularizer", "decoder", "mistakes", "share", "comparator", "bound", "margin", "rows/s")
+WIDTHS = (11, 10, 10, 6, 11, 10, 10, 9)
+
+#: What a target loss of 1 would be, in each space.
+UNITS = {
+    "simplex": "wrong",
+    "hypercube": "of labels wrong",
+    "ordinal": "of the way from one end to the other off",
+    "birkhoff": "of items misplaced",
+    "permutahedron": "of the largest (Spearman's) distance off",
+}
+
+#: What the baseline answers for every row: the nearest output to the mean of all, in each space.
+ALWAYS = {
+    "simplex": "the most frequent class",
+    "hypercube": "the most frequent value of each label",
+    "ordinal": "the median",
+    "birkhoff": "the matching nearest to the mean",
+    "permutahedron": "the ranking by mean rank",
+}
+
+#: Seconds that the first learner compiles for, on two cores.
+COMPILING = 30
+
+#: The certificate is about the last half of the rows, and fails once in twenty.
+LAST, DELTA = 0.5, 0.05
+
+
+class Choice(NamedTuple):
+    """One line of the table of bounds: its first two cells, and the learner."""
+
+    first: str
+    second: str
+    learner: OnlineLearner
+
+    @classmethod
+    def named(cls, path):
+        """A learner of one's own with its defaults, by ``module:Class``; a list of one line.
+
+        Raises
+        ------
+        ValueError
+            If there is no such module or class, or it is no `OnlineLearner`.
+        """
+        module, _, name = path.partition(":")
+        try:
+            kind = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(f"--learner wants MODULE:CLASS, got {path!r} ({error}).") from error
+        if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+            raise ValueError(f"--learner {path}: {name} is no OnlineLearner.")
+        return [cls(name, "own", kind())]
+
+    @classmethod
+    def grid(cls, space, regularizer=None, decoder=None, **parameters):
+        """The lines of the table: every regularizer of the space, randomized; then nearest."""
+        kind = SPACES[space]
+        chosen = [name for name, r in REGULARIZERS.items() if (kind, r) in ORACLES]
+        if regularizer is not None:
+            find_oracle(kind(), resolve_regularizer(regularizer, kind()))
+            chosen = [regularizer]
+        decoders = ("randomized", "nearest") if decoder is None else (decoder,)
+        for name in decoders:
+            resolve_decoder(name)
+        return [
+            cls(name, ending, OnlineStructuredPredictor(space, name, decoder=ending, **parameters))
+            for ending in decoders
+            for name in chosen
+        ]
+
+
+@contextlib.contextmanager
+def compiling_is_told():
+    """Say once on stderr that loops are compiled, when the first one is found not to be kept."""
+
+    def tell():
+        kernel_cache.on_missing = None
+        print(f"compiling once, about {COMPILING} s", file=sys.stderr, flush=True)
+
+    kernel_cache.on_missing = tell
+    try:
+        yield
+    finally:
+        kernel_cache.on_missing = None
+
+
+def shuffled(table, seed):
+    """The rows of a table in random order."""
+    order = np.random.RandomState(seed).permutation(len(table.X))
+    return table._replace(X=table.X[order], y=table.y[order])
+
+
+class Run(NamedTuple):
+    """A progressive validation and how long it took."""
+
+    result: object
+    seconds: float
+
+    @classmethod
+    def of(cls, table, learner, seed, progress, label, play="iterates"):
+        """Play and learn the rows of a table once; compiling is not in the time."""
+        warm_up(learner, table.X, table.y)
+        started = time.perf_counter()
+        report = progress(label, started)
+        rest = {"random_state": seed, "progress": report, "play": play}
+        result = progressive_validate(learner, table.X, table.y, **rest)
+        return cls(result, time.perf_counter() - started)
+
+
+def summary(table, run, space):
+    """Lines on a run: how it went, what new rows will cost, and how long it took."""
+    losses = run.result.expected_target_loss
+    means = losses.mean(), losses[len(losses) // 2 :].mean()
+    promise = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space])
+    yield from _told(table.name, means, promise, UNITS[space], len(losses), run.seconds)
+
+
+def stream_summary(name, result, seconds, space):
+    """The same lines on a run over chunks, which were taken in their own order."""
+    chunks = result.chunks
+    late = chunks[len(chunks) // 2 :]
+    second = float(late[:, 0] @ late[:, 2] / late[:, 0].sum())
+    promise = _certificate(result.risk_bound, UNITS[space])
+    means = result.expected_target_loss, second
+    yield from _told(name, means, promise, UNITS[space], result.n_rounds, seconds)
+
+
+def baseline_loss(space, y, counts=None):
+    """Mean target loss of the best simple guess: the vertex nearest to the mean output, always.
+
+    Outputs stand for as many rows as `counts` says, each for one where it is None.
+    """
+    space = SPACES[space]().fit(y)
+    V = space.encode(y)
+    constant = space.nearest(np.average(V, axis=0, weights=counts)[None])
+    losses = space.expected_loss(np.broadcast_to(constant, V.shape), V)
+    return float(np.average(losses, weights=counts))
+
+
+def comparison(space, y, loss, counts=None):
+    """The line that sets a run's mean loss beside that of one answer for all rows."""
+    least, always = baseline_loss(space, y, counts), ALWAYS[space]
+    if space == "simplex":
+        return f"Accuracy         {1 - loss:.1%} while learning; always {always}: {1 - least:.1%}."
+    return (
+        f"Baseline         {least:.1%} {UNITS[space]} with {always} for every row; here {loss:.1%}."
+    )
+
+
+def next_command(given, has_file, is_saved):
+    """The line that names the command to try next, from the arguments of this one."""
+    if is_saved:
+        given = ["--help"]
+    elif has_file:
+        given = [*given, "--save", "model"]
+    else:
+        given = ["FILE.csv"]
+    return f"Next             python -m skstructured {shlex.join(given)}"
+
+
+def _told(name, means, promise, unit, n, seconds):
+    yield f"{name}"
+    yield ""
+    yield "While learning   every row was predicted before it was learned, and seen once:"
+    yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
+    yield f"New rows         {promise}"
+    yield f"Time             {seconds:.2f} s, {n / max(seconds, 1e-9):,.0f} rows a second."
+
+
+def _certificate(risk_bound, unit):
+    try:
+        bound = risk_bound()
+    except GuaranteeError as error:
+        return f"no promise: {error}"
+    if bound >= 1.0:
+        return "no promise yet: there are too few rows."
+    return (
+        f"at most {bound:.1%} {unit}, with {1 - DELTA:.0%} confidence,\n"
+        "                 if they come from where these came from."
+    )
+
+
+def _line(cells):
+    return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+
+
+def bounds(table, choices, seed, progress):
+    """Lines of the table of bounds, one as soon as its run is done."""
+    yield f"Mistakes and what theory says they never exceed, on {table.name}"
+    yield _line(HEADER)
+    needed = []
+    for choice in choices:
+        label = f"{choice.first}, {choice.second}"
+        run = Run.of(table, choice.learner, seed, progress, label)
+        cells, more = _cells(run, len(table.X))
+        yield _line((choice.first, choice.second, *cells))
+        needed += [f"{label}: {more}"] if more else []
+    if needed:
+        yield "A bound above the number of rows says nothing yet. Rows it would take:"
+        yield from needed
+
+
+def _cells(run, n):
+    """Cells of one line of the table, and the rows needed where its bound says nothing."""
+    result, mistakes = run.result, run.result.expected_target_loss.sum()
+    cells, more = (f"{mistakes:.1f}", f"{mistakes / n:.3f}"), None
+    try:
+        U = result.best_comparator()
+        bound, compared = result.regret_bound(U), result.comparator_loss(U).sum()
+    except GuaranteeError:
+        known = ("none", "none", "none")
+    else:
+        known = (f"{compared:.1f}", f"{bound:.1f}", f"{bound - mistakes:.1f}")
+        more = _rows_needed(bound, compared, n) if bound > n else None
+    return (*cells, *known, f"{n / max(run.seconds, 1e-9):,.0f}"), more
+
+
+def _rows_needed(bound, compared, n):
+    """For how many rows like these the bound, whose regret does not grow, is below their number."""
+    if compared >= n:
+        return "no number: the comparator loses 1 a row or more."
+    return f"about {math.ceil((bound - compared) / (1.0 - compared / n)):,}"

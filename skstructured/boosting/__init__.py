@@ -1,6 +1,0 @@
-"""Boosting a row at a time, and the shallow tree that grows a row at a time."""
-
-from skstructured.boosting.olm import AdaBoostOLMClassifier
-from skstructured.boosting.tree import OnlineTreeClassifier
-
-__all__ = ["AdaBoostOLMClassifier", "OnlineTreeClassifier"]

@@ -1,5 +1,0 @@
-"""Conditional random fields over any output space, learned in batch."""
-
-from skstructured.crf.estimator import ConditionalRandomField
-
-__all__ = ["ConditionalRandomField"]

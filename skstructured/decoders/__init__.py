@@ -1,0 +1,35 @@
+"""Decoders ψ: how scores become outputs."""
+
+from skstructured._base.component import resolve
+from skstructured.decoders.gap import GapDecoder
+from skstructured.decoders.label_sets import ExpectedF1, Threshold
+from skstructured.decoders.rankings import DiscountedGain
+from skstructured.decoders.rules import MAP, MinimumRisk, Nearest, Randomized, Sampled
+from skstructured.extend.decoder import Decoder
+
+__all__ = [
+    "MAP",
+    "DiscountedGain",
+    "ExpectedF1",
+    "GapDecoder",
+    "MinimumRisk",
+    "Nearest",
+    "Randomized",
+    "Sampled",
+    "Threshold",
+]
+
+DECODERS = {
+    "f1": ExpectedF1,
+    "map": MAP,
+    "min_risk": MinimumRisk,
+    "nearest": Nearest,
+    "randomized": Randomized,
+    "sampled": Sampled,
+    "threshold": Threshold,
+}
+
+
+def resolve_decoder(decoder):
+    """Decoder of a short-cut or instance; see `skstructured.extend.decoder.resolve`."""
+    return resolve("decoder", decoder, DECODERS, Decoder)

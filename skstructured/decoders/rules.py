@@ -1,0 +1,108 @@
+"""Decoders over any space: the likeliest, the nearest, the least costly, and those that draw."""
+
+import numpy as np
+
+from skstructured._base.foreign import check_vertices
+from skstructured.extend.decoder import Decoder
+from skstructured.spaces import OrdinalChain, Simplex
+
+
+def _nearest(mu, loss):
+    return check_vertices(loss.space, "nearest", loss.space.nearest(mu), mu.shape)
+
+
+class MAP(Decoder):
+    """Maximum a posteriori: the linear oracle ``argmax_{y ∈ Y} <θ, y>``. Deterministic."""
+
+    def mixture(self, theta, mu, loss):
+        """y* = argmax <θ, y> and p = 0."""
+        best = check_vertices(loss.space, "argmax", loss.space.argmax(theta), theta.shape)
+        return best, np.zeros(len(theta))
+
+
+class Nearest(Decoder):
+    """The vertex nearest to ŷ_Ω(θ) in the pair's norm (Sakaue et al. 2024, Prop. 3.2 and C.1).
+
+    Deterministic. For the target losses of the shipped spaces, which are affine in the truth as
+    well, it is also the calibrated decoding ``argmin_{y'} L(y'; ŷ_Ω(θ))`` (Blondel 2019), but for
+    costs that were given and for label sequences, where steps count in the norm: see `MinimumRisk`.
+    """
+
+    def mixture(self, theta, mu, loss):
+        """y* = nearest vertex to μ and p = 0."""
+        return _nearest(mu, loss), np.zeros(len(mu))
+
+
+class MinimumRisk(Decoder):
+    r"""The output of the least expected target loss, ``argmin_{y'} L(y'; ŷ_Ω(θ))``. Deterministic.
+
+    With costs A[predicted, true] and probabilities p of classes it is ``argmin_i Σ_j A[i, j] p_j``:
+    the likeliest class for zero-one costs, the median for |i − j|. Label sequences have it at every
+    position by itself, with the marginals there: the likeliest label of each, without costs, which
+    may differ from "map" and from "nearest", two rules for whole sequences. Costs are parameters of
+    the spaces: ``Simplex(cost_matrix)``, ``OrdinalChain(cost_matrix=…)``,
+    ``LabelSequence(cost_matrix)``.
+
+    Notes
+    -----
+    Of equals, the first label. Without costs on "simplex" and "ordinal", and on every other space,
+    it is `Nearest`, which has the least expected loss for the target losses of shipped spaces; a
+    space of one's own with another target loss is asked for its nearest vertex too.
+
+    References
+    ----------
+    Blondel (2019), "Structured prediction with projection oracles", section 4; Nowak-Vila, Bach,
+    Rudi (2020), "Consistent structured prediction with max-min margin Markov networks", section 2;
+    for sequences Rabiner (1989), "A tutorial on hidden Markov models", section III.B.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured import ConditionalRandomField
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), ["well", "well", "ill", "ill"]
+    >>> for costs in (None, [[0, 1], [20, 0]]):  # the second: "well" of the ill costs 20
+    ...     model = ConditionalRandomField("simplex", decoder="min_risk", cost_matrix=costs)
+    ...     print(model.set_params(alpha=0.1).fit(X, y).predict([[-0.5]]))
+    ['well']
+    ['ill']
+    """
+
+    def mixture(self, theta, mu, loss):
+        """y* = argmin of the expected loss and p = 0."""
+        space, stay = loss.space, np.zeros(len(mu))
+        costs = space.costs_ if isinstance(space, (Simplex, OrdinalChain)) else None
+        if costs is None:
+            return _nearest(mu, loss), stay
+        risks = space.vertex_proba(np.asarray(mu)) @ costs.T
+        return space.unpack(np.argmin(risks, axis=1)), stay
+
+
+class Randomized(Decoder):
+    """Randomized decoding (Sakaue et al. 2024, Algorithm 1).
+
+    With y* the vertex nearest to ŷ_Ω(θ), ``Δ* = ‖y* − ŷ‖`` and ``p = min(1, 2Δ*/ν)``, returns y*
+    with probability 1 − p and otherwise a vertex drawn with mean exactly ŷ. Then
+    ``E[L(ψ(θ); y)] ≤ 4γ/(λνc) S(θ; y)`` for every θ and y (Lemma 3.1).
+    """
+
+    exploits_gap = True
+
+    def mixture(self, theta, mu, loss):
+        """y* = nearest vertex to μ and p = min(1, 2‖y* − μ‖/ν)."""
+        anchor = _nearest(mu, loss)
+        constants = loss.constants_of(mu.shape[1])
+        order = 1 if constants.norm == "l1" else 2
+        distance = np.linalg.norm(anchor - mu, ord=order, axis=1)
+        return anchor, np.minimum(1.0, 2.0 * distance / constants.nu)
+
+    def most_likely(self, theta, mu, loss):
+        """y* (n, dim), without p."""
+        return _nearest(mu, loss)
+
+
+class Sampled(Decoder):
+    """Always a vertex drawn with mean ŷ_Ω(θ); with entropies over vertices, a Gibbs sample."""
+
+    def mixture(self, theta, mu, loss):
+        """y* = nearest vertex to μ and p = 1."""
+        return _nearest(mu, loss), np.ones(len(mu))

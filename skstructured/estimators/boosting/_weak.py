@@ -1,0 +1,132 @@
+"""Weak learners of N experts: trees of our own, all in arrays, or any others, one by one."""
+
+import inspect
+import math
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from skstructured._engine.rows import Rows
+from skstructured._engine.state import Learned
+from skstructured.estimators.boosting._rounds import boost_rows, play_round
+from skstructured.estimators.boosting._tree_kernels import tree_answers
+from skstructured.estimators.boosting.tree import OnlineTreeClassifier
+from skstructured.experts._binary import part_of
+
+
+def weak_learners(estimator, n, K, model):
+    """Weak learners of n experts for a model that is being set up."""
+    generators = _generators(model.random_state, n)
+    base = OnlineTreeClassifier() if estimator is None else estimator
+    if type(base) is OnlineTreeClassifier:
+        return TreeLearners(base, generators, K, model)
+    check_weak(base)
+    return OtherLearners(base, generators, K)
+
+
+def _generators(random_state, n):
+    """A generator for every weak learner."""
+    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
+    return [np.random.RandomState(seed) for seed in seeds]
+
+
+def check_weak(estimator):
+    """A ValueError unless `estimator` is a classifier that learns weighted rows in parts."""
+    wanted = "estimator must be a classifier with partial_fit(X, y, classes, sample_weight)"
+    if isinstance(estimator, type) or not hasattr(estimator, "partial_fit"):
+        raise ValueError(f"{wanted}, got {estimator!r}, which has no partial_fit.")
+    if not (hasattr(estimator, "predict") and hasattr(estimator, "get_params")):
+        raise ValueError(f"{wanted}, got {estimator!r}, which is no scikit-learn classifier.")
+    names = inspect.signature(estimator.partial_fit).parameters
+    missing = [name for name in ("classes", "sample_weight") if name not in names]
+    if missing:
+        raise ValueError(f"{wanted}, got {estimator!r}, whose partial_fit has no {missing[0]}.")
+
+
+def reads_sparse(estimator):
+    """Whether a weak learner takes CSR rows, by its tags; None is our tree."""
+    if not (hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)):
+        return True
+    return bool(estimator.__sklearn_tags__().input_tags.sparse)
+
+
+class TreeLearners(Learned):
+    """Trees that play and learn in a compiled loop."""
+
+    compiled = True
+
+    def __init__(self, base, generators, K, model):
+        self.base, self.trees = base, base._new_trees(generators, K, model.n_features_in_)
+        self.patience = base.patience
+
+    def estimators(self, model):
+        """The trees as estimators, copies."""
+        trees = [clone(self.base) for _ in range(len(self.trees.feature))]
+        return [tree._adopt(self.trees, i, model) for i, tree in enumerate(trees)]
+
+    def answers(self, rows, i):
+        """Positions (n,) of the classes that weak learner i answers to rows."""
+        found = np.zeros(rows.n_rows, dtype=np.int64)
+        tree_answers(*rows.arrays, self.trees.arrays, i, found)
+        return found
+
+    def learn(self, rows, order, codes, weight, live, numbers, votes, logs):
+        """Play and learn rows in `order`; how many were live so far."""
+        given = (order, codes, weight, live, self.patience, self.trees.arrays)
+        return boost_rows(*rows.arrays, *given, numbers, votes, logs)
+
+
+class OtherLearners(Learned):
+    """Copies of any classifier, which see a row at a time; classes are their positions."""
+
+    compiled = False
+
+    def __init__(self, base, generators, K):
+        self.learners = [clone(base) for _ in generators]
+        self.classes, self.fitted = np.arange(K), False
+        for learner, rng in zip(self.learners, generators, strict=True):
+            names = [n for n in learner.get_params() if n.split("__")[-1] == "random_state"]
+            learner.set_params(**{name: int(rng.randint(2**31 - 1)) for name in names})
+
+    def estimators(self, model):
+        """The weak learners themselves."""
+        return list(self.learners)
+
+    def answers(self, rows, i):
+        """Positions (n,) of the classes that weak learner i answers; 0 before the first round."""
+        if not self.fitted:
+            return np.zeros(rows.n_rows, dtype=np.int64)
+        given = np.asarray(self.learners[i].predict(rows.matrix))
+        found = given.astype(np.int64)
+        if found.shape != (rows.n_rows,) or np.any(found != given) or not self._known(found):
+            raise ValueError(
+                f"estimator must predict one of the classes it was given, 0 to "
+                f"{len(self.classes) - 1}, for every row; {self.learners[i]!r} did not."
+            )
+        return found
+
+    def _known(self, found):
+        return len(found) == 0 or (found.min() >= 0 and found.max() < len(self.classes))
+
+    def learn(self, rows, order, codes, weight, live, numbers, votes, logs, **metadata):
+        """Play and learn rows in `order`; how many were live so far."""
+        shares, weights = np.empty(len(numbers)), np.empty(len(numbers))
+        s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
+        for t, row in enumerate(order):
+            x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
+            each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
+            given = (each, codes[row], weight[row], cap, numbers, shares)
+            play_round(*given, votes[t], logs[t], weights, s, p)
+            if weight[row] > 0.0:
+                given = part_of(metadata, [row], rows.n_rows)
+                self._learn_row(x.matrix, codes[row : row + 1], weights, given)
+                live += 1
+        return live
+
+    def _learn_row(self, x, code, weights, given):
+        for learner, weight in zip(self.learners, weights, strict=True):
+            if weight > 0.0:
+                own = {"classes": self.classes, "sample_weight": np.array([weight])}
+                learner.partial_fit(x, code, **own, **given)
+        self.fitted = True

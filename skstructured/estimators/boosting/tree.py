@@ -1,0 +1,142 @@
+"""A shallow classification tree that grows as rows arrive."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.validation import check_integer
+from skstructured._engine.rows import Rows
+from skstructured._learners.gates import settled
+from skstructured.estimators.boosting._base import VotingLearner
+from skstructured.estimators.boosting._tree_kernels import (
+    Trees,
+    learn_rows,
+    tree_answers,
+    tree_leaves,
+)
+
+__all__ = ["OnlineTreeClassifier"]
+
+#: A tree has at most 2^DEEPEST leaves, all of which are there from the start.
+DEEPEST = 12
+
+
+class OnlineTreeClassifier(VotingLearner):
+    r"""A shallow tree of random tests: the default weak learner of `AdaBoostOLMClassifier`.
+
+    A leaf draws `n_tests` features, and tries each at its value in one of the leaf's first rows:
+    x_f > v. It keeps the weights of the classes on both sides, and every `patience` rows it splits
+    by the test that makes Gini's impurity smallest, if any makes it smaller. A row costs
+    `max_depth` comparisons and `n_tests` additions; nothing depends on the units of the features.
+
+    Parameters
+    ----------
+    max_depth : int, default=5
+        Tests between the root and the deepest leaves, 1 to 12; 1 is a stump.
+    n_tests : int, default=8
+        Features that a leaf tries, drawn with replacement.
+    patience : int, default=32
+        Rows of a leaf between two looks at its tests.
+    shuffle : bool, default=True
+        Whether `fit`, which is one pass, visits the rows in random order.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the features tried, and the shuffling.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Labels.
+    t_ : int
+        Rounds learned.
+    n_leaves_ : int
+        Leaves so far.
+    space_, n_features_in_, feature_names_in_
+        As everywhere in the package.
+
+    See Also
+    --------
+    AdaBoostOLMClassifier : Many of them, each for what those before it get wrong.
+
+    Notes
+    -----
+    Before the first row it answers ``classes_[0]``, and so it does where classes are equally
+    heavy. It answers with certainty, so that `play` draws nothing. No theorem bounds its mistakes.
+    Memory: ``2^max_depth (2 K n_tests + K + n_tests)`` doubles, at most 12 tests deep.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import OnlineTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OnlineTreeClassifier(random_state=0).fit(X, y).score(X, y) > 0.85
+    True
+    """
+
+    def __init__(
+        self, max_depth=5, n_tests=8, patience=32, shuffle=True, verbose=0, random_state=None
+    ):
+        self.max_depth = max_depth
+        self.n_tests = n_tests
+        self.patience = patience
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def predict_proba(self, X):
+        """Shares of the classes, by weight, in the leaf of every row: (n, K).
+
+        An empty leaf says 1/K.
+        """
+        return self._thetas(self._fitted_rows(X))
+
+    @property
+    @settled
+    def n_leaves_(self):
+        """Leaves so far."""
+        check_is_fitted(self, "classes_")
+        return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
+
+    def _setup(self, K):
+        self._trees = self._new_trees([check_random_state(self.random_state)], K)
+
+    def _new_trees(self, generators, K, n_features=None):
+        """`Trees`, one for every generator."""
+        check_integer("max_depth", self.max_depth, 1, DEEPEST)
+        check_integer("n_tests", self.n_tests)
+        check_integer("patience", self.patience)
+        width = self.n_features_in_ if n_features is None else n_features
+        size = (2**self.max_depth - 1, self.n_tests)
+        tried = [rng.randint(width, size=size, dtype=np.int32) for rng in generators]
+        return Trees(np.array(tried), K)
+
+    def _adopt(self, trees, i, model):
+        """Become tree i of another fitted model; self."""
+        self.space_, self.classes_, self.t_ = model.space_, model.classes_, model.t_
+        self.n_features_in_, self._trees = model.n_features_in_, trees.one(i)
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+        return self
+
+    def _learn_block(self, rows, order, codes, weight):
+        played = np.zeros(len(order), dtype=np.int64)
+        learn_rows(*rows.arrays, order, codes, weight, self.patience, self._trees.arrays, played)
+        return self.space_.unpack(played), None
+
+    def _played(self, X):
+        rows = Rows.from_array(X)
+        answers = np.zeros(rows.n_rows, dtype=np.int64)
+        tree_answers(*rows.arrays, self._trees.arrays, 0, answers)
+        return self.space_.unpack(answers), None
+
+    @settled
+    def _thetas(self, X):
+        rows = Rows.from_array(X)
+        leaves = np.zeros(rows.n_rows, dtype=np.int64)
+        tree_leaves(*rows.arrays, self._trees.arrays, 0, leaves)
+        counts = self._trees.counts[0][leaves]
+        total = counts.sum(axis=1, keepdims=True)
+        return np.divide(
+            counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0
+        )

@@ -1,0 +1,241 @@
+"""`fit` of a conditional random field: from rows and outputs to weights."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from skstructured._base.ragged import check_same_lengths
+from skstructured._base.validation import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_lengths,
+    check_positive,
+    check_size,
+    check_weights,
+    unchanged_on_error,
+)
+from skstructured._learners.feature_scale import FeatureScale
+from skstructured.estimators.crf._edges import EdgeObjective
+from skstructured.estimators.crf._layout import TRANSITIONS
+from skstructured.estimators.crf._lbfgs import Trace, lbfgs
+from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
+from skstructured.estimators.crf._sdca import Sdca
+from skstructured.estimators.kernel._values import check_cache_size
+from skstructured.regularizers import Shannon
+from skstructured.sequences._predictions import rule_of
+from skstructured.spaces import LabelSequence, Simplex
+
+SOLVERS = ("lbfgs", "sdca")
+
+
+def check_jobs(value):
+    """A ValueError unless `n_jobs` is an integer other than 0, or None."""
+    if value is not None and (isinstance(value, bool) or value == 0):
+        raise ValueError(f"n_jobs must be an integer other than 0, or None, got {value!r}.")
+    if value is not None:
+        check_integer("n_jobs", value, lowest=-(2**31), highest=2**31)
+
+
+class BatchFit:
+    """`fit` by L-BFGS or SDCA, and the weights as attributes.
+
+    Needs `_unfitted_space()`, `_loss_over(space)`, `_rows_of` and `_check_rows`, and the parameters
+    of `ConditionalRandomField`.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn from all rows, or all sequences.
+
+        Parameters
+        ----------
+        X : list of n matrices (length, p), or {array-like, CSR matrix} of shape (n, p)
+            Sequences, dense or CSR, for "sequence"; else rows. CSR stays CSR.
+        y : list of n label arrays, or array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of rows, or of sequences: a weight of two is the same as two rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, outputs outside the space, lengths that differ, and NaN or inf in
+            X, by sequence and position; what was fitted is then unchanged.
+        """
+        self._check_parameters()
+        with unchanged_on_error(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _check_parameters(self):
+        check_choice("solver", self.solver, SOLVERS)
+        check_choice("transitions", self.transitions, TRANSITIONS)
+        check_size("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        check_jobs(self.n_jobs)
+        check_cache_size(self.cache_size)
+        check_integer("max_iter", self.max_iter)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("warm_start", self.warm_start)
+        if self.standardize != "auto":
+            check_bool("standardize", self.standardize)
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_integer("verbose", self.verbose, lowest=0)
+
+    def _fit(self, X, y, sample_weight):
+        before = self._weights_before()
+        rows = self._rows_of(X, reset=True)
+        self._check_rows(rows, fresh=True)
+        self.space_ = self._space_with_costs().fit(y)
+        self.loss_ = self._loss_over(self.space_)
+        decoder = self._decoder()
+        if self._is_sequential():
+            rule_of(decoder)
+        self.random_state_ = check_random_state(self.random_state)
+        if hasattr(self.space_, "classes_"):
+            self.classes_ = self.space_.classes_
+        elif hasattr(self, "classes_"):
+            del self.classes_
+        packed = self.space_.pack(y)
+        share = self._shares(rows, packed, sample_weight)
+        self._forget_kernels()
+        solve = self._solve if self._is_linear() else self._solve_kernels
+        solve(rows, packed, share, before)
+
+    def _space_with_costs(self):
+        """A copy of the space with `cost_matrix`; a ValueError where it has no place for one."""
+        space = self._unfitted_space()
+        if self.cost_matrix is None:
+            return space
+        if "cost_matrix" not in space.get_params():
+            raise ValueError(
+                'cost_matrix is for "sequence", "simplex" and "ordinal", got the space '
+                f"{type(space).__name__}, which has its own loss."
+            )
+        if space.cost_matrix is not None:
+            raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
+        return space.set_params(cost_matrix=self.cost_matrix)
+
+    def _shares(self, rows, packed, sample_weight):
+        """Weights of outputs, which sum to 1."""
+        if self._is_sequential():
+            check_same_lengths(rows.X, packed)
+        else:
+            check_lengths(rows.n_rows, len(packed))
+        weight = check_weights(sample_weight, packed, len(packed))
+        return weight / weight.sum()
+
+    def _is_sequential(self):
+        return isinstance(self.space_, LabelSequence)
+
+    def _solve(self, rows, packed, share, before):
+        """Learn, and keep the weights in units of X."""
+        chains = self._is_sequential()
+        X = rows.X.values if chains else rows.X
+        spread = np.repeat(share, packed.lengths) if chains else share
+        scale = self._scale_for(X, spread)
+        layout = self._layout(X.shape[1])
+        objective = self._objective(scale.transform(X), packed, share, layout)
+        Theta = self._first_weights(before, scale, layout)
+        trace = Trace(self.tol, self.verbose)
+        with objective:
+            Theta = self._solver(objective, packed)(objective, Theta, self.max_iter, trace)
+        if not np.isfinite(trace.values[-1]) or not np.isfinite(Theta).all():
+            raise ValueError(
+                f"{self.solver} came to weights that are not finite numbers: features of this size "
+                'need standardize=True, or "auto", or a larger alpha.'
+            )
+        self._note(trace)
+        self._keep(Theta, scale, layout)
+
+    def _layout(self, width):
+        """Where weights stand; a ValueError for transitions that the model does not have."""
+        chains, plain = self._is_sequential(), self.transitions == "bigram"
+        if not plain and (self.solver == "sdca" or not chains):
+            what = 'solver="lbfgs"' if chains else 'space="sequence"'
+            raise ValueError(f'transitions={self.transitions!r} is for {what}; use "bigram".')
+        return Layout(width, self.space_.dim_, self.fit_intercept, chains, self.transitions)
+
+    def _scale_for(self, X, weight):
+        if self.standardize is False:
+            return FeatureScale()
+        return FeatureScale.of(X, weight, self.fit_intercept, self.standardize == "auto")
+
+    def _objective(self, Z, packed, share, layout):
+        rest = (share, float(self.alpha), layout)
+        if layout.chains:
+            kind = EdgeObjective if layout.step_features else ChainObjective
+            return kind(Z, packed, *rest, n_jobs=self.n_jobs)
+        return VectorObjective(Z, self.loss_, packed, *rest, n_jobs=self.n_jobs)
+
+    def _solver(self, objective, packed):
+        """``solver(objective, Theta, max_iter, trace) -> Theta``."""
+        if self.solver == "lbfgs":
+            return lbfgs
+        shannon = isinstance(self.loss_.regularizer, Shannon)
+        if not (shannon and isinstance(self.space_, (LabelSequence, Simplex))):
+            raise ValueError(
+                'solver="sdca" is for space="sequence" and "simplex" with regularizer="shannon"; '
+                'use "lbfgs".'
+            )
+        labels = packed.values if objective.layout.chains else packed
+        return Sdca(np.asarray(labels, dtype=np.int64), self.random_state_)
+
+    def _weights_before(self):
+        """What a warm start goes on from, or None."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        edges = (self.start_, self.end_, self.transitions_) if self._is_sequential() else ()
+        steps = getattr(self, "transition_coef_", None)
+        return self.coef_, self.intercept_, edges, steps, getattr(self, "classes_", None)
+
+    def _first_weights(self, before, scale, layout):
+        """Zeros, or those before where they fit; a ValueError where they do not."""
+        if before is None:
+            return np.zeros(layout.shape)
+        coef, intercept, edges, steps, classes = before
+        same = np.array_equal(classes, getattr(self, "classes_", None))
+        if not same or coef.shape != (layout.dim, layout.width) or bool(edges) != layout.chains:
+            raise ValueError(
+                "warm_start=True goes on from weights of the same features and labels, but the "
+                f"last fit had {coef.shape[1]} features and labels {classes!r:.80}."
+            )
+        if layout.step_features:
+            steps = np.zeros((*edges[2].shape, layout.width)) if steps is None else steps
+            steps, offset = scale.unfold(steps.reshape(-1, layout.width), edges[2].ravel())
+            edges = *edges[:2], offset.reshape(edges[2].shape)
+        return layout.join(*scale.unfold(coef, intercept), edges, steps)
+
+    def _note(self, trace):
+        self.loss_curve_ = np.array(trace.values)
+        self.n_iter_ = len(trace.values)
+        self.duality_gap_ = trace.gaps[-1]
+        if not trace.good:
+            warnings.warn(
+                f"{self.solver} stopped after {self.n_iter_} iterations with a duality gap of "
+                f"{self.duality_gap_:.3g} (tol={self.tol:g}) and a gradient of norm "
+                f"{np.sqrt(2.0 * self.alpha * self.duality_gap_):.3g}: raise max_iter, alpha or "
+                "tol, or give features on one scale.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _keep(self, Theta, scale, layout):
+        coef, offset = scale.fold(Theta[: layout.width].T, layout.offset(Theta))
+        self.coef_, self.intercept_ = np.ascontiguousarray(coef), np.array(offset)
+        for name in ("start_", "end_", "transitions_", "transition_coef_"):
+            vars(self).pop(name, None)
+        if layout.chains:
+            edges = map(np.array, layout.edges(Theta))
+            self.start_, self.end_, self.transitions_ = edges
+        if layout.step_features:
+            k = layout.dim
+            steps, offset = scale.fold(layout.step_coef(Theta).T, self.transitions_.ravel())
+            self.transitions_ = np.array(offset).reshape(k, k)
+            self.transition_coef_ = np.ascontiguousarray(steps).reshape(k, k, -1)

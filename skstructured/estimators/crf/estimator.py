@@ -1,0 +1,256 @@
+"""Conditional random fields: log-linear models of structured outputs, learned in batch."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from skstructured._base.short_cuts import ShortCuts
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.weights import linear_scores
+from skstructured.decoders import resolve_decoder
+from skstructured.estimators.crf._fitting import BatchFit
+from skstructured.estimators.crf._kernel import KernelField
+from skstructured.losses import FenchelYoung
+from skstructured.regularizers import Shannon, resolve_regularizer
+from skstructured.sequences._loss import Chains, SequenceLoss
+from skstructured.sequences._predictions import SequencePredictions, over_sequences
+from skstructured.sequences._state import SequenceRows, check_finite_sequences, read_sequences
+from skstructured.spaces import SPACES, resolve_space
+from skstructured.spaces.sequence import LabelSequence
+
+__all__ = ["ConditionalRandomField"]
+
+
+class ConditionalRandomField(
+    KernelField, ShortCuts, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
+):
+    r"""Predict label sequences, or outputs of other spaces, by a log-linear model learned in batch.
+
+    The defaults are the place to start, with `alpha` searched over powers of ten. It minimises
+
+    .. math:: \frac{1}{n} \sum_i -\ln p_W(y_i | x_i) + \frac{α}{2} \|W\|^2, \qquad
+              p_W(y | x) \propto \exp\,\langle W Φ(x), y\rangle.
+
+    For label sequences the score is ``Σ_m (coef_ x_m + intercept_)[y_m] + start_[y_1] +
+    Σ_m transitions_[y_m, y_{m+1}] + end_[y_M]``, and W is all of these weights. **All are
+    regularised**, the intercept too, which is a feature 1 (spec of Nowak-Vila et al. 2020), in
+    units of the features that are learned from: those of X, or standardised ones. For other spaces
+    the loss is the Fenchel–Young loss of `regularizer`: ``−ln p`` on "simplex", "hypercube" and
+    "ordinal", entropic matching on "birkhoff".
+
+    Parameters
+    ----------
+    space : str or OutputSpace, default="sequence"
+        What an output is: "sequence", "simplex", "hypercube", "ordinal", "birkhoff", or a space.
+    regularizer : str, Regularizer or None, default=None
+        Of the loss; None is "shannon", which makes it a conditional random field. Others, such as
+        "squared", are for solver="lbfgs" and spaces other than "sequence".
+    transitions : {"bigram", "features", "none"}, default="bigram"
+        What the score of a label after another goes by, for sequences: by the two labels; by the
+        features of the second one's row too, ``transitions_[i, j] + <transition_coef_[i, j], x>``,
+        p k² weights more, whose marginals are found in some ten times the time; or by nothing,
+        which leaves labels that do not see each other. The last two are for solver="lbfgs".
+    alpha : float, default=1e-3
+        α > 0. The c2 of CRFsuite over n sequences is ``α = 2 c2/n``, the C of LogisticRegression
+        ``α = 1/(nC)``.
+    solver : {"lbfgs", "sdca"}, default="lbfgs"
+        "lbfgs" reads all rows in every iteration; "sdca", proximal stochastic dual coordinate
+        ascent, moves after each sequence or row, and keeps its marginals, N k² numbers for
+        sequences of N positions. "sdca" is for "sequence" and "simplex".
+    decoder : str or Decoder, default="nearest"
+        How scores become outputs: "nearest", the output nearest to the mean; "map", the most likely
+        output as a whole; "min_risk", the output of the least expected cost, for sequences the
+        label of every position by itself; "randomized", "sampled".
+    cost_matrix : array-like of shape (k, k) or None, default=None
+        What it costs to predict label i, in the order of `classes_`, where j is true: not negative,
+        0 where they are the same. `score` and ``decoder="min_risk"`` go by it; the weights do not.
+        The same as ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
+        None is 1 for all mistakes, |i − j| for "ordinal".
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and divided by their deviation before they are learned; CSR
+        ones are divided by their largest entry and never centred. "auto" leaves indicators, whose
+        entries are 0 and 1, as they are. `coef_` and `intercept_` are in units of X always.
+    fit_intercept : bool, default=True
+        Whether there is a feature 1. Without it, nothing is centred.
+    max_iter : int, default=1000
+        Most iterations of L-BFGS, or passes of SDCA.
+    tol : float, default=1e-3
+        The duality gap, in units of the objective, to stop at.
+    warm_start : bool, default=False
+        Whether `fit` begins with the weights of the last one, which must have the same labels.
+    n_jobs : int or None, default=None
+        Threads of "lbfgs", through joblib. Any number gives the same bits; it pays from some
+        ten thousand rows on. "sdca" uses one.
+    verbose : bool or int, default=0
+        Whether a line is printed for each iteration.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order of "sdca", and the draws of `sample`.
+    kernel : str or callable, default="linear"
+        Of rows, as in scikit-learn's ``pairwise_kernels``, a 1 added for the intercept. Others than
+        "linear" are for space="simplex" and solver="sdca", and keep the matrix of kernels.
+    gamma : float, "scale" or None, default=None
+        Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
+    cache_size : float, default=4096
+        MiB that the matrix of kernels may take.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (dim, n_features_in_)
+        Weights of features, for the linear kernel; dim is the number of labels for sequences.
+    intercept_ : ndarray of shape (dim,)
+        Zeros without one.
+    dual_coef_, support_ : ndarray of shape (n, k) and (m,)
+        Coefficients of the rows of `fit`, and which are not 0, for other kernels.
+    transitions_ : ndarray of shape (k, k)
+        Scores of label j after label i, for sequences alone; zeros for transitions="none".
+    transition_coef_ : ndarray of shape (k, k, n_features_in_)
+        For transitions="features": what the features of a row add to the scores of label j there
+        after label i at the row before.
+    start_, end_ : ndarray of shape (k,)
+        Scores of labels at the first and the last position, for sequences alone.
+    classes_ : ndarray
+        Labels, where the space has some.
+    space_, loss_ : components
+        Fitted.
+    n_iter_ : int
+        Iterations, or passes.
+    loss_curve_ : ndarray of shape (n_iter_,)
+        The objective after each.
+    duality_gap_ : float
+        At most so far is the objective from its least value: ``‖∇‖²/(2α)`` for "lbfgs", which is
+        the gap between W and the marginals at W.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, where X had string names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where the gap is above `tol` at the end, with the gap and the gradient's norm.
+
+    References
+    ----------
+    Lafferty, McCallum, Pereira (2001), "Conditional random fields"; Shalev-Shwartz, Zhang (2013),
+    "Stochastic dual coordinate ascent methods for regularized loss minimization"; Le Priol,
+    Piché, Lacoste-Julien (2018), "Adaptive stochastic dual coordinate ascent for conditional random
+    fields"; Blondel, Martins, Niculae (2020), "Learning with Fenchel–Young losses".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured import ConditionalRandomField
+    >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[2, 1]]]
+    >>> y = [["a", "b", "c"], ["c", "b"]]
+    >>> model = ConditionalRandomField(alpha=0.01).fit(X, y)
+    >>> [labels.tolist() for labels in model.predict(X)]
+    [['a', 'b', 'c'], ['c', 'b']]
+    """
+
+    def __init__(
+        self,
+        space="sequence",
+        regularizer=None,
+        transitions="bigram",
+        alpha=1e-3,
+        solver="lbfgs",
+        decoder="nearest",
+        cost_matrix=None,
+        standardize="auto",
+        fit_intercept=True,
+        max_iter=1000,
+        tol=1e-3,
+        warm_start=False,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+        kernel="linear",
+        gamma=None,
+        cache_size=4096,
+    ):
+        self.space = space
+        self.regularizer = regularizer
+        self.transitions = transitions
+        self.alpha = alpha
+        self.solver = solver
+        self.decoder = decoder
+        self.cost_matrix = cost_matrix
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.kernel = kernel
+        self.gamma = gamma
+        self.cache_size = cache_size
+
+    def _unfitted_space(self):
+        return clone(resolve_space(self.space))
+
+    def _unfitted_loss(self):
+        return FenchelYoung(scale=1.0)
+
+    def _resolvers(self):
+        return {
+            "space": resolve_space,
+            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
+            "decoder": resolve_decoder,
+        }
+
+    def _decoder(self):
+        return resolve_decoder(self.decoder)
+
+    def _task(self):
+        named = isinstance(self.space, str)
+        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
+
+    def _loss_over(self, space):
+        """The loss of scale 1 over a fitted space."""
+        given = Shannon() if self.regularizer is None else self.regularizer
+        regularizer = clone(resolve_regularizer(given, space))
+        if not isinstance(space, LabelSequence):
+            loss = FenchelYoung(space, regularizer, scale=1.0)
+            loss.constants_of()  # refuses a pair without an oracle
+            return loss
+        if not isinstance(regularizer, Shannon):
+            raise ValueError(
+                f'regularizer must be None or "shannon" for label sequences, got {given!r}.'
+            )
+        return SequenceLoss(space, regularizer, scale=1.0)
+
+    def _rows_of(self, X, reset=False):
+        if over_sequences(self, fresh=reset):
+            return read_sequences(self, X, reset)
+        return super()._rows_of(X, reset)
+
+    def _check_rows(self, rows, fresh=False):
+        if isinstance(rows, SequenceRows):
+            check_finite_sequences(self, rows, fresh)
+        else:
+            super()._check_rows(rows, fresh)
+
+    def _thetas(self, X):
+        """Scores (n, dim) of rows, or `Chains` of sequences."""
+        if hasattr(self, "dual_coef_"):
+            return self._kernel_scores(X)
+        weights = np.column_stack([self.coef_, self.intercept_])
+        if not over_sequences(self):
+            return linear_scores(weights, X)
+        unary = linear_scores(weights, X.values)
+        unary[X.offsets[:-1]] += self.start_
+        unary[X.offsets[1:] - 1] += self.end_
+        return Chains(unary, X.offsets, self._pairs(X))
+
+    def _pairs(self, X):
+        """Scores of labels beside each other: (1, k, k), or (N, k, k) of each row and the next."""
+        shared = self.transitions_[None]
+        if not hasattr(self, "transition_coef_"):
+            return shared
+        k, pair = len(self.classes_), np.zeros((X.values.shape[0], *shared.shape[1:]))
+        coef = self.transition_coef_.reshape(k * k, -1)
+        weights = np.column_stack([coef, shared.ravel()])
+        pair[:-1] = linear_scores(weights, X.values[1:]).reshape(-1, k, k)
+        pair[X.offsets[1:] - 1] = 0.0
+        return pair

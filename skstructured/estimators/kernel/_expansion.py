@@ -1,0 +1,265 @@
+"""Functions Σ_i β_i k(x_i, ·) that a stream of rows adds to, and their averages.
+
+A learner with kernels is a linear one whose Θ is the matrix of the coefficients β. Rows are taken a
+block at a time. At its start the coefficients are fixed, and the scores that they give its rows are
+one number a row and output; within it the loop of linear learners runs, over rows
+``[scores at the start | kernels with the rows of the block]`` and Θ = [1; the block's own β].
+"""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
+from skstructured._engine.rows import Rows
+from skstructured._engine.state import Learned
+from skstructured.estimators.kernel._values import BLOCK
+
+#: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
+RIDGE = 1e-4
+
+
+@kernel(fastmath=FASTMATH)
+def block_move_and_score(
+    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+):
+    """β of `row` ← β + u move, then raw = the scores of `ahead`; returns k(ahead, ahead)."""
+    dim, x = raw.shape[0], data[ahead * width : (ahead + 1) * width]
+    for k in range(Theta.shape[1]):
+        Theta[dim + row, k] += u * move[k]
+    for k in range(dim):
+        raw[k] = x[k] * Theta[k, k]
+    for i in range(ahead):
+        for k in range(dim):
+            raw[k] += x[dim + i] * Theta[dim + i, k]
+    return x[dim + ahead]
+
+
+def handed_over(G, coefs, stay, leave):
+    """Coefficients (c, rows) where those that stay stand for those that leave as well as they can.
+
+    ``argmin_A ‖Σ_leave b_i k(x_i, ·) − Σ_stay a_j k(x_j, ·)‖² + r ‖A‖²`` is added to theirs, with
+    r = `RIDGE` times the mean k(x_j, x_j); nothing is where G is no matrix of a kernel.
+    """
+    out = coefs.copy()
+    out[:, leave] = 0.0
+    K = G[np.ix_(stay, stay)]
+    K[np.diag_indices_from(K)] += RIDGE * np.mean(np.diag(K))
+    try:
+        factor = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return out
+    more = cho_solve(factor, G[np.ix_(stay, leave)] @ coefs[:, leave].T, check_finite=False)
+    if np.isfinite(more).all():
+        out[:, stay] += more.T
+    return out
+
+
+class Expansion(Learned):
+    """Support rows with their coefficients, and the block that is being learned.
+
+    Coefficients of a row are those of the function, and behind them those of the sum of the
+    functions played. Rows whose coefficients are all 0 are left out when their block ends.
+
+    Parameters
+    ----------
+    dim : int
+        Outputs.
+    support : Support
+        An empty one, whose rows have `dim` coefficients, or twice as many where sums are kept.
+    budget : int or None, default=None
+        The most support rows, the block's own included; blocks are at most a quarter of it. Where
+        the next block finds no room a quarter of the rows leave, and hand their coefficients over.
+    """
+
+    def __init__(self, dim, support, budget=None):
+        self.dim, self.budget = dim, budget
+        self.support, self.opened = support, support.another()
+        self.size = BLOCK if budget is None else max(1, min(BLOCK, budget // 4))
+        self.filled, self.gram = False, None
+        self.given = self.forgotten = 0
+        self.arrived, self.known = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+        self._open()
+
+    def _open(self):
+        """Begin a block."""
+        self.opened.count = self.count = 0
+        self.data = np.zeros((BLOCK, self.dim + BLOCK))
+        self.Theta = np.zeros((self.dim + BLOCK, len(self.support.coefs)))
+        self.Theta[: self.dim, : self.dim] = np.eye(self.dim)
+
+    @property
+    def function(self):
+        """The kernel."""
+        return self.support.function
+
+    @property
+    def cost(self):
+        """Numbers to be read for the scores of a row."""
+        return self.support.count * self.support.width
+
+    def fill(self, Z, cache):
+        """Make rows Z, which are learned in any order and again and again, support rows.
+
+        Their kernels are kept while they are learned, in single precision, where they take `cache`
+        bytes at most.
+        """
+        self.support.add(Z, np.arange(len(Z)))
+        self.filled = True
+        if 4 * len(Z) * len(self.support.index) <= cache:
+            self.gram = self.support.all_kernels(Z)
+
+    def settle(self, rows):
+        """So many rows are learned for good; those without coefficients, and kernels kept, go."""
+        self.close()
+        if self.filled:
+            self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
+        self.filled, self.gram, self.given = False, None, rows
+
+    @property
+    def room(self):
+        """Rows that fit into the block that is being learned."""
+        return self.size - self.count
+
+    def take(self, Z, index, together=False):
+        """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
+
+        `index` are their numbers, places of support rows after `fill`. Rows that always come in the
+        same company may be scored `together`.
+        """
+        order = np.arange(self.count, self.count + len(Z))
+        self.opened.count = self.count
+        self.opened.add(Z, index)
+        own = self.support.coefs[: self.dim]
+        if self.gram is None:
+            scores = self.support.scores(own, Z, together)
+            kernels = self.opened.gram(Z, together)
+        else:
+            scores, kernels = self.gram[index] @ own.T, np.zeros((len(Z), BLOCK))
+            places = self.opened.index[: self.opened.count]
+            kernels[:, : len(places)] = self.gram[np.ix_(index, places)]
+        self.data[order, : self.dim], self.data[order, self.dim :] = scores, kernels
+        width = self.data.shape[1]
+        pointers = np.arange(0, (BLOCK + 1) * width, width, dtype=np.int32)
+        return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, BLOCK, None), order
+
+    def length_sq(self, place):
+        """k(x, x) of a row that was taken."""
+        return self.data[place, self.dim + place]
+
+    def keep(self, count):
+        """So many of the rows taken were learned; the block ends where it is full.
+
+        Returns by how much ‖Θ‖² fell because rows left.
+        """
+        self.count, self.given = self.count + count, self.given + count
+        if self.count < self.size:
+            return 0.0
+        self.close()
+        return self._forget()
+
+    def close(self):
+        """Add the block's coefficients to those of the support rows."""
+        if self.count == 0:
+            return
+        self._move(self.support.coefs)
+        own, index = self._own(), self.opened.index[: self.count]
+        if self.filled:
+            np.add.at(self.support.coefs.T, index, own)
+        else:
+            which = self._used()
+            self.support.add(self.opened.rows(which), index[which], own[which].T)
+            if self.budget is not None:
+                numbers = self.given - self.count + which
+                self.arrived = np.concatenate([self.arrived, numbers])
+        self._open()
+
+    def _forget(self):
+        """Let a quarter of the rows go where no block fits any more; by how much ‖Θ‖² falls.
+
+        That is ``<Θ + Θ', Θ − Θ'>`` of Θ and what it becomes.
+        """
+        support, dim, count = self.support, self.dim, self.support.count
+        if self.budget is None or count <= self.budget - self.size:
+            return 0.0
+        G, before = self._kernels(), support.coefs[:, :count].copy()
+        stay, leave = self._divided(G, before[:dim])
+        after = handed_over(G, before, stay, leave)
+        lost = np.sum((before[:dim] - after[:dim]) @ G * (before[:dim] + after[:dim]))
+        support.coefs[:, :count] = after
+        support.select(stay)
+        self.arrived, self.known = self.arrived[stay], G[np.ix_(stay, stay)]
+        self.forgotten += len(leave)
+        return float(lost)
+
+    def _kernels(self):
+        """Kernels (rows, rows) of the support rows; those that were there before are known."""
+        old, count = len(self.known), self.support.count
+        G = np.empty((count, count))
+        G[:old, :old] = self.known
+        G[old:] = self.support.kernels(self.support.rows(np.arange(old, count)))
+        G[:old, old:] = G[old:, :old].T
+        return G
+
+    def _divided(self, G, coefs):
+        """Places of the rows that stay, and of those that leave: the least ‖β‖² k(x, x)/√age.
+
+        The first factors are what the function loses with a row alone; the last is for streams that
+        move, where rows of long ago stand for what is no more.
+        """
+        age = self.given - self.arrived
+        worth = np.einsum("ki,ki->i", coefs, coefs) * np.diag(G) / np.sqrt(age)
+        order = np.argsort(worth, kind="stable")
+        many = len(order) - (self.budget - max(self.size, self.budget // 4))
+        return np.sort(order[many:]), np.sort(order[:many])
+
+    def _own(self):
+        """Coefficients (rows, c) of the block that is being learned."""
+        return self.Theta[self.dim : self.dim + self.count]
+
+    def _used(self):
+        """Places in the block of rows with coefficients."""
+        return np.flatnonzero(self._own().any(axis=1))
+
+    def _move(self, coefs):
+        """Scale and sum coefficients, in place, as the block's loop has scaled and summed Θ."""
+        factor, dim = self.Theta[0, 0], self.dim
+        if len(coefs) > dim and self.Theta[0, dim] != 0.0:
+            coefs[dim:] += self.Theta[0, dim] * coefs[:dim]
+        if factor != 1.0:
+            coefs[:dim] *= factor
+
+    def current(self):
+        """Coefficients (c, rows) now; those of the open block come last."""
+        coefs = self.support.coefs[:, : self.support.count].copy()
+        self._move(coefs)
+        return np.concatenate([coefs, self._own()[self._used()].T], axis=1)
+
+    def scores(self, coefs, Z):
+        """Σ_i coefs_i k(x_i, z) of rows z, (n, c), for coefficients like those of `current`."""
+        count, used = self.support.count, self._used()
+        out = self.support.scores(coefs[:, :count], Z)
+        if len(used):
+            self.opened.count, own = self.count, np.zeros((len(coefs), self.count))
+            own[:, used] = coefs[:, count:]
+            out += self.opened.scores(own, Z)
+        return out
+
+    @property
+    def support_rows(self):
+        """The rows behind the coefficients of `current`, (rows, p)."""
+        closed = self.support.rows(np.arange(self.support.count))
+        return np.concatenate([closed, self.opened.rows(self._used())])
+
+    @property
+    def index(self):
+        """The numbers of these rows."""
+        closed = self.support.index[: self.support.count]
+        return np.concatenate([closed, self.opened.index[self._used()]])
+
+    def copy(self):
+        """Another one that learns by itself."""
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self))
+        for name in ("support", "opened", "data", "Theta"):
+            setattr(copy, name, getattr(self, name).copy())
+        return copy

@@ -1,0 +1,176 @@
+"""The online learner with kernels over any output space."""
+
+from skstructured.estimators.kernel._model import KernelModel
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.sequences._predictions import over_sequences
+
+__all__ = ["KernelStructuredPredictor"]
+
+
+class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
+    r"""Predict classes, label sets, grades, matchings or rankings by kernels, with nothing to tune.
+
+    The defaults are the place to start where rows are at most some ten thousands and classes are
+    not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
+    `space` by what an output is; ``max_iter=100`` where passes still help; ``partial_fit`` for
+    streams, whose rows are kept but for those without a coefficient.
+
+    It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
+    are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round costs a kernel with every row before it,
+
+    .. math:: θ_t = s \sum_{i<t} β_i k(x_i, x_t), \quad β_t = u_t c(\hat y_Ω(θ_t) - y_t),
+
+    with the scale s and the step u_t of the optimiser, for which ``‖φ(x)‖² = k(x, x)`` and scores
+    are all that is to be known. What is proved of the linear learner holds, with norms of U in the
+    space of the kernel. With `PiSTOL` it is the parameter-free kernel method of Orabona (2014).
+
+    Parameters
+    ----------
+    space, regularizer : default="simplex", None
+        As in `OnlineStructuredPredictor`.
+    kernel : str or callable, default="rbf"
+        k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
+        "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
+        but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros. With "precomputed" X
+        is the matrix (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them
+        in `predict`; it is not standardised, and `partial_fit` refuses it. A function
+        ``kernel(X, Z)`` of rows as standardised returns the matrix (n, m), as for `SVC`; a stream
+        calls it for each row alone. For the last two `gamma`, `degree` and `coef0` are ignored.
+    gamma : float, "multiscale" or "scale", default="multiscale"
+        γ. "multiscale" is for "rbf" the mean of three kernels, with γ/4, γ and 4γ, γ one over the
+        median ‖x−z‖² of rows; for others it is "scale". "scale" is 1/(p v), v the variance of all
+        numbers of X. `fit` takes median and variance from the rows as standardised; a stream, which
+        cannot, takes 2p and 1, what they are for standardised features that are independent.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=1.0
+        Added in "poly" and "sigmoid".
+    loss_scale, decoder, optimizer : default="theory", "randomized", "parameter_free"
+        As in `OnlineStructuredPredictor`; optimisers that move each feature by itself are refused.
+    average : default="polynomial"
+        As in `OnlineStructuredPredictor`.
+    standardize : bool or "auto", default="auto"
+        As in `OnlineStructuredPredictor` (CSR rows are divided by their columns' largest entries,
+        not centred), but that `fit` knows all rows beforehand, and so takes
+        their mean and deviation from the start.
+    fit_intercept : bool, default=False
+        Whether 1 is added to the kernel.
+    max_iter : int, default=20
+        Most passes of `fit`.
+    tol : float or None, default=None
+        As in `OnlineStructuredPredictor`; None makes all passes.
+    shuffle, class_weight
+        As in `OnlineStructuredPredictor`.
+    cache_size : float, default=200
+        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
+        precision; where they do not fit they are computed in every pass.
+    budget : int or None, default=None
+        The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
+        less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
+        those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
+        Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
+        an average over rounds, with a budget or none, is of what was and is no more.
+    verbose, random_state, constants
+        As in `OnlineStructuredPredictor`.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray of shape (n_support, p)
+        Rows as they were transformed (with "cosine" divided by their norms), without those whose
+        coefficients are 0; float32 where the first rows were. With "precomputed" there are none.
+    support_ : ndarray of shape (n_support,)
+        Their numbers: places in X of `fit`, and from there on, or from 0, the order of a stream.
+    dual_coef_ : ndarray of shape (dim, n_support)
+        Their coefficients in what predicts: averaged with `average`, else the last.
+    classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
+        As in `OnlineStructuredPredictor`.
+
+    Raises
+    ------
+    ValueError
+        When used: a parameter out of its range, an optimiser that moves each feature by itself, a
+        `budget` for more than one pass, a precomputed matrix that is not square, and as
+        `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
+        returns what is not finite, or not of the right shape: rows before it were learned.
+    GuaranteeError
+        By `certificate`, once rows have left for `budget`.
+
+    Notes
+    -----
+    Memory: support rows, and in `fit` all rows once more and `cache_size`. Rows without a
+    coefficient are dropped, 64 rows at a time: with ``regularizer="squared"``, whose losses can be
+    0, that is most of them where classes are easy to tell apart. float32 rows stay float32, at half
+    the memory; coefficients and sums are float64. CSR rows are made dense. Kernels are
+    computed by differences of rows and sums in one order, so that chunks of any size give the same
+    bits, and offsets lose no digits.
+
+    References
+    ----------
+    Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
+    learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skstructured import KernelStructuredPredictor
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+    >>> KernelStructuredPredictor(random_state=0).fit(X, y).score(X_new, y_new) > 0.97
+    True
+    """
+
+    def __init__(
+        self,
+        space="simplex",
+        regularizer=None,
+        kernel="rbf",
+        gamma="multiscale",
+        degree=3,
+        coef0=1.0,
+        loss_scale="theory",
+        decoder="randomized",
+        optimizer="parameter_free",
+        average="polynomial",
+        standardize="auto",
+        fit_intercept=False,
+        max_iter=20,
+        tol=None,
+        shuffle=True,
+        class_weight=None,
+        cache_size=200,
+        budget=None,
+        verbose=0,
+        random_state=None,
+        constants="paper",
+    ):
+        self.space = space
+        self.regularizer = regularizer
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss_scale = loss_scale
+        self.decoder = decoder
+        self.optimizer = optimizer
+        self.average = average
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.budget = budget
+        self.verbose = verbose
+        self.random_state = random_state
+        self.constants = constants
+
+    def _rows_of(self, X, reset=False):
+        if over_sequences(self, fresh=reset):
+            raise ValueError(
+                "space='sequence' has no kernels: put features that stand for one before the "
+                "linear learner, make_pipeline(SequenceTransformer(Nystroem()), "
+                "OnlineStructuredPredictor('sequence'))."
+            )
+        return super()._rows_of(X, reset)

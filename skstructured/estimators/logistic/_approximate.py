@@ -1,0 +1,161 @@
+"""What is kept of A where all of it would be too much: a block a class, or the diagonal."""
+
+import warnings
+
+import numpy as np
+
+from skstructured._base.exceptions import GuaranteeWarning
+from skstructured._base.validation import check_choice, check_integer
+from skstructured._engine.compiled import kernel
+from skstructured._engine.state import Learned
+from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._heavy_rows import RoundLimit
+from skstructured.estimators.logistic._logits import improper_logits
+from skstructured.estimators.logistic._rounds import LOGIT, SCORE, SHARE
+from skstructured.estimators.logistic._state import FullMatrix
+
+#: What may be kept of A.
+STRUCTURES = ("auto", "full", "classes", "diagonal")
+
+
+@kernel
+def multiply(P, x, v, diagonal):
+    """v = P x; returns <x, v>. A diagonal P has one row."""
+    total = 0.0
+    for a in range(x.shape[0]):
+        v[a] = P[0, a] * x[a] if diagonal else np.dot(P[a], x)
+        total += v[a] * x[a]
+    return total
+
+
+@kernel
+def shrink(P, x, v, q, c, diagonal):
+    """P ← (P⁻¹ + c xxᵀ)⁻¹, v = Px, q = <x, v>; or of the diagonal of what is in brackets."""
+    if diagonal:
+        for a in range(x.shape[0]):
+            P[0, a] /= 1.0 + c * P[0, a] * x[a] * x[a]
+        return
+    factor = c / (1.0 + c * q)
+    for a in range(x.shape[0]):
+        row, f = P[a], factor * v[a]
+        for b in range(x.shape[0]):
+            row[b] -= f * v[b]
+
+
+@kernel
+def play(P, G, x, w, V, q, scores, vectors, system, diagonal):
+    """The logits of a row, in `vectors`; the residual that is left."""
+    for k in range(G.shape[0]):
+        q[k] = multiply(P[k], x, V[k], diagonal)
+        scores[k, k] = 0.5 * w * q[k]
+        vectors[SCORE, k] = 0.5 * scores[k, k] - 0.5 * np.dot(V[k], G[k])
+    return improper_logits(scores, vectors, system)
+
+
+@kernel
+def approximate_rounds(X, truth, weight, reach, P, G, logits, diagonal):
+    """`folklore_rounds` where blocks of different classes are taken to be 0; largest residual."""
+    K, p = G.shape
+    V, q, scores = np.empty((K, p)), np.empty(K), np.zeros((K, K))
+    vectors, system, left = np.empty((6, K)), np.empty((K, K + 1)), 0.0
+    z, s = vectors[LOGIT], vectors[SHARE]
+    for t in range(X.shape[0]):
+        x, w = X[t], weight[t]
+        residual = play(P, G, x, w, V, q, scores, vectors, system, diagonal)
+        for k in range(K):
+            logits[t, k] = z[k]
+        if w == 0.0:
+            continue
+        kappa, mean, left = curvature(x, reach), np.dot(s, z), max(left, residual)
+        for k in range(K):
+            shrink(P[k], x, V[k], q[k], w * kappa * s[k] * (1.0 - s[k]), diagonal)
+            c = s[k] - truth[t, k] - 2.0 * kappa * s[k] * (z[k] - mean)
+            for a in range(p):
+                G[k, a] += w * c * x[a]
+    return left
+
+
+@kernel
+def approximate_logits(X, P, G, logits, diagonal):
+    """The logits of rows, with what has been learned."""
+    K, p = G.shape
+    V, q, scores = np.empty((K, p)), np.empty(K), np.zeros((K, K))
+    vectors, system = np.empty((6, K)), np.empty((K, K + 1))
+    for t in range(X.shape[0]):
+        play(P, G, X[t], 1.0, V, q, scores, vectors, system, diagonal)
+        for k in range(K):
+            logits[t, k] = vectors[LOGIT, k]
+
+
+class ClassBlocks(Learned):
+    """The blocks of A of one class each, kept as inverses (K, p, p).
+
+    Parameters
+    ----------
+    K, width, lam, reach
+        As in `FullMatrix`.
+    """
+
+    structure, exact, diagonal = "classes", False, False
+
+    def __init__(self, K, width, lam, reach):
+        self.lam, self.reach, self.residual = lam, reach, 0.0
+        self.G = np.zeros((K, width))
+        unit = np.ones((1, width)) if self.diagonal else np.eye(width)
+        self.P = np.repeat(unit[None] / lam, K, axis=0)
+
+    @property
+    def limits(self):
+        """As in `FullMatrix`."""
+        return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
+
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return 3 * self.P.size
+
+    def learn(self, X, truth, weight):
+        """Play and learn rows; their logits (n, K)."""
+        logits = np.empty(truth.shape)
+        learned = (self.reach, self.P, self.G)
+        left = approximate_rounds(X, truth, weight, *learned, logits, self.diagonal)
+        self.residual = max(self.residual, left)
+        return logits
+
+    def logits(self, X):
+        """Logits (n, K) of rows; nothing is learned."""
+        logits = np.empty((len(X), len(self.G)))
+        approximate_logits(X, self.P, self.G, logits, self.diagonal)
+        return logits
+
+    def copy(self):
+        """Another one that learns by itself."""
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self), P=self.P.copy(), G=self.G.copy())
+        return copy
+
+
+class Diagonal(ClassBlocks):
+    """The diagonal of A, kept as its inverse (K, 1, p)."""
+
+    structure, diagonal = "diagonal", True
+
+
+def chosen(structure, max_weights, K, width):
+    """The class for a `structure`; "auto" warns where it does not keep all of A."""
+    check_choice("structure", structure, STRUCTURES)
+    check_integer("max_weights", max_weights)
+    kinds = {kind.structure: kind for kind in (FullMatrix, ClassBlocks, Diagonal)}
+    if structure != "auto":
+        return kinds[structure]
+    if (K - 1) * width <= max_weights:
+        return FullMatrix
+    found = ClassBlocks if K * width**2 <= max_weights**2 else Diagonal
+    warnings.warn(
+        f"{K} classes and {width} features have {(K - 1) * width} weights, more than "
+        f"max_weights={max_weights}: structure={found.structure!r} is used, to which the theorem "
+        "does not apply.",
+        GuaranteeWarning,
+        stacklevel=2,
+    )
+    return found

@@ -1,0 +1,300 @@
+"""What learners of class probabilities share that see every row once, compiled, and keep no W."""
+
+import math
+import warnings
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from skstructured._base.validation import (
+    check_bool,
+    check_choice,
+    check_finite,
+    check_lengths,
+    check_weights,
+    own_arrays,
+    read_rows,
+    unchanged_on_error,
+)
+from skstructured._engine.rows import LONGEST, Rows
+from skstructured._learners.classifier import with_intercept
+from skstructured._learners.gates import settled
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.predictions import DecodedPredictions, OverClasses
+from skstructured._learners.progress import is_verbose, told
+from skstructured._learners.scaling import scale_of
+from skstructured.decoders import Sampled, resolve_decoder
+from skstructured.estimators.logistic._heavy_rows import check_rounds, concerned
+from skstructured.estimators.logistic._row_limit import RowLimit
+from skstructured.estimators.logistic._soft import check_distributions, is_distribution, labels_of
+from skstructured.extend.learner import Comparison, OnlineLearner, Rounds
+from skstructured.losses import FenchelYoung
+
+#: Numbers of transformed rows that are ready at a time, rows at most, products of about a second;
+#: and residuals of logits, in units of their size, that are told.
+READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
+
+
+class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
+    """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
+
+    A subclass makes that object in `_new_weights(K, width)`: it has ``learn(Z, Y, weight)``, which
+    returns the logits (n, K) that were played, ``logits(Z)``, ``copy()`` and ``residual``.
+    Parameters `R`, `long_rows`, `iterate`, `decoder`, `standardize`, `fit_intercept`, `shuffle`,
+    `verbose`, `random_state`.
+    """
+
+    @abstractmethod
+    def _new_weights(self, K, width):
+        """Check the parameters; what is learned, for rows of `width` features."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn one pass from scratch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        y : array-like of shape (n,) or (n, K)
+            Labels; or a distribution over the classes 0 … K−1 a row.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X, labels or distributions that are none, lengths
+            that differ; the fitted state is then unchanged.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    @exclusive
+    def _fit(self, X, y, sample_weight):
+        check_bool("shuffle", self.shuffle)
+        with unchanged_on_error(self):
+            rounds = self._begin(X, y, None, sample_weight)
+            order = np.arange(len(rounds.packed))
+            self._learn(rounds, self.random_state_.permutation(order) if self.shuffle else order)
+        self.warn_of_trouble()
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn the rows in order, one round each; chunks of any size give the same result.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight
+            As for `fit`; classes are all labels, in an array, needed on the first call unless y is
+            a distribution a row, when None will do.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As for `fit`; also for labels that are not among the classes.
+        """
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    @exclusive
+    def _partial_fit(self, X, y, classes, sample_weight):
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self):
+            is_verbose(self)
+            if first:
+                classes = labels_of(y) if classes is None and is_distribution(y) else classes
+                rounds = self._begin(X, y, classes, sample_weight, stream=True)
+                self._learn(rounds, np.arange(len(rounds.packed)))
+            else:
+                if classes is not None:
+                    self.space_.check_classes(classes)
+                rounds = self.resume(X, y, sample_weight)
+        if not first:
+            own_arrays(self)
+            self._learn(rounds, np.arange(len(rounds.packed)))
+        self.warn_of_trouble()
+
+    def begin(self, X, y, classes=None):
+        """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
+        with unchanged_on_error(self):
+            return self._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
+
+    def resume(self, X, y, sample_weight=None):
+        """`Rounds` of further rows of the stream that is being learned."""
+        rows = read_rows(self, X)
+        check_finite(self, rows)
+        return self._check_outputs(rows, y, sample_weight, stream=True)
+
+    def _begin(self, X, y, classes, sample_weight=None, stream=False):
+        rows, space = read_rows(self, X, reset=True), self._unfitted_space()
+        check_finite(self, rows, fresh=True)
+        self._start(space.fit_stream(y, classes) if stream else space.fit(labels_of(y)))
+        return self._check_outputs(rows, y, sample_weight, stream)
+
+    def _start(self, space):
+        self.space_, self.classes_ = space, space.classes_
+        self.random_state_ = check_random_state(self.random_state)
+        self._intercept = bool(self.fit_intercept)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
+        check_choice("iterate", self.iterate, ("last", "random"))
+        self._limit = RowLimit(self.R, self.long_rows)
+        self.loss_ = self._loss(space)
+        self._weights = self._new_weights(space.dim_, self.n_features_in_ + self._intercept)
+        self.t_, self._counted, self._kept = 0, 0, None
+
+    def _loss(self, space):
+        unit = 1.0 if isinstance(self._decoder(), Sampled) else 1.0 / math.log(2.0)
+        return FenchelYoung(space, "shannon", scale=unit)
+
+    def _unfitted_loss(self):
+        return FenchelYoung(self._unfitted_space(), "shannon", scale=1.0)
+
+    def _decoder(self):
+        return resolve_decoder(self.decoder)
+
+    def _check_outputs(self, rows, y, sample_weight=None, stream=False):
+        if is_distribution(y):
+            packed = check_distributions(y, self.space_.dim_)
+        else:
+            packed = self.space_.pack(y)
+        check_lengths(rows.n_rows, len(packed))
+        weight = check_weights(sample_weight, packed, rows.n_rows, stream)
+        return Rounds(rows.X, packed, weight, rows)
+
+    def _vertices(self, packed):
+        return packed if packed.ndim == 2 else self.space_.unpack(packed)
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        theta = self._logits(self._weights, self._scale, Rows.from_array(rounds.X[which]))
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    @exclusive
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds, np.asarray(which))
+
+    @exclusive
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round, learn it, and go on; `Losses`."""
+        played = []
+        self._learn(rounds, np.asarray(which), lambda theta, V: played.append((theta, V)))
+        theta, V = (np.concatenate(part) for part in zip(*played, strict=True))
+        return self._losses(theta, V, random_state)
+
+    def expected_losses(self, x, V):
+        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
+        theta = self._logits(self._weights, self._counting(x), Rows.from_array(x))
+        same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
+        return self._decoder().expected_loss(*same, V, self.loss_)
+
+    def comparison(self, rounds):
+        """What a comparator is measured by: over the rows as they were standardised."""
+        rows = self._scale.anew().apply(Rows.from_array(rounds.X))[0]
+        return Comparison(self.loss_, rows.matrix, self._vertices(rounds.packed), self._intercept)
+
+    def _counting(self, x):
+        """The scale with which the row x will be played: x counts before it is."""
+        scale = self._scale.copy()
+        scale.apply(Rows.from_array(x))
+        return scale
+
+    def _learn(self, rounds, order, note=None):
+        """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
+        rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
+        weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
+        size = self._rows_at_a_time(rows)
+        limits = concerned(self._weights.limits, weight[order])
+        if self._limit.refuses or limits:
+            self._refuse_long_rows(rows, order, weight, size, limits)
+        for start in told(self, range(0, len(order), size), len(order)):
+            block = order[start : start + size]
+            V, now = self._vertices(rounds.packed[block]), weight[block]
+            with uninterrupted(self):
+                theta = self._learn_block(rows, block, V, now)
+            if note is not None:
+                note(theta, V)
+
+    def _refuse_long_rows(self, rows, order, weight, size, limits):
+        """A ValueError for a row too large, or longer than R, as it will be learned, before any."""
+        scale = self._scale.copy()
+        for start in range(0, len(order), size):
+            block = order[start : start + size]
+            ready, places, _ = scale.apply(rows, block, weight[block])
+            Z = with_intercept(ready.matrix[places], self._intercept)
+            self._limit.check(Z, block, weight[block] > 0.0)
+            check_rounds(limits, self._limit.shortened(Z), weight[block], block)
+
+    def _rows_at_a_time(self, rows):
+        """Rows to learn before a signal may come in: a second's work at most."""
+        wide, slow = READY // max(rows.width, 1), PRODUCTS // self._weights.products
+        return max(1, min(BLOCK, wide, slow))
+
+    def _learn_block(self, rows, block, V, weight):
+        """Learn a block; the logits played. A random stop keeps what is known within it."""
+        hit, played = self._stops(weight), []
+        for part in (slice(0, hit), slice(hit, None)):
+            if part.start == hit and hit < len(block):
+                self._kept = (self._weights.copy(), self._scale.copy())
+            if len(block[part]):
+                played.append(self._learn_part(rows, block[part], V[part], weight[part]))
+        return np.concatenate(played)
+
+    def _stops(self, weight):
+        """Place of the last round at which a random stop takes what was learned before it."""
+        if self.iterate == "last":
+            return len(weight)
+        live = np.flatnonzero(weight > 0.0)
+        number = self._counted + 1.0 + np.arange(len(live))
+        hits = live[self.random_state_.random_sample(len(live)) * number < 1.0]
+        return int(hits[-1]) if len(hits) else len(weight)
+
+    def _learn_part(self, rows, block, V, weight):
+        ready, places, _ = self._scale.apply(rows, block, weight)
+        Z = self._limit.shortened(with_intercept(ready.matrix[places], self._intercept))
+        theta = self._weights.learn(Z, np.ascontiguousarray(V), weight)
+        self.t_ += len(block)
+        self._counted += int(np.count_nonzero(weight))
+        return theta
+
+    def _logits(self, weights, scale, rows):
+        """Logits (n, K) of rows as `scale` transforms them."""
+        matrix, found = scale.transformed(rows).matrix, []
+        size = max(1, min(BLOCK, READY // max(rows.width, 1)))
+        for start in range(0, rows.n_rows, size):
+            Z = with_intercept(matrix[start : start + size], self._intercept)
+            if self._limit.refuses:
+                self._limit.check(Z, start + np.arange(len(Z)))
+            found.append(weights.logits(self._limit.cut(Z)))
+        return np.concatenate(found)
+
+    @settled
+    def _thetas(self, X):
+        kept = self._kept if self.iterate == "random" else None
+        weights, scale = (self._weights, self._scale) if kept is None else kept
+        return self._logits(weights, scale, Rows.from_array(X))
+
+    def warn_of_trouble(self):
+        """Tell of predictions whose equations were not solved."""
+        if self._weights.residual > UNSOLVED:
+            warnings.warn(
+                f"Logits did not converge (relative error {self._weights.residual:.1g}): B, lam "
+                "or a sample weight is too extreme.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    @property
+    def longest_row(self):
+        """The largest norm of a row that is taken as it is."""
+        return LONGEST

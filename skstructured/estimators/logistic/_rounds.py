@@ -1,0 +1,187 @@
+"""Rounds of the learners that keep the inverse of a sum of Hessians.
+
+``A = λI + Σ κ h ⊗ xxᵀ`` with ``h = diag s − ssᵀ``, which says nothing of the direction (1, …, 1)
+of the classes. With an orthonormal basis Q (r, K) of the others, r = K − 1, A over them is
+``λI + Σ κ (Q h Qᵀ) ⊗ xxᵀ``, and λI in the direction left out.
+"""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.compiled import kernel
+from skstructured.estimators.logistic._blocks import add_waiting, downdate, products
+from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian, solve_lower
+
+#: Rows wait until so many are added to A together.
+WAITING = 16
+
+#: Numbers of a state: Σ ¼ w² tr(A⁻¹H), rows that wait, the largest residual of a prediction.
+POTENTIAL, COUNT, RESIDUAL = range(3)
+
+#: Places of small matrices (r, r) and vectors (K,) in scratch.
+S, HESSIAN, ROOT, FACTOR, TRIANGLE = range(5)
+SCORE, LOGIT, SHARE, POINT, TRIAL, TARGET = range(6)
+
+
+@kernel
+def class_scores(P, G, Q, x, w, V, S, A, g):
+    """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`."""
+    products(P, x, V, S)
+    r, K = Q.shape
+    for k in range(K):
+        g[k] = 0.0
+    for i in range(r):
+        m = 0.0
+        for j in range(r):
+            m += np.dot(V[j, i], G[j])
+        for k in range(K):
+            g[k] -= 0.5 * Q[i, k] * m
+    for k in range(K):
+        for c in range(k + 1):
+            total = 0.0
+            for i in range(r):
+                for j in range(r):
+                    total += Q[i, k] * S[i, j] * Q[j, c]
+            A[k, c], A[c, k] = 0.5 * w * total, 0.5 * w * total
+        g[k] += 0.5 * A[k, k]
+
+
+@kernel
+def reduced_hessian(Q, s, h):
+    """h = Q (diag s − ssᵀ) Qᵀ."""
+    r, K = Q.shape
+    for i in range(r):
+        for j in range(i + 1):
+            both, one, other = 0.0, 0.0, 0.0
+            for k in range(K):
+                both += Q[i, k] * Q[j, k] * s[k]
+                one += Q[i, k] * s[k]
+                other += Q[j, k] * s[k]
+            h[i, j] = both - one * other
+            h[j, i] = h[i, j]
+
+
+@kernel
+def woodbury(small, factor):
+    """F with ``F Fᵀ = (S + (factor MMᵀ)⁻¹)⁻¹``: √factor M T⁻ᵀ, ``TTᵀ = I + factor MᵀSM``."""
+    product, M, F, T = small[S], small[ROOT], small[FACTOR], small[TRIANGLE]
+    r = M.shape[0]
+    for i in range(r):
+        for c in range(r):
+            T[i, c] = 0.0
+            for j in range(r):
+                T[i, c] += product[i, j] * M[j, c]
+    for i in range(r):
+        for c in range(r):
+            F[i, c] = 1.0 if i == c else 0.0
+            for j in range(r):
+                F[i, c] += factor * M[j, i] * T[j, c]
+    root_of_hessian(F, T)
+    for i in range(r):
+        for c in range(r):
+            F[i, c] = math.sqrt(factor) * M[i, c]
+        solve_lower(T, F[i])
+
+
+@kernel
+def steps(V, F, L):
+    """L_im = Σ_j F_jm V_ij: the vectors of a downdate."""
+    r, p = V.shape[0], V.shape[2]
+    for i in range(r):
+        for m in range(r):
+            out = L[i, m]
+            for a in range(p):
+                out[a] = 0.0
+            for j in range(r):
+                c, v = F[j, m], V[i, j]
+                for a in range(p):
+                    out[a] += c * v[a]
+
+
+@kernel
+def move_gradient(G, Q, x, w, kappa, vectors):
+    """G ← G + w Q(s − y − 2κ(diag s − ssᵀ)z) ⊗ x."""
+    r, K = Q.shape
+    s, z, y, mean = vectors[SHARE], vectors[LOGIT], vectors[TARGET], 0.0
+    for k in range(K):
+        mean += s[k] * z[k]
+    for i in range(r):
+        c = 0.0
+        for k in range(K):
+            c += Q[i, k] * (s[k] - y[k] - 2.0 * kappa * s[k] * (z[k] - mean))
+        for a in range(x.shape[0]):
+            G[i, a] += w * c * x[a]
+
+
+@kernel
+def wait(x, h, factor, waiting, factors, numbers, A):
+    """Let factor h ⊗ xxᵀ wait; add all that wait to A where they are enough."""
+    at, m = int(numbers[COUNT]), 0
+    for a in range(x.shape[0]):
+        waiting[at, a] = x[a]
+    for i in range(h.shape[0]):
+        for j in range(i, h.shape[0]):
+            factors[m, at] = factor * h[i, j]
+            m += 1
+    numbers[COUNT] = at + 1.0
+    if at + 1 == waiting.shape[0]:
+        add_waiting(A, waiting, factors, waiting.shape[0])
+        numbers[COUNT] = 0.0
+
+
+@kernel
+def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors):
+    """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, from the logits, shares and target in `vectors`."""
+    reduced_hessian(Q, vectors[SHARE], small[HESSIAN])
+    root_of_hessian(small[HESSIAN], small[ROOT])
+    for i in range(Q.shape[0]):
+        for j in range(Q.shape[0]):
+            numbers[POTENTIAL] += 0.25 * w * w * small[HESSIAN, i, j] * small[S, i, j]
+    woodbury(small, w * kappa)
+    steps(V, small[FACTOR], L)
+    downdate(P, L, Q.shape[0])
+    move_gradient(G, Q, x, w, kappa, vectors)
+    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
+
+
+@kernel
+def scratch(r, K, p):
+    """Room for what a round computes: V, L, small matrices, vectors, Ã, and its equations."""
+    V, L, small = np.empty((r, r, p)), np.empty((r, r, p)), np.empty((5, r, r))
+    return V, L, small, np.empty((6, K)), np.empty((K, K)), np.empty((K, K + 1))
+
+
+@kernel
+def folklore_rounds(X, truth, weight, reach, shift, A, P, G, Q, waiting, factors, numbers, logits):
+    """Play and learn the rows; `logits` receives every z.
+
+    `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
+    """
+    r, K = Q.shape
+    V, L, small, vectors, scores, system = scratch(r, K, X.shape[1])
+    for t in range(X.shape[0]):
+        x, w = X[t], weight[t]
+        class_scores(P, G, Q, x, w, V, small[S], scores, vectors[SCORE])
+        left = improper_logits(scores, vectors, system)
+        for k in range(K):
+            logits[t, k] = vectors[LOGIT, k] - 0.25 * w * shift * np.dot(x, x)
+            vectors[TARGET, k] = truth[t, k]
+        if w > 0.0:
+            numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
+            kappa = curvature(x, reach)
+            learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors)
+
+
+@kernel
+def folklore_logits(X, shift, P, G, Q, logits):
+    """The logits of rows, with what has been learned."""
+    r, K = Q.shape
+    V, _, small, vectors, scores, system = scratch(r, K, X.shape[1])
+    for t in range(X.shape[0]):
+        x = X[t]
+        class_scores(P, G, Q, x, 1.0, V, small[S], scores, vectors[SCORE])
+        improper_logits(scores, vectors, system)
+        for k in range(K):
+            logits[t, k] = vectors[LOGIT, k] - 0.25 * shift * np.dot(x, x)

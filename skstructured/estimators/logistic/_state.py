@@ -1,0 +1,127 @@
+"""What the second-order learners of logistic regression have learned: A, its inverse, and G."""
+
+import numpy as np
+
+from skstructured._engine.state import Learned
+from skstructured.estimators.logistic._blocks import add_waiting, set_inverse, times, unit_blocks
+from skstructured.estimators.logistic._heavy_rows import RoundLimit
+from skstructured.estimators.logistic._rounds import (
+    COUNT,
+    POTENTIAL,
+    RESIDUAL,
+    WAITING,
+    folklore_logits,
+    folklore_rounds,
+)
+
+#: Rounds between two looks at how far P is from the inverse of A, and how far is too far.
+LOOK, DRIFT = 1024, 1e-10
+
+
+def class_basis(K):
+    """Orthonormal directions (K − 1, K) of the classes that sum to 0 (Helmert's)."""
+    Q = np.tril(np.ones((K - 1, K)))
+    below = np.arange(1.0, K)
+    Q[np.arange(K - 1), np.arange(1, K)] = -below
+    return Q / np.sqrt(below * (below + 1.0))[:, None]
+
+
+class FullMatrix(Learned):
+    """A over all weights, and P = A⁻¹ by Woodbury's formula, exact up to `DRIFT`.
+
+    Parameters
+    ----------
+    K, width : int
+        Classes, and features with the intercept.
+    lam : float
+        λ: A starts at λI.
+    reach : ndarray of shape (3,)
+        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
+    """
+
+    structure, exact = "full", True
+
+    def __init__(self, K, width, lam, reach):
+        self.Q, self.lam, self.reach = self._basis(K), lam, reach
+        r = len(self.Q)
+        self.G = np.zeros((r, width))
+        self.A, self.P = unit_blocks(r, width, lam), unit_blocks(r, width, 1.0 / lam)
+        self._waiting = (np.empty((WAITING, width)), np.empty((len(self.A), WAITING)))
+        self.numbers, self.learned, self.refactored = np.zeros(3), 0, 0
+
+    def _basis(self, K):
+        """The class directions that A is over."""
+        return class_basis(K)
+
+    def learn(self, X, truth, weight):
+        """Play and learn rows; their logits (n, K). P is looked at after every `LOOK` rounds."""
+        logits, start = np.empty(truth.shape), 0
+        while start < len(X):
+            stop = min(len(X), start + LOOK - self.learned % LOOK)
+            part = slice(start, stop)
+            self._run(X[part], truth[part], weight[part], logits[part])
+            self.learned, start = self.learned + stop - start, stop
+            if self.learned % LOOK == 0 and not self.drift() <= DRIFT:
+                self.refactor()
+        return logits
+
+    def logits(self, X):
+        """Logits (n, K) of rows; nothing is learned."""
+        logits = np.empty((len(X), self.Q.shape[1]))
+        folklore_logits(X, self._shift, self.P, self.G, self.Q, logits)
+        return logits
+
+    @property
+    def _shift(self):
+        return 1.0 / (self.lam * self.Q.shape[1])
+
+    def _run(self, X, truth, weight, logits):
+        learned = (self.A, self.P, self.G, self.Q, *self._waiting, self.numbers)
+        folklore_rounds(X, truth, weight, self.reach, self._shift, *learned, logits)
+
+    def add_waiting(self):
+        """Add the rows that wait to A."""
+        add_waiting(self.A, *self._waiting, int(self.numbers[COUNT]))
+        self.numbers[COUNT] = 0.0
+
+    def drift(self):
+        """‖P A v − v‖ for a fixed vector v of length 1."""
+        self.add_waiting()
+        probe = np.random.RandomState(0).standard_normal(self.G.shape)
+        probe /= np.linalg.norm(probe)
+        return float(np.linalg.norm(times(self.P, times(self.A, probe)) - probe))
+
+    def refactor(self):
+        """Invert A anew."""
+        self.add_waiting()
+        set_inverse(self.A, self.P, len(self.G))
+        self.refactored += 1
+
+    @property
+    def limits(self):
+        """How large rounds may be, a list of `RoundLimit`."""
+        return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
+
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return self.A.size * (len(self.G) + 2)
+
+    @property
+    def potential(self):
+        """Σ ¼ w² tr(A⁻¹ H) over the rounds: what the theorem adds to λ‖U‖²."""
+        return float(self.numbers[POTENTIAL])
+
+    @property
+    def residual(self):
+        """The largest residual of an equation for logits."""
+        return float(self.numbers[RESIDUAL])
+
+    def copy(self):
+        """Another state that moves by itself."""
+        copy = object.__new__(type(self))
+        vars(copy).update(vars(self))
+        for name in ("A", "P", "G", "numbers"):
+            setattr(copy, name, getattr(self, name).copy())
+        copy._waiting = tuple(part.copy() for part in self._waiting)
+        return copy

@@ -1,0 +1,289 @@
+"""FOLKLORE and AIOLI: online logistic regression by improper predictions."""
+
+import math
+
+import numpy as np
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_size
+from skstructured._engine.rows import LONGEST
+from skstructured.decoders import MAP, Nearest, Sampled
+from skstructured.estimators.logistic._approximate import chosen
+from skstructured.estimators.logistic._base import LogisticLearner
+from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._mixture import Mixture, MixtureCertificate, grid_of
+from skstructured.guarantees.certificates import Certificate
+
+__all__ = ["AioliClassifier", "FolkloreClassifier"]
+
+#: Rows taken as they are may be so much longer than √λ: their squares leave ten digits of A⁻¹.
+LONGEST_OF_UNIT = 1e5
+
+
+class FolkloreClassifier(LogisticLearner):
+    r"""Online logistic regression with a regret that grows like log T, and no factor e^B.
+
+    The place to start for a stream of rows with up to a few hundred weights a class, where every
+    row counts: probabilities after one pass are about as good as those of a batch fit, from
+    features as they come and with nothing to tune. A round costs about (Kp)²K/2 products for K
+    classes and p features. Wider rows: `OnlineStructuredPredictor`.
+
+    Round t, x its row as standardised, with A and G of the rounds before it:
+
+    .. math:: z = \tilde g - \tilde A\,\mathrm{softmax}(z), \quad
+        \tilde A_{ij} = \tfrac12 x^⊤[A^{-1}]_{ij}x, \quad
+        \tilde g_k = -\tfrac12 ⟨x, (A^{-1}G)_k⟩ + \tfrac12 \tilde A_{kk},
+
+    are the logits, and s = softmax(z) the prediction: there is no W behind it (it is *improper*).
+    Then, with ``h = diag s − ssᵀ`` and κ the largest for which theory holds (see Notes), from ‖x‖,
+    or from R where it is given,
+
+    .. math:: A ← A + κ\, h ⊗ xx^⊤, \quad G ← G + (s - y - 2κ h z) ⊗ x.
+
+    A starts at λI. A⁻¹ is kept by Woodbury's formula over the K − 1 directions that classes
+    differ in, checked every 1024 rounds and inverted anew where it has drifted.
+
+    Parameters
+    ----------
+    B : float or sequence of float, default=1.5
+        The comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
+        standardised features. Smaller settles sooner, larger goes on following what changes. A
+        sequence such as ``(0.25, 1, 4)`` runs a learner for each, and predicts their mixture by
+        how well each has done, which costs at most ln(len(B)) nats more than the best, times the
+        largest weight of a row where that is above 1.
+    R : float or None, default=None
+        Largest norm of a row as standardised, the intercept's 1 included. None needs none: every
+        round has the κ of its own row.
+    lam : float or None, default=None
+        λ; None is 1.5/B, or with R the 2R/B of theory.
+    long_rows : {"refuse", "rescale"}, default="refuse"
+        What happens to a row longer than R, in learning or predicting: a ValueError, or it is
+        divided until its norm is R.
+    structure : {"auto", "full", "classes", "diagonal"}, default="auto"
+        What is kept of A: all of it; the K blocks of a class each, K p² numbers; or its diagonal.
+        "auto" is "full" up to `max_weights`, then "classes" while K p² is at most
+        ``max_weights²``, then "diagonal", with a `GuaranteeWarning`: the theorem needs all of A.
+    max_weights : int, default=4096
+        The most weights (K−1)p, the intercept's included, for which all of A is kept.
+    iterate : {"last", "random"}, default="last"
+        What predicts after learning: what all rows have taught, or what was known before a round
+        drawn uniformly, whose expected log loss on new rows is at most the mean of the rounds'.
+    decoder : str or Decoder, default="map"
+        What `sample` and the losses are about: "map", the most likely class, or "sampled", one
+        drawn by the probabilities. `predict` always gives the most likely one.
+    standardize, fit_intercept : default="auto", True
+        As in `OnlineStructuredPredictor`: CSR rows are divided by the largest entry of each column
+        and not centred, so that they give other predictions than the same rows dense; they are
+        made dense block by block.
+    shuffle : bool, default=True
+        Whether `fit`, which is one pass, visits the rows in random order.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the shuffling, the random round, and the draws.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Labels.
+    space_, loss_ : OutputSpace, FenchelYoung
+        The simplex, and the logistic loss: in bits for "map", in nats for "sampled".
+    t_ : int
+        Rounds learned.
+    random_state_, n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Raises
+    ------
+    ValueError
+        When used: a parameter out of its range, a row longer than R, labels that are not among the
+        classes, rows of y that are no distributions; nothing is then learned.
+
+    Notes
+    -----
+    Memory: K(K−1)p² doubles, half of it A and half its inverse; as much again while it is
+    inverted anew.
+
+    For all rows, and every U with ‖U_k‖ ≤ B,
+
+    .. math:: \sum_t ℓ_t(z_t) - ℓ_t(U) \le λ\|U\|_F^2
+        + \tfrac14 \sum_t \mathrm{tr}(A_{t-1}^{-1}H_t),
+
+    in nats, with H the Hessian ``h ⊗ xxᵀ``; where rows have weights w, all losses and H have the
+    factor w, and A sums w κ H. `certificate` has the right side as a number, whatever R turns out
+    to be, in the unit of `loss_`, which its `unit` names: bits, that is nats/ln 2, for "map", and
+    nats for "sampled".
+    The matrix of weights U is not what predicts, so that there is no ``coef_``. Learned from
+    distributions, it is scored by labels all the same: `score` takes no distributions.
+
+    The quadratics lie below the losses for ``κ = 1/f(q)``, ``q = 1/(1 + (K−1) exp(2B‖x‖))``,
+
+    .. math:: f(q) = \max_p p(1-p)(\mathrm{logit}\,p - \mathrm{logit}\,q)^2 / KL(p‖q),
+
+    and for none that is larger (docs/theory.md has the proof): 1.6 to 1.75 times
+    ``1/(2B‖x‖ + ln(K−1) + 2)``. With R, κ is one number, the certificate's ``constants["kappa"]``,
+    and with its λ the regret is at most ``2KBR + (1/(4κ))(K−1) p ln(1 + T/2)`` nats. A prediction
+    is wrong at most as often as its log loss has bits.
+
+    References
+    ----------
+    Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass logistic regression",
+    Algorithm 1, with the linear part of its surrogate (3.2) and the largest κ of Lemma 3.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import FolkloreClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FolkloreClassifier(random_state=0).fit(X, y).predict_proba(X[:1]).round(1)
+    array([[1., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        B=1.5,
+        R=None,
+        lam=None,
+        long_rows="refuse",
+        structure="auto",
+        max_weights=4096,
+        iterate="last",
+        decoder="map",
+        standardize="auto",
+        fit_intercept=True,
+        shuffle=True,
+        verbose=0,
+        random_state=None,
+    ):
+        self.B = B
+        self.R = R
+        self.lam = lam
+        self.long_rows = long_rows
+        self.structure = structure
+        self.max_weights = max_weights
+        self.iterate = iterate
+        self.decoder = decoder
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _lam(self, B):
+        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
+        return check_size("lam", self.lam, theory)
+
+    @property
+    def longest_row(self):
+        """The largest norm of a row that is taken as it is."""
+        least = min(math.sqrt(self._lam(B)) for B in grid_of(self.B))
+        return min(LONGEST, least * LONGEST_OF_UNIT)
+
+    def _new_weights(self, K, width):
+        made = [self._one(K, width, B) for B in grid_of(self.B)]
+        return made[0] if len(made) == 1 else Mixture(made)
+
+    def _one(self, K, width, B):
+        kind = chosen(self.structure, self.max_weights, K, width)
+        reach = np.array([2.0 * B, math.log(K - 1), 0.0 if self.R is None else self.R])
+        return kind(K, width, self._lam(B), reach)
+
+    def certificate(self, delta=None):
+        """The regret of the rounds seen so far, from the matrices they made; see Notes.
+
+        Returns
+        -------
+        Certificate
+            Its ``unit`` is that of `loss_` and of surrogate losses: "bits" for "map" and "nearest",
+            "nats" for "sampled". Its ``constants`` are B, lam, rounds, and with R kappa.
+
+        Raises
+        ------
+        GuaranteeError
+            For an approximate `structure`, another decoder than "map", "nearest" or "sampled", or
+            a `delta`, and before the first round.
+        """
+        self._check_certified(delta)
+        unit = self.loss_.scale_
+        parts = [self._certificate(unit, part) for part in self._parts_of()]
+        if len(parts) == 1:
+            return parts[0]
+        price = unit * math.log(len(parts)) * self._weights.heaviest
+        return MixtureCertificate(parts, price)
+
+    def _parts_of(self):
+        return getattr(self._weights, "parts", (self._weights,))
+
+    def _certificate(self, unit, part):
+        B = 0.5 * float(part.reach[0])
+        constants = {"B": B, "lam": part.lam, "rounds": self.t_}
+        if self.R is not None:
+            constants["kappa"] = float(curvature(np.empty(0), part.reach))
+        quadratic, offset = unit * part.lam, unit * part.potential
+        named = "nats" if unit == 1.0 else "bits"
+        return Certificate("Theorem 3.3", quadratic, offset, B, constants, named)
+
+    def _check_certified(self, delta):
+        if not hasattr(self, "_weights"):
+            raise GuaranteeError("certificate is set by fit or partial_fit.")
+        if delta is not None:
+            raise GuaranteeError("Theorem 3.3 bounds the expectation: leave delta out.")
+        if not getattr(self._weights, "exact", True):
+            raise GuaranteeError(
+                "Theorem 3.3 needs all of A, which structure='full' keeps, not "
+                f"{self._weights.structure!r}."
+            )
+        if not isinstance(self._decoder(), (MAP, Nearest, Sampled)):
+            raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
+
+
+class AioliClassifier(FolkloreClassifier):
+    """Online logistic regression of two classes: `FolkloreClassifier` for K = 2, p² products a row.
+
+    With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
+    of ``m + q(σ(m) − ½) = c``, and then ``a = 2κσ(m)(1 − σ(m))``, ``C ← C − a Cx(Cx)ᵀ/(1 + aq)``
+    and ``g ← g + (σ(m) − y)x − a m x``.
+
+    Parameters
+    ----------
+    B, R, lam, long_rows, structure, max_weights, iterate, decoder
+        As in `FolkloreClassifier`.
+    standardize, fit_intercept, shuffle, verbose, random_state
+        As in `FolkloreClassifier`.
+
+    Attributes
+    ----------
+    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
+        As in `FolkloreClassifier`.
+
+    Raises
+    ------
+    ValueError
+        At the first call to learn, for more than two classes; and as `FolkloreClassifier`.
+
+    References
+    ----------
+    Jézéquel, Gaillard, Rudi (2020), "Efficient improper learning for online logistic regression";
+    the constants are those of Agarwal, Kale, Zimmert (2022), appendix D.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skstructured import AioliClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> AioliClassifier(random_state=0).fit(X, y).score(X, y) > 0.97
+    True
+    """
+
+    def _new_weights(self, K, width):
+        if K != 2:
+            raise ValueError(
+                f"Only binary classification is supported by AioliClassifier, got {K} classes; "
+                "FolkloreClassifier takes any number."
+            )
+        return super()._new_weights(K, width)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,286 @@
+"""What the batch learners of margins share: rows, kernels, attributes and predictions."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.foreign import check_dimension
+from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.short_cuts import ShortCuts
+from skstructured._base.validation import (
+    check_bool,
+    check_lengths,
+    check_weights,
+    unchanged_on_error,
+    weighted_mean,
+)
+from skstructured._learners.feature_scale import FeatureScale
+from skstructured._learners.reading import ReadsRows
+from skstructured.estimators.kernel._foreign import is_precomputed
+from skstructured.estimators.kernel._values import check_cache_size
+from skstructured.estimators.margin._features import (
+    Kernel,
+    check_kernel,
+    check_memory,
+    scale_of,
+)
+from skstructured.estimators.margin._inputs import Inputs, chains_of
+from skstructured.estimators.margin._outputs import outputs_of
+from skstructured.estimators.margin._path import AUTO, best_alpha, check_alpha
+from skstructured.sequences._loss import Chains
+from skstructured.sequences._predictions import over_sequences
+from skstructured.sequences._state import SequenceRows, check_finite_sequences, read_sequences
+from skstructured.spaces import SPACES, resolve_space
+
+
+class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
+    """Base of batch learners with kernels; needs `_solve`, which learns.
+
+    ``_solve(outputs, packed, inputs, before, alpha)`` returns `Found` of `Inputs`; it sets
+    `duality_gap_` and `n_iter_`.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn from all rows, or all sequences.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, p), or list of n matrices (length, p)
+            Features; the square matrix of kernels for kernel="precomputed". CSR stays CSR. For
+            "sequence" a list of sequences, dense or CSR, or `sequences.Stacked`.
+        y : array-like, or list of n label arrays
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of rows, or of sequences: a weight of two is the same as two rows,
+            in the mean and so for alpha.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, outputs outside the space, NaN or inf in X, and a matrix of kernels
+            that is too large; what was fitted is then unchanged.
+        """
+        self._check_parameters()
+        with unchanged_on_error(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    #: Names that `alpha` may be.
+    _rules = ("path",)
+
+    def _check_parameters(self):
+        check_alpha(self.alpha, self._rules)
+        check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+        check_cache_size(self.cache_size)
+        for name in ("fit_intercept", "standardize"):
+            check_bool(name, getattr(self, name))
+
+    def _fit(self, X, y, sample_weight):
+        rows = self._rows_of(X, reset=True)
+        self._check_rows(rows, fresh=True)
+        space = check_dimension(clone(resolve_space(self.space)).fit(y))
+        packed = space.pack(y)
+        share = self._shares(rows, packed, sample_weight)
+        before = self._fitted_before(space)
+        outputs = outputs_of(space, self.cost_matrix)
+        self.space_, self._outputs = space, outputs
+        if hasattr(space, "classes_"):
+            self.classes_ = space.classes_
+        elif hasattr(self, "classes_"):
+            del self.classes_
+        inputs = self._prepare(rows, share)
+        vars(self).pop("alpha_losses_", None)
+        self.alpha_ = self.alpha
+        if isinstance(self.alpha, str) and self.alpha == "auto":
+            self.alpha_ = AUTO / outputs.unit(packed, share)
+        elif isinstance(self.alpha, str):
+            self.alpha_, self.alpha_losses_ = self._search(outputs, packed, inputs)
+        self.alpha_ = float(self.alpha_)
+        found = self._solve(outputs, packed, inputs, before, self.alpha_)
+        if not np.isfinite(found.dual).all():
+            raise ValueError(
+                "The coefficients are not finite numbers: features of this size need "
+                "standardize=True, or a larger alpha."
+            )
+        self._keep(found, inputs.Z)
+        if self.duality_gap_ > getattr(self, "tol", np.inf):
+            self._warn(self.duality_gap_, self.n_iter_)
+
+    def _shares(self, rows, packed, sample_weight):
+        """Weights of outputs, which sum to 1."""
+        if isinstance(rows, SequenceRows):
+            check_same_lengths(rows.X, packed)
+        check_lengths(rows.n_rows, len(packed))
+        weight = check_weights(sample_weight, packed, len(packed))
+        return weight / weight.sum()
+
+    def _search(self, outputs, packed, inputs):
+        """α and the losses of all that were tried."""
+        return best_alpha(self, outputs, packed, inputs)
+
+    def _rows_of(self, X, reset=False):
+        if over_sequences(self, fresh=reset):
+            if is_precomputed(self.kernel):
+                raise ValueError(
+                    'kernel="precomputed" is for rows; sequences take a kernel by name, or a '
+                    "callable."
+                )
+            return read_sequences(self, X, reset)
+        return super()._rows_of(X, reset)
+
+    def _check_rows(self, rows, fresh=False):
+        if isinstance(rows, SequenceRows):
+            check_finite_sequences(self, rows, fresh)
+        else:
+            super()._check_rows(rows, fresh)
+
+    def _fitted_before(self, space):
+        """What a warm start begins with; None without one."""
+        return None
+
+    def _to_go_on(self):
+        """What the next fit of the same rows begins with."""
+        return None
+
+    def _prepare(self, rows, share):
+        """`Inputs`: rows on one scale, and the matrix of kernels unless the kernel is linear."""
+        X, offsets = rows.X, None
+        if isinstance(rows, SequenceRows):
+            X, offsets = rows.X.values, rows.X.offsets
+        used = self.standardize and not is_precomputed(self.kernel)
+        weight = np.repeat(share, 1 if offsets is None else np.diff(offsets))
+        self._scaling = FeatureScale()
+        if used:
+            centred = self.fit_intercept or not self._is_linear()
+            self._scaling = FeatureScale.of(X, weight, centred)
+        Z = self._scaling.transform(X)
+        K = None if self._is_linear() else self._kernels(Z, weight)
+        return Inputs(Z, K, offsets, share, bool(self.fit_intercept))
+
+    def _kernels(self, Z, weight):
+        """The matrix of kernels of all rows; a ValueError where it is none, or too large."""
+        computed = is_precomputed(self.kernel)
+        if computed and Z.shape[0] != Z.shape[1]:
+            raise ValueError(
+                "kernel='precomputed' needs the square matrix of kernels of all pairs of training "
+                f"rows, got X of shape {Z.shape}."
+            )
+        check_memory(Z.shape[0], self.cache_size)
+        gamma = scale_of(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
+        constant = float(self.fit_intercept)
+        self._kernel = Kernel(self.kernel, gamma, self.degree, self.coef0, constant)
+        K = self._kernel(Z, np.arange(Z.shape[0]) if computed else Z)
+        wrong = np.flatnonzero(np.diag(K) < 0.0)
+        if len(wrong):
+            i = int(wrong[0])
+            raise ValueError(
+                f"kernel={self.kernel!r} must be positive for a row with itself, got "
+                f"{K[i, i] - constant:.4g} for row {i} of X."
+            )
+        return K
+
+    def _is_linear(self):
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _keep(self, found, Z):
+        """Set the attributes of a fit."""
+        self.dual_coef_ = found.dual
+        self.support_ = np.flatnonzero(np.abs(found.dual).sum(axis=1))
+        for name in ("coef_", "intercept_", "_kept", "start_", "end_", "transitions_"):
+            vars(self).pop(name, None)
+        if found.edges is not None:
+            (self.start_, self.end_), self.transitions_ = found.edges
+        if found.W is not None:
+            W, p = found.W, Z.shape[1]
+            intercept = W[p] if len(W) > p else np.zeros(W.shape[1])
+            self.coef_, self.intercept_ = self._scaling.fold(W[:p].T, intercept)
+        elif is_precomputed(self.kernel):
+            self._kept = self.support_
+        else:
+            self._kept = Z[self.support_]
+
+    def _warn(self, gap, n_iter):
+        warnings.warn(
+            f"{type(self).__name__} stopped after {n_iter} passes with a duality gap of "
+            f"{gap:.3g}, above tol={self.tol:g}: raise max_iter, alpha or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _thetas(self, X):
+        """Scores g(x) of rows, or `Chains` of sequences."""
+        check_is_fitted(self)
+        rows = self._rows_of(X)
+        self._check_rows(rows)
+        if not isinstance(rows, SequenceRows):
+            return self._scores_of(rows.X)
+        V, ends = self._scores_of(rows.X.values), np.array([self.start_, self.end_])
+        return chains_of(V, rows.X.offsets, ends, self.transitions_)
+
+    def _scores_of(self, X):
+        """Scores of checked rows, or positions."""
+        if hasattr(self, "coef_"):
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        Z = self._scaling.transform(X)
+        return self._kernel.scores(Z, self._kept, self.dual_coef_[self.support_])
+
+    def decision_function(self, X):
+        """Scores v = g(x), (n, dim): for classes one each, or for two of them the difference (n,).
+
+        "ordinal" has a score for each class too. Of sequences a list of (length, k) arrays, with
+        the scores of starts and ends; `transitions_` come on top.
+        """
+        theta = self._thetas(X)
+        if isinstance(theta, Chains):
+            return Ragged(theta.unary, theta.offsets).unstack()
+        if self.space_.task == "multiclass" and theta.shape[1] == 2:
+            return theta[:, 1] - theta[:, 0]
+        return theta
+
+    def predict(self, X):
+        """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
+        theta = self._thetas(X)
+        return self._outputs.decode(theta)
+
+    def score(self, X, y, sample_weight=None):
+        """1 − mean target loss of `predict`; costs count as shares of the largest one.
+
+        Of sequences it is that of all their positions, of which those of weight w count w times.
+        """
+        predicted = self.predict(X)
+        if not over_sequences(self):
+            return 1.0 - weighted_mean(self._outputs.loss(predicted, y), sample_weight)
+        costs, offsets = self._outputs.losses(predicted, y)
+        if sample_weight is not None:
+            sample_weight = np.repeat(np.asarray(sample_weight), np.diff(offsets))
+        return 1.0 - weighted_mean(costs, sample_weight)
+
+    def _resolvers(self):
+        return {"space": resolve_space}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if over_sequences(self):
+            tags.input_tags.two_d_array = tags.input_tags.sparse = False
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.target_tags.required = True
+        named = isinstance(self.space, str)
+        task = getattr(SPACES.get(self.space) if named else self.space, "task", None)
+        multiclass = task == "multiclass"
+        if task is not None:
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(
+                multi_class=multiclass, multi_label=not multiclass
+            )
+        tags.target_tags.multi_output = tags.target_tags.two_d_labels = not multiclass
+        tags.target_tags.single_output = multiclass
+        return tags

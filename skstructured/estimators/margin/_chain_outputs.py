@@ -1,0 +1,65 @@
+"""Label sequences as max-margin models see them."""
+
+import numpy as np
+
+from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._chains import batch
+from skstructured.estimators.margin._chain_solver import ChainAscent, ChainProblem
+from skstructured.spaces._costs import check_costs
+from skstructured.spaces.sequence import mean_of
+
+
+class SequenceOutputs:
+    """Label sequences with mean costs A[predicted, true] of their positions.
+
+    Parameters
+    ----------
+    space : LabelSequence
+        Fitted.
+    cost_matrix : array-like of shape (k, k) or None
+        None takes those of the space.
+    """
+
+    def __init__(self, space, cost_matrix=None):
+        self.space, self.dim = space, space.dim_
+        self.A = np.ascontiguousarray(space.costs_)
+        if cost_matrix is not None:
+            if space.cost_matrix is not None:
+                raise ValueError(
+                    f"cost_matrix was given twice: it is a parameter of {space!r} too."
+                )
+            self.A = check_costs(cost_matrix, self.dim)
+
+    def unit(self, packed, share):
+        """The least cost there is of a position, as a share of a sequence of the mean length."""
+        return self.A[self.A > 0.0].min() / (share @ packed.lengths)
+
+    def ascent(self, learner, packed, inputs, alpha):
+        """The solver of a dual learner."""
+        codes = packed.values.astype(np.int64)
+        slack = 0.01 * learner.tol
+        rest = (learner.is_max_min, alpha, slack, learner.cache_size)
+        return ChainAscent(ChainProblem(codes, self.A, *rest), inputs)
+
+    def position_costs(self, packed):
+        """Costs c(y) of positions, (N, k), as parts of those of sequences."""
+        lengths = packed.lengths
+        return self.A.T[packed.values] / np.repeat(lengths, lengths)[:, None]
+
+    def labels(self, packed):
+        """Outputs as users have them."""
+        return self.space.named(packed)
+
+    def decode(self, theta):
+        """The label sequences of the largest scores."""
+        return self.space.named(Ragged(batch.viterbi(*theta.arrays)[0], theta.offsets))
+
+    def losses(self, predicted, y):
+        """Costs of positions as shares of the largest, and the offsets of sequences."""
+        first, second = self.space.pack(predicted), self.space.pack(y)
+        check_same_lengths(first, second)
+        return self.A[first.values, second.values] / self.A.max(), second.offsets
+
+    def loss(self, predicted, y):
+        """Mean costs of sequences, (n,)."""
+        return mean_of(*self.losses(predicted, y))

@@ -1,0 +1,160 @@
+"""Passes of block-coordinate ascent over label sequences."""
+
+import numpy as np
+
+from skstructured._chains.best_paths import chain_viterbi
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured.estimators.margin._chain_points import add_costs, inner, mean_cost, smooth, square
+from skstructured.estimators.margin._chain_visit import visit
+from skstructured.estimators.margin._passes import BEST, FIXED, STILL, move_by_row, score_row
+
+
+@kernel
+def _height(max_min, A, u, T, point, total):
+    """H at a point."""
+    height = inner(u, point) + inner(T[0], total)
+    return height + mean_cost(A, point) if max_min else height
+
+
+@kernel
+def move_chain(rule, fixed, max_min, A, slack, u, T, Kb, q, mu, sums, own, nu, d, dsums):
+    """The move of a sequence into d and dsums; whether there is any, and how many columns.
+
+    `own` are its label sequences, their weights, and how many there are.
+    """
+    labels, weights, count = own
+    reached = _height(max_min, A, u, T, mu, sums)
+    penalty = q if rule == BEST else 0.0
+    args = (max_min, A, slack, (u, T, Kb), penalty, mu, sums, labels, weights, count, nu)
+    count, gamma = visit(*args, d, dsums), 1.0
+    gain = _height(max_min, A, u, T, d, dsums) - reached
+    d -= mu
+    dsums -= sums
+    if rule == FIXED:
+        gamma = fixed
+    elif rule != BEST:
+        smoothed = np.empty(d.shape)
+        smooth(Kb, d, smoothed)
+        bend = q * square(smoothed, d, dsums)
+        gamma = 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
+    moved = False
+    for m in range(d.shape[0]):
+        for j in range(d.shape[1]):
+            d[m, j] = gamma * d[m, j] if abs(gamma * d[m, j]) > STILL else 0.0
+            moved = moved or d[m, j] != 0.0
+    for i in range(dsums.shape[0]):
+        for j in range(dsums.shape[1]):
+            dsums[i, j] = gamma * dsums[i, j] if abs(gamma * dsums[i, j]) > STILL else 0.0
+            moved = moved or dsums[i, j] != 0.0
+    return moved, count
+
+
+@kernel(fastmath=FASTMATH)
+def _axpy(target, factor, row):
+    for j in range(target.shape[0]):
+        target[j] += factor * row[j]
+
+
+@kernel
+def _move_edges(mu, sums, ends, T, q, d, dsums):
+    """Means and the weights of first and last labels and of steps, after a move."""
+    M = d.shape[0]
+    for j in range(d.shape[1]):
+        for m in range(M):
+            mu[m, j] += d[m, j]
+        ends[0, j] -= q * d[0, j]
+        ends[1, j] -= q * d[M - 1, j]
+        for t in range(d.shape[1]):
+            sums[j, t] += dsums[j, t]
+            T[0, j, t] -= q * dsums[j, t]
+
+
+@kernel
+def chain_pass(inputs, learned, chains, order, clock, rule, costs, steps, means, kept):
+    """One pass over the sequences in `order`.
+
+    Parameters
+    ----------
+    inputs, learned : tuples
+        (rows, K, intercept) and (scores, W, ends, T): scores (k, N) follow the moves by the kernels
+        K (N, N), or, where K is empty, weights W (p + intercept, k) do by rows.
+    chains : tuple
+        offsets (n + 1,), the kernels within sequences, one after the other, and where they begin.
+    costs : tuple
+        (max_min, A, ell, slack), ell (N, k) the costs of the structural SVM.
+    steps : ndarray (n,)
+        Weights of sequences over α.
+    means : tuple
+        mu (N, k) and sums (n, k, k).
+    kept : tuple
+        Label sequences (COLUMNS, N), their weights and numbers, ν (N, k).
+    """
+    (rows, K), (scores, W, ends, T), (offsets, blocks, begins) = inputs, learned, chains
+    (max_min, A, ell, slack), (mu, sums) = costs, means
+    labels, weights, counts, nu = kept
+    n, k = sums.shape[:2]
+    longest = np.max(offsets[1:] - offsets[:-1])
+    room, d_room, dsums = np.empty((longest, k)), np.empty((longest, k)), np.empty((k, k))
+    for t in range(order.shape[0]):
+        i = order[t]
+        o, stop = offsets[i], offsets[i + 1]
+        M, q, fixed = stop - o, steps[i], 2.0 * n / (clock + t + 2.0 * n)
+        u, d, Kb = room[:M], d_room[:M], blocks[begins[i] : begins[i] + M * M].reshape(M, M)
+        for m in range(M):
+            if len(K) == 0:
+                score_row(rows, o + m, W, u[m])
+            else:
+                for j in range(k):
+                    u[m, j] = scores[j, o + m]
+            if not max_min:
+                u[m] += ell[o + m]
+        u[0] += ends[0]
+        u[M - 1] += ends[1]
+        own = (labels[:, o:stop], weights[i], counts[i])
+        args = (max_min, A, slack, u, T, Kb, q, mu[o:stop], sums[i], own, nu[o:stop], d, dsums)
+        moved, counts[i] = move_chain(rule, fixed, *args)
+        if moved:
+            _move_edges(mu[o:stop], sums[i], ends, T, q, d, dsums)
+            for m in range(M):
+                if len(K) == 0:
+                    move_by_row(rows, o + m, W, d[m], -q)
+                else:
+                    for j in range(k):
+                        if d[m, j] != 0.0:
+                            _axpy(scores[j], -q * d[m, j], K[o + m])
+
+
+@kernel
+def chain_bounds(offsets, costs, U, ends, T, means, nu, bounds, reached):
+    """Upper bounds on max H of every sequence, by its ν, and H at its means; U (N, k)."""
+    (max_min, A, ell, _), (mu, sums) = costs, means
+    longest = np.max(offsets[1:] - offsets[:-1])
+    best = np.empty((longest, mu.shape[1]))
+    for i in range(len(sums)):
+        o, stop = offsets[i], offsets[i + 1]
+        u, path = U[o:stop].copy(), np.empty(stop - o, dtype=np.int64)
+        u[0] += ends[0]
+        u[stop - o - 1] += ends[1]
+        if not max_min:
+            u += ell[o:stop]
+        reached[i] = _height(max_min, A, u, T, mu[o:stop], sums[i])
+        aug = u.copy()
+        if max_min:
+            add_costs(u, A, nu[o:stop], aug)
+        bounds[i] = max(chain_viterbi(aug, 0, stop - o, T, best, path), reached[i])
+
+
+@kernel
+def chain_games(chains, order, costs, U, ends, T, means, kept):
+    """A visit to the games ``max_μ H`` of the sequences in `order`, whose means move there."""
+    (offsets, blocks, begins), (mu, sums), (labels, weights, counts, nu) = chains, means, kept
+    for i in order:
+        o, stop = offsets[i], offsets[i + 1]
+        M, u = stop - o, U[o:stop].copy()
+        u[0] += ends[0]
+        u[M - 1] += ends[1]
+        scores = (u, T, blocks[begins[i] : begins[i] + M * M].reshape(M, M))
+        out, total = np.empty_like(u), np.empty_like(sums[i])
+        own = (mu[o:stop], sums[i], labels[:, o:stop], weights[i], counts[i], nu[o:stop])
+        counts[i] = visit(True, costs[1], costs[3], scores, 0.0, *own, out, total)
+        mu[o:stop], sums[i] = out, total

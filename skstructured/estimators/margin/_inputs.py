@@ -1,0 +1,85 @@
+"""What margin models learn from: rows, or the positions of sequences, and their kernels."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skstructured._base.ragged import Ragged
+from skstructured.sequences._loss import Chains
+
+
+class Found(NamedTuple):
+    """What a fit came to.
+
+    Attributes
+    ----------
+    dual : ndarray of shape (N, dim)
+        Coefficients of rows or positions.
+    W : ndarray of shape (p + intercept, dim) or None
+        Weights, for the linear kernel.
+    edges : tuple or None
+        Of sequences: the weights of first and last labels (2, k), and of steps (k, k).
+    """
+
+    dual: np.ndarray
+    W: np.ndarray | None
+    edges: tuple | None = None
+
+
+class Inputs(NamedTuple):
+    """Rows Z (N, p) and their kernels K (N, N), or None for the linear one.
+
+    `offsets` (n + 1,) are those of sequences, None where a row is an output of its own; `share`
+    (n,) are the weights of outputs, of sum 1.
+    """
+
+    Z: object
+    K: np.ndarray | None
+    offsets: np.ndarray | None
+    share: np.ndarray
+    intercept: bool
+
+    @property
+    def n(self):
+        """How many outputs."""
+        return len(self.share)
+
+    def rows(self, which):
+        """Rows of the outputs `which`."""
+        if self.offsets is None:
+            return which
+        return Ragged(np.empty(0), self.offsets).places(which)
+
+    def part(self, which):
+        """The inputs of some outputs."""
+        rows, offsets = self.rows(which), None
+        if self.offsets is not None:
+            offsets = np.r_[0, np.cumsum(np.diff(self.offsets)[which])]
+        K = None if self.K is None else np.ascontiguousarray(self.K[np.ix_(rows, rows)])
+        share = self.share[which] / self.share[which].sum()
+        return Inputs(self.Z[rows], K, offsets, share, self.intercept)
+
+    def scores(self, found, train, valid):
+        """Scores of the outputs `valid` by what was found from those in `train`."""
+        rows = self.rows(valid)
+        if found.W is None:
+            V = self.K[np.ix_(rows, self.rows(train))] @ found.dual
+        else:
+            V = with_weights(self.Z[rows], found.W)
+        if self.offsets is None:
+            return V
+        return chains_of(V, np.r_[0, np.cumsum(np.diff(self.offsets)[valid])], *found.edges)
+
+
+def with_weights(Z, W):
+    """Scores of rows by weights (p + intercept, dim)."""
+    V = np.asarray(Z @ W[: Z.shape[1]])
+    return V + W[-1] if len(W) > Z.shape[1] else V
+
+
+def chains_of(V, offsets, ends, steps):
+    """`Chains` of the scores of positions alone, with those of edges."""
+    unary = V.copy()
+    unary[offsets[:-1]] += ends[0]
+    unary[offsets[1:] - 1] += ends[1]
+    return Chains(unary, offsets, steps[None])

@@ -1,0 +1,258 @@
+"""Outputs as max-margin models see them: vertices φ(y), and the cost <φ(y'), c(y)> + a(y)."""
+
+import numpy as np
+
+from skstructured._base.foreign import check_vertices
+from skstructured._base.validation import check_lengths
+from skstructured._engine.compiled import is_compiled
+from skstructured.estimators.margin._affine import affine_costs, target_costs
+from skstructured.estimators.margin._chain_outputs import SequenceOutputs
+from skstructured.estimators.margin._oracles import (
+    GAME,
+    HAMMING,
+    LINEAR_CLASS,
+    LINEAR_LABELS,
+    LINEAR_MATCHING,
+    LINEAR_RANKS,
+    ORDINAL,
+    ZERO_ONE,
+)
+from skstructured.estimators.margin._solver import GramAscent, Problem, RowAscent
+from skstructured.estimators.margin._vertex_game import best_matching, best_ranks, vertex_kernel
+from skstructured.estimators.margin._vertex_solver import VertexAscent, VertexProblem
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    LabelSequence,
+    OrdinalChain,
+    Permutahedron,
+    Simplex,
+)
+from skstructured.spaces._costs import check_costs
+
+
+class RowOutputs:
+    """Outputs of rows, with scores (dim,) each."""
+
+    def ascent(self, learner, packed, inputs, alpha):
+        """The solver of a dual learner."""
+        C, codes, constant = self.costs(packed)
+        kind = self.linear
+        if learner.is_max_min:
+            kind, constant = self.max_min, np.full(len(constant), self.max_min_constant)
+        problem = Problem(
+            kind, self.A, C, codes, constant, self.vertices(packed), inputs.share, alpha
+        )
+        return RowAscent(problem, inputs) if inputs.K is None else GramAscent(problem, inputs)
+
+
+class ClassOutputs(RowOutputs):
+    """Classes with one score each, φ(y) = e_y, and costs A[predicted, true].
+
+    Parameters
+    ----------
+    space : Simplex or OrdinalChain
+        Fitted; the classes of the second one have a score each here, not a score less.
+    cost_matrix : array-like of shape (k, k) or None
+        None is 0–1, or |i − j| for ordered classes.
+    """
+
+    def __init__(self, space, cost_matrix=None):
+        k = len(space.classes_)
+        steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
+        self.space, self.dim, self.max_min_constant = space, k, 0.0
+        ordered = isinstance(space, OrdinalChain)
+        default = steps if ordered else np.ceil(steps / k)
+        self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
+        first = self.A[1, 0]
+        same = (self.A == first * np.minimum(steps, 1.0)).all()
+        straight = (self.A == first * steps).all()
+        general = ORDINAL if straight else GAME
+        self.max_min = ZERO_ONE if same else general
+        self.linear = LINEAR_CLASS
+
+    def unit(self, packed, share):
+        """The least cost there is."""
+        return self.A[self.A > 0.0].min()
+
+    def vertices(self, packed):
+        """φ(y), (n, k)."""
+        return np.eye(self.dim)[packed]
+
+    def costs(self, packed):
+        """The costs c(y) that occur, which of them is that of a row, and a(y)."""
+        return np.ascontiguousarray(self.A.T), packed.astype(np.int64), np.zeros(len(packed))
+
+    def labels(self, packed):
+        """Outputs as users have them."""
+        return self.space.classes_[packed]
+
+    def decode(self, theta):
+        """The outputs of the largest scores."""
+        return self.space.classes_[np.argmax(theta, axis=1)]
+
+    def loss(self, predicted, y):
+        """Costs divided by the largest one, of every row."""
+        first, second = self.space.pack(predicted), self.space.pack(y)
+        check_lengths(len(first), len(second))
+        return self.A[first, second] / self.A.max()
+
+
+class SpaceOutputs(RowOutputs):
+    """Outputs of a space in its own embedding, with its own target loss."""
+
+    def __init__(self, space, cost):
+        self.space, self.dim = space, space.dim_
+        self.A = np.array([[cost]])
+
+    def vertices(self, packed):
+        """φ(y), (n, dim)."""
+        return self.space.unpack(packed)
+
+    def unit(self, packed, share):
+        """The largest entry of a c(y), in absolute value."""
+        return np.abs(self.costs(packed[:1])[0]).max()
+
+    def costs(self, packed):
+        """As for classes, with one c(y) a row."""
+        C, constant = self._costs(self.vertices(packed))
+        return np.ascontiguousarray(C), np.arange(len(C)), constant
+
+    def labels(self, packed):
+        """Outputs as users have them."""
+        return self.space.decode(self.vertices(packed))
+
+    def decode(self, theta):
+        """The outputs of the largest scores."""
+        return self.space.decode(self.space.argmax(theta))
+
+    def loss(self, predicted, y):
+        """The space's target loss of every row."""
+        return self.space.target_loss(predicted, y)
+
+
+class VertexOutputs(SpaceOutputs):
+    """Outputs known by their oracle: the max-min network mixes few of them.
+
+    `linear` is a closed form of the structural SVM, or None. The loss is bilinear,
+    ``<y', A y + b> + <a, y> + a₀``.
+    """
+
+    linear = None
+
+    def ascent(self, learner, packed, inputs, alpha):
+        """The solver of a dual learner."""
+        if self.linear is not None and not learner.is_max_min:
+            return super().ascent(learner, packed, inputs, alpha)
+        V = np.ascontiguousarray(self.vertices(packed), dtype=np.float64)
+        zeros = np.zeros(self.dim)
+        loss, ell = (np.zeros((1, 1)), zeros, zeros), np.zeros(V.shape)
+        if learner.is_max_min:
+            *loss, number = self._bilinear(V)
+            constant, loss = np.full(len(V), number), tuple(loss)
+        else:
+            ell, constant = self._costs(V)
+        slack = 0.01 * learner.tol
+        rest = (loss, ell, constant, V, alpha, slack)
+        return VertexAscent(VertexProblem(self.oracle(), learner.is_max_min, *rest), inputs)
+
+
+class LabelSetOutputs(SpaceOutputs):
+    """Label sets: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
+
+    max_min, linear, max_min_constant = HAMMING, LINEAR_LABELS, 0.0
+
+    def __init__(self, space):
+        super().__init__(space, 1.0 / space.dim_)
+
+    def _costs(self, V):
+        return (1.0 - 2.0 * V) / self.dim, V.mean(axis=1)
+
+
+class MatchingOutputs(VertexOutputs):
+    """Matchings: L(P', P) = 1 − <P', P>/m."""
+
+    linear = LINEAR_MATCHING
+
+    def __init__(self, space):
+        super().__init__(space, 1.0 / space.n_items_)
+
+    def oracle(self):
+        """Maximal assignments."""
+        return best_matching
+
+    def _costs(self, V):
+        return -V / self.space.n_items_, np.ones(len(V))
+
+    def _bilinear(self, V):
+        zeros = np.zeros(self.dim)
+        return np.array([[-1.0 / self.space.n_items_]]), zeros, zeros, 1.0
+
+
+class RankOutputs(VertexOutputs):
+    """Rank vectors: L(r', r) = <r − c, r − r'>/M with c the mean rank, M = d(d² − 1)/6."""
+
+    linear = LINEAR_RANKS
+
+    def __init__(self, space):
+        super().__init__(space, 1.0)
+        self._unit, self._mean = space.dim_ * (space.dim_**2 - 1) / 6.0, (space.dim_ + 1) / 2.0
+
+    def oracle(self):
+        """Ranks of scores."""
+        return best_ranks
+
+    def _costs(self, V):
+        centred = V - self._mean
+        return -centred / self._unit, np.einsum("nk,nk->n", centred, V) / self._unit
+
+    def _bilinear(self, V):
+        level, zeros = np.full(self.dim, self._mean / self._unit), np.zeros(self.dim)
+        return np.array([[-1.0 / self._unit]]), zeros, level, self._costs(V[:1])[1][0]
+
+
+class ForeignOutputs(VertexOutputs):
+    """Outputs of any space with a linear oracle and an affine target loss."""
+
+    def __init__(self, space):
+        super().__init__(space, 1.0)
+
+    def vertices(self, packed):
+        """φ(y), (n, dim), checked."""
+        V = self.space.unpack(packed)
+        return check_vertices(self.space, "unpack", V, (len(packed), self.dim))
+
+    def oracle(self):
+        """The compiled oracle of the space, or its `argmax`."""
+        if is_compiled(self.space.oracle_kernel):
+            return vertex_kernel(self.space.oracle_kernel)
+        return lambda theta, vertex: np.copyto(vertex, self._argmax(theta[None])[0])
+
+    def _argmax(self, theta):
+        return check_vertices(self.space, "argmax", self.space.argmax(theta), theta.shape)
+
+    def decode(self, theta):
+        """The outputs of the largest scores."""
+        return self.space.decode(self._argmax(theta))
+
+    def _costs(self, V):
+        return target_costs(self.space, V)
+
+    def _bilinear(self, V):
+        A, b, a, number = affine_costs(self.space, V)
+        return A, a, b, number
+
+
+def outputs_of(space, cost_matrix):
+    """The outputs of a fitted space."""
+    if isinstance(space, (Simplex, OrdinalChain)):
+        if cost_matrix is not None and space.cost_matrix is not None:
+            raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
+        return ClassOutputs(space, space.cost_matrix if cost_matrix is None else cost_matrix)
+    if isinstance(space, LabelSequence):
+        return SequenceOutputs(space, cost_matrix)
+    if cost_matrix is not None:
+        name = type(space).__name__
+        raise ValueError(f"cost_matrix is for classes; {name} has its own loss: leave it None.")
+    kinds = {Hypercube: LabelSetOutputs, Birkhoff: MatchingOutputs, Permutahedron: RankOutputs}
+    return kinds.get(type(space), ForeignOutputs)(space)

@@ -1,0 +1,182 @@
+"""Passes of block-coordinate ascent over rows: one block after the other, each compiled."""
+
+import numpy as np
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured.estimators.margin._ascent import solve_block
+from skstructured.estimators.margin._corrective import solve_by_vertices
+from skstructured.estimators.margin._oracles import (
+    GAME,
+    LINEAR_CLASS,
+    ORDINAL,
+    concave_part,
+    oracle,
+)
+
+#: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
+FIXED, SEARCH, BEST = range(3)
+
+#: Moves closer to 0 than this are rounding.
+STILL = 1e-15
+
+#: Steps of the search for the best step of a concave piecewise quadratic.
+SECTIONS = 40
+
+
+@kernel
+def h_plus(kind, A, v, mu, ell):
+    """H(μ) = h(μ) + <v, μ>."""
+    value = concave_part(kind, A, mu, ell)
+    for k in range(v.shape[0]):
+        value += v[k] * mu[k]
+    return value
+
+
+@kernel
+def _along(kind, A, v, ell, square, mu, d, step, point):
+    """H(μ + step d) − step² square/2."""
+    for k in range(d.shape[0]):
+        point[k] = mu[k] + step * d[k]
+    return h_plus(kind, A, v, point, ell) - 0.5 * step * step * square
+
+
+@kernel
+def search(kind, A, v, ell, gain, square, mu, d, point):
+    r"""The step in [0, 1] of the largest ``H(μ + γd) − γ² square/2``.
+
+    Where H is linear it is ``clip(gain/square, 0, 1)`` (Lacoste-Julien et al. 2013). Where it is
+    concave, H is above its chord and the best step is at most that one or beyond it; sections of
+    [0, 1] find it.
+    """
+    if gain <= 0.0:
+        return 0.0
+    chord = 1.0 if gain >= square else gain / square
+    if kind >= LINEAR_CLASS:
+        return chord
+    low, high, ratio = 0.0, 1.0, 0.6180339887498949
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a = _along(kind, A, v, ell, square, mu, d, a, point)
+    at_b = _along(kind, A, v, ell, square, mu, d, b, point)
+    for _ in range(SECTIONS):
+        if at_a < at_b:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = _along(kind, A, v, ell, square, mu, d, b, point)
+        else:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = _along(kind, A, v, ell, square, mu, d, a, point)
+    best = 0.5 * (low + high)
+    found = _along(kind, A, v, ell, square, mu, d, best, point)
+    return best if found > _along(kind, A, v, ell, square, mu, d, chord, point) else chord
+
+
+@kernel
+def move(rule, fixed, kind, A, v, ell, q, mu, out, point, T, basis):
+    """The move of a block at scores v into out; whether there is any."""
+    if rule == BEST and q > 0.0:
+        if kind in (ORDINAL, GAME):
+            solve_by_vertices(kind, A, v, ell, q, mu, out, T, basis)
+        else:
+            solve_block(kind, A[A.shape[0] - 1, 0], v, ell, q, mu, out)
+        gamma = 1.0
+        for k in range(v.shape[0]):
+            out[k] -= mu[k]
+    else:
+        reached = h_plus(kind, A, v, mu, ell)
+        oracle(kind, A, v, ell, out, T, basis)
+        gain, square = h_plus(kind, A, v, out, ell) - reached, 0.0
+        for k in range(v.shape[0]):
+            out[k] -= mu[k]
+            square += out[k] * out[k]
+        gamma = fixed
+        if rule != FIXED:
+            gamma = search(kind, A, v, ell, gain, q * square, mu, out, point)
+    moved = False
+    for k in range(v.shape[0]):
+        out[k] = gamma * out[k] if abs(gamma * out[k]) > STILL else 0.0
+        moved = moved or out[k] != 0.0
+    return moved
+
+
+@kernel(fastmath=FASTMATH)
+def _axpy(target, factor, row):
+    for j in range(target.shape[0]):
+        target[j] += factor * row[j]
+
+
+@kernel
+def gram_pass(K, order, clock, rule, kind, A, C, codes, steps, mu, scores, kept):
+    """One pass over the blocks in `order`; `scores` (dim, n) are those of all rows, and stay so.
+
+    `steps` are shares over α, `clock` the number of steps before, `kept` scratch.
+    """
+    n, dim = mu.shape
+    v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
+    for t in range(order.shape[0]):
+        i = order[t]
+        for k in range(dim):
+            v[k] = scores[k, i]
+        q, fixed = np.float64(K[i, i]) * steps[i], 2.0 * n / (clock + t + 2.0 * n)
+        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
+            for k in range(dim):
+                if out[k] != 0.0:
+                    mu[i, k] += out[k]
+                    _axpy(scores[k], -out[k] * steps[i], K[i])
+
+
+@kernel(fastmath=FASTMATH)
+def score_row(rows, i, W, v):
+    """v = Wᵀx of row i, W (p + intercept, dim)."""
+    data, indices, indptr, width = rows
+    sparse = indptr.shape[0] > 0
+    start = indptr[i] if sparse else i * width
+    stop = indptr[i + 1] if sparse else start + width
+    for k in range(v.shape[0]):
+        v[k] = W[width, k] if W.shape[0] > width else 0.0
+    for t in range(start, stop):
+        a, x = indices[t] if sparse else t - start, data[t]
+        for k in range(v.shape[0]):
+            v[k] += x * W[a, k]
+
+
+@kernel(fastmath=FASTMATH)
+def move_by_row(rows, i, W, d, factor):
+    """W ← W + factor x dᵀ."""
+    data, indices, indptr, width = rows
+    sparse = indptr.shape[0] > 0
+    start = indptr[i] if sparse else i * width
+    stop = indptr[i + 1] if sparse else start + width
+    for t in range(start, stop):
+        a, x = indices[t] if sparse else t - start, factor * data[t]
+        for k in range(d.shape[0]):
+            W[a, k] += x * d[k]
+    if W.shape[0] > width:
+        for k in range(d.shape[0]):
+            W[width, k] += factor * d[k]
+
+
+@kernel
+def rows_pass(rows, squares, order, clock, rule, kind, A, C, codes, steps, mu, W, kept):
+    """`gram_pass` with weights W (p + intercept, dim) in the place of scores."""
+    n, dim = mu.shape
+    v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
+    for t in range(order.shape[0]):
+        i = order[t]
+        score_row(rows, i, W, v)
+        q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
+        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
+            for k in range(dim):
+                mu[i, k] += out[k]
+            move_by_row(rows, i, W, out, -steps[i])
+
+
+@kernel
+def upper_bounds(kind, A, C, codes, V, mu, bounds, reached, kept):
+    """Upper bounds on max H of every row, and H at its μ."""
+    out = np.empty(mu.shape[1])
+    for i in range(mu.shape[0]):
+        ell = C[codes[i]]
+        reached[i] = h_plus(kind, A, V[i], mu[i], ell)
+        bounds[i] = oracle(kind, A, V[i], ell, out, *kept)
+        bounds[i] = max(bounds[i], reached[i])

@@ -1,0 +1,167 @@
+"""Mixtures of few vertices: the best of a row, as a small saddle point; and oracles as addresses.
+
+The loss is ``L(y', y) = <y', A y + b> + <a, y>``, so that ``h(μ) = min_y' <y', Aμ + b> + <a, μ>``.
+A of shape (1, 1) stands for a multiple of the identity.
+"""
+
+import numpy as np
+from numba import types
+
+from skstructured._engine.compiled import FASTMATH, VECTOR, address, function_at, kernel
+from skstructured._engine.kernel_cache import is_ours
+from skstructured.estimators.margin._oracles import matching_value
+from skstructured.estimators.margin._saddle import solve_saddle
+from skstructured.spaces.permutahedron import rank_vertex
+
+#: Most vertices of either side that are in play.
+VERTICES = 64
+
+#: A rest lighter than this is left out.
+LIGHT = 1e-9
+
+#: oracle(theta, vertex), which writes the vertex of the largest score.
+VERTEX_ORACLE = types.FunctionType(types.void(VECTOR, VECTOR))
+as_oracle = function_at(VERTEX_ORACLE)
+
+
+@kernel
+def best_matching(theta, vertex):
+    """The maximal assignment."""
+    m = int(np.sqrt(theta.shape[0]) + 0.5)
+    matching_value(theta, m, vertex, np.empty((5, m + 1)), np.empty(4 * m))
+
+
+@kernel
+def best_ranks(theta, vertex):
+    """The ranks of scores."""
+    rank_vertex(theta, vertex)
+
+
+_KERNELS = {}
+
+
+def vertex_kernel(oracle):
+    """A user's compiled oracle, whatever it returns, as one that returns nothing."""
+    if oracle not in _KERNELS:
+
+        @kernel(cached=is_ours(oracle))
+        def vertex_of(theta, vertex):
+            oracle(theta, vertex)
+
+        _KERNELS[oracle] = vertex_of
+    return _KERNELS[oracle]
+
+
+def oracle_address(function):
+    """What compiled loops are handed of an oracle; interpreted ones get the function itself."""
+    return address(function, VERTEX_ORACLE) if hasattr(function, "py_func") else function
+
+
+@kernel(fastmath=FASTMATH)
+def dot(x, y):
+    """<x, y>."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * y[k]
+    return total
+
+
+@kernel
+def add_product(A, transposed, x, out):
+    """Out += Ax, or Aᵀx."""
+    if A.shape[0] == 1:
+        for k in range(x.shape[0]):
+            out[k] += A[0, 0] * x[k]
+        return
+    for k in range(x.shape[0]):
+        if x[k] != 0.0:
+            column = A[k] if transposed else A[:, k]
+            for t in range(x.shape[0]):
+                out[t] += x[k] * column[t]
+
+
+@kernel
+def same_vertex(places, count, vertex):
+    """Whether a vertex is among the first `count`."""
+    for c in range(count):
+        same = True
+        for k in range(vertex.shape[0]):
+            same = same and places[c, k] == vertex[k]
+        if same:
+            return True
+    return False
+
+
+@kernel
+def mean_of(places, first, count, weights, out):
+    """Out = Σ weights · vertices."""
+    out[:] = 0.0
+    for c in range(first, count):
+        if weights[c] != 0.0:
+            for k in range(out.shape[0]):
+                out[k] += weights[c] * places[c, k]
+
+
+@kernel
+def rest_of(columns, weights, count, mu):
+    """What μ has beside its vertices into column 0, of mass 1; its mass, 0 where it is light."""
+    mass = 1.0
+    mean_of(columns, 1, count, weights, columns[0])
+    for c in range(1, count):
+        mass -= weights[c]
+    if mass < LIGHT:
+        return 0.0
+    for k in range(mu.shape[0]):
+        columns[0, k] = (mu[k] - columns[0, k]) / mass
+    return mass
+
+
+@kernel
+def keep_heavy(places, weights, first, count, most):
+    """Keep vertices of positive weight, the `most` heaviest; where they end."""
+    least, kept = 0.0, first
+    if count - first > most:
+        least = max(least, np.sort(weights[first:count])[count - first - most - 1])
+    for c in range(first, count):
+        if weights[c] > least and kept - first < most:
+            places[kept, :] = places[c]
+            weights[kept] = weights[c]
+            kept += 1
+    return kept
+
+
+@kernel
+def add_column(c, columns, mu, loss, v, G, s, costs):
+    """Products of column c with those before it, less μ; its score; and its costs Aμ + b."""
+    (A, a, b), moved = loss, columns[c] - mu
+    for t in range(c + 1):
+        G[c, t] = dot(moved, columns[t]) - dot(moved, mu)
+        G[t, c] = G[c, t]
+    s[c] = dot(v, columns[c]) + dot(a, columns[c])
+    costs[c, :] = b
+    add_product(A, False, columns[c], costs[c])
+
+
+@kernel
+def best_mixture(q, first, count, many, G, s, payoffs, p, x):
+    """The best mixtures of columns, p, and of rows, x; whether there are such."""
+    P, R = count - first, many if many > 1 else 0
+    size = P + R + 1 + (1 if R > 0 else 0)
+    scores, B, weights = s[first:count].copy(), np.zeros((max(R, 1), P)), np.empty(P)
+    for c in range(P):
+        if many == 1:
+            scores[c] += payoffs[0, first + c]
+        for r in range(R):
+            B[r, c] = payoffs[r, first + c]
+    bent, group = q * G[first:count, first:count], np.zeros(max(R, 1), dtype=np.int64)
+    scratch = (np.empty((size, size + 2)), np.empty(size, dtype=np.int64))
+    mixed, free = np.ones(max(R, 1)), np.empty(size + 1, dtype=np.int64)
+    groups = 1 if R > 0 else 0
+    if not solve_saddle(bent, scores, B, group, P, R, groups, weights, mixed, *scratch, free):
+        return False
+    p[:] = 0.0
+    for c in range(P):
+        p[first + c] = weights[c]
+    for r in range(many):
+        x[r] = mixed[r]
+    return True

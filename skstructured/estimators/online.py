@@ -1,0 +1,269 @@
+"""The first-order online learner over any output space."""
+
+import warnings
+
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._base.short_cuts import ShortCuts
+from skstructured._learners.label_sets import CalibratesLabelSets
+from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured.decoders import resolve_decoder
+from skstructured.losses import FenchelYoung
+from skstructured.optimizers import resolve_optimizer
+from skstructured.regularizers import resolve_regularizer
+from skstructured.sequences._loss import SequenceLoss
+from skstructured.sequences._model import SequenceModel, sequence_optimizer
+from skstructured.spaces import SPACES, LabelSequence, resolve_space
+
+__all__ = ["OnlineStructuredPredictor"]
+
+
+class OnlineStructuredPredictor(
+    ShortCuts, SequenceModel, CalibratesLabelSets, DecodedPredictions, OnlineLinearModel
+):
+    r"""Predict classes, label sets, grades, matchings or rankings, from rows as they come.
+
+    The defaults are the place to start: raw features in, no step size, no scaling. Then choose
+
+    - `space`, by what an output is;
+    - ``partial_fit`` for streams, or ``max_iter=1`` where there are very many rows;
+    - ``decoder``: "nearest", if a prediction that is never drawn is all that counts; "f1" for label
+      sets judged by F1;
+    - ``optimizer="ogd", average=False`` where a regret bound is wanted that is as small as theory
+      makes it, and ``standardize=False`` where features have one scale already.
+
+    It is online structured prediction with a Fenchel–Young loss and a linear model. In round t the
+    learner plays ``ψ(θ_t)``, ``θ_t = W_t x_t``, x_t the row as standardised, sees y_t and moves by
+    its optimiser along the gradient ``c (ŷ_Ω(θ_t) − y_t) x_tᵀ`` of the loss ``c S_Ω(W x_t; y_t)``.
+    With ``optimizer="ogd"`` its expected cumulative target loss is at most, for every U,
+
+    .. math:: \sum_t c\,S_Ω(U x_t; y_t) + \frac{(1-a)\, b\, \|U\|_F^2}{4 (1-m) m},
+
+    with m = min(½, a), a the surrogate gap and b = 2cC²κ²/λ: a finite surrogate regret.
+
+    Parameters
+    ----------
+    space : str or OutputSpace, default="simplex"
+        What an output is: "simplex" (classes), "hypercube" (label sets), "ordinal" (ordered
+        classes), "birkhoff" (permutations as positions), "permutahedron" (permutations as ranks),
+        "sequence" (label sequences, docs/sequences.md), or a space.
+    regularizer : str, Regularizer or None, default=None
+        "shannon", "squared", "tsallis" or a regularizer. None is the space's own.
+    loss_scale : "theory" or float, default="theory"
+        c; "theory" makes the surrogate gap a = 1 − ln 2.
+    decoder : str or Decoder, default="randomized"
+        How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled",
+        "min_risk" (for costs, which are parameters of spaces), and for label sets "f1" and
+        "threshold". It does not enter learning and may be changed after it. `predict` and `score`
+        are the same for all of them on "simplex" without costs: to choose one by a search, give it
+        ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
+        plays.
+    optimizer : str or OnlineOptimizer, default="parameter_free"
+        How the weights move: "parameter_free", "ogd", "adaptive", "pistol". For sequences
+        "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their gradients are
+        the looser the longer they are.
+    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
+        Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
+        "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
+        η = 3): it forgets the first rounds, and errs less. "uniform", or True, takes v_t = w_t,
+        which is what Theorem 4.6 is about (online-to-batch conversion, for one pass over rows as
+        they are); its bound for "polynomial" is four times as large, see Notes. "linear" multiplies
+        the weight of round t by t (rows of weight zero are no rounds), in the loss as well as in
+        the average. Both last and averaged weights are kept, and after learning
+        ``set_params(average=False)`` goes back to the last.
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and scaled by their mean and deviation over the rows so far,
+        the row itself included, so that no scaling is needed before. CSR rows are divided by the
+        largest entry of each column so far, and never centred. "auto" is True, but that `fit`
+        does not divide sequences whose features are all 0 or 1: dense ones are centred where there
+        is an intercept, CSR ones stay as they are. `coef_` and `intercept_` are in units of X.
+    fit_intercept : bool, default=True
+        Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
+        not centre.
+    max_iter : int, default=10
+        Most passes of `fit` over the data.
+    tol : float or None, default=1e-4
+        `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
+        before it, by this share of it. None makes all passes.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows of each pass in random order.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply sample weights. "balanced" is
+        ``n/(n_classes · count of the class)``, and for `fit` alone: a chunk does not know the
+        others' counts. For classes only.
+    verbose : bool or int, default=0
+        Whether `fit` prints a line for each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the shuffling, and the draws of `sample`.
+    constants : {"paper", "sharp"}, default="paper"
+        Which strong convexity steps and bounds are made of, see `FenchelYoung`: "sharp" gives
+        larger steps and smaller bounds with "shannon".
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (dim, n_features_in_)
+        The weights predictions use, without the intercept: averaged with `average`, else the last.
+    intercept_ : ndarray of shape (dim,)
+        The intercept; zeros without one.
+    last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
+        The last and the averaged weights, the intercept last; the latter only with `average`.
+    classes_ : ndarray
+        Class labels (simplex, ordinal), the label indices 0 … d−1 (hypercube), or the positions
+        0 … m−1 (birkhoff); not set for spaces without labels.
+    space_, loss_, optimizer_ : components
+        Fitted copies of the parameters.
+    t_ : int
+        Rounds seen: rows learned, repeated passes counted.
+    n_iter_ : int
+        Passes made by the last `fit`; 1 after `partial_fit`.
+    loss_curve_ : ndarray of shape (n_iter_, 2)
+        Mean surrogate and target loss of each pass of `fit`, every row predicted before it was
+        learned; the target loss is that of the decoder's most likely output. Empty after a single
+        pass without `verbose`, of which nothing is recorded.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, where X had string names.
+
+    Warns
+    -----
+    GuaranteeWarning
+        Once, at the first call, where `loss_scale` leaves no surrogate gap.
+
+    Notes
+    -----
+    Theorem 4.6 is about one pass of "ogd", C given, over T rows that are drawn independently: the
+    expected target loss on a new row is at most ``E S(U) + R/T`` with the "uniform" average, for
+    every U, R the regret above. With the "polynomial" one it is at most 4 times that, because S is
+    convex and not negative, and no round counts more than ``T³/Σ_t t³ ≤ 4/T``. Against U of least
+    risk ``a_t = E S(W_t) − E S(U)`` is not negative either, so that the excess in S is at most
+    ``Σ_t t³ a_t/Σ_t t³ ≤ 4/T Σ_t a_t``, where the "uniform" average has ``1/T Σ_t a_t``.
+
+    Outputs y: labels (n,) for "simplex" and "ordinal"; 0/1 indicator matrix (n, d), dense or
+    sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
+    "permutahedron". For "sequence" X is a list of (length, p) matrices, y one of label arrays, a
+    round is a sequence, and `transitions_`, `start_` and `end_` join the weights.
+
+    A sample weight w multiplies the loss of its round; a weight of zero equals leaving the row out,
+    but a weight of two is not the same as seeing a row twice, as for every online learner. Norms of
+    rows are at most 1e150 (with ``standardize=False`` zero, or between 1e-100 and 1e100), weights
+    are zero or between 1e-20 and 1e20: ``docs/numbers.md``.
+
+    `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
+    score a class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
+
+    float32 stays float32: where the first rows are, `coef_` and all other weights are too, and
+    dense rows are learned in single precision, up to twice as fast at half of the memory. Scores,
+    statistics of the features and sums over rounds are float64 nevertheless. Later rows are rounded
+    to the precision of the first ones. Sequences are float64 always.
+    ``set_params(optimizer__eta=0.1)`` reaches into the component behind a short-cut.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss",
+    Theorems 4.2, 4.6 and 5.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import OnlineStructuredPredictor
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OnlineStructuredPredictor(random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:1]).shape
+    (1, 3)
+    """
+
+    def __init__(
+        self,
+        space="simplex",
+        regularizer=None,
+        loss_scale="theory",
+        decoder="randomized",
+        optimizer="parameter_free",
+        average="polynomial",
+        standardize="auto",
+        fit_intercept=True,
+        max_iter=10,
+        tol=1e-4,
+        shuffle=True,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
+        constants="paper",
+    ):
+        self.space = space
+        self.regularizer = regularizer
+        self.loss_scale = loss_scale
+        self.decoder = decoder
+        self.optimizer = optimizer
+        self.average = average
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.constants = constants
+
+    def _unfitted_space(self):
+        return clone(resolve_space(self.space))
+
+    def _unfitted_loss(self):
+        return FenchelYoung()
+
+    def _resolvers(self):
+        return {
+            "space": resolve_space,
+            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
+            "decoder": resolve_decoder,
+            "optimizer": resolve_optimizer,
+        }
+
+    def _parts(self, space):
+        regularizer = clone(resolve_regularizer(self.regularizer, space))
+        resolve_decoder(self.decoder)
+        if isinstance(space, LabelSequence):
+            loss = SequenceLoss(space, regularizer, self.loss_scale, self.constants)
+            return loss, sequence_optimizer(self.optimizer)
+        loss = FenchelYoung(space, regularizer, self.loss_scale, self.constants)
+        return loss, resolve_optimizer(self.optimizer)
+
+    def _start(self, space):
+        super()._start(space)
+        constants = self.loss_.constants_of()
+        if constants.a <= 0:
+            threshold = (1.0 - constants.a) * constants.c
+            warnings.warn(
+                f"loss_scale={self.loss_scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
+                f"the learner works without a regret bound; c > {threshold:.4g} would give one.",
+                GuaranteeWarning,
+                stacklevel=5,
+            )
+
+    def _given_decoder(self):
+        return resolve_decoder(self.decoder)
+
+    def _task(self):
+        named = isinstance(self.space, str)
+        return getattr(SPACES.get(self.space) if named else self.space, "task", None)
+
+    def certificate(self, delta=None):
+        """The theorem that bounds the target loss of the rounds seen so far.
+
+        As `OnlineLearner.certificate`; ``bound(ΣS(U), ‖U‖_F)`` of the result is the number. With
+        sample weights or ``average="linear"`` both sums, of target losses and of S(U), are weighted
+        as the rounds were learned.
+        """
+        check_is_fitted(self)
+        decoder = self._decoder()
+        if not decoder.exploits_gap:
+            raise GuaranteeError(
+                f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+            )
+        return self.optimizer_.certificate(self._certified_loss(), self._state.vector, delta)

@@ -1,0 +1,203 @@
+"""The multiclass Perceptron and the second-order one, with full information."""
+
+import math
+
+import numpy as np
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_positive
+from skstructured._engine.compiled import kernel
+from skstructured._engine.rows import LONGEST
+from skstructured._engine.state import new_state
+from skstructured._learners.classifier import OnlineClassifier
+from skstructured._learners.gates import settled
+from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.predictions import DecodedPredictions, OverClasses
+from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
+from skstructured._learners.weights import LinearWeights, linear_scores
+from skstructured.decoders import MAP
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.losses.gap import ZeroOneLoss
+
+__all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
+
+
+@kernel
+def unit_scale(state, x_sq, weight):
+    """s = 1."""
+    return 1.0
+
+
+@kernel
+def unit_step(state, raw, g, x_sq, weight):
+    """u = −w."""
+    return -weight
+
+
+class UnitStep(OnlineOptimizer):
+    """W ← W − G: the Perceptron's step."""
+
+    scale_kernel = staticmethod(unit_scale)
+    step_kernel = staticmethod(unit_step)
+
+    def init(self, loss):
+        """The initial state: the epoch's own entries."""
+        return new_state(self.entries)
+
+
+class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
+    """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
+
+    Parameters
+    ----------
+    average : bool, "uniform", "polynomial" or "linear", default="uniform"
+        As in `OnlineStructuredPredictor`. Its weights jump by whole rows for as long as there are
+        mistakes, so that the mean of all of them errs less than one of the late ones.
+    standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
+        As in `OnlineStructuredPredictor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Class labels.
+    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_
+        As in `OnlineStructuredPredictor`.
+    t_, n_iter_, n_features_in_, feature_names_in_
+        As in `OnlineStructuredPredictor`.
+
+    References
+    ----------
+    Fink, Shalev-Shwartz, Singer, Ullman (2006), "Online multiclass learning by interclass
+    hypothesis sharing"; Crammer, Singer (2003).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import MulticlassPerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MulticlassPerceptron(random_state=0).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        average="uniform",
+        standardize="auto",
+        fit_intercept=True,
+        max_iter=10,
+        tol=1e-4,
+        shuffle=True,
+        class_weight=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.average = average
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _unfitted_loss(self):
+        return ZeroOneLoss()
+
+    def _decoder(self):
+        return MAP()
+
+    def _parts(self, space):
+        return ZeroOneLoss(space), UnitStep()
+
+    def certificate(self, delta=None):
+        """No theorem: a GuaranteeError."""
+        raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
+
+
+class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
+    r"""The multiclass second-order Perceptron, with full information.
+
+    `SOBAClassifier` with p' = 1 and the true label always revealed: ``g = z = (e_ȳ − e_y) ⊗ x``, ȳ
+    the best class other than y, and the same rule for when to update.
+
+    Parameters
+    ----------
+    a : float, default=1.0
+        Regularization: A starts at a·I.
+    standardize : bool or "auto", default="auto"
+        As in `OnlineStructuredPredictor`.
+    fit_intercept : bool, default=True
+        Append a constant feature 1.
+    shuffle : bool, default=True
+        Whether `fit` visits the rows in random order.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the shuffling.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Labels.
+    coef_, intercept_ : ndarray
+        Weights.
+    t_ : int
+        Rounds learned.
+    n_mistakes_ : int
+        Mistakes on the way.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    References
+    ----------
+    Cesa-Bianchi, Conconi, Gentile (2005), "A second-order Perceptron algorithm"; the multiclass
+    form is that of Beygelzimer, Orabona, Zhang (2017).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import SecondOrderPerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SecondOrderPerceptron(random_state=0).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        a=1.0,
+        standardize="auto",
+        fit_intercept=True,
+        shuffle=True,
+        verbose=0,
+        random_state=None,
+    ):
+        self.a = a
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @property
+    def longest_row(self):
+        """As for `SOBAClassifier`."""
+        return min(LONGEST, math.sqrt(check_positive("a", self.a)) * LONGEST_OF_UNIT)
+
+    def _setup(self, K, width):
+        self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
+
+    @settled
+    def _thetas(self, X):
+        return linear_scores(self._weights(), X)
+
+    def _learn_row(self, x, code):
+        theta = self._learned.W @ x
+        self._learned.learn(theta, x, code)
+        return np.argmax(theta) != code
+
+    @settled
+    def _weights(self):
+        if not hasattr(self, "classes_"):
+            raise AttributeError("weights are set by fit or partial_fit.")
+        return self._scale.fold(self._learned.W.copy())

@@ -1,0 +1,286 @@
+"""What is known of a progressive validation: losses, comparators, bounds, certificates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_real
+from skstructured.extend.learner import Rounds
+from skstructured.guarantees._running_risk import rise_found
+from skstructured.guarantees.comparators import best_measured, measured
+from skstructured.guarantees.risk import fewest_losses, risk_bound, risk_curve
+
+#: By how much rounding may put an expected loss outside [0, 1].
+ROUNDING = 1e-9
+
+
+@dataclass(repr=False)
+class ProgressiveResult:
+    """What happened in each round of a progressive validation.
+
+    Attributes
+    ----------
+    target_loss : ndarray of shape (n,)
+        Target loss of the output drawn in the round.
+    expected_target_loss : ndarray of shape (n,)
+        Its exact expectation over the decoder.
+    surrogate_loss : ndarray of shape (n,)
+        S_t of the weights played, the learner's surrogate loss, scale included.
+    estimator : estimator
+        The learner after the last round.
+    batch_size : int
+        Rounds played with the same weights; at least so many with ``play="average"``.
+    rounds : Rounds
+        The rounds as the learner read them.
+    play : {"iterates", "last", "average"}
+        Which weights were played, see `progressive_validate`.
+    dependence : str or None
+        Why the rows were no independent draws for who played them, where that is known.
+    """
+
+    target_loss: np.ndarray
+    expected_target_loss: np.ndarray
+    surrogate_loss: np.ndarray
+    estimator: object
+    batch_size: int
+    rounds: Rounds = None
+    play: str = "iterates"
+    dependence: str | None = None
+
+    def __repr__(self):
+        name, n = type(self.estimator).__name__, len(self.target_loss)
+        mean = float(np.mean(self.expected_target_loss)) if n else float("nan")
+        return (
+            f"ProgressiveResult({n} rounds of {name}, mean expected target loss {mean:.4g}, "
+            f"play={self.play!r})"
+        )
+
+    @property
+    def weight(self):
+        """What the losses of each round are multiplied by in sums, (n,), of mean 1.
+
+        All 1, but for ``class_weight`` and for ``average="linear"``, which multiplies by the number
+        of the round; over their mean: as in what the learner minimises, and so in its certificate.
+        """
+        learned = self._learned_weights()
+        return learned / (float(np.mean(learned)) or 1.0) if len(learned) else learned
+
+    def _learned_weights(self):
+        """What the learner multiplied the losses by, (n,); rounds of weight 0 have no number."""
+        given = getattr(self.rounds, "weight", None)
+        given = np.ones(len(self.expected_target_loss)) if given is None else given
+        learned, counted = np.zeros(len(given)), given > 0.0
+        number = self.estimator.round_weights(int(np.count_nonzero(counted)))
+        learned[counted] = given[counted] * (number / number[:1])
+        return learned
+
+    def comparator_loss(self, U):
+        """Surrogate losses S_t(U) of a fixed comparator.
+
+        Parameters
+        ----------
+        U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
+            The comparator; the intercept is the last column. For advice of experts their shares
+            (d,), of sum 1.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return measured(self.estimator.comparison(self.rounds), U)
+
+    def best_comparator(self, delta=None):
+        """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1]).
+
+        For advice of experts the best of them, (d,).
+        """
+        certificate, weight = self._certificate(delta), self._learned_weights()
+        return best_measured(certificate, self.estimator.comparison(self.rounds), weight)
+
+    @property
+    def encoded(self):
+        """The true outputs as vertices (n, dim), for learners over an output space."""
+        return self.estimator.space_.unpack(self.rounds.packed)
+
+    def surrogate_regret(self, U=None):
+        """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
+
+        Parameters
+        ----------
+        U : array-like or None, default=None
+            The comparator; None takes `best_comparator`.
+
+        Returns
+        -------
+        float
+        """
+        U = self.best_comparator() if U is None else U
+        return float(self.weight @ (self.expected_target_loss - self.comparator_loss(U)))
+
+    def regret_bound(self, U=None, delta=None):
+        """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
+
+        The weights w_t are those of `weight`, 1 but for ``class_weight`` and ``average="linear"``.
+
+        Parameters
+        ----------
+        U : array-like or None, default=None
+            The comparator; None takes the one that makes the bound smallest.
+        delta : float or None, default=None
+            None bounds Σ w_t E[L_t]; a number bounds Σ w_t L_t with probability 1 − delta.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the run; the message says why.
+        """
+        U = self.best_comparator(delta) if U is None else np.asarray(U, dtype=np.float64)
+        weight = self._learned_weights()  # as the certificate counts them
+        comparator, unit = float(weight @ self.comparator_loss(U)), float(np.mean(weight)) or 1.0
+        return self._certificate(delta).bound(comparator, float(np.linalg.norm(U))) / unit
+
+    def risk_bound(self, delta=0.05, last=0.5):
+        r"""Bound on what the rules that played the last rounds expect to lose on a new row.
+
+        With probability at least 1 − delta over independent rows,
+
+        .. math:: \frac{\sum_t λ_t R_t}{\sum_t λ_t} \le \frac{\sum_t λ_t L_t + \ln(1/δ)
+            + \sum_t ψ(λ_t) (L_t - m_t)^2}{\sum_t λ_t}
+
+        over the last rounds; L_t is the expected target loss of round t, R_t the risk of what
+        played it: the expected target loss on a new row. λ_t, m_t and ψ are those of
+        `skstructured.guarantees.risk_bound`. The left side is the risk of the rule of one of these
+        rounds, drawn with probability proportional to λ_t.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability in (0, 1) that the bound fails.
+        last : float, default=0.5
+            Share of the rounds, the last ones, that are certified, in (0, 1].
+
+        Returns
+        -------
+        float
+            At most 1.
+
+        Raises
+        ------
+        ValueError
+            For a delta outside (0, 1).
+        GuaranteeError
+            For a `last` outside (0, 1]; for so few rounds that no losses could make the bound less
+            than 1; for rows made by an adversary or seen beforehand by a step of a pipeline, rounds
+            with sample weights, ``class_weight`` with ``play="iterates"`` and ``batch_size=1``
+            (what is then played depends on the weight, which tells the class), and losses outside
+            [0, 1].
+
+        Warns
+        -----
+        GuaranteeWarning
+            As `risk_bound` of `skstructured.guarantees`: where a test at level delta finds that the
+            risk rose within these rounds. `changed_` tells it of all rounds.
+
+        Notes
+        -----
+        The rows must be independent draws from the distribution that new rows come from, in an
+        order that has nothing to do with them, and each new to the learner: sorted, drifting or
+        repeated rows void the number, and of these only a risk that rises is seen. `delta`, `last`
+        and the learner must be chosen without these rows, and the labels known beforehand; where
+        the best of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights
+        before its batch, whatever else they play. So do bandits, whose play includes exploration,
+        and ``average="linear"``: `weight` does not enter.
+
+        References
+        ----------
+        Howard, Ramdas, McAuliffe, Sekhon (2021), Theorem 4; Waudby-Smith, Ramdas (2024), Theorem 2.
+        On independent rows Cesa-Bianchi, Conconi, Gentile (2004), "On the generalization ability of
+        on-line learning algorithms".
+        """
+        losses, fewest = self._new_row_losses(), fewest_losses(delta)
+        kept = max(1, round(_share(last) * len(losses)))
+        if kept < fewest:
+            raise GuaranteeError(
+                f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {kept}: "
+                f"the last {last} of {len(losses)}."
+            )
+        return risk_bound(losses[-kept:], delta)
+
+    def risk_curve(self, delta=0.05):
+        """Bound on the mean risk up to every round, valid for all rounds at once, (n,).
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability in (0, 1) that any point of the curve fails.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            ``RiskMonitor.bound_`` of the expected target losses up to the round.
+
+        Raises
+        ------
+        ValueError, GuaranteeError
+            As `risk_bound`.
+        """
+        return risk_curve(self._new_row_losses(), delta)
+
+    @property
+    def changed_(self):
+        """Whether the test of `RiskMonitor` finds, at level 0.05, that the risk rose at some time.
+
+        Of all rounds' expected target losses; False where `risk_curve` has no number for them.
+        """
+        try:
+            return rise_found(self._new_row_losses(), 0.05) is not None
+        except GuaranteeError:
+            return False
+
+    def _new_row_losses(self):
+        """Expected target losses, each of a row new to what played it; else a GuaranteeError."""
+        if self.dependence is not None:
+            raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
+        weight = getattr(self.rounds, "weight", None)
+        if weight is not None and np.ptp(weight) > 0.0 and not self._weighed_by_class():
+            raise GuaranteeError(
+                "The risk on new rows is not stated for rounds with sample weights: the rows then "
+                "do not stand for new ones one for one."
+            )
+        losses = np.clip(self.expected_target_loss, 0.0, 1.0)
+        if not np.all(np.abs(losses - self.expected_target_loss) <= ROUNDING):
+            raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
+        return losses
+
+    def _weighed_by_class(self):
+        """Whether the weights of the rounds are those of ``class_weight`` and nothing else."""
+        learner, rounds = self.estimator, self.rounds
+        if getattr(learner, "class_weight", None) is None:
+            return False
+        return np.array_equal(rounds.weight, learner._class_weights(rounds.packed))
+
+    def _certificate(self, delta=None):
+        if self.play != "iterates":
+            raise GuaranteeError(
+                f"The regret bounds are about the weights that the optimiser plays, "
+                f"play='iterates', not play={self.play!r}."
+            )
+        if self.batch_size > 1:
+            raise GuaranteeError(
+                f"The bounds are about learning after every round, not batches of "
+                f"{self.batch_size}."
+            )
+        return self.estimator.certificate(delta)
+
+
+def _share(last):
+    """`last` as a float; what it leaves has no certificate where it is no share."""
+    try:
+        return check_real("last", last, lambda v: 0.0 < v <= 1.0, "be a share in (0, 1]")
+    except ValueError as error:
+        raise GuaranteeError(str(error)) from None

@@ -1,0 +1,16 @@
+"""Streams to hold learners against: noisy, drifting, separable, adaptive and worst-case."""
+
+from skstructured.evaluation.adversaries._base import ObliviousAdversary
+from skstructured.evaluation.adversaries.adaptive import GreedyAdversary, play
+from skstructured.evaluation.adversaries.lower_bound import LowerBound
+from skstructured.evaluation.adversaries.streams import Drifting, LabelNoise, Separable
+
+__all__ = [
+    "Drifting",
+    "GreedyAdversary",
+    "LabelNoise",
+    "LowerBound",
+    "ObliviousAdversary",
+    "Separable",
+    "play",
+]

@@ -1,0 +1,284 @@
+"""Pictures of progressive validations."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.utils._optional_dependencies import check_matplotlib_support
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured.evaluation._risk_coverage import RiskCoverageDisplay
+
+__all__ = ["RegretDisplay", "RiskCoverageDisplay"]
+
+#: Longer curves are thinned to this many points.
+POINTS = 2000
+
+#: Kind of curve -> how it is drawn, and what the legend calls it. Wide dots under narrow dashes
+#: keep a comparator visible where its bound coincides with it.
+KINDS = {
+    "loss": ({"linestyle": "-", "linewidth": 1.8}, "expected target loss"),
+    "comparator": ({"linestyle": ":", "linewidth": 2.6}, "comparator's surrogate loss"),
+    "bound": ({"linestyle": "--", "linewidth": 1.1}, "bound"),
+    "risk": ({"linestyle": "-.", "linewidth": 1.1}, "rounds × risk bound"),
+}
+
+
+class RegretDisplay:
+    r"""Cumulative target loss of learners over rounds, beside their comparators and bounds.
+
+    A learner has one colour: solid for ``Σ_{s≤t} E[L_s]``, dotted for ``Σ_{s≤t} S_s(U)`` of a fixed
+    comparator U, dashed for the bound. The bound after t rounds is the dotted curve raised by the
+    theorem's regret term of the whole run,
+
+    .. math:: \sum_{s \le t} S_s(U) + \Bigl(\text{bound} - \sum_{s \le n} S_s(U)\Bigr),
+
+    which holds for every t, as the regret terms do not shrink with the rounds. All sums are
+    weighted where those of the theorem are, see `ProgressiveResult.weight`. With `risk_delta` a
+    dash-dotted line is the certificate for independent rows: t times `ProgressiveResult.risk_curve`
+    after t rounds, what t new rows cost at most if met by the rules of those rounds, for all t at
+    once with probability 1 − risk_delta. Make it with `from_result`.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the learners.
+    rounds, losses : list of ndarray of shape (n_points,)
+        For each learner the rounds drawn (from 1) and the cumulative expected target loss.
+    comparators, bounds : list of (ndarray of shape (n_points,) or None)
+        Cumulative comparator loss, and bound; None where there is none.
+    risks : list of (ndarray of shape (n_points,) or None) or None, default=None
+        Rounds times the bound on the mean risk; None where there is none.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        Its figure.
+    lines_ : list of dict
+        For each learner its lines, under "loss", "comparator", "bound" and "risk"; those not drawn
+        are left out.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), "Online structured prediction with Fenchel–Young losses and
+    improved surrogate regret for online multiclass classification with logistic loss", section 4.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from skstructured import OnlineStructuredPredictor
+    >>> from skstructured.evaluation.adversaries import LabelNoise, play
+    >>> from skstructured.evaluation.display import RegretDisplay
+    >>> from skstructured.spaces import Simplex
+    >>> space, stream = Simplex().fit([0, 1, 2]), LabelNoise(random_state=0)
+    >>> results = {
+    ...     name: play(OnlineStructuredPredictor(regularizer=name), stream, space)
+    ...     for name in ("shannon", "squared")
+    ... }
+    >>> display = RegretDisplay.from_result(results)
+    >>> plt.show()  # doctest: +SKIP
+    """
+
+    def __init__(self, *, names, rounds, losses, comparators, bounds, risks=None):
+        self.names = names
+        self.rounds = rounds
+        self.losses = losses
+        self.comparators = comparators
+        self.bounds = bounds
+        self.risks = risks
+
+    @classmethod
+    def from_result(
+        cls,
+        result,
+        *,
+        ax=None,
+        name=None,
+        comparator=None,
+        log=False,
+        legend_kwargs=None,
+        risk_delta=None,
+    ):
+        """Draw one or several progressive validations.
+
+        Parameters
+        ----------
+        result : ProgressiveResult, list of ProgressiveResult, or dict of str to ProgressiveResult
+            What to draw; the keys of a dict name the learners.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str, list of str or None, default=None
+            Names of the learners, where `result` is no dict; None takes the class of the estimator,
+            numbered where there are several.
+        comparator : array-like of shape (dim, p [+ 1]) or None, default=None
+            U for all learners; None takes ``result.best_comparator()`` of each.
+        log : bool, default=False
+            Whether the losses are drawn on a logarithmic axis.
+        legend_kwargs : dict or None, default=None
+            Handed to ``ax.legend``.
+        risk_delta : float or None, default=None
+            Probability in (0, 1) that the bound on the risk fails anywhere; None leaves it out.
+            So does a run that has none, see `ProgressiveResult.risk_bound`.
+
+        Returns
+        -------
+        RegretDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            For no results, names that do not fit their number, a comparator of another shape, or a
+            risk_delta outside (0, 1).
+        TypeError
+            For results of another type.
+
+        Notes
+        -----
+        A learner without a theorem (`GuaranteeError`) has no bound, and no dotted curve unless a
+        comparator is given; the legend says so.
+        """
+        check_matplotlib_support(f"{cls.__name__}.from_result")
+        names, results = _named(result, name)
+        columns = ("rounds", "losses", "comparators", "bounds", "risks")
+        curves = [_curves(one, comparator, risk_delta) for one in results]
+        drawn = {name: list(values) for name, *values in zip(columns, *curves, strict=True)}
+        display = cls(names=names, **drawn)
+        return display.plot(ax, log=log, legend_kwargs=legend_kwargs)
+
+    def plot(self, ax=None, *, log=False, legend_kwargs=None):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure, with the legend beside the curves.
+        log : bool, default=False
+            Whether the losses are drawn on a logarithmic axis.
+        legend_kwargs : dict or None, default=None
+            Handed to ``ax.legend``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        placed = {} if ax is not None else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+        self.ax_ = _new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self.lines_ = [self._draw(i) for i in range(len(self.names))]
+        self.ax_.set(xlabel="round", ylabel="cumulative target loss")
+        self.ax_.margins(x=0.01)
+        if log:
+            self._use_log_axis()
+        self.ax_.legend(handles=self._handles(), **{**placed, **(legend_kwargs or {})})
+        return self
+
+    def _draw(self, i):
+        """Lines of one learner, by kind."""
+        curves = {"loss": self.losses, "comparator": self.comparators, "bound": self.bounds}
+        curves |= {} if self.risks is None else {"risk": self.risks}
+        lines = {}
+        for kind, values in curves.items():
+            if values[i] is not None:
+                style, meaning = KINDS[kind]
+                label = f"{self.names[i]}: {meaning}"
+                (lines[kind],) = self.ax_.plot(
+                    self.rounds[i], values[i], color=f"C{i % 10}", label=label, **style
+                )
+        return lines
+
+    def _use_log_axis(self):
+        """A logarithmic axis that ends where the losses begin: comparators may begin near 0."""
+        first = [loss[loss > 0.0][0] for loss in self.losses if np.any(loss > 0.0)]
+        self.ax_.set_yscale("log")
+        if first:
+            self.ax_.set_ylim(bottom=0.7 * min(first))
+
+    def _handles(self):
+        """Legend: colours are learners, line styles are kinds."""
+        from matplotlib.lines import Line2D
+
+        handles = []
+        for name, lines in zip(self.names, self.lines_, strict=True):
+            label = name if "bound" in lines else f"{name} (no bound)"
+            handles.append(Line2D([], [], color=lines["loss"].get_color(), lw=4, label=label))
+        for kind, (style, meaning) in KINDS.items():
+            if any(kind in lines for lines in self.lines_):
+                handles.append(Line2D([], [], color="0.3", label=meaning, **style))
+        return handles
+
+
+def _new_axes():
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(9, 4.5), layout="constrained")[1]
+
+
+def _named(result, name):
+    """Names and results as two lists."""
+    if isinstance(result, Mapping):
+        if name is not None:
+            raise ValueError(f"name must be None where the results are a dict, got {name!r}.")
+        names, results = [str(key) for key in result], list(result.values())
+    else:
+        results = list(result) if isinstance(result, (list, tuple)) else [result]
+        names = _default_names(results) if name is None else name
+        names = [names] if isinstance(names, str) else list(names)
+    if not results or len(names) != len(results):
+        raise ValueError(
+            f"result must hold one run or more, and name one name for each; "
+            f"got {len(results)} runs and {len(names)} names."
+        )
+    for one in results:
+        if not hasattr(one, "expected_target_loss"):
+            raise TypeError(f"result must hold ProgressiveResult only, got {one!r}.")
+    return names, results
+
+
+def _default_names(results):
+    kinds = [type(getattr(result, "estimator", None)).__name__ for result in results]
+    return kinds if len(kinds) == 1 else [f"{kind} {i}" for i, kind in enumerate(kinds, 1)]
+
+
+def _curves(result, comparator, risk_delta=None):
+    """Rounds, cumulative losses, comparator losses and bounds of one run, thinned."""
+    n = len(result.expected_target_loss)
+    kept = np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(np.intp))
+    losses = np.cumsum(result.weight * result.expected_target_loss)
+    curves = losses, *_reference(result, comparator), _risk(result, risk_delta)
+    return kept + 1, *(None if curve is None else curve[kept] for curve in curves)
+
+
+def _reference(result, U):
+    """Cumulative comparator loss, and bound after every round; None where there is none."""
+    regret = None
+    try:
+        U = result.best_comparator() if U is None else U
+        total = result.regret_bound(U)
+    except GuaranteeError:
+        total = None
+    if U is None:
+        return None, None
+    compared = np.cumsum(result.weight * result.comparator_loss(U))
+    if total is not None:
+        regret = total - compared[-1]
+    return compared, None if regret is None else compared + regret
+
+
+def _risk(result, delta):
+    """Rounds times the bound on the mean risk up to each; None where there is none."""
+    if delta is None:
+        return None
+    try:
+        bounds = result.risk_curve(delta)
+    except GuaranteeError:
+        return None
+    return np.arange(1, len(bounds) + 1) * bounds

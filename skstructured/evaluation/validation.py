@@ -1,0 +1,227 @@
+"""Progressive validation: predict each round, then learn it."""
+
+import functools
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from skstructured.evaluation._result import ProgressiveResult
+from skstructured.evaluation._stream_result import StreamResult
+from skstructured.evaluation.display import RegretDisplay
+from skstructured.extend.learner import OnlineLearner
+from skstructured.streaming.chunks import (
+    is_fitted,
+    pairs_of,
+    steps_of,
+    told_of_chunk,
+    transform_of,
+)
+
+__all__ = ["ProgressiveResult", "RegretDisplay", "StreamResult", "progressive_validate"]
+
+#: Rounds decoded at a time where every round is learned by itself.
+BLOCK = 4096
+
+#: Rows that a step of a pipeline sees before it transforms them.
+CHUNK = 256
+
+#: The average played is taken anew once the rounds have grown by the REFRESH-th part.
+REFRESH = 64
+
+#: Which weights may be played.
+PLAYS = ("iterates", "last", "average")
+
+
+def progressive_validate(
+    estimator,
+    X,
+    y=None,
+    batch_size=1,
+    random_state=None,
+    progress=None,
+    classes=None,
+    play="iterates",
+    delta=0.05,
+):
+    """Play and then learn the rows in order, and record every round's losses.
+
+    Rows that do not fit into memory are given as chunks, ``progressive_validate(model, chunks)``.
+
+    A clone of the estimator starts from nothing: all labels of `y` are known to it beforehand, no
+    row is. With ``batch_size=1`` the scores of a round are those the optimiser plays, so that the
+    bounds hold; larger batches are played with the weights before the batch. `play` changes what
+    is scored, and nothing of what is learned. A ``class_weight`` enters what is learned as in
+    ``partial_fit``, and none of the losses; `ProgressiveResult.weight` has it for regret bounds.
+
+    Parameters
+    ----------
+    estimator : OnlineLearner, or Pipeline that ends in one
+        The learner; it is not changed. Steps before it that are fitted transform all rows as they
+        are; others see the rows in chunks by their ``partial_fit``, each chunk before it is
+        transformed. No step sees an output, so that the bounds hold for the rows as transformed.
+    X : {array-like, sparse matrix} of shape (n, p), or iterable of pairs (X, y)
+        Features; or, without y, chunks of a stream, such as those of `skstructured.streaming`.
+    y : array-like or None, default=None
+        Outputs of its space.
+    batch_size : int, default=1
+        Rounds played before they are learned.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws of the decoder.
+    progress : callable or None, default=None
+        Called as ``progress(rounds done, n)`` now and then; for chunks once after each, as
+        ``progress(rounds done, result)`` with the `StreamResult` so far: where it raises
+        StopIteration, the validation ends there.
+    classes : array-like or None, default=None
+        All labels, where `y`, or that of the first chunk, may not show every one.
+    play : {"iterates", "last", "average"}, default="iterates"
+        What is scored in a round, and so what `ProgressiveResult.risk_bound` is about; always
+        weights from before the round. "iterates": what the optimiser plays, which regret bounds are
+        about too and which may depend on how long the row is. "last": what `predict` and `sample`
+        would use with ``average=False``, one row at a time. "average": what they use with
+        ``average``, the average of the weights played; the average in use is taken anew after
+        every row up to row 128, then each time the rounds have grown by their 64th part, and at the
+        beginning of a chunk.
+    delta : float, default=0.05
+        For chunks: probability in (0, 1) that `StreamResult.risk_bound` fails.
+
+    Returns
+    -------
+    ProgressiveResult, or for chunks StreamResult
+        Losses round by round; of chunks their means only, and so no more memory than a chunk takes.
+
+    Raises
+    ------
+    ValueError
+        As ``estimator.partial_fit``; also for a batch size that is not a positive integer, for a
+        step of a pipeline that is neither fitted nor has ``partial_fit``, for an unknown `play`,
+        and for ``play="average"`` with a learner that keeps no average.
+    TypeError
+        For an estimator that is no `OnlineLearner`.
+
+    References
+    ----------
+    Blum, Kalai, Langford (1999), "Beating the hold-out".
+    """
+    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
+        raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}.")
+    if play not in PLAYS:
+        raise ValueError(f"play must be one of {', '.join(map(repr, PLAYS))}, got {play!r}.")
+    rng, how = check_random_state(random_state), (play, batch_size)
+    if y is None:
+        return _validate_chunks(estimator, X, classes, how, rng, progress, delta)
+    learner, transform = split_pipeline(estimator)
+    rounds = learner.begin(transform(X), y, classes)
+    losses = _play_rounds(learner, rounds, how, rng, progress, rounds.X.shape[0])
+    learner.warn_of_trouble()
+    dependence = _dependence(estimator, learner, *how)
+    return ProgressiveResult(*losses, learner, batch_size, rounds, play, dependence)
+
+
+def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
+    """A `StreamResult`: chunk after chunk is transformed, played and learned, and let go."""
+    learner, transform = split_pipeline(estimator)
+    result = StreamResult(learner, *how, None, delta)
+    for number, (X, y) in enumerate(pairs_of(chunks)):
+        with told_of_chunk(number, result.n_rounds):
+            X = transform(X)
+            rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
+            result.dependence = _dependence(estimator, learner, *how)
+            result.add_chunk(_play_rounds(learner, rounds, how, rng, done=result.n_rounds))
+        if progress is not None:
+            try:
+                progress(result.n_rounds, result)
+            except StopIteration:
+                break
+    learner.warn_of_trouble()
+    return result
+
+
+def _play_rounds(learner, rounds, how, rng, progress=None, total=None, done=0):
+    """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
+    n, play_and_learn = rounds.X.shape[0], _turn(learner, *how)
+    losses = np.empty((3, n))
+    for now in _blocks(n, *how, done):
+        losses[:, now] = play_and_learn(rounds, now, rng)
+        if progress is not None:
+            progress(int(now[-1]) + 1, total)
+    return losses
+
+
+def _blocks(n, play, batch_size, done=0):
+    """Positions of the rounds that are handed over together, after `done` others."""
+    start, least = 0, BLOCK if batch_size == 1 and play != "average" else batch_size
+    while start < n:
+        size = max(least, (done + start) // REFRESH) if play == "average" else least
+        yield np.arange(start, min(start + size, n))
+        start += size
+
+
+def _turn(learner, play, batch_size):
+    """How rounds that are handed over together are played and learned."""
+    if batch_size == 1 and play == "iterates":
+        return learner.play_and_learn
+    if batch_size == 1 and play == "last":
+        return functools.partial(OnlineLearner.play_and_learn, learner)
+    score = learner.play_average if play == "average" else learner.play
+
+    def play_then_learn(rounds, now, rng):
+        losses = score(rounds, now, rng)
+        learner.learn(rounds, now)
+        return losses
+
+    return play_then_learn
+
+
+def split_pipeline(estimator):
+    """A new learner, and a function of X: X as the steps before it transform it.
+
+    Steps that are fitted transform X as they are. Others are cloned and see X chunk by chunk, by
+    their ``partial_fit``, each chunk before it is transformed; a second call goes on with them.
+
+    Raises
+    ------
+    TypeError
+        For an estimator that is no `OnlineLearner`.
+    ValueError
+        For a step that is neither fitted nor has ``partial_fit``.
+    """
+    steps = steps_of(estimator)
+    learner = clone(steps[-1][1])
+    if not isinstance(learner, OnlineLearner):
+        raise TypeError(f"estimator must be (or end in) an OnlineLearner, got {learner!r}.")
+    transforms = [transform_of(name, step, _learned_in_chunks) for name, step in steps[:-1]]
+    return learner, lambda X: functools.reduce(lambda rows, step: step(rows), transforms, X)
+
+
+def _dependence(estimator, learner, play, batch_size):
+    """Why rows were not new to what played them, or None; `learner` has begun."""
+    ahead = [name for name, step in steps_of(estimator)[:-1] if not is_fitted(step)]
+    if ahead:
+        return (
+            f"step {ahead[0]!r} of the pipeline saw {CHUNK} rows at a time before they were "
+            f"played; fit it on other rows before."
+        )
+    if play == "iterates" and batch_size == 1 and getattr(learner, "_weighs_classes", bool)():
+        return (
+            "with play='iterates' what is played depends on the weight of the round, and "
+            "class_weight tells the class by it; validate with play='last' or play='average'."
+        )
+    return None
+
+
+def _learned_in_chunks(step):
+    return functools.partial(_transformed_in_chunks, clone(step))
+
+
+def _transformed_in_chunks(step, X):
+    chunks = [X[start : start + CHUNK] for start in range(0, X.shape[0], CHUNK)]
+    parts = [step.partial_fit(chunk).transform(chunk) for chunk in chunks]
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+
+
+def warm_up(estimator, X, y, classes=None):
+    """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
+    learner = clone(estimator)
+    learner.play_and_learn(learner.begin(X, y, classes), np.arange(1))

@@ -1,0 +1,6 @@
+"""Learners over given experts: weights from their losses, and the right to say nothing."""
+
+from skstructured.experts.abstention import AbstainingHedgeClassifier
+from skstructured.experts.hedge import AdaHedge
+
+__all__ = ["AbstainingHedgeClassifier", "AdaHedge"]

@@ -1,0 +1,300 @@
+"""Expert advice with abstention: a classifier that may say nothing, over given classifiers."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_share
+from skstructured._learners.guards import exclusive
+from skstructured.experts._advice import HedgedExperts, losses_of
+from skstructured.experts._binary import check_marker, rows_of
+from skstructured.extend.learner import ExpertComparison, Losses
+from skstructured.guarantees.certificates import AbstentionCertificate
+
+__all__ = ["AbstainingHedgeClassifier"]
+
+
+class AbstainingHedgeClassifier(HedgedExperts):
+    r"""Weighs binary classifiers by their past losses, and abstains where they disagree.
+
+    Abstaining costs c, a mistake 1. While c < ½ the expected cost of all rounds exceeds that of the
+    best expert by a constant, however many rounds there are and wherever they come from; without
+    abstaining it may grow like their square root. The classifiers may be fitted, or trained here.
+
+    In round t expert i says ``y_i`` in [−1, 1], `AdaHedge` gives weights p̂ from past losses
+    ``ℓ(y_i) = (1 − y y_i)/2``, and
+
+    .. math:: \hat y = ⟨\hat p, (y_i)⟩, \quad y^* = \operatorname{sign} \hat y, \quad
+        b = 1 - |\hat y|:
+
+    abstain with probability b, else play y*. `sample` draws so; `predict` abstains where b > 2c,
+    that is where the class thought more likely is given a probability below 1 − c.
+
+    Parameters
+    ----------
+    estimators : list of (str, classifier), or list of classifiers
+        The experts. What they say is ``2 predict_proba − 1``; without ``predict_proba`` the
+        decision function, cut to [−1, 1]; without both −1 or 1 for the class predicted. All are
+        rounded to 20 binary places; NaN counts as 0.
+    abstention_cost : float, default=0.3
+        c in [0, 1]; the theorem is for c < ½. It enters `predict` and the losses, not the weights.
+    train : {"auto", True, False}, default="auto"
+        Who is trained: those not fitted, all, or none. `partial_fit` and progressive validation
+        ask each about a row (0 before its first) before it learns it. `fit` fits on all rows, after
+        clones, fitted on ``cv − 1`` of `cv` folds, were weighed by what they said of the other: by
+        rows not seen. Fitted experts must be so on other rows. An expert in a
+        ``sklearn.frozen.FrozenEstimator`` is never trained. Clones, as those of cross-validation,
+        keep fitted experts with ``train=False`` and frozen ones; others are fitted anew there.
+    cv : int, default=5
+        Folds of `fit`, consecutive rows of each class.
+    calibrate : {"isotonic", "sigmoid", None}, default="isotonic"
+        How `fit` makes what an expert said of rows not seen, and says later, into probabilities; a
+        fold is weighed by the map of the others. None takes experts at their word, as a stream of
+        `partial_fit` does that begins with it.
+    abstain_label : object, default=None
+        What `predict` and `sample` return for abstaining, no class itself. With None `predict`
+        always predicts, so that scorers work, and `sample` tosses a coin, which costs ½;
+        `abstains` then tells where the prediction should not be used.
+    verbose, random_state
+        As in `FolkloreClassifier`; the seed is for draws, and for experts trained that have none.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; −1 and 1 of the formulas.
+    estimators_ : list of classifiers
+        The experts, trained where they are.
+    hedge_ : AdaHedge
+        The weights over them, ``hedge_.weights_``.
+    expert_losses_ : ndarray of shape (d,)
+        Total losses of the experts.
+    t_ : int
+        Rounds learned.
+    space_, random_state_, n_features_in_, feature_names_in_
+        As in `OnlineStructuredPredictor`.
+
+    Raises
+    ------
+    ValueError
+        At the first call to learn: for more than two classes, of which the theorem says nothing;
+        for bad parameters; for experts that cannot be trained as they should be.
+
+    Notes
+    -----
+    After `fit`, `partial_fit` goes on to train those experts that were trained and have it. Where
+    one raises, the others learn the round, and it counts. Experts get frames and CSR as they are.
+
+    References
+    ----------
+    Van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
+    appendix E; Neu, Zhivotovskiy (2020), "Fast rates for online prediction with abstention".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.utils import shuffle
+    >>> from skstructured import AbstainingHedgeClassifier, OnlineStructuredPredictor
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> experts = [GaussianNB(), KNeighborsClassifier(), OnlineStructuredPredictor(random_state=0)]
+    >>> model = AbstainingHedgeClassifier(experts, abstention_cost=0.1).fit(X[:400], y[:400])
+    >>> sure = ~model.abstains(X[400:])
+    >>> bool(model.score(X[400:][sure], y[400:][sure]) > model.score(X[400:], y[400:]))
+    True
+    """
+
+    def __init__(
+        self,
+        estimators,
+        abstention_cost=0.3,
+        *,
+        train="auto",
+        cv=5,
+        calibrate="isotonic",
+        abstain_label=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.estimators = estimators
+        self.abstention_cost = abstention_cost
+        self.train = train
+        self.cv = cv
+        self.calibrate = calibrate
+        self.abstain_label = abstain_label
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, **params):
+        """Fit the experts that are to be trained, and weigh all by rows they have not seen.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, p)
+            Features.
+        y : array-like of shape (n,)
+            Labels, of two classes.
+        **params
+            Metadata for experts that request them, with metadata routing enabled.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, params)
+        return self
+
+    def partial_fit(self, X, y, classes=None, **params):
+        """Learn rows in order, one round each; chunks of any size give the same result.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        classes : array-like of shape (2,) or None, default=None
+            Both labels, needed on the first call.
+        **params
+            As for `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._partial_fit(X, y, classes, params)
+        return self
+
+    def decision_function(self, X):
+        """ŷ in [−1, 1], (n,): the experts' weighted mean."""
+        return self._scores(X)
+
+    def predict_proba(self, X):
+        """The experts' weighted mean as probabilities of the classes, (n, 2)."""
+        score = self._scores(X)
+        return 0.5 * np.column_stack([1.0 - score, 1.0 + score])
+
+    def predict_log_proba(self, X):
+        """Logarithms of `predict_proba`, (n, 2)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X):
+        """The class thought more likely, (n,); `abstain_label`, if it is not None, where b > 2c."""
+        score = self._scores(X)
+        return self._answers(score > 0.0, self._abstains(score))
+
+    def abstains(self, X):
+        """Where a prediction would cost more than abstaining, if ŷ is right: b > 2c, (n,)."""
+        return self._abstains(self._scores(X))
+
+    def abstain_proba(self, X):
+        """b, with which `sample` abstains, (n,)."""
+        return 1.0 - np.abs(self._scores(X))
+
+    def sample(self, X, random_state=None):
+        """Draw what the theorem is about, (n,): `abstain_label` with probability b, or the class.
+
+        With ``abstain_label=None`` a coin decides in its place: classes as by `predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n, p)
+            Features.
+        random_state : int, RandomState instance or None, default=None
+            None goes on with the estimator's own generator.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        score = self._scores(X)
+        check_marker(self.abstain_label, self.classes_)
+        rng = self.random_state_ if random_state is None else check_random_state(random_state)
+        u = rng.random_sample(len(score))
+        if self.abstain_label is None:
+            return self.classes_[(2.0 * u < 1.0 + score).astype(np.intp)]
+        return self._answers(score > 0.0, u < 1.0 - np.abs(score))
+
+    def _abstains(self, score):
+        cost = check_share("abstention_cost", self.abstention_cost)
+        return 1.0 - np.abs(score) > 2.0 * cost
+
+    def _answers(self, second, abstains):
+        """Labels, with the marker in its places; objects, where the two are of different kinds."""
+        labels, marker = self.classes_[second.astype(np.intp)], self.abstain_label
+        if marker is None:
+            return labels
+        check_marker(self.abstain_label, self.classes_)
+        kinds = np.asarray(marker).dtype.kind, labels.dtype.kind
+        alike = all(kind in "iuf" for kind in kinds) or all(kind in "U" for kind in kinds)
+        kind = np.result_type(labels, np.asarray(marker)) if alike else object
+        answers = labels.astype(kind)
+        answers[abstains] = marker
+        return answers
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of rounds played with what has been learned; nothing is learned."""
+        score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
+        return self._losses(score, rounds.packed[which], random_state)
+
+    @exclusive
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round, learn it, and go on; `Losses`."""
+        which = np.asarray(which)
+        score = self._learn(rounds.X, rounds.packed, which, rounds.rows)
+        return self._losses(score, rounds.packed[which], random_state)
+
+    def expected_losses(self, x, V):
+        """Expected losses (m,) of the next play at x (1, p) against each vertex (m, 2)."""
+        score = np.repeat(self._hedged(x), len(V))
+        return self._expected(score, np.argmax(V, axis=1))
+
+    def _expected(self, score, codes):
+        """(1 − b) 1[y* ≠ y] + b c."""
+        cost = check_share("abstention_cost", self.abstention_cost)
+        sure = np.abs(score)
+        return sure * ((score > 0.0) != codes) + (1.0 - sure) * cost
+
+    def _losses(self, score, codes, random_state):
+        """Losses of a draw, exact expectations, and ℓ(ŷ)."""
+        u = check_random_state(random_state).random_sample(len(score))
+        wrong = ((score > 0.0) != codes).astype(np.float64)
+        target = np.where(u < 1.0 - np.abs(score), float(self.abstention_cost), wrong)
+        return Losses(target, self._expected(score, codes), losses_of(score[:, None], codes)[:, 0])
+
+    @property
+    def expert_losses_(self):
+        """Total losses of the experts, (d,)."""
+        if not hasattr(self, "hedge_"):
+            raise AttributeError("expert_losses_ is set by fit or partial_fit.")
+        return self.hedge_.losses_.copy()
+
+    def comparison(self, rounds):
+        """Losses of the experts in these rounds, as an `ExpertComparison`."""
+        return ExpertComparison(self._losses_in(rounds))
+
+    def certificate(self, delta=None):
+        """Theorem 7 for the rounds seen so far: ``certificate().bound()`` is the number.
+
+        Parameters
+        ----------
+        delta : None
+            The theorem bounds the expectation only.
+
+        Returns
+        -------
+        AbstentionCertificate
+
+        Raises
+        ------
+        GuaranteeError
+            Where abstaining cost ½ or more in a round, with a delta, and before the first rounds.
+        """
+        if not getattr(self, "t_", 0):
+            raise GuaranteeError("There are no rounds yet: certificate needs fit or partial_fit.")
+        if delta is not None:
+            raise GuaranteeError("Theorem 7 bounds the expectation: leave delta out.")
+        if self._dearest >= 0.5:
+            raise GuaranteeError(
+                f"Theorem 7 needs abstention_cost < 1/2 in every round, it was {self._dearest:g}."
+            )
+        return AbstentionCertificate(self.expert_losses_, self._constants())

@@ -1,0 +1,219 @@
+"""AdaHedge: weights over experts, learned from their losses, without a step size."""
+
+import math
+
+import numpy as np
+
+from skstructured._base.validation import check_integer
+from skstructured._engine.compiled import kernel
+
+__all__ = ["AdaHedge"]
+
+#: Losses may be as large as this; their squares, and sums of these, are then float64 numbers.
+LARGEST = 1e100
+
+#: Places in the vector of sums: Δ, Σ<p̂,ℓ>, Σv and the widest range of losses in a round.
+GAP, TOTAL, VARIANCE, WIDEST = range(4)
+
+
+@kernel
+def hedge_weights(behind, gap, w):
+    """``w_i = exp(−η D_i)``, η = ln d/Δ and D_i how far i is behind the best; returns their sum.
+
+    With Δ = 0, η = ∞: 1 for the best, 0 for others. η itself, which may overflow, is never formed.
+    """
+    price, total = math.log(behind.shape[0]), 0.0
+    for i in range(behind.shape[0]):
+        if gap > 0.0:
+            w[i] = math.exp(-price * (behind[i] / gap))
+        else:
+            w[i] = 1.0 if behind[i] == 0.0 else 0.0
+        total += w[i]
+    return total
+
+
+@kernel
+def mean_and_variance(w, losses):
+    """``<w, ℓ>/Σw`` and ``Σ w (ℓ − it)²/Σw``, of one round; within the range of the losses."""
+    total, mean, least, most = 0.0, 0.0, losses[0], losses[0]
+    for i in range(losses.shape[0]):
+        total += w[i]
+        mean += w[i] * losses[i]
+        least, most = min(least, losses[i]), max(most, losses[i])
+    mean = min(max(mean / total, least), most)
+    squares = 0.0
+    for i in range(losses.shape[0]):
+        squares += w[i] * (losses[i] - mean) ** 2
+    return mean, squares / total, most - least
+
+
+@kernel
+def fall_behind(losses, behind):
+    """D ← D + ℓ − min(D + ℓ); returns that minimum, by which the least total loss has grown."""
+    least = behind[0] + losses[0]
+    for i in range(losses.shape[0]):
+        behind[i] += losses[i]
+        least = min(least, behind[i])
+    for i in range(losses.shape[0]):
+        behind[i] -= least
+    return least
+
+
+@kernel
+def hedge_rounds(losses, totals, behind, sums, w, hedged):
+    """Rounds of losses (n, d): what the weights before each lose into `hedged` (n,)."""
+    price = math.log(losses.shape[1])
+    for t in range(losses.shape[0]):
+        gap = sums[GAP]
+        before = hedge_weights(behind, gap, w)
+        mean, variance, width = mean_and_variance(w, losses[t])
+        grown = fall_behind(losses[t], behind)
+        if gap > 0.0:
+            grown -= gap / price * math.log(hedge_weights(behind, gap, w) / before)
+        sums[GAP] += max(0.0, mean - grown)
+        sums[TOTAL] += mean
+        sums[VARIANCE] += variance
+        sums[WIDEST] = max(sums[WIDEST], width)
+        for i in range(losses.shape[1]):
+            totals[i] += losses[t, i]
+        hedged[t] = mean
+
+
+class AdaHedge:
+    r"""Weights over d experts that lose hardly more than the best of them, whatever the losses.
+
+    There is nothing to tune, and multiplying all losses by a number, or adding one, changes no
+    weight. Round t, with the total losses L and Δ of the rounds before it:
+
+    .. math:: \hat p_i ∝ e^{-η L_i}, \quad η = \frac{\ln d}{Δ}, \qquad Δ ← Δ +
+        \max\{0, ⟨\hat p, ℓ⟩ - (M_η(L + ℓ) - M_η(L))\}, \qquad L ← L + ℓ,
+
+    with ``M_η(L) = min L − (1/η) ln mean_i exp(−η(L_i − min L))``; while Δ = 0 the experts of the
+    least loss share the weight. What it loses, ``Σ<p̂,ℓ>``, is at most
+
+    .. math:: \min_i L_i + 2\sqrt{\ln d \, \textstyle\sum_t v_t} + S(\tfrac43 \ln d + 2),
+
+    ``v_t`` the variance of the losses under p̂ in round t, S the widest range of them in a round.
+
+    Parameters
+    ----------
+    n_experts : int
+        d, 1 or more.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (d,)
+        p̂ of the next round.
+    losses_ : ndarray of shape (d,)
+        L, the total losses of the experts.
+    total_loss, gap, variance : float
+        ``Σ<p̂,ℓ>``, Δ and ``Σv``.
+    regret, regret_bound : float
+        ``Σ<p̂,ℓ> − min L``, and what it is at most.
+    n_rounds : int
+        Rounds seen.
+
+    References
+    ----------
+    De Rooij, van Erven, Grünwald, Koolen (2014), "Follow the leader if you can, hedge if you must",
+    Theorem 6.
+
+    Examples
+    --------
+    >>> from skstructured.experts.hedge import AdaHedge
+    >>> hedge = AdaHedge(3)
+    >>> for losses in ([0.0, 1.0, 0.5], [0.0, 0.0, 0.5], [0.0, 1.0, 0.5]):
+    ...     lost = hedge.update([losses])
+    >>> int(hedge.weights_.argmax()), hedge.regret < hedge.regret_bound
+    (0, True)
+    """
+
+    def __init__(self, n_experts):
+        check_integer("n_experts", n_experts)
+        self.n_experts, self.n_rounds = int(n_experts), 0
+        self.losses_, self._behind = np.zeros(self.n_experts), np.zeros(self.n_experts)
+        self._sums, self._work = np.zeros(4), np.zeros(self.n_experts)
+
+    def update(self, losses):
+        """Learn rounds in order; chunks of any size give the same bits.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n, d)
+            Losses of the experts, one round a row; any numbers up to 1e100.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            ``<p̂, ℓ>`` of every round, p̂ from the rounds before it.
+
+        Raises
+        ------
+        ValueError
+            For another shape, NaN, or losses beyond 1e100; nothing is learned.
+        """
+        losses = self._checked(losses)
+        hedged = np.empty(len(losses))
+        self._own_arrays()
+        hedge_rounds(losses, self.losses_, self._behind, self._sums, self._work, hedged)
+        self.n_rounds += len(losses)
+        return hedged
+
+    def _checked(self, losses):
+        losses = np.ascontiguousarray(losses, dtype=np.float64)
+        if losses.ndim != 2 or losses.shape[1] != self.n_experts:
+            raise ValueError(
+                f"losses must have shape (n, {self.n_experts}), a round a row and an expert a "
+                f"column, got {losses.shape}."
+            )
+        wrong = ~(np.abs(losses) <= LARGEST)
+        if wrong.any():
+            raise ValueError(
+                f"losses must be numbers between -{LARGEST:g} and {LARGEST:g}, "
+                f"got {losses[wrong][0]:g}."
+            )
+        return losses
+
+    def _own_arrays(self):
+        """Copy arrays that were loaded as maps of a file."""
+        for name in ("losses_", "_behind", "_sums", "_work"):
+            array = getattr(self, name)
+            if type(array) is not np.ndarray or not array.flags.writeable:
+                setattr(self, name, np.array(array))
+
+    @property
+    def weights_(self):
+        """p̂ of the next round, (d,)."""
+        w = np.empty(self.n_experts)
+        total = hedge_weights(np.asarray(self._behind), self._sums[GAP], w)
+        return w / total
+
+    @property
+    def total_loss(self):
+        """Σ<p̂,ℓ>, what the weights have lost."""
+        return float(self._sums[TOTAL])
+
+    @property
+    def gap(self):
+        """Δ, the sum of the mixability gaps."""
+        return float(self._sums[GAP])
+
+    @property
+    def variance(self):
+        """Σv, the variances of the losses under p̂."""
+        return float(self._sums[VARIANCE])
+
+    @property
+    def regret(self):
+        """Σ<p̂,ℓ> less the total loss of the best expert."""
+        return self.total_loss - float(self.losses_.min())
+
+    @property
+    def regret_bound(self):
+        """2 √(ln d Σv) + S (4/3 ln d + 2), which the regret never exceeds."""
+        price = math.log(self.n_experts)
+        spread = math.sqrt(price) * math.sqrt(self.variance)
+        return 2.0 * spread + float(self._sums[WIDEST]) * (4.0 / 3.0 * price + 2.0)
+
+    def __repr__(self):
+        return f"AdaHedge({self.n_experts})"

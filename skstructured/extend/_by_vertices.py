@@ -1,0 +1,160 @@
+"""Projection and convex decomposition over any polytope that has a linear oracle.
+
+Wolfe's (1976) minimum-norm-point method, a fully corrective Frank–Wolfe with away steps: it keeps
+affinely independent active vertices, moves to the nearest point of their affine hull, and drops
+what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>`` certifies the result.
+"""
+
+import functools
+
+import numpy as np
+
+from skstructured._base.foreign import check_vertices
+from skstructured._engine.compiled import is_compiled, kernel
+from skstructured._engine.kernel_cache import is_ours
+
+TOLERANCE, MAX_ITER = 1e-12, 10_000
+
+
+def _affine_weights(S, k, theta):
+    """Weights, summing to 1, of the point nearest to theta in the affine hull of S[:k]."""
+    A = np.empty((k + 1, k + 1))
+    b = np.ones(k + 1)
+    A[k, :] = 1.0
+    A[:, k] = 1.0
+    A[k, k] = 0.0
+    for i in range(k):
+        b[i] = np.dot(S[i] - S[0], theta - S[0])
+        for j in range(k):
+            A[i, j] = np.dot(S[i] - S[0], S[j] - S[0])
+    return np.linalg.solve(A, b)[:k]
+
+
+@kernel(cached=False)
+def _step_towards(target, S, w, k):
+    """Move the weights w[:k] to `target`, or as far as none is negative; then drop the zero ones.
+
+    Returns how many vertices are left, and whether the target was reached.
+    """
+    step, worst = 1.0, -1
+    for i in range(k):
+        if target[i] <= 1e-14 and w[i] - target[i] > 0.0:
+            limit = w[i] / (w[i] - target[i])
+            if limit < step or worst < 0:
+                step, worst = min(limit, step), i
+    for i in range(k):
+        w[i] += step * (target[i] - w[i])
+    if worst < 0:
+        return k, True
+    w[worst] = 0.0
+    kept = 0
+    for i in range(k):
+        if w[i] > 1e-15:
+            for j in range(S.shape[1]):
+                S[kept, j] = S[i, j]
+            w[kept] = w[i]
+            kept += 1
+    return kept, False
+
+
+def _wolfe(oracle, theta, S, w, affine):
+    """Project theta on conv(Y); returns (x, number of active vertices, gap). Fills S and w."""
+    dim = theta.shape[0]
+    direction, vertex, x = theta.copy(), np.zeros(dim), np.zeros(dim)
+    oracle(direction, vertex)
+    S[0] = vertex
+    w[0] = 1.0
+    x[:] = vertex
+    k, gap = 1, np.inf
+    for _ in range(MAX_ITER):
+        direction[:] = theta - x
+        oracle(direction, vertex)
+        gap = np.dot(direction, vertex - x)
+        known = False
+        for i in range(k):
+            known = known or np.abs(S[i] - vertex).max() == 0.0
+        # Rounding errors of the gap come from where the vertex differs from x, and only there.
+        size = 1.0 + np.dot(np.abs(direction), np.abs(vertex - x))
+        if known or k > dim or gap <= TOLERANCE * size:
+            break
+        S[k] = vertex
+        w[k] = 0.0
+        k, reached = k + 1, False
+        while not reached:
+            k, reached = _step_towards(affine(S, k, theta), S, w, k)
+        total = w[:k].sum()
+        x[:] = 0.0
+        for i in range(k):
+            w[i] /= total
+            x += w[i] * S[i]
+    return x, k, gap
+
+
+def _centre(theta):
+    """Take the score nearest to 0 off all scores; no score loses more than its last digit."""
+    nearest = theta[0]
+    for j in range(theta.shape[0]):
+        if abs(theta[j]) < abs(nearest):
+            nearest = theta[j]
+    return theta - nearest
+
+
+_centre_jit = kernel(cached=False)(_centre)
+_affine_jit = kernel(cached=False)(_affine_weights)
+_wolfe_jit = kernel(cached=False)(_wolfe)
+
+
+def _interpreted_oracle(space):
+    def oracle(theta, vertex):
+        best = check_vertices(space, "argmax", space.argmax(theta[None]), (1, len(theta)))
+        vertex[:] = best[0]
+
+    return oracle
+
+
+def project(space, theta):
+    """Projection x of theta (dim,) on conv(Y), with its active vertices, weights and gap."""
+    theta = np.array(theta, dtype=np.float64)
+    theta = _centre(theta) if space.constant_sum else theta
+    S, w = np.zeros((len(theta) + 2, len(theta))), np.zeros(len(theta) + 2)
+    if is_compiled(space.oracle_kernel):
+        x, k, gap = _wolfe_jit(space.oracle_kernel, theta, S, w, _affine_jit)
+    else:
+        x, k, gap = _wolfe(_interpreted_oracle(space), theta, S, w, _affine_weights)
+    return x, S[:k], w[:k], gap
+
+
+def projection_kernel(space):
+    """The kernel (see `skstructured.losses.oracles.Oracle`) of the projection on a user's polytope.
+
+    Compiled where the space's ``oracle_kernel`` is a numba function: once for all processes if that
+    is of the package, else in every process, as its source may change unseen.
+    """
+    if is_compiled(space.oracle_kernel):
+        return _compiled_kernel(space.oracle_kernel, space.constant_sum)
+    oracle, centre = _interpreted_oracle(space), _centre if space.constant_sum else np.copy
+    return _make_kernel(oracle, _wolfe, _affine_weights, centre)
+
+
+@functools.cache
+def _compiled_kernel(oracle, constant_sum):
+    centre = _centre_jit if constant_sum else np.copy
+    made = _make_kernel(oracle, _wolfe_jit, _affine_jit, centre)
+    return kernel(cached=is_ours(oracle))(made)
+
+
+def _make_kernel(oracle, wolfe, affine, centre):
+    def active_set_projection(theta, truth, mu, params, work):
+        dim = theta.shape[0]
+        S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
+        centred = centre(theta)
+        x, _active, gap = wolfe(oracle, centred, S, w, affine)
+        scale = 1.0 + np.abs(centred).max()
+        work[0] = max(work[0], gap / scale)
+        value = 0.0
+        for j in range(dim):
+            mu[j] = x[j] - truth[j]
+            value += x[j] * (theta[j] - 0.5 * x[j])
+        return value
+
+    return active_set_projection

@@ -1,0 +1,77 @@
+"""The interface of decoders."""
+
+from abc import ABC, abstractmethod
+
+from sklearn.utils import check_random_state
+
+from skstructured._base.component import Component
+from skstructured._base.foreign import check_vertices
+
+
+class Decoder(Component, ABC):
+    """A randomised map from scores to outputs: with probability p a draw with mean μ, else y*.
+
+    Every decoder is this mixture, so `mixture` is all that a new one has to define; draws, exact
+    probabilities and exact expected losses follow from it.
+    """
+
+    #: Whether E[L(ψ(θ); y)] ≤ (1 − a) S(θ; y) holds for this decoder (Lemma 3.1).
+    exploits_gap = False
+
+    @abstractmethod
+    def mixture(self, theta, mu, loss):
+        """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
+
+    def _only_over(self, kind, loss):
+        """A ValueError unless the loss is over a space of this kind."""
+        if not isinstance(loss.space, kind):
+            given = type(loss.space).__name__
+            raise ValueError(
+                f"decoder={type(self).__name__}() is for {kind.__name__}, got the space {given}."
+            )
+
+    def draw_mean(self, theta, mu):
+        """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder says otherwise."""
+        return mu
+
+    def most_likely(self, theta, mu, loss):
+        """The deterministic output y* (n, dim)."""
+        return self.mixture(theta, mu, loss)[0]
+
+    def decode(self, theta, mu, loss, random_state=None):
+        """Draw an output for each row.
+
+        Parameters
+        ----------
+        theta, mu : ndarray of shape (n, dim)
+            Scores and regularized predictions ŷ_Ω(θ).
+        loss : FenchelYoung
+            The loss over a fitted space.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+            Vertices.
+        """
+        rng = check_random_state(random_state)
+        anchor, p = self.mixture(theta, mu, loss)
+        leave = rng.random_sample(len(p)) < p
+        drawn = anchor.copy()
+        if leave.any():
+            means = self.draw_mean(theta, mu)[leave]
+            sampled = loss.space.sample(means, rng)
+            drawn[leave] = check_vertices(loss.space, "sample", sampled, means.shape)
+        return drawn
+
+    def expected_vertex(self, theta, mu, loss):
+        """E[ψ(θ)] = (1 − p) y* + p μ, of shape (n, dim)."""
+        anchor, p = self.mixture(theta, mu, loss)
+        return anchor + p[:, None] * (self.draw_mean(theta, mu) - anchor)
+
+    def expected_loss(self, theta, mu, V, loss):
+        """Exact E[L(ψ(θ); y)] = (1 − p) L(y*; y) + p L(μ; y), of shape (n,)."""
+        anchor, p = self.mixture(theta, mu, loss)
+        stay, leave = loss.space.expected_loss(anchor, V), self.draw_mean(theta, mu)
+        return (1 - p) * stay + p * loss.space.expected_loss(leave, V)

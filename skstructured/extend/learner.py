@@ -1,0 +1,260 @@
+"""The protocol of online learners: all that progressive validation asks of an estimator."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from skstructured._base.documented import Documented
+from skstructured._base.exceptions import GuaranteeError
+
+__all__ = ["Comparison", "ExpertComparison", "Losses", "OnlineLearner", "Rounds"]
+
+
+class Rounds(NamedTuple):
+    """Checked rounds of a stream, as a learner's `begin` returns them and its `learn` takes them.
+
+    Attributes
+    ----------
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features, one row a round.
+    packed : ndarray of length n
+        Outputs in the form that the learner reads; for learners over an output space what its
+        ``pack`` gives.
+    weight : ndarray of shape (n,) or None, default=None
+        Weights of the rounds, for learners that have them.
+    rows : object, default=None
+        The same rows in another form that the learner reads; any.
+    """
+
+    X: object
+    packed: object
+    weight: object = None
+    rows: object = None
+
+
+class Losses(NamedTuple):
+    """Losses of m rounds.
+
+    Attributes
+    ----------
+    target : ndarray of shape (m,)
+        Target loss, in [0, 1], of the output that was played.
+    expected : ndarray of shape (m,)
+        Its exact expectation over the learner's draw; the same, where it does not draw.
+    surrogate : ndarray of shape (m,)
+        The learner's surrogate loss; NaN where it has none.
+    """
+
+    target: np.ndarray
+    expected: np.ndarray
+    surrogate: np.ndarray
+
+
+class Comparison(NamedTuple):
+    """What a fixed linear comparator is measured by over a run.
+
+    Attributes
+    ----------
+    loss : FenchelYoung or GapSurrogate
+        The surrogate loss, scale included.
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features.
+    V : ndarray of shape (n, dim)
+        True outputs, as vertices.
+    intercept : bool
+        Whether a comparator has an intercept, as its last column.
+    """
+
+    loss: object
+    X: object
+    V: np.ndarray
+    intercept: bool
+
+
+class ExpertComparison(NamedTuple):
+    """What a fixed expert, or a fixed mixture of experts, is measured by over a run.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (n, d)
+        Losses of the experts, one round a row.
+    """
+
+    losses: np.ndarray
+
+
+class OnlineLearner(Documented, ABC):
+    """An estimator that plays an output in every round, and learns the true one after it.
+
+    A learner supplies `begin`, `play` and `learn`; it overrides `resume` where there is a quicker
+    way than to begin anew with a clone, `play_and_learn` where it can do
+    better than row by row, `certificate` where a theorem bounds its losses, and `comparison` where
+    the theorem is against the surrogate losses of a linear comparator. Then
+    `skstructured.evaluation.progressive_validate` works on it, alone or at the end of a pipeline.
+
+    Examples
+    --------
+    A learner in thirty lines: see ``docs/architecture.md``.
+    """
+
+    @abstractmethod
+    def begin(self, X, y, classes=None):
+        """Start a stream: check X and y, forget what was learned, learn nothing yet.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features of all rounds.
+        y : array-like
+            Their outputs; none may enter what is played before its round.
+        classes : array-like or None, default=None
+            All labels, where y may not show every one.
+
+        Returns
+        -------
+        Rounds
+        """
+
+    def resume(self, X, y):
+        """Check further rows of the stream that is being learned; learn nothing yet.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features, as wide as those before.
+        y : array-like
+            Their outputs.
+
+        Returns
+        -------
+        Rounds
+            For `play` and `learn`, which go on from what was learned.
+
+        Raises
+        ------
+        ValueError
+            As `begin`, and for another width.
+        """
+        twin = clone(self)
+        rounds = twin.begin(X, y, getattr(self, "classes_", None))
+        widths = [getattr(one, "n_features_in_", rounds.X.shape[1]) for one in (self, twin)]
+        if widths[0] != widths[1]:
+            raise ValueError(f"X has {widths[1]} features, but those before it have {widths[0]}.")
+        return rounds
+
+    @abstractmethod
+    def play(self, rounds, which, random_state=None):
+        """Play some rounds with what has been learned so far, and learn nothing; their `Losses`.
+
+        Parameters
+        ----------
+        rounds : Rounds
+            What `begin` returned.
+        which : ndarray of int
+            Positions of the rounds.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+        """
+
+    @abstractmethod
+    def learn(self, rounds, which):
+        """Learn some rounds, one by one in the order of `which`, and count them in ``t_``."""
+
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round and learn it before the next; the `Losses` of what was played."""
+        rng, played = check_random_state(random_state), []
+        for i in np.asarray(which):
+            played.append(self.play(rounds, np.array([i]), rng))
+            self.learn(rounds, np.array([i]))
+        return Losses(*map(np.concatenate, zip(*played, strict=True)))
+
+    def play_average(self, rounds, which, random_state=None):
+        """Play some rounds with the average of the weights so far, and learn nothing.
+
+        For learners with ``average_weights_`` that score rows and decode scores as those of the
+        package do; others may supply their own.
+
+        Returns
+        -------
+        Losses
+
+        Raises
+        ------
+        ValueError
+            If the learner keeps no average.
+        """
+        if not (getattr(self, "average", False) and hasattr(self, "average_weights_")):
+            name = type(self).__name__
+            switch = "average not False" if hasattr(self, "average") else "an average"
+            raise ValueError(
+                f"play='average' needs a learner with {switch}, got {name}: play='last' and "
+                "play='iterates' are for every learner."
+            )
+        theta = self._thetas(rounds.X[which])
+        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+
+    def expected_losses(self, x, V):
+        """Exact expected target losses of the next round's play, were its row x; learns nothing.
+
+        What an adaptive adversary chooses its answer by.
+
+        Parameters
+        ----------
+        x : ndarray of shape (1, p)
+            The row.
+        V : ndarray of shape (m, dim)
+            Possible outputs, as vertices of the learner's space.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+
+        Raises
+        ------
+        NotImplementedError
+            If the learner does not supply it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no expected_losses.")
+
+    def warn_of_trouble(self):
+        """Warn of what went wrong in the rounds learned, if anything did; called after learning."""
+        return None
+
+    def comparison(self, rounds):
+        """What a comparator over these rounds is measured by: `Comparison` or `ExpertComparison`.
+
+        Raises
+        ------
+        GuaranteeError
+            If the learner has no surrogate loss.
+        """
+        raise GuaranteeError(
+            f"{type(self).__name__} has no surrogate loss to measure a comparator by."
+        )
+
+    def round_weights(self, n):
+        """What the losses of the first n rounds are multiplied by in sums, (n,), of mean 1."""
+        return np.ones(n)
+
+    def certificate(self, delta=None):
+        """The theorem that bounds the target loss of the rounds seen so far.
+
+        Parameters
+        ----------
+        delta : float or None, default=None
+            None bounds the expectation; a number in (0, 1) bounds the loss with probability
+            1 − delta.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        GuaranteeError
+            If no theorem covers the rounds; the message says why.
+        """
+        raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")

@@ -1,0 +1,77 @@
+"""The interface of online optimisers."""
+
+from abc import ABC, abstractmethod
+
+from skstructured._base.component import Component
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._engine.move_and_score import move_and_score_kernel
+from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM
+
+
+class OnlineOptimizer(Component, ABC):
+    """How a learner moves: a state vector and two kernels over it.
+
+    ``scale_kernel(state, x_sq, weight) -> s`` gives the weights ``W = s Θ`` of the round, before it
+    is played; ``step_kernel(state, raw, g, x_sq, weight) -> u`` moves ``Θ ← Θ + u g xᵀ`` after it,
+    where ``raw = Θx`` and g is the gradient of the loss in θ, without its scale. The state belongs
+    to the fitted estimator, its first entries to the epoch: see `skstructured._engine.state`, whose
+    `new_state` makes it.
+    """
+
+    scale_kernel = None
+    step_kernel = None
+
+    #: How many entries of the state, behind the epoch's own, belong to the kernels.
+    entries = 0
+
+    @abstractmethod
+    def init(self, loss):
+        """Check the parameters and return the initial state, a float64 vector."""
+
+    #: How many arrays of the shape of W, and how many numbers a feature, Θ consists of.
+    blocks = (1, 0)
+    #: Whether its row primitive reads float32 rows and moves a float32 Θ; else float32 rows are
+    #: converted to float64, block by block.
+    single_precision = True
+    #: Whether the optimiser keeps averages by itself, in Θ; otherwise the epoch keeps them in A.
+    keeps_average = False
+
+    def specialised(self):
+        """The optimiser that does the work: self, unless parameters choose another."""
+        return self
+
+    def move_and_score_kernel(self, dim, sparse, average=False):
+        """The row primitive; see `skstructured._engine.move_and_score`."""
+        return move_and_score_kernel(dim, sparse, average)
+
+    def weights(self, Theta, state, dim):
+        """The last weights W (dim, width) behind the stored rows of Θ."""
+        return self.scale_kernel(state.copy(), 0.0, 0.0) * Theta
+
+    def average_weights(self, Theta, A, state, dim):
+        """The mean (dim, width) of the weights played, weighted as the rounds were."""
+        return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
+
+    def forget(self, state, lost):
+        """Rows left Θ, and ‖Θ‖² fell by `lost`; an optimiser that keeps ‖Θ‖² in `state` says so.
+
+        Θ is in the units of the steps u, as the kernels see it. Called by learners with kernels.
+        """
+        return None
+
+    def certificate(self, loss, state, delta=None):
+        """The regret bound of the rounds that made `state`, or a GuaranteeError."""
+        raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
+
+    def check(self, state):
+        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        return None
+
+
+def no_high_probability(optimizer, delta):
+    """Refuse `delta` for an optimiser whose theorem is about the expectation."""
+    if delta is not None:
+        raise GuaranteeError(
+            f"The bound of {type(optimizer).__name__} is about the expectation; one with "
+            'probability 1 − delta needs GradientDescent(eta="high_probability").'
+        )

@@ -1,0 +1,200 @@
+"""What an output is: the interface of output spaces."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples
+
+from skstructured._base.component import Component
+from skstructured._base.foreign import check_vertices
+from skstructured.extend._by_vertices import project
+
+
+class Geometry(NamedTuple):
+    """Constants of an output space in one norm (Sakaue et al. 2024, section 2).
+
+    Attributes
+    ----------
+    nu : float
+        ν, the least distance between two distinct vertices.
+    diameter : float
+        D, the diameter of conv(Y).
+    gamma : float
+        γ, the least constant with ``L(μ; y) ≤ γ ‖μ − y‖`` on conv(Y) × Y.
+    """
+
+    nu: float
+    diameter: float
+    gamma: float
+
+
+class OutputSpace(Component, ABC):
+    """A finite set of outputs embedded as vertices Y ⊂ R^dim, with its target loss.
+
+    A space of one's own needs only `argmax`. The rest has defaults right for every set of 0/1
+    vectors: outputs are the vectors themselves, the target loss is the Hamming loss, the constants
+    are those of the hypercube, and an active-set method over the oracle projects and draws.
+
+    Attributes
+    ----------
+    dim_ : int
+        Dimension of the embedding, set by `fit`.
+    """
+
+    #: How scikit-learn sees a learner over this space: "multiclass", "multilabel" or None.
+    task = None
+    #: Whether θ has one score for each of `classes_`, as scikit-learn wants it of a classifier.
+    scores_classes = False
+    #: Short-cut of the regularizer that a loss over this space uses where none is given.
+    default_regularizer = "squared"
+    #: Whether all vertices have the same sum, so that a number added to all scores changes nothing:
+    #: losses and projections then take it off first, which keeps the digits behind it.
+    constant_sum = False
+    #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
+    #: one row: projections then run compiled. None calls `argmax` from Python.
+    oracle_kernel = None
+
+    @abstractmethod
+    def argmax(self, theta):
+        """Linear oracle: a vertex maximising <θ, y> for every row of theta (n, dim)."""
+
+    def fit(self, y):
+        """Learn the dimension from outputs (n, dim); returns self."""
+        self.dim_ = check_array(y, dtype=np.float64, input_name="y").shape[1]
+        self.encode(y)
+        return self
+
+    def fit_stream(self, y, classes=None):
+        """Fit on the first chunk of a stream, of which `y` may not show every output."""
+        self.fit(y)
+        if classes is not None:
+            self.check_classes(classes)
+        return self
+
+    def check_classes(self, classes):
+        """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
+
+        That is, for label sets, the values 0 and 1; the learner's own `classes_` are accepted too.
+        """
+        known = getattr(self, "classes_", range(self.dim_ if self.task else 0))
+        given, known = (set(np.ravel(labels).tolist()) for labels in (classes, known))
+        if given != known and not (self.task == "multilabel" and given <= {0, 1}):
+            name = type(self).__name__
+            raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
+
+    def pack(self, y):
+        """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
+        return self._encoded(y)
+
+    def unpack(self, packed):
+        """Vertices (n, dim) of packed outputs; learners call it block by block to bound memory."""
+        return packed
+
+    def encode(self, y):
+        """Vertices (n, dim) of user-side outputs; a ValueError names a row outside the space."""
+        V = check_array(y, dtype=np.float64, order="C", input_name="y")
+        if V.shape[1] != self._dimension():
+            raise ValueError(f"y must have {self.dim_} columns, got {V.shape[1]}.")
+        best = check_vertices(self, "argmax", self.argmax(2.0 * V - 1.0), V.shape)
+        outside = (best != V).any(axis=1)
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, {self.refusal(V[row])}.")
+        return V
+
+    def refusal(self, v):
+        """What is wrong with `v` (dim,), which is no vertex: the end of an error's sentence."""
+        return f"is not a vertex of {type(self).__name__}"
+
+    def decode(self, V):
+        """User-side outputs of vertices (n, dim): the inverse of `encode`."""
+        return np.rint(V).astype(np.int64)
+
+    def nearest(self, mu):
+        """Vertex nearest to every row of mu: for 0/1 vertices argmax <2μ − 1, y> (Prop. 3.2)."""
+        return self.argmax(2.0 * np.asarray(mu) - 1.0)
+
+    def decompose(self, mu):
+        """Convex decomposition of one mean.
+
+        Parameters
+        ----------
+        mu : ndarray of shape (dim,)
+            A point of conv(Y).
+
+        Returns
+        -------
+        vertices : ndarray of shape (k, dim), k ≤ dim + 1
+        weights : ndarray of shape (k,)
+            Positive, with sum 1 and ``weights @ vertices = mu``.
+        """
+        _, vertices, weights, _ = project(self, mu)
+        return vertices, weights
+
+    def sample(self, mu, random_state=None):
+        """Draw one vertex for every row of mu (n, dim), with expectation exactly that row."""
+        rng = check_random_state(random_state)
+        drawn = np.empty(np.shape(mu))
+        for i, row in enumerate(np.asarray(mu)):
+            vertices, weights = self.decompose(row)
+            place = np.searchsorted(
+                np.cumsum(weights), rng.random_sample() * weights.sum(), "right"
+            )
+            drawn[i] = vertices[min(place, len(weights) - 1)]
+        return drawn
+
+    def vertices(self):
+        """All vertices (m, dim), for spaces small enough to list."""
+        raise ValueError(f"The vertices of {type(self).__name__} are not listed.")
+
+    def expected_loss(self, mu, V):
+        """Target loss L(μ; y), affine in μ: (<μ,1> + <y,1> − 2<μ,y>)/dim, of shape (n,)."""
+        return np.mean(mu + V - 2.0 * mu * V, axis=1)
+
+    def geometry(self, norm, dim=None):
+        """Constants ν, D, γ in `norm`, as a `Geometry`; a lower ν or larger D, γ is safe too.
+
+        For 0/1 vertices and the Hamming loss: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d).
+        """
+        dim = self._dimension(dim)
+        if norm == "l1":
+            return Geometry(1.0, float(dim), 1.0 / dim)
+        return Geometry(1.0, math.sqrt(dim), 1.0 / math.sqrt(dim))
+
+    def target_loss(self, y_pred, y_true):
+        """Target loss in [0, 1] of each sample.
+
+        Parameters
+        ----------
+        y_pred, y_true : array-like
+            User-side outputs, in the form `encode` accepts.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            Where an output lies outside the space, or the numbers of outputs differ.
+        """
+        check_consistent_length(y_pred, y_true)
+        return self.expected_loss(self._encoded(y_pred), self._encoded(y_true))
+
+    def _encoded(self, y):
+        """`encode`, which a subclass may have replaced, checked."""
+        return check_vertices(self, "encode", self.encode(y), (_num_samples(y), self._dimension()))
+
+    def _dimension(self, dim=None):
+        dim = getattr(self, "dim_", None) if dim is None else dim
+        if dim is None:
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} does not know its size yet: call {name}.fit(y).")
+        return dim
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "dim_")

@@ -1,0 +1,29 @@
+"""Guarantees as numbers: certificates of regret, what they compare with, and bounds on risks."""
+
+from skstructured.guarantees.certificates import (
+    AbstentionCertificate,
+    Certificate,
+    CoinBettingCertificate,
+    PiSTOLCertificate,
+    gap_constants,
+)
+from skstructured.guarantees.comparators import (
+    best_comparator,
+    comparator_for,
+    comparator_losses,
+)
+from skstructured.guarantees.risk import RiskMonitor, risk_bound, risk_curve
+
+__all__ = [
+    "AbstentionCertificate",
+    "Certificate",
+    "CoinBettingCertificate",
+    "PiSTOLCertificate",
+    "RiskMonitor",
+    "best_comparator",
+    "comparator_for",
+    "comparator_losses",
+    "gap_constants",
+    "risk_bound",
+    "risk_curve",
+]

@@ -1,0 +1,263 @@
+"""Regret bounds of the theorems as numbers, with what went into them."""
+
+import math
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured.guarantees._coin_regret import Game, linear_regret, target_regret
+
+__all__ = [
+    "AbstentionCertificate",
+    "Certificate",
+    "CoinBettingCertificate",
+    "PiSTOLCertificate",
+    "gap_constants",
+]
+
+
+class Certificate:
+    """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with what went into it.
+
+    Parameters
+    ----------
+    theorem : str
+        The theorem it is from.
+    quadratic, offset : float
+        Coefficients of the bound.
+    radius : float, default=inf
+        Largest ‖U‖_F the theorem allows; inf without a ball.
+    constants : dict, default={}
+        The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` that went in.
+    unit : str or None, default=None
+        What losses and regrets are counted in, where that is a choice: "bits" or "nats".
+    """
+
+    def __init__(self, theorem, quadratic, offset, radius=math.inf, constants=None, unit=None):
+        self.theorem = theorem
+        self.quadratic = quadratic
+        self.offset = offset
+        self.radius = radius
+        self.constants = {} if constants is None else constants
+        self.unit = unit
+
+    def regret(self, norm):
+        """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset."""
+        return self.quadratic * norm**2 + self.offset
+
+    def bound(self, comparator_loss, norm):
+        """The bound for a comparator.
+
+        Parameters
+        ----------
+        comparator_loss : float
+            Σ_t S_t(U).
+        norm : float
+            ‖U‖_F, the intercept included.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        GuaranteeError
+            If U lies outside the ball of the theorem.
+        """
+        if norm > self.radius * (1 + 1e-9):
+            raise GuaranteeError(
+                f"{self.theorem} holds for comparators with ‖U‖_F ≤ {self.radius:g}, got {norm:g}."
+            )
+        return comparator_loss + self.regret(norm)
+
+    def __repr__(self):
+        numbers = ", ".join(f"{name}={value:.6g}" for name, value in self.constants.items())
+        unit = "" if self.unit is None else f", unit={self.unit!r}"
+        return f"{type(self).__name__}({self.theorem!r}, {numbers}{unit})"
+
+
+class CoinBettingCertificate(Certificate):
+    r"""The regret of `ParameterFree`, with the constants of its proof.
+
+    For V = Σ‖G_t‖²/(cD_2)², the linear regret against U is at most
+
+    .. math:: R(V) = c D_2 \Big(\tfrac52\sqrt{2V}\|U\|_F + ε
+        + \sup_{y ≥ 0} \{\|U\|_F (2\sqrt{Vy} + 2Ny) - ε e^{y - r(V)}\}\Big),
+
+    with ``r(V) = β/8 + β ln(N/N_1) + ln(1 + 4V/N_1²)/(2β)``, β = (2 − ln 3)/2: the adaptive descent
+    of the direction, and the bettor's wealth, at least ``ε exp(vS − v²V − r)`` for every
+    v ≤ 1/(2N) after coins that sum to S. Since ``‖G_t‖² ≤ b S_t(W_t)`` the target loss is at most
+    ``Σ S_t(U)`` plus
+
+    .. math:: \sup_V \min\{(1-a) z, R(V) - a z\}, \quad z = (cD_2)^2 V/b,
+
+    which does not grow with the rounds: the target loss is at most 1 − a times the learner's
+    surrogate losses, and the comparator's are at least those less R(V), and not negative.
+
+    Parameters
+    ----------
+    constants : dict
+        The numbers above, by their names.
+
+    References
+    ----------
+    Sakaue et al. (2024), appendix E.2; Cutkosky, Orabona (2018), Theorems 1 to 3.
+    """
+
+    def __init__(self, constants):
+        super().__init__("Appendix E.2", None, None, math.inf, constants)
+
+    def regret(self, norm):
+        """The regret against a comparator with ‖U‖_F = norm, from above; inf if it overflows."""
+        k = self.constants
+        unit = k["c"] * k["D_2"]
+        if k["b"] == 0.0:
+            return unit * k["wealth"]
+        game = self._game(norm)
+        # z for V = N², in units of c D_2.
+        per_v = unit * (k["N"] / math.sqrt(k["b"])) ** 2
+        if not (game.length < math.inf and 0.0 < per_v < math.inf):
+            return math.inf
+        found = unit * target_regret(game, k["a"], per_v)
+        return found if found < math.inf else math.inf
+
+    def linear_regret(self, norm, squares):
+        """c D_2 R(V) from above, the bound on Σ<G_t, W_t − U> given squares = Σ‖G_t‖².
+
+        Parameters
+        ----------
+        norm : float
+            ‖U‖_F.
+        squares : float
+            Σ‖G_t‖².
+
+        Returns
+        -------
+        float
+        """
+        k = self.constants
+        unit = k["c"] * k["D_2"]
+        return unit * linear_regret(self._game(norm), squares / (unit * k["N"]) ** 2)
+
+    def _game(self, norm):
+        k = self.constants
+        growth = math.log(k["N"]) - math.log(k["N_1"])
+        return Game(float(norm) * k["N"], k["wealth"], growth)
+
+
+class PiSTOLCertificate(Certificate):
+    r"""The regret of `PiSTOL` after T rounds in which ``Σ‖g_t‖‖x_t‖`` was P.
+
+    With L the Lipschitz constant D_2 times the bound N on features, and the parameters α ≥ 2.25
+    (in units of L) and β,
+
+    .. math:: (1-a)\,c\,\Big(\|U\|_F \sqrt{2 α L (L + P) \ln(1 + \|U\|_F L\sqrt{α(T+1)}/β)}
+        + β φ(1/α) \ln(1+T)\Big),
+
+    ``φ(x) = (x/2) (e^{x/2}(x+1) + 2)²/(1 − x e^{x/2} − x)``. It grows like √T.
+
+    Parameters
+    ----------
+    constants : dict
+        The numbers above, by their names.
+
+    References
+    ----------
+    Orabona (2014), Theorem 1, with the sum and the factor T + 1 that its proof gives.
+    """
+
+    def __init__(self, constants):
+        super().__init__("PiSTOL, Theorem 1", None, None, math.inf, constants)
+
+    def regret(self, norm):
+        """The regret against a comparator with ‖U‖_F = norm."""
+        k = self.constants
+        L, T, x = k["L"] * k["N"], k["rounds"], 1.0 / k["alpha"]
+        reach = norm * L * math.sqrt(k["alpha"] * (T + 1.0)) / k["beta"]
+        spread = 2.0 * k["alpha"] * L * (L + k["path"]) * math.log1p(reach)
+        top = math.exp(x / 2.0) * (x + 1.0) + 2.0
+        phi = 0.5 * x * top**2 / (1.0 - x * math.exp(x / 2.0) - x)
+        linear = norm * math.sqrt(spread) + k["beta"] * phi * math.log1p(T)
+        return (1.0 - k["a"]) * k["c"] * linear
+
+
+class AbstentionCertificate(Certificate):
+    r"""What expert advice with abstention loses at most, against every expert.
+
+    With d experts of losses ``ℓ_t(y^i)``, costs below ``c < ½`` and the variances v_t of the
+    experts' losses under the weights,
+
+    .. math:: \sum_t \big((1-b_t) ℓ_t(y^*_t) + b_t c_t\big) \le \min_i \sum_t ℓ_t(y_t^i)
+        + \min\Big\{\frac{\ln d}{1 - 2c}, 2\sqrt{\ln d \, \textstyle\sum_t v_t}\Big\}
+        + \tfrac43 \ln d + 2.
+
+    Parameters
+    ----------
+    expert_losses : ndarray of shape (d,)
+        Total losses of the experts.
+    constants : dict
+        ``experts`` d, ``abstention_cost`` c, ``variance`` Σv and ``rounds``.
+
+    References
+    ----------
+    Van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification",
+    Theorem 7.
+    """
+
+    def __init__(self, expert_losses, constants):
+        super().__init__("Theorem 7", 0.0, _abstention_regret(constants), math.inf, constants)
+        self.expert_losses = expert_losses
+
+    def bound(self, comparator_loss=None, norm=0.0):
+        """The bound against an expert.
+
+        Parameters
+        ----------
+        comparator_loss : float or None, default=None
+            The total loss of the expert; None takes the best one's.
+        norm : float, default=0.0
+            Has no effect: experts have no norm.
+
+        Returns
+        -------
+        float
+        """
+        least = float(min(self.expert_losses)) if comparator_loss is None else comparator_loss
+        return super().bound(least, norm)
+
+    def regret(self, norm=0.0):
+        """The regret against every expert, and every fixed mixture of them."""
+        return super().regret(0.0)
+
+
+def _abstention_regret(k):
+    price = math.log(k["experts"])
+    constant = price / (1.0 - 2.0 * k["abstention_cost"])
+    return min(constant, 2.0 * math.sqrt(price * k["variance"])) + 4.0 / 3.0 * price + 2.0
+
+
+def gap_constants(loss, norm):
+    """Numbers of a loss that enter bounds, for features of norm at most C = `norm`.
+
+    Parameters
+    ----------
+    loss : FenchelYoung or GapSurrogate
+        The loss, over a fitted space.
+    norm : float
+        C.
+
+    Returns
+    -------
+    dict of float
+        Among them a, c, C, b, D and γ, by the names of `LossConstants` where it has them.
+
+    Raises
+    ------
+    GuaranteeError
+        If the loss leaves no surrogate gap.
+    """
+    if getattr(loss, "bounds_surrogate", False):  # what is bounded is the sum of the loss itself
+        return {"a": 0.0, "c": 1.0, "C": float(norm)}
+    k = loss.constants_of()
+    if k.a <= 0:
+        raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise loss_scale.")
+    numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
+    return numbers | {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}

@@ -1,0 +1,237 @@
+"""Fixed comparators: their surrogate losses, and those that make bounds the smallest."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+
+from skstructured._learners.weights import linear_scores
+from skstructured.extend.learner import ExpertComparison
+
+__all__ = ["best_comparator", "comparator_for", "comparator_losses"]
+
+#: How near ‖U‖ must come to the radius of a ball, and the share of the largest penalty that could
+#: put it there below which no penalty is tried.
+ON_SPHERE, NEGLIGIBLE = 1e-3, 1e-12
+
+
+def comparator_losses(loss, U, X, V, fit_intercept=True):
+    """Surrogate losses S(U x_t; y_t) of a fixed comparator.
+
+    Parameters
+    ----------
+    loss : FenchelYoung
+        The loss, scale included.
+    U : array-like of shape (dim, p) or, with an intercept, (dim, p + 1)
+        The comparator; the intercept is the last column.
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features.
+    V : ndarray of shape (n, dim)
+        Encoded outputs.
+    fit_intercept : bool, default=True
+        Whether U has an intercept column.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If U has another shape.
+    """
+    U = np.asarray(U, dtype=np.float64)
+    expected = (V.shape[1], X.shape[1] + bool(fit_intercept))
+    if U.shape != expected:
+        raise ValueError(
+            f"U must have shape {expected} (outputs, features"
+            f"{' and the intercept last' if fit_intercept else ''}), got {U.shape}."
+        )
+    return loss.value(linear_scores(U, X), V)
+
+
+def best_comparator(
+    loss,
+    X,
+    V,
+    quadratic,
+    fit_intercept=True,
+    radius=math.inf,
+    max_iter=500,
+    tol=1e-6,
+    sample_weight=None,
+):
+    """The U that minimises ``Σ_t w_t S(U x_t; y_t) + quadratic · ‖U‖_F²`` (in a ball, where given).
+
+    Any U makes a valid bound; this one makes it (nearly) the smallest, and never larger than U = 0
+    does. Solved by L-BFGS on the convex objective; where its minimum lies outside the ball, the
+    penalty is sought whose minimum lies on the sphere: the multiplier of the constraint is what
+    must be added to `quadratic`.
+
+    Parameters
+    ----------
+    loss : FenchelYoung
+        The loss, scale included.
+    X : {ndarray, sparse matrix} of shape (n, p)
+        Features.
+    V : ndarray of shape (n, dim)
+        Encoded outputs.
+    quadratic : float
+        Coefficient of the penalty; with 0 and no ball the minimum diverges on separable data.
+    fit_intercept : bool, default=True
+        Whether U gets an intercept column, penalised as the rest.
+    radius : float, default=inf
+        Bound on ‖U‖_F.
+    max_iter : int, default=500
+        Iterations of L-BFGS.
+    tol : float, default=1e-6
+        Its relative tolerance on the objective (in units of 1e-6 of it).
+    sample_weight : ndarray of shape (n,) or None, default=None
+        w_t; None is 1.
+
+    Returns
+    -------
+    ndarray of shape (dim, p [+ 1])
+        U.
+    """
+    rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
+    zero = rounds.zero(fit_intercept)
+    U = rounds.ridge_fit(quadratic, zero)
+    if np.linalg.norm(U) > radius:
+        U = _fit_on_sphere(rounds, quadratic, U, radius)
+    return min((U, zero), key=lambda U: rounds.total(U) + quadratic * np.vdot(U, U))
+
+
+def comparator_for(
+    certificate, loss, X, V, fit_intercept=True, max_iter=500, tol=1e-6, sample_weight=None
+):
+    """The U that makes the bound of a certificate (nearly) the smallest.
+
+    Where the regret is quadratic in ‖U‖_F, or the same all over a ball, this is `best_comparator`.
+    Otherwise it is the best of U = 0 and a path of ridge fits, each scaled into the ball of the
+    certificate: for a regret that depends on ‖U‖_F alone the minimiser lies on that path.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The bound.
+    loss, X, V, fit_intercept, max_iter, tol, sample_weight
+        As for `best_comparator`.
+
+    Returns
+    -------
+    ndarray of shape (dim, p [+ 1])
+        U.
+    """
+    if certificate.quadratic or (certificate.quadratic == 0.0 and certificate.radius < math.inf):
+        rest = (fit_intercept, certificate.radius, max_iter, tol, sample_weight)
+        return best_comparator(loss, X, V, certificate.quadratic, *rest)
+    rounds = _Rounds(loss, X, V, _weights(sample_weight, V), max_iter, tol)
+    U = zero = rounds.zero(fit_intercept)
+    found, start = [zero], max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12)
+    for penalty in start * np.logspace(0, -8, 17):
+        U = rounds.ridge_fit(penalty, U)
+        found.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))
+    return min(found, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))
+
+
+class _Rounds(NamedTuple):
+    """Rounds that comparators are fitted to, and how."""
+
+    loss: object
+    X: object
+    V: np.ndarray
+    weight: np.ndarray
+    max_iter: int
+    tol: float
+
+    def zero(self, fit_intercept):
+        return np.zeros((self.V.shape[1], self.X.shape[1] + bool(fit_intercept)))
+
+    def total(self, U):
+        """Σ w_t S_t(U)."""
+        return float(self.weight @ self.loss.value(linear_scores(U, self.X), self.V))
+
+    def objective(self, u, shape, penalty):
+        """Σ w_t S_t(U) + penalty · ‖U‖² and its gradient, for a flat U."""
+        U, p = u.reshape(shape), self.X.shape[1]
+        value, g = self.loss.value_and_gradient(linear_scores(U, self.X), self.V)
+        g = self.weight[:, None] * g
+        gradient = 2.0 * penalty * U
+        gradient[:, :p] += safe_sparse_dot(self.X.T, g, dense_output=True).T
+        if shape[1] > p:
+            gradient[:, p] += g.sum(axis=0)
+        return float(self.weight @ value) + penalty * float(u @ u), gradient.ravel()
+
+    def ridge_fit(self, penalty, start):
+        """The U that minimises `objective`, sought from `start`."""
+        from scipy.optimize import minimize
+
+        given = {"jac": True, "method": "L-BFGS-B", "args": (start.shape, penalty)}
+        given["options"] = {"maxiter": self.max_iter, "maxcor": 20}
+        given["options"] |= {"ftol": self.tol * 1e-3, "gtol": self.tol}
+        best = minimize(self.objective, start.ravel(), **given)
+        if not best.x.any():  # hinges are not smooth at 0, where all scores tie
+            apart = self.class_means(start.shape).ravel()
+            others = [minimize(self.objective, size * apart, **given) for size in (0.1, 1.0, 10.0)]
+            best = min([best, *others], key=lambda found: found.fun)
+        return best.x.reshape(start.shape)
+
+    def class_means(self, shape):
+        """Σ (y_t − ȳ) x_tᵀ, scaled to norm 1: a direction that tells outputs apart."""
+        means, centred = np.zeros(shape), self.V - self.V.mean(axis=0)
+        means[:, : self.X.shape[1]] = safe_sparse_dot(self.X.T, centred, dense_output=True).T
+        return means / max(np.linalg.norm(means), 1e-300)
+
+
+def _weights(sample_weight, V):
+    return np.ones(len(V)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+
+
+def _fit_on_sphere(rounds, penalty, U, radius):
+    """The minimiser on the sphere, given U outside it, the minimiser with `penalty`.
+
+    A larger penalty makes ‖U‖ smaller, but penalty · ‖U‖ larger, and ``penalty · ‖U‖²`` never
+    exceeds the loss of 0: so the penalty lies between `low` and `high`. Every fit, scaled onto the
+    sphere, is a candidate; for smooth losses its excess is of second order in how far off it was.
+    """
+    norm, zero = np.linalg.norm(U), np.zeros_like(U)
+    found = [U * (radius / norm)]
+    high = max(rounds.total(zero) / radius**2, penalty)
+    low = max(penalty * norm / radius, NEGLIGIBLE * high)
+    while abs(norm - radius) > ON_SPHERE * radius and high > low * (1.0 + ON_SPHERE):
+        middle = math.sqrt(low * high)
+        U = rounds.ridge_fit(middle, zero)  # from elsewhere, hinges stall
+        norm = np.linalg.norm(U)
+        found.append(U * (radius / max(norm, 1e-300)))
+        low, high = (middle * norm / radius, high) if norm > radius else (low, middle)
+    return min(found, key=rounds.total)
+
+
+def measured(comparison, U):
+    """Losses (n,) of a comparator over rounds; U is a matrix, or the shares (d,) of experts.
+
+    Parameters
+    ----------
+    comparison : Comparison or ExpertComparison
+        What a learner's `comparison` returned.
+    U : array-like
+        The comparator.
+    """
+    if not isinstance(comparison, ExpertComparison):
+        loss, X, V, intercept = comparison
+        return comparator_losses(loss, U, X, V, intercept)
+    U, d = np.asarray(U, dtype=np.float64), comparison.losses.shape[1]
+    if U.shape != (d,) or not (np.all(U >= 0.0) and abs(U.sum() - 1.0) <= 1e-9):
+        raise ValueError(f"U must hold the shares of the {d} experts, of sum 1, got {U!r}.")
+    return comparison.losses @ U
+
+
+def best_measured(certificate, comparison, sample_weight=None):
+    """The comparator of the (nearly) smallest bound: a matrix, or all on the best expert (d,)."""
+    if not isinstance(comparison, ExpertComparison):
+        return comparator_for(certificate, *comparison, sample_weight=sample_weight)
+    shares = np.zeros(comparison.losses.shape[1])
+    shares[np.argmin(comparison.losses.sum(axis=0))] = 1.0
+    return shares

@@ -1,0 +1,233 @@
+"""Surrogates of the zero-one loss with a gap that a randomized prediction can exploit."""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import run_gradient_rows
+from skstructured.extend.surrogate import Surrogate
+from skstructured.spaces import Simplex
+from skstructured.spaces.simplex import log_softmax, softmax_into
+
+#: Codes that kernels know the surrogates by.
+LOGISTIC, HINGE, SMOOTH_HINGE = 0.0, 1.0, 2.0
+KINDS = {"logistic": LOGISTIC, "hinge": HINGE, "smooth_hinge": SMOOTH_HINGE}
+
+
+@kernel
+def best_other(theta, y):
+    """The class of the largest score among those other than y, the first of equals."""
+    best = 1 if y == 0 else 0
+    for k in range(theta.shape[0]):
+        if k != y and theta[k] > theta[best]:
+            best = k
+    return best
+
+
+@kernel
+def best_class(theta):
+    """y*, the class of the largest score, the first of equals."""
+    best = 0
+    for k in range(1, theta.shape[0]):
+        if theta[k] > theta[best]:
+            best = k
+    return best
+
+
+@kernel
+def gap(theta, kind):
+    """The gap a(θ): the mass that p' spreads over all classes.
+
+    logistic ``1 − 1[p* ≥ ½] p*``; hinge ``0 if m* > 1/K else 1 − m*``; smooth hinge
+    ``(1 − min(1, m*))²``; with p* the largest softmax and m* the margin of y*.
+    """
+    top = best_class(theta)
+    if kind == LOGISTIC:
+        total = 0.0
+        for k in range(theta.shape[0]):
+            total += math.exp(theta[k] - theta[top])
+        return 1.0 - 1.0 / total if total <= 2.0 else 1.0
+    margin = theta[top] - theta[best_other(theta, top)]
+    if kind == HINGE:
+        return 0.0 if margin > 1.0 / theta.shape[0] else 1.0 - margin
+    return (1.0 - min(1.0, margin)) ** 2
+
+
+@kernel
+def _gaps(theta, kind):
+    a = np.empty(theta.shape[0])
+    for i in range(theta.shape[0]):
+        a[i] = gap(theta[i], kind)
+    return a
+
+
+@kernel
+def add_gradient(theta, y, kind, share, g):
+    """g ← g + share · ∇ℓ(θ; y); returns ℓ(θ; y).
+
+    The hinge is 0 where y* = y with a margin above 1/K.
+    """
+    dim = theta.shape[0]
+    if kind == LOGISTIC:
+        top, total, unit = best_class(theta), 0.0, share / math.log(2.0)
+        for k in range(dim):
+            total += math.exp(theta[k] - theta[top])
+        for k in range(dim):
+            g[k] += unit * math.exp(theta[k] - theta[top]) / total
+        g[y] -= unit
+        return (math.log(total) - (theta[y] - theta[top])) / math.log(2.0)
+    other = best_other(theta, y)
+    margin = theta[y] - theta[other]
+    if kind == HINGE:
+        if best_class(theta) == y and margin > 1.0 / dim:
+            return 0.0
+        value, slope = max(1.0 - margin, 0.0), 1.0 if margin < 1.0 else 0.0
+    elif margin <= 0.0:
+        value, slope = 1.0 - 2.0 * margin, 2.0
+    else:
+        value, slope = max(1.0 - margin, 0.0) ** 2, 2.0 * max(1.0 - margin, 0.0)
+    g[other] += share * slope
+    g[y] -= share * slope
+    return value
+
+
+@kernel
+def gap_gradient(theta, truth, g, params, work):
+    """g = ∇ℓ(θ; y); returns ℓ(θ; y)."""
+    y = best_class(truth)
+    if params[0] == LOGISTIC:
+        top, rest = softmax_into(theta, g)
+        g[y] -= 1.0
+        for k in range(theta.shape[0]):
+            g[k] /= math.log(2.0)
+        return (rest - (theta[y] - top)) / math.log(2.0)
+    for k in range(theta.shape[0]):
+        g[k] = 0.0
+    return add_gradient(theta, y, params[0], 1.0, g)
+
+
+@kernel
+def mistake_gradient(theta, truth, g, params, work):
+    """g = e_{y*} − e_y; returns 1[y* ≠ y]."""
+    top = best_class(theta)
+    for k in range(theta.shape[0]):
+        g[k] = (1.0 if k == top else 0.0) - truth[k]
+    return 1.0 - truth[top]
+
+
+class ZeroOneLoss(Surrogate):
+    """The mistakes of the Perceptron, which it corrects by e_{y*} − e_y.
+
+    Parameters
+    ----------
+    space : Simplex
+        A fitted space.
+    """
+
+    kernel = staticmethod(mistake_gradient)
+    has_probabilities = False
+
+    def __init__(self, space=None):
+        self.space = space
+
+    def mean(self, theta):
+        """e_{y*} of every row, (n, K)."""
+        return Simplex().argmax(np.asarray(theta))
+
+    def value(self, theta, V):
+        """1[y* ≠ y], of shape (n,)."""
+        return 1.0 - (self.mean(theta) * V).sum(axis=1)
+
+
+class GapSurrogate(Surrogate):
+    r"""A surrogate ℓ(θ; y) of the zero-one loss on the simplex (van der Hoeven 2020, Table 1).
+
+    With the margin ``m(y) = θ_y − max_{k≠y} θ_k`` and y* the class of the largest score:
+
+    - "logistic": ``−log₂ softmax(θ)_y``;
+    - "hinge": ``max(1 − m(y), 0)``, but 0 where y* = y and m(y) > 1/K;
+    - "smooth_hinge": ``1 − 2m(y)`` if m(y) ≤ 0, else ``max(1 − m(y), 0)²``.
+
+    Parameters
+    ----------
+    space : Simplex
+        A fitted space.
+    kind : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+        Which one.
+
+    References
+    ----------
+    van der Hoeven (2020), "Exploiting the surrogate gap in online multiclass classification".
+    """
+
+    kernel = staticmethod(gap_gradient)
+
+    def __init__(self, space=None, kind="logistic"):
+        self.space = space
+        self.kind = kind
+
+    @property
+    def code(self):
+        """The number kernels know the surrogate by; a ValueError lists the valid names."""
+        if self.kind not in tuple(KINDS):
+            valid = ", ".join(map(repr, KINDS))
+            raise ValueError(f"loss={self.kind!r} is not known; valid losses are {valid}.")
+        return KINDS[self.kind]
+
+    @property
+    def has_probabilities(self):
+        """Whether means are probabilities: the logistic loss has them."""
+        return self.kind == "logistic"
+
+    def kernel_arguments(self, dim):
+        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        return np.array([self.code]), np.zeros(0)
+
+    def mean(self, theta):
+        """softmax(θ) for the logistic loss; e_{y*} for the others, which have no probabilities."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if self.code != LOGISTIC:
+            return Simplex().argmax(theta)
+        p = np.exp(theta - theta.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def log_proba(self, theta):
+        """Log softmax(θ), (n, K), with all digits in the tails; for the logistic loss."""
+        return log_softmax(_scores(theta))
+
+    def value(self, theta, V):
+        """ℓ(θ; y) of a fixed comparator, of shape (n,): the hinge is the plain one there."""
+        return self.value_and_gradient(theta, V)[0]
+
+    def value_and_gradient(self, theta, V):
+        """Values (n,) and gradients (n, K), without the learner's zeros in the hinge."""
+        theta, V = _scores(theta), np.ascontiguousarray(V, dtype=np.float64)
+        if V.shape != theta.shape:
+            raise ValueError(f"V must have the shape of theta, {theta.shape}, got {V.shape}.")
+        if self.code == HINGE:
+            return _plain_hinge(theta, V)
+        arguments = self.kernel_arguments(V.shape[1])
+        return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
+
+    def gaps(self, theta):
+        """a(θ) of every row, of shape (n,)."""
+        return _gaps(_scores(theta), self.code)
+
+
+def _scores(theta):
+    theta = np.ascontiguousarray(theta, dtype=np.float64)
+    if theta.ndim != 2:
+        raise ValueError(f"theta must have shape (n, K), got {theta.shape}.")
+    return theta
+
+
+def _plain_hinge(theta, V):
+    rows, y = np.arange(len(V)), np.argmax(V, axis=1)
+    others = np.where(V > 0, -np.inf, theta)
+    k = np.argmax(others, axis=1)
+    values = 1.0 - theta[rows, y] + theta[rows, k]
+    gradient = np.zeros_like(theta)
+    gradient[rows, k] += values > 0
+    gradient[rows, y] -= values > 0
+    return np.maximum(values, 0.0), gradient

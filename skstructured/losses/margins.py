@@ -1,0 +1,127 @@
+"""Losses of margins: what classifiers with one score a class, or one for two, are trained by."""
+
+import math
+
+import numpy as np
+from scipy.special import expit
+
+from skstructured._base.validation import check_choice
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import run_gradient_rows
+from skstructured.extend.surrogate import Surrogate
+
+#: Codes that the kernel knows the losses by.
+KINDS = {"smooth_hinge": 0.0, "hinge": 1.0, "logistic": 2.0, "perceptron": 3.0}
+SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON = KINDS.values()
+
+#: Largest |φ'| of each.
+SLOPES = {"smooth_hinge": 2.0, "hinge": 1.0, "logistic": 1.0 / math.log(2.0), "perceptron": 1.0}
+
+
+@kernel
+def margin_value(z, kind):
+    """φ(z)."""
+    if kind == SMOOTH_HINGE:
+        return 1.0 - 2.0 * z if z <= 0.0 else max(1.0 - z, 0.0) ** 2
+    if kind == HINGE:
+        return max(1.0 - z, 0.0)
+    if kind == PERCEPTRON:
+        return max(-z, 0.0)
+    return (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
+
+
+@kernel
+def margin_slope(z, kind):
+    """−φ'(z); of the hinges' corners the side on which a row is learned."""
+    if kind == SMOOTH_HINGE:
+        return 2.0 if z <= 0.0 else 2.0 * max(1.0 - z, 0.0)
+    if kind == HINGE:
+        return 1.0 if z < 1.0 else 0.0
+    if kind == PERCEPTRON:
+        return 1.0 if z <= 0.0 else 0.0
+    return 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
+
+
+@kernel
+def margin_gradient(theta, truth, g, params, work):
+    """g_k = v_k φ'(v_k θ_k); returns Σ_k φ(v_k θ_k)."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        z = truth[k] * theta[k]
+        value += margin_value(z, params[0])
+        g[k] = -truth[k] * margin_slope(z, params[0])
+    return value
+
+
+class MarginLoss(Surrogate):
+    r"""Σ_k φ(v_k θ_k): one score for two classes, or one against the rest for each of K > 2.
+
+    φ bounds the zero-one loss from above, and so its sum the mistakes of the largest score.
+
+    - "smooth_hinge": ``1 − 2z`` where z ≤ 0, else ``max(1 − z, 0)²``; slopes up to 2;
+    - "hinge": ``max(1 − z, 0)``;
+    - "logistic": ``log₂(1 + exp(−z))``;
+    - "perceptron": ``max(−z, 0)``, which bounds nothing.
+
+    Parameters
+    ----------
+    space : Signs
+        A fitted space.
+    kind : {"smooth_hinge", "hinge", "logistic", "perceptron"}, default="smooth_hinge"
+        Which φ.
+
+    References
+    ----------
+    Orabona (2014), section 6, for the smooth hinge; Zhang (2004), "Statistical behavior and
+    consistency of classification methods based on convex risk minimization".
+    """
+
+    kernel = staticmethod(margin_gradient)
+    #: No decoder gains anything here: bounds are on the surrogate itself.
+    bounds_surrogate = True
+
+    def __init__(self, space=None, kind="smooth_hinge"):
+        self.space = space
+        self.kind = kind
+
+    @property
+    def lipschitz(self):
+        """The largest norm of a gradient: that of φ times √dim."""
+        self._check_kind()
+        return SLOPES[self.kind] * math.sqrt(self.space.dim_)
+
+    def _check_kind(self):
+        check_choice("loss", self.kind, tuple(KINDS))
+
+    @property
+    def has_probabilities(self):
+        """Whether means are probabilities: those of the logistic loss."""
+        return self.kind == "logistic"
+
+    def kernel_arguments(self, dim):
+        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        self._check_kind()
+        return np.array([KINDS[self.kind]]), np.zeros(0)
+
+    def mean(self, theta):
+        """2σ(θ) − 1 for the logistic loss, else the vertex of the largest score, (n, dim)."""
+        theta = np.asarray(theta, dtype=np.float64)
+        return 2.0 * expit(theta) - 1.0 if self.has_probabilities else self.space.argmax(theta)
+
+    def log_proba(self, theta):
+        """Logarithms of probabilities; of two classes with all digits in the tails."""
+        share = -np.logaddexp(0.0, -np.hstack([-theta, theta] if theta.shape[1] == 1 else [theta]))
+        top = share.max(axis=1, keepdims=True)
+        if theta.shape[1] == 1:
+            return share
+        return share - top - np.log(np.exp(share - top).sum(axis=1, keepdims=True))
+
+    def value(self, theta, V):
+        """Σ_k φ(v_k θ_k) of every row, (n,)."""
+        return self.value_and_gradient(theta, V)[0]
+
+    def value_and_gradient(self, theta, V):
+        """Values (n,) and gradients (n, dim)."""
+        theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
+        arguments = self.kernel_arguments(theta.shape[1])
+        return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]

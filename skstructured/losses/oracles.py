@@ -1,0 +1,184 @@
+"""The table of oracles: for every (space, regularizer) pair a kernel, Ω and the constants."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.exceptions import ConvergenceWarning
+
+from skstructured.extend._by_vertices import projection_kernel
+from skstructured.extend.output_space import OutputSpace
+from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    OrdinalChain,
+    Permutahedron,
+    Simplex,
+    hypercube,
+    ordinal,
+    permutahedron,
+    simplex,
+)
+from skstructured.spaces import _matching_kernels as matching
+
+#: κ₀ = min over q in (0,1) of −2 ln(1−q)/q², attained where −ln(1−q) = q/(2(1−q)).
+KAPPA_0 = 4.910814964568255
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Everything a Fenchel–Young loss needs to know of a (space, regularizer) pair.
+
+    Attributes
+    ----------
+    kernel : numba function or None
+        ``kernel(theta, truth, gradient, params, work) -> Ω*(θ)``, writing ŷ_Ω(θ) − truth, which
+        is ŷ_Ω(θ) where `truth` is 0. None projects by the active-set method over the space's
+        linear oracle.
+    omega : callable
+        ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,).
+    norm : {"l1", "l2"}
+        Norm of the strong convexity, and of the randomized decoding.
+    convexity : callable
+        ``convexity(dim) -> λ``, as printed by Sakaue et al. (2024).
+    sharp : callable or None
+        ``sharp(dim) -> (λ, λ₂)``: a larger λ that holds because the truth is a vertex, and the
+        λ₂ with ``‖ŷ−y‖₂² ≤ (2/λ₂) S``; None where the printed constant is tight.
+    work : callable
+        ``work(dim)``: length of the kernel's scratch vector.
+    iterative : bool
+        Whether the kernel keeps the largest residual it was left with in ``work[0]``.
+    log_proba : callable or None
+        ``log_proba(theta)``: logarithms of the space's `mean_proba` of ŷ_Ω(θ), from the scores;
+        None where probabilities may be 0, or have to be found by iterations.
+    """
+
+    kernel: Callable | None
+    omega: Callable
+    norm: str
+    convexity: Callable
+    sharp: Callable | None = None
+    work: Callable = lambda dim: 2 * dim + 2
+    iterative: bool = False
+    log_proba: Callable | None = None
+
+    def kernel_for(self, space):
+        """The kernel, made for `space` where each space needs its own."""
+        return self.kernel if self.kernel is not None else projection_kernel(space)
+
+
+def _half_square(mu, regularizer):
+    return 0.5 * np.einsum("nk,nk->n", mu, mu)
+
+
+def _entropy(mu, regularizer):
+    return xlogy(mu, mu).sum(axis=1)
+
+
+def _binary_entropies(mu, regularizer):
+    return (xlogy(mu, mu) + xlogy(1 - mu, 1 - mu)).sum(axis=1)
+
+
+def _staircase_entropy(mu, regularizer):
+    p = np.maximum(OrdinalChain().vertex_proba(mu), 0.0)
+    return xlogy(p, p).sum(axis=1)
+
+
+def _tsallis(mu, regularizer):
+    alpha = regularizer.kernel_params()[0]
+    return (mu**alpha).sum(axis=1) / (alpha * (alpha - 1.0))
+
+
+def _one(dim):
+    return 1.0
+
+
+ORACLES = {
+    (Simplex, Shannon): Oracle(
+        simplex.softmax,
+        _entropy,
+        "l1",
+        _one,
+        lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
+        log_proba=simplex.log_softmax,
+    ),
+    (Simplex, SquaredNorm): Oracle(simplex.sparsemax, _half_square, "l2", _one),
+    (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one),
+    (Hypercube, Shannon): Oracle(
+        hypercube.sigmoid,
+        _binary_entropies,
+        "l2",
+        lambda dim: 4.0,
+        lambda dim: (KAPPA_0, KAPPA_0),
+        log_proba=hypercube.log_sigmoid,
+    ),
+    (Hypercube, SquaredNorm): Oracle(hypercube.clip, _half_square, "l2", _one),
+    (OrdinalChain, Shannon): Oracle(
+        ordinal.staircase_marginals,
+        _staircase_entropy,
+        "l1",
+        lambda dim: 1.0 / dim**2,
+        lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
+        log_proba=ordinal.log_staircase,
+    ),
+    (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection, _half_square, "l2", _one),
+    (Permutahedron, SquaredNorm): Oracle(
+        permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 6 * dim
+    ),
+    (Birkhoff, Shannon): Oracle(
+        matching.entropic_matching,
+        _entropy,
+        "l1",
+        lambda dim: 1.0 / math.isqrt(dim),
+        lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
+        matching.matching_work,
+        True,
+    ),
+    (Birkhoff, SquaredNorm): Oracle(
+        matching.matching_projection,
+        _half_square,
+        "l2",
+        _one,
+        work=matching.matching_work,
+        iterative=True,
+    ),
+    (OutputSpace, SquaredNorm): Oracle(
+        None, _half_square, "l2", _one, work=lambda dim: 1, iterative=True
+    ),
+}
+
+#: Residuals of iterative kernels above this are worth a warning.
+RESIDUAL_TOL = 1e-9
+
+
+def warn_of_residual(oracle, work):
+    """Warn where an iterative kernel did not converge, and forget the residual."""
+    if oracle.iterative and work[0] > RESIDUAL_TOL:
+        residual, work[0] = work[0], 0.0
+        warnings.warn(
+            f"An iterative oracle stopped before convergence, with residual {residual:.2g}.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+
+def find_oracle(space, regularizer):
+    """Row of the table for a space and a regularizer, subclasses included.
+
+    Raises
+    ------
+    ValueError
+        If the pair has no oracle; the message names both and what is supported.
+    """
+    for space_type in type(space).__mro__:
+        for regularizer_type in type(regularizer).__mro__:
+            oracle = ORACLES.get((space_type, regularizer_type))
+            if oracle is not None:
+                return oracle
+    given = f"{type(space).__name__} with {type(regularizer).__name__}"
+    supported = ", ".join(f"{s.__name__} with {r.__name__}" for s, r in ORACLES)
+    raise ValueError(f"There is no oracle for {given}; supported are {supported}.")
