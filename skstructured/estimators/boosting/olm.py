@@ -110,7 +110,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     References
     ----------
     Agarwal, Kale, Zimmert (2022), "Efficient methods for online multiclass logistic regression",
-    Algorithms 3 and 4. Foster et al. (2018), "The importance of being improper".
+    Algorithms 3 and 4. Foster, Kale, Luo, Mohri, Sridharan (2018), COLT.
 
     Examples
     --------
