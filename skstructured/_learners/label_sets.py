@@ -180,8 +180,11 @@ class Calibrator(Learned):
         return Calibration(*(before[:, k : k + 1] for k in range(4)))
 
     def now(self):
-        """The `Calibration` by all rows so far."""
-        return Calibration(*self.follow(*np.zeros((2, 1, 1)), np.zeros(1)))
+        """The `Calibration` by all rows so far; the arrays may be maps of a file."""
+        state = self.state
+        odds = _odds(float(state[CAME])) / _odds(float(state[EXPECTED]))
+        numbers = (state[SLOPE], state[OFFSET], state[COMMON], odds)
+        return Calibration(*(np.full((1, 1), number) for number in numbers))
 
     @classmethod
     def mean(cls, several, shares):
