@@ -204,7 +204,8 @@ class CalibratesLabelSets:
 
     def _start(self, space):
         super()._start(space)
-        logits = isinstance(space, Hypercube) and isinstance(self.loss_.regularizer, Shannon)
+        regularizer = getattr(self.loss_, "regularizer", None)
+        logits = isinstance(space, Hypercube) and isinstance(regularizer, Shannon)
         wanted = logits and hasattr(self._given_decoder(), "calibrated")
         self._calibrator = Calibrator() if wanted else None
 

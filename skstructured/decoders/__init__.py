@@ -21,6 +21,7 @@ __all__ = [
 
 DECODERS = {
     "f1": ExpectedF1,
+    "gap": GapDecoder,
     "map": MAP,
     "min_risk": MinimumRisk,
     "nearest": Nearest,

@@ -15,8 +15,9 @@ class GapDecoder(Decoder):
 
     Parameters
     ----------
-    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        The surrogate whose gap is exploited; see `GapSurrogate`.
+    loss : {"logistic", "hinge", "smooth_hinge"} or None, default=None
+        The surrogate whose gap is exploited; see `GapSurrogate`. None is that of the learner, and
+        "logistic" where it has another loss.
     exploration : float, default=0.0
         ρ in [0, 1], the least mass spread over all classes.
 
@@ -30,7 +31,7 @@ class GapDecoder(Decoder):
     van der Hoeven (2020), Algorithm 1.
     """
 
-    def __init__(self, loss="logistic", exploration=0.0):
+    def __init__(self, loss=None, exploration=0.0):
         self.loss = loss
         self.exploration = exploration
 
@@ -38,8 +39,18 @@ class GapDecoder(Decoder):
         """y* and max(a, ρ)."""
         self._only_over(Simplex, loss)
         least = check_share("exploration", self.exploration)
-        gaps = GapSurrogate(kind=self.loss).gaps(theta)
+        gaps = GapSurrogate(kind=self.kind_for(loss)).gaps(theta)
         return loss.space.argmax(theta), np.maximum(gaps, least)
+
+    def kind_for(self, loss):
+        """The kind of the surrogate whose gap is exploited with a learner's loss."""
+        own = loss.kind if isinstance(loss, GapSurrogate) else "logistic"
+        return own if self.loss is None else self.loss
+
+    def keeps_bound(self, loss):
+        """Whether p' is Gaptron's for the loss: of the same kind, without further exploration."""
+        same = isinstance(loss, GapSurrogate) and self.kind_for(loss) == loss.kind
+        return same and self.exploration == 0.0
 
     def draw_mean(self, theta, mu):
         """Uniform: 1/K everywhere."""

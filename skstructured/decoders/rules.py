@@ -90,10 +90,9 @@ class Randomized(Decoder):
     def mixture(self, theta, mu, loss):
         """y* = nearest vertex to μ and p = min(1, 2‖y* − μ‖/ν)."""
         anchor = _nearest(mu, loss)
-        constants = loss.constants_of(mu.shape[1])
-        order = 1 if constants.norm == "l1" else 2
-        distance = np.linalg.norm(anchor - mu, ord=order, axis=1)
-        return anchor, np.minimum(1.0, 2.0 * distance / constants.nu)
+        nu = loss.space.geometry(loss.norm, mu.shape[1]).nu
+        distance = np.linalg.norm(anchor - mu, ord=1 if loss.norm == "l1" else 2, axis=1)
+        return anchor, np.minimum(1.0, 2.0 * distance / nu)
 
     def most_likely(self, theta, mu, loss):
         """y* (n, dim), without p."""

@@ -1,68 +1,17 @@
 """Gaptron: online classification that exploits the surrogate gap, with full information."""
 
-import math
-
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.short_cuts import ShortCuts
-from skstructured._base.validation import check_size
-from skstructured._engine.state import new_state
-from skstructured._learners.linear import OnlineLinearModel
-from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured.decoders import resolve_decoder
-from skstructured.decoders.gap import GapDecoder
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.perceptron import MulticlassPerceptron
-from skstructured.extend.optimizer import no_high_probability
-from skstructured.guarantees.certificates import Certificate
-from skstructured.losses import FenchelYoung
-from skstructured.losses.gap import GapSurrogate
-from skstructured.optimizers.gradient_descent import GAIN, LEARN_NORM, RADIUS, GradientDescent
+from skstructured.losses import FenchelYoung, GapSurrogate
+from skstructured.optimizers import GradientDescent
 
 __all__ = ["GaptronClassifier", "MulticlassPerceptron"]
 
 
-class GapDescent(GradientDescent):
-    """Gradient descent with Gaptron's steps (van der Hoeven 2020, Table 2), C learned or given.
-
-    η = ln 2/(2KC²) for the logistic loss, (1 − 1/K)/(KC²) for the hinge and 1/(4KC²) for the smooth
-    hinge (the table's 1/(2KC²) is a misprint: the proof of its Theorem 3 needs a quarter).
-    """
-
-    def init(self, loss):
-        """Check the parameters and return the initial state vector for a surrogate."""
-        K = loss.space.dim_
-        norm = check_size("feature_norm", self.feature_norm, 1.0)
-        state = new_state(self.entries)
-        gains = {
-            "logistic": 0.5 * math.log(2.0) / K,
-            "hinge": (1.0 - 1.0 / K) / K,
-            "smooth_hinge": 0.25 / K,
-        }
-        state[GAIN] = gains[loss.kind] / norm**2
-        state[LEARN_NORM] = float(self.feature_norm is None)
-        state[RADIUS] = check_size("radius", self.radius, math.inf)
-        return state
-
-    def certificate(self, loss, state, delta=None):
-        """Expected mistakes ≤ Σ ℓ_t(U) + quadratic ‖U‖², Theorems 1 to 3.
-
-        quadratic = KC²/ln 2 (logistic), K²C²/(2(K−1)) (hinge), 2KC² (smooth hinge).
-        """
-        no_high_probability(self, delta)
-        K, C_sq = loss.space.dim_, self._norm_sq(state)
-        factors = {
-            "logistic": K / math.log(2.0),
-            "hinge": K**2 / (2.0 * (K - 1.0)),
-            "smooth_hinge": 2.0 * K,
-        }
-        numbers = {"K": float(K), "C": math.sqrt(C_sq), "b": C_sq}
-        radius = math.inf if self.radius is None else float(self.radius)
-        return Certificate(f"Gaptron, {loss.kind}", factors[loss.kind] * C_sq, 0.0, radius, numbers)
-
-
-class GaptronClassifier(ShortCuts, OverClasses, DecodedPredictions, OnlineLinearModel):
+class GaptronClassifier(OnlineStructuredPredictor):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
 
     In round t it plays a class from ``p' = (1 − a_t) e_{y*} + a_t/K``, y* the class of the largest
@@ -71,7 +20,8 @@ class GaptronClassifier(ShortCuts, OverClasses, DecodedPredictions, OnlineLinear
 
     .. math:: \sum_t \ell_t(U) + \mathrm{factor} \cdot C^2 \|U\|_F^2,
 
-    factor = K/ln 2 (logistic), K²/(2(K−1)) (hinge), 2K (smooth hinge): finite on any sequence.
+    factor = K/ln 2 (logistic), K²/(2(K−1)) (hinge), 2K (smooth hinge): finite on any sequence. With
+    "hinge" it is ``OnlineStructuredPredictor(loss="hinge", decoder="gap", optimizer="ogd")``.
 
     Parameters
     ----------
@@ -116,6 +66,8 @@ class GaptronClassifier(ShortCuts, OverClasses, DecodedPredictions, OnlineLinear
     (1, 3)
     """
 
+    space, regularizer, loss_scale, constants = "simplex", "shannon", "theory", "paper"
+
     def __init__(
         self,
         loss="hinge",
@@ -149,40 +101,24 @@ class GaptronClassifier(ShortCuts, OverClasses, DecodedPredictions, OnlineLinear
     def _unfitted_loss(self):
         return GapSurrogate(kind=self.loss)
 
-    def _decoder(self):
+    def _given_decoder(self):
         return self.decoder_
 
     def _resolvers(self):
-        return {"decoder": self._resolve}
-
-    def _resolve(self, decoder):
-        is_gap = isinstance(decoder, str) and decoder == "gap"
-        return GapDecoder(self.loss) if is_gap else resolve_decoder(decoder)
+        return {"decoder": resolve_decoder}
 
     def _start(self, space):
         # It chooses the surrogate and the step, which stay with it.
-        self.decoder_ = clone(self._resolve(self.decoder))
+        self.decoder_ = clone(resolve_decoder(self.decoder))
         super()._start(space)
 
     def _parts(self, space):
-        surrogate = GapSurrogate(space, self.loss)
-        _ = surrogate.code  # names an unknown loss
+        surrogate = GapSurrogate(kind=self.loss).over(space)
+        descent = GradientDescent(self.feature_norm, self.radius)
         if not self.decoder_.exploits_gap:
-            return surrogate, GapDescent(self.feature_norm, self.radius)
+            return surrogate, descent
         if self.loss != "logistic":
             raise ValueError(
                 f"decoder={self.decoder!r} is for the logistic loss, got loss={self.loss!r}."
             )
-        return FenchelYoung(space, "shannon"), GradientDescent(self.feature_norm, self.radius)
-
-    def certificate(self, delta=None):
-        """The theorem that bounds the expected mistakes; see `OnlineLearner.certificate`."""
-        check_is_fitted(self)
-        decoder, kind = self.decoder_, getattr(self.loss_, "kind", "logistic")
-        is_gap = isinstance(decoder, GapDecoder) and (decoder.loss, decoder.exploration) == (
-            kind,
-            0.0,
-        )
-        if not (is_gap or decoder.exploits_gap):
-            raise GuaranteeError(f"No bound is known for loss={kind!r} played with {decoder!r}.")
-        return self.optimizer_.certificate(self.loss_, self._state.vector, delta)
+        return FenchelYoung(space, self.regularizer), descent

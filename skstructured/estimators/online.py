@@ -11,7 +11,8 @@ from skstructured._learners.label_sets import CalibratesLabelSets
 from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
-from skstructured.losses import FenchelYoung
+from skstructured.extend.surrogate import Surrogate
+from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
@@ -101,6 +102,11 @@ class OnlineStructuredPredictor(
     constants : {"paper", "sharp"}, default="paper"
         Which strong convexity steps and bounds are made of, see `FenchelYoung`: "sharp" gives
         larger steps and smaller bounds with "shannon".
+    loss : str or Surrogate, default="fenchel_young"
+        "fenchel_young" is the loss of the regularizer, over any space. Without a regularizer there
+        are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
+        guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
+        "hypercube" and "ordinal" those of `IndicatorMargins`. Or a `Surrogate` of one's own.
 
     Attributes
     ----------
@@ -194,6 +200,7 @@ class OnlineStructuredPredictor(
         verbose=0,
         random_state=None,
         constants="paper",
+        loss="fenchel_young",
     ):
         self.space = space
         self.regularizer = regularizer
@@ -210,12 +217,23 @@ class OnlineStructuredPredictor(
         self.verbose = verbose
         self.random_state = random_state
         self.constants = constants
+        self.loss = loss
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
 
     def _unfitted_loss(self):
-        return FenchelYoung()
+        if isinstance(self.loss, str) and self.loss == FENCHEL_YOUNG:
+            return FenchelYoung()
+        return resolve_surrogate(self.loss, resolve_space(self.space))
+
+    def _loss_over(self, space):
+        """The loss over a fitted space."""
+        terms = (clone(resolve_regularizer(self.regularizer, space)), self.loss_scale)
+        if not (isinstance(self.loss, str) and self.loss == FENCHEL_YOUNG):
+            return resolve_surrogate(self.loss, space)
+        kind = SequenceLoss if isinstance(space, LabelSequence) else FenchelYoung
+        return kind(space, *terms, self.constants)
 
     def _resolvers(self):
         return {
@@ -226,16 +244,15 @@ class OnlineStructuredPredictor(
         }
 
     def _parts(self, space):
-        regularizer = clone(resolve_regularizer(self.regularizer, space))
         resolve_decoder(self.decoder)
-        if isinstance(space, LabelSequence):
-            loss = SequenceLoss(space, regularizer, self.loss_scale, self.constants)
-            return loss, sequence_optimizer(self.optimizer)
-        loss = FenchelYoung(space, regularizer, self.loss_scale, self.constants)
-        return loss, resolve_optimizer(self.optimizer)
+        chains = isinstance(space, LabelSequence)
+        resolved = (sequence_optimizer if chains else resolve_optimizer)(self.optimizer)
+        return self._loss_over(space), resolved
 
     def _start(self, space):
         super()._start(space)
+        if isinstance(self.loss_, Surrogate):
+            return
         constants = self.loss_.constants_of()
         if constants.a <= 0:
             threshold = (1.0 - constants.a) * constants.c
@@ -261,9 +278,11 @@ class OnlineStructuredPredictor(
         as the rounds were learned.
         """
         check_is_fitted(self)
-        decoder = self._decoder()
-        if not decoder.exploits_gap:
+        decoder, loss = self._decoder(), self.loss_
+        if not (decoder.keeps_bound(loss) or getattr(loss, "bounds_surrogate", False)):
             raise GuaranteeError(
-                f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
+                f"No bound is known for loss={self.loss!r} played with {decoder!r}."
+                if isinstance(loss, Surrogate)
+                else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
             )
         return self.optimizer_.certificate(self._certified_loss(), self._state.vector, delta)

@@ -6,6 +6,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.component import Component
 from skstructured._base.foreign import check_vertices
+from skstructured.extend.surrogate import Surrogate
 
 
 class Decoder(Component, ABC):
@@ -17,6 +18,10 @@ class Decoder(Component, ABC):
 
     #: Whether E[L(ψ(θ); y)] ≤ (1 − a) S(θ; y) holds for this decoder (Lemma 3.1).
     exploits_gap = False
+
+    def keeps_bound(self, loss):
+        """Whether a theorem bounds what the decoder plays, where `loss` is learned."""
+        return self.exploits_gap and not isinstance(loss, Surrogate)
 
     @abstractmethod
     def mixture(self, theta, mu, loss):

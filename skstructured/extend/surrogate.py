@@ -1,16 +1,53 @@
-"""What losses of scores, other than Fenchel–Young losses, have in common."""
+"""The interface of losses without a regularizer."""
 
 import numpy as np
 
 from skstructured._base.component import Component
+from skstructured._base.exceptions import GuaranteeError
 
 
 class Surrogate(Component):
-    """A loss that has `mean`, `value` and a kernel, and no regularizer."""
+    """A loss of scores that brings its own gradient: what ``loss=`` of a learner may be.
+
+    A subclass has the parameter `space`, which learners set to their fitted space, and brings
+
+    - ``kernel(theta, truth, g, params, work) -> value``, a static method, compiled by numba or
+      plain Python: it writes the gradient of one row of scores into g and returns its loss;
+    - ``mean(theta)``, what decoders are given as ŷ: (n, dim);
+    - ``value_and_gradient(theta, V)``, values (n,) and gradients (n, dim) of many rows;
+    - ``lipschitz``, the largest norm of a gradient in θ, which parameter-free steps need.
+
+    The rest has defaults. Such a loss has no certificate, unless a learner knows a theorem on it.
+    """
+
+    kernel = None
+
+    #: Whether means are probabilities where the space says what of.
+    has_probabilities = False
+
+    #: The norm in which decoders measure how far ŷ is from a vertex.
+    norm = "l2"
+
+    #: η C² of the step of gradient descent with ``eta="theory"``.
+    descent_gain = 1.0
+
+    @property
+    def lipschitz(self):
+        """The largest ‖∇ℓ‖ in θ."""
+        raise NotImplementedError(f"{type(self).__name__} must say how long gradients are.")
+
+    def over(self, space):
+        """A new one over a fitted space; a ValueError where it is not for it."""
+        given = self.get_params(deep=False)
+        return type(self)(**{**given, "space": space})
 
     def kernel_arguments(self, dim):
         """Vectors (params, work) of the kernel for scores of length `dim`."""
         return np.zeros(0), np.zeros(0)
+
+    def value(self, theta, V):
+        """Losses (n,) of scores where V was true."""
+        return self.value_and_gradient(theta, V)[0]
 
     def mean_and_value(self, theta, V):
         """`mean` and `value`."""
@@ -19,6 +56,14 @@ class Surrogate(Component):
     def omega(self, mu):
         """Zeros (n,): scores of classes are compared as they are."""
         return np.zeros(len(mu))
+
+    def conjugate(self, theta):
+        """Zeros (n,), as `omega`."""
+        return np.zeros(len(theta))
+
+    def constants_of(self, dim=None):
+        """A GuaranteeError: constants are those of a `FenchelYoung` loss."""
+        raise GuaranteeError(f"{self!r} has no regularizer, and so none of the constants of one.")
 
     def check_residual(self, work):
         """Nothing iterates here."""

@@ -1,6 +1,46 @@
 """Losses of scores: Fenchel–Young losses over any space, and surrogates of mistakes and margins."""
 
+from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
+from skstructured.losses.margins import IndicatorMargins
+from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 
-__all__ = ["FenchelYoung", "GapSurrogate", "LossConstants", "ZeroOneLoss"]
+__all__ = ["FenchelYoung", "GapSurrogate", "IndicatorMargins", "LossConstants", "ZeroOneLoss"]
+
+#: What a string for ``loss=`` stands for, by the space; "fenchel_young" is for all of them.
+SURROGATES = {
+    (Simplex, "hinge"): GapSurrogate(kind="hinge"),
+    (Simplex, "smooth_hinge"): GapSurrogate(kind="smooth_hinge"),
+    (Simplex, "perceptron"): ZeroOneLoss(),
+    **{
+        (space, kind): IndicatorMargins(kind=kind)
+        for space in (Hypercube, OrdinalChain)
+        for kind in ("hinge", "smooth_hinge", "perceptron")
+    },
+}
+
+#: The loss of a regularizer, which every space has.
+FENCHEL_YOUNG = "fenchel_young"
+
+
+def resolve_surrogate(loss, space):
+    """The `Surrogate` of a string or instance over a space, fitted or not.
+
+    Raises
+    ------
+    ValueError
+        For a string that is no loss of the space; the message lists those that are.
+    TypeError
+        For anything that is neither a string nor a `Surrogate`.
+    """
+    if isinstance(loss, Surrogate):
+        return loss.over(space)
+    if not isinstance(loss, str):
+        raise TypeError(f"loss must be a string or an instance of Surrogate, got {loss!r}.")
+    known = {name: part for (kind, name), part in SURROGATES.items() if isinstance(space, kind)}
+    if loss not in known:
+        valid = ", ".join(map(repr, [FENCHEL_YOUNG, *known]))
+        name = type(space).__name__
+        raise ValueError(f"loss={loss!r} is not known for {name}; its losses are {valid}.")
+    return known[loss].over(space)

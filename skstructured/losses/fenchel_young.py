@@ -147,6 +147,11 @@ class FenchelYoung(ShortCuts, Component):
         return check_real("scale (loss_scale)", self.scale, lambda v: least <= v <= most, allowed)
 
     @property
+    def norm(self):
+        """The norm in which Ω is strongly convex: "l1" or "l2"."""
+        return self._terms()[2].norm
+
+    @property
     def scale_(self):
         """The loss scale c; needs a fitted space."""
         return self.constants_of().c

@@ -116,6 +116,13 @@ def mistake_gradient(theta, truth, g, params, work):
     return 1.0 - truth[top]
 
 
+def only_classes(loss, space):
+    """The space; a ValueError unless its outputs are classes."""
+    if not isinstance(space, Simplex):
+        raise ValueError(f"loss={loss!r} is for classes, not for the space {space!r}.")
+    return space
+
+
 class ZeroOneLoss(Surrogate):
     """The mistakes of the Perceptron, which it corrects by e_{y*} − e_y.
 
@@ -126,7 +133,7 @@ class ZeroOneLoss(Surrogate):
     """
 
     kernel = staticmethod(mistake_gradient)
-    has_probabilities = False
+    lipschitz = math.sqrt(2.0)
 
     def __init__(self, space=None):
         self.space = space
@@ -135,9 +142,14 @@ class ZeroOneLoss(Surrogate):
         """e_{y*} of every row, (n, K)."""
         return Simplex().argmax(np.asarray(theta))
 
-    def value(self, theta, V):
-        """1[y* ≠ y], of shape (n,)."""
-        return 1.0 - (self.mean(theta) * V).sum(axis=1)
+    def over(self, space):
+        """A new one over a fitted space; see `Surrogate`."""
+        return super().over(only_classes(self, space))
+
+    def value_and_gradient(self, theta, V):
+        """1[y* ≠ y], (n,), and e_{y*} − e_y, (n, K)."""
+        best = self.mean(theta)
+        return 1.0 - (best * V).sum(axis=1), best - V
 
 
 class GapSurrogate(Surrogate):
@@ -166,6 +178,26 @@ class GapSurrogate(Surrogate):
     def __init__(self, space=None, kind="logistic"):
         self.space = space
         self.kind = kind
+
+    def over(self, space):
+        """A new one over a fitted space; see `Surrogate`."""
+        _ = self.code  # names an unknown kind
+        return super().over(only_classes(self, space))
+
+    @property
+    def lipschitz(self):
+        """The largest ‖∇ℓ‖: √2 times the largest slope."""
+        return math.sqrt(2.0) * {"logistic": 1.0 / math.log(2.0), "hinge": 1.0}.get(self.kind, 2.0)
+
+    @property
+    def descent_gain(self):
+        """η C² of van der Hoeven (2020), Table 2: ln 2/2K, (1 − 1/K)/K and 1/4K.
+
+        The table's 1/2K for the smooth hinge is a misprint: the proof of Theorem 3 needs 1/4K.
+        """
+        K = self.space.dim_
+        gains = {"logistic": 0.5 * math.log(2.0), "hinge": 1.0 - 1.0 / K, "smooth_hinge": 0.25}
+        return gains[self.kind] / K
 
     @property
     def code(self):
@@ -196,12 +228,8 @@ class GapSurrogate(Surrogate):
         """Log softmax(θ), (n, K), with all digits in the tails; for the logistic loss."""
         return log_softmax(_scores(theta))
 
-    def value(self, theta, V):
-        """ℓ(θ; y) of a fixed comparator, of shape (n,): the hinge is the plain one there."""
-        return self.value_and_gradient(theta, V)[0]
-
     def value_and_gradient(self, theta, V):
-        """Values (n,) and gradients (n, K), without the learner's zeros in the hinge."""
+        """Values (n,) of a fixed comparator and gradients (n, K): the hinge is the plain one."""
         theta, V = _scores(theta), np.ascontiguousarray(V, dtype=np.float64)
         if V.shape != theta.shape:
             raise ValueError(f"V must have the shape of theta, {theta.shape}, got {V.shape}.")

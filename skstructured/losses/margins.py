@@ -9,6 +9,7 @@ from skstructured._base.validation import check_choice
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
 from skstructured.extend.surrogate import Surrogate
+from skstructured.spaces import Hypercube, OrdinalChain
 
 #: Codes that the kernel knows the losses by.
 KINDS = {"smooth_hinge": 0.0, "hinge": 1.0, "logistic": 2.0, "perceptron": 3.0}
@@ -50,6 +51,17 @@ def margin_gradient(theta, truth, g, params, work):
         z = truth[k] * theta[k]
         value += margin_value(z, params[0])
         g[k] = -truth[k] * margin_slope(z, params[0])
+    return value
+
+
+@kernel
+def indicator_margin_gradient(theta, truth, g, params, work):
+    """`margin_gradient` for y in {0, 1}, with v = 2y − 1."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        v = 2.0 * truth[k] - 1.0
+        value += margin_value(v * theta[k], params[0])
+        g[k] = -v * margin_slope(v * theta[k], params[0])
     return value
 
 
@@ -116,12 +128,43 @@ class MarginLoss(Surrogate):
             return share
         return share - top - np.log(np.exp(share - top).sum(axis=1, keepdims=True))
 
-    def value(self, theta, V):
-        """Σ_k φ(v_k θ_k) of every row, (n,)."""
-        return self.value_and_gradient(theta, V)[0]
-
     def value_and_gradient(self, theta, V):
         """Values (n,) and gradients (n, dim)."""
         theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
         arguments = self.kernel_arguments(theta.shape[1])
         return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
+
+
+class IndicatorMargins(MarginLoss):
+    r"""Σ_k φ((2y_k − 1) θ_k): the margins of label sets, or of the thresholds between grades.
+
+    Each label of "hypercube" is a problem of two classes; so is each threshold of "ordinal", which
+    asks whether y lies beyond it. The loss bounds the number of wrong labels, and the distance of
+    grades, from above, but for "perceptron".
+
+    Parameters
+    ----------
+    space : Hypercube or OrdinalChain
+        A fitted space.
+    kind : {"smooth_hinge", "hinge", "logistic", "perceptron"}, default="smooth_hinge"
+        Which φ; see `MarginLoss`.
+
+    References
+    ----------
+    Rennie, Srebro (2005), "Loss functions for preference levels: regression with discrete ordered
+    labels", the construction of all thresholds.
+    """
+
+    kernel = staticmethod(indicator_margin_gradient)
+    has_probabilities = False
+
+    def over(self, space):
+        """A new one over a fitted space; see `Surrogate`."""
+        self._check_kind()
+        if not isinstance(space, (Hypercube, OrdinalChain)):
+            raise ValueError(f"loss={self!r} is for label sets and grades, not for {space!r}.")
+        return super().over(space)
+
+    def mean(self, theta):
+        """The vertex of the largest score, (n, dim)."""
+        return self.space.argmax(np.asarray(theta, dtype=np.float64))

@@ -66,7 +66,6 @@ class ResidualLoss(Surrogate):
     """
 
     kernel = staticmethod(residual_gradient)
-    has_probabilities = False
     bounds_surrogate = True
 
     def __init__(self, space=None, kind="huber", epsilon=None, quantile=0.5):
@@ -96,10 +95,6 @@ class ResidualLoss(Surrogate):
     def mean(self, theta):
         """θ itself."""
         return np.asarray(theta, dtype=np.float64)
-
-    def value(self, theta, V):
-        """Losses (n,), in the units that are learned."""
-        return self.value_and_gradient(theta, V)[0]
 
     def value_and_gradient(self, theta, V):
         """Values (n,) and gradients (n, 1)."""

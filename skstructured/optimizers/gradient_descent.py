@@ -7,8 +7,10 @@ from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
-from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.extend.surrogate import Surrogate
 from skstructured.guarantees.certificates import Certificate, gap_constants
+from skstructured.losses.gap import GapSurrogate
 
 # The state vector, after the epoch's own entries.
 GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN, OWN + 7)
@@ -65,7 +67,8 @@ class GradientDescent(OnlineOptimizer):
     References
     ----------
     Sakaue, Bao, Tsuchiya, Oki (2024), Proposition 4.1 and Theorems 4.2 and 4.3. With C unknown a
-    merely shrinking step (without dual averaging) does not keep the bound.
+    merely shrinking step (without dual averaging) does not keep the bound. For `GapSurrogate`, van
+    der Hoeven (2020), Table 2.
     """
 
     scale_kernel = staticmethod(descent_scale)
@@ -79,18 +82,25 @@ class GradientDescent(OnlineOptimizer):
 
     def init(self, loss):
         """Check the parameters and return the initial state vector for a loss."""
-        constants = loss.constants_of()
         norm = check_size("feature_norm", self.feature_norm, 1.0)
         state = new_state(self.entries, THETA_SQ)
         state[RADIUS] = check_size("radius", self.radius, math.inf)
         if isinstance(self.eta, str):
-            # c η = 2 c m/b, and b = smoothness · C².
-            state[GAIN] = 2.0 * constants.c * self._fraction(constants.a) / constants.smoothness
-            state[GAIN] /= norm**2
+            state[GAIN] = self._gain(loss) / norm**2
             state[LEARN_NORM] = float(self.feature_norm is None)
         else:
-            state[GAIN] = constants.c * check_positive("eta", self.eta)
+            c = 1.0 if isinstance(loss, Surrogate) else loss.constants_of().c
+            state[GAIN] = c * check_positive("eta", self.eta)
         return state
+
+    def _gain(self, loss):
+        """c η C² of a named step."""
+        if not isinstance(loss, Surrogate):
+            constants = loss.constants_of()  # c η = 2 c m/b, and b = smoothness · C²
+            return 2.0 * constants.c * self._fraction(constants.a) / constants.smoothness
+        if self.eta != "theory":
+            raise ValueError(f'eta must be "theory" or a number with {loss!r}, got {self.eta!r}.')
+        return loss.descent_gain
 
     def _fraction(self, a):
         """m of η = 2m/b for a named step."""
@@ -125,6 +135,8 @@ class GradientDescent(OnlineOptimizer):
         GuaranteeError
             If no theorem covers the configuration; the message says why.
         """
+        if isinstance(loss, GapSurrogate):
+            return self._gaptron(loss, self._norm_sq(state), delta)
         numbers = gap_constants(loss, math.sqrt(self._norm_sq(state)))
         a, b = numbers["a"], numbers["b"]
         m = self._fraction(a) if isinstance(self.eta, str) else self.eta * b / 2.0
@@ -149,6 +161,21 @@ class GradientDescent(OnlineOptimizer):
         quadratic = (1.0 - a) * b / (a if a <= 0.5 else a * (1.0 - a / 2.0))
         offset = numbers["gamma"] * numbers["D"] * numbers["weight"] * math.log(1.0 / delta) / a
         return Certificate("Theorem 4.3", quadratic, offset, radius, numbers)
+
+    def _gaptron(self, loss, C_sq, delta):
+        """Expected mistakes ≤ Σ ℓ_t(U) + quadratic ‖U‖², van der Hoeven (2020), Theorems 1 to 3.
+
+        quadratic = KC²/ln 2 (logistic), K²C²/(2(K−1)) (hinge), 2KC² (smooth hinge).
+        """
+        no_high_probability(self, delta)
+        if not isinstance(self.eta, str):
+            raise GuaranteeError(f'The theorems are about eta="theory", got {self.eta!r}.')
+        K = loss.space.dim_
+        factors = {"logistic": K / math.log(2.0), "hinge": K**2 / (2.0 * (K - 1.0))}
+        factor = factors.get(loss.kind, 2.0 * K)
+        numbers = {"K": float(K), "C": math.sqrt(C_sq), "b": C_sq}
+        radius = math.inf if self.radius is None else float(self.radius)
+        return Certificate(f"Gaptron, {loss.kind}", factor * C_sq, 0.0, radius, numbers)
 
     def _norm_sq(self, state):
         """C² of the theorem: the bound given, where every row kept it, or the largest seen."""

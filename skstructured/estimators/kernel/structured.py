@@ -70,7 +70,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
-    verbose, random_state, constants
+    verbose, random_state, constants, loss
         As in `OnlineStructuredPredictor`.
 
     Attributes
@@ -143,6 +143,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         verbose=0,
         random_state=None,
         constants="paper",
+        loss="fenchel_young",
     ):
         self.space = space
         self.regularizer = regularizer
@@ -165,6 +166,7 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         self.verbose = verbose
         self.random_state = random_state
         self.constants = constants
+        self.loss = loss
 
     def _rows_of(self, X, reset=False):
         if over_sequences(self, fresh=reset):
