@@ -18,8 +18,10 @@ from skstructured import GuaranteeWarning, OnlineStructuredPredictor
 from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
+    AdaGrad,
     AdaptiveGradientDescent,
     CoordinatePiSTOL,
+    FTRLProximal,
     GradientDescent,
     ParameterFree,
     PiSTOL,
@@ -49,6 +51,11 @@ OPTIMIZERS = {
     "pistol per coordinate": (
         PiSTOL(per_coordinate=True),
         lambda shape, k, D: naive.CoordinatePiSTOL(shape, D, 0.08, 1.0),
+    ),
+    "adagrad": (AdaGrad(0.3), lambda shape, k, D: naive.AdaGrad(shape, 0.3)),
+    "ftrl": (
+        FTRLProximal(0.2, 0.5, 0.3, 0.1),
+        lambda shape, k, D: naive.FTRLProximal(shape, 0.2, 0.5, 0.3, 0.1),
     ),
 }
 SCALE_FREE = ("parameter_free", "pistol", "pistol per coordinate")

@@ -1,6 +1,10 @@
 """What a space, regularizer, loss, optimiser, decoder or learner of one's own derives from."""
 
 from skstructured._base.component import Component, resolve
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import products
+from skstructured._engine.state import OWN, new_state
+from skstructured.extend.coordinates import CoordinateOptimizer
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import (
     Comparison,
@@ -15,8 +19,10 @@ from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
 
 __all__ = [
+    "OWN",
     "Comparison",
     "Component",
+    "CoordinateOptimizer",
     "Decoder",
     "ExpertComparison",
     "Geometry",
@@ -27,5 +33,8 @@ __all__ = [
     "Regularizer",
     "Rounds",
     "Surrogate",
+    "kernel",
+    "new_state",
+    "products",
     "resolve",
 ]

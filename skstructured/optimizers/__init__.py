@@ -2,15 +2,19 @@
 
 from skstructured._base.component import resolve
 from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.optimizers.adagrad import AdaGrad
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
 from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
+from skstructured.optimizers.ftrl import FTRLProximal
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 
 __all__ = [
+    "AdaGrad",
     "AdaptiveGradientDescent",
     "CoordinatePiSTOL",
+    "FTRLProximal",
     "GradientDescent",
     "OnlineOptimizer",
     "ParameterFree",
@@ -19,7 +23,9 @@ __all__ = [
 
 OPTIMIZERS = {
     "ogd": GradientDescent,
+    "adagrad": AdaGrad,
     "adaptive": AdaptiveGradientDescent,
+    "ftrl": FTRLProximal,
     "parameter_free": ParameterFree,
     "pistol": PiSTOL,
 }

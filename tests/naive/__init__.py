@@ -12,8 +12,10 @@ from naive.means import (
     simplex_projection,
 )
 from naive.optimizers import (
+    AdaGrad,
     AdaptiveGradientDescent,
     CoordinatePiSTOL,
+    FTRLProximal,
     ParameterFree,
     PiSTOL,
     gradient_descent,
@@ -23,8 +25,10 @@ from naive.optimizers import (
 from naive.risk import rises, risk_bounds
 
 __all__ = [
+    "AdaGrad",
     "AdaptiveGradientDescent",
     "CoordinatePiSTOL",
+    "FTRLProximal",
     "ParameterFree",
     "PiSTOL",
     "bandits",

@@ -153,3 +153,40 @@ class CoordinatePiSTOL:
         self.total = self.total - G
         self.path += np.abs(G)
         self.capped += sum(self.beyond(k, j) for k, j in np.ndindex(G.shape) if G[k, j] != 0.0)
+
+
+class AdaGrad:
+    """Duchi, Hazan, Singer (2011): W ← W − η G/√(Σ G²), entry by entry."""
+
+    def __init__(self, shape, eta):
+        self.W, self.squares, self.eta = np.zeros(shape), np.zeros(shape), eta
+
+    def play(self, norm, x):
+        return self.W.copy()
+
+    def learn(self, G, x):
+        self.squares += G**2
+        moved = self.squares > 0.0
+        self.W[moved] -= self.eta * G[moved] / np.sqrt(self.squares[moved])
+
+
+class FTRLProximal:
+    """McMahan et al. (2013), Algorithm 1, entry by entry."""
+
+    def __init__(self, shape, alpha, beta, l1, l2):
+        self.z, self.n = np.zeros(shape), np.zeros(shape)
+        self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
+
+    def play(self, norm, x):
+        W = np.zeros_like(self.z)
+        for k, j in np.ndindex(W.shape):
+            z, n = self.z[k, j], self.n[k, j]
+            if abs(z) > self.l1:
+                curvature = (self.beta + math.sqrt(n)) / self.alpha + self.l2
+                W[k, j] = -(z - math.copysign(self.l1, z)) / curvature
+        return W
+
+    def learn(self, G, x):
+        sigma = (np.sqrt(self.n + G**2) - np.sqrt(self.n)) / self.alpha
+        self.z += G - sigma * self.play(0.0, x)
+        self.n += G**2

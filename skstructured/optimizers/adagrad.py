@@ -1,0 +1,46 @@
+"""AdaGrad: a step for every weight, by the gradients that it has seen."""
+
+import math
+
+from skstructured._base.validation import check_positive
+from skstructured.extend import OWN, CoordinateOptimizer, kernel
+
+
+@kernel
+def adagrad(state, W, squares, _, g):
+    """S ← S + g², W ← W − η g/√S."""
+    squares += g * g
+    return (W - state[OWN] * g / math.sqrt(squares) if squares > 0.0 else W), squares, 0.0
+
+
+class AdaGrad(CoordinateOptimizer):
+    r"""A step for every weight: ``W ← W − η g/√(Σ g²)``, over its gradients so far.
+
+    Features that are seldom there take long steps, and those of large units short ones: what
+    learns text and counts well. The first step of a weight is η, whatever the gradient, so that a
+    loss scale, and the unit of a feature, change scores only through W x.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        η, the first step of a weight.
+
+    Raises
+    ------
+    ValueError
+        At the first ``fit`` or ``partial_fit``, for an `eta` that is not a positive number.
+
+    References
+    ----------
+    Duchi, Hazan, Singer (2011), "Adaptive subgradient methods for online learning and stochastic
+    optimization", Figure 1, diagonal; McMahan, Streeter (2010).
+    """
+
+    coordinate = staticmethod(adagrad)
+
+    def __init__(self, eta=0.1):
+        self.eta = eta
+
+    def parameters(self):
+        """η."""
+        return (check_positive("eta", self.eta),)

@@ -1,0 +1,67 @@
+"""FTRL-proximal: follow the regularized leader, weight by weight, with weights that are 0."""
+
+import math
+
+from skstructured._base.validation import check_positive, check_real
+from skstructured.extend import OWN, CoordinateOptimizer, kernel
+
+ALPHA, BETA, L1, L2 = range(OWN, OWN + 4)
+
+
+@kernel
+def ftrl(state, W, z, n, g):
+    """z ← z + g − (√(n + g²) − √n)/α W, n ← n + g², W = −(z − λ₁ sgn z)₊/((β + √n)/α + λ₂)."""
+    root = math.sqrt(n + g * g)
+    z += g - (root - math.sqrt(n)) / state[ALPHA] * W
+    n += g * g
+    excess = abs(z) - state[L1]
+    if excess <= 0.0:
+        return 0.0, z, n
+    return -math.copysign(excess, z) / ((state[BETA] + root) / state[ALPHA] + state[L2]), z, n
+
+
+class FTRLProximal(CoordinateOptimizer):
+    r"""Follow the regularized leader, proximal: AdaGrad's steps, with a lasso that leaves zeros.
+
+    With ``l1 = l2 = 0`` it is gradient descent with the step ``α/(β + √Σg²)`` for each weight; with
+    l1 a weight is exactly 0 until what speaks for it exceeds l1, so that `last_weights_` are
+    sparse (averages are so less often).
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        α, by which steps are multiplied.
+    beta : float, default=1.0
+        β, which keeps the first steps short.
+    l1, l2 : float, default=0.0
+        λ₁ and λ₂, of ``λ₁‖W‖₁ + λ₂‖W‖²/2``, in units of a sum over rounds.
+
+    Raises
+    ------
+    ValueError
+        At the first ``fit`` or ``partial_fit``: for `alpha` and `beta` that are not positive, `l1`
+        and `l2` that are negative.
+
+    References
+    ----------
+    McMahan, Holt, Sculley et al. (2013), "Ad click prediction: a view from the trenches",
+    Algorithm 1; McMahan (2011), "Follow-the-regularized-leader and mirror descent".
+    """
+
+    coordinate = staticmethod(ftrl)
+    numbers = 2
+
+    def __init__(self, alpha=0.1, beta=1.0, l1=0.0, l2=0.0):
+        self.alpha = alpha
+        self.beta = beta
+        self.l1 = l1
+        self.l2 = l2
+
+    def parameters(self):
+        """α, β, λ₁ and λ₂."""
+        steps = check_positive("alpha", self.alpha), check_positive("beta", self.beta)
+        return (*steps, self._penalty("l1"), self._penalty("l2"))
+
+    def _penalty(self, name):
+        given = getattr(self, name)
+        return check_real(name, given, lambda v: 0.0 <= v < math.inf, "be a number of at least 0")
