@@ -185,6 +185,19 @@ def test_rows_for_which_a_kernel_overflows_are_named(model):
         model.decision_function([X[0], [1e140, -1e140]])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [sk.PiSTOLClassifier, sk.KernelStructuredPredictor])
+def test_rows_that_a_kernel_would_overflow_for_are_refused_before_any_is_learned(kind, dtype):
+    model = kind(kernel="poly", standardize=False)
+    model.partial_fit(X.astype(dtype), y, classes=np.unique(y))
+    before, rows = model.decision_function(X), X[:3].astype(dtype)
+    rows[1] *= 1e60 if dtype == np.float64 else 1e8
+    with pytest.raises(ValueError, match="Row 1 of X is too large for kernel='poly', where norms"):
+        model.partial_fit(rows, y[:3])
+    assert model.t_ == len(X)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
 def test_positions_that_are_too_large_are_named_where_nothing_is_standardised(optimizer):
     model = sk.OnlineStructuredPredictor("sequence", standardize=False, optimizer=optimizer)

@@ -104,7 +104,20 @@ class KernelModel(KernelAttributes):
                 f"rows, got X of shape {(rows.n_rows, rows.width)}."
             )
         check_finite(self, rows)  # of kernels of what is not, nothing can be seen any more
+        if stream and not self._scale.used:
+            self._check_overflow(rows)
         return super()._check_outputs(rows, y, sample_weight, stream)
+
+    def _check_overflow(self, rows):
+        """A ValueError for a row whose kernel with itself is too large, before any is learned."""
+        function = self._expansion.function
+        longest = function.longest(dtype_of(self)) if hasattr(function, "longest") else np.inf
+        bad = rows.first_bad(False, 0.0, longest)
+        if bad >= 0:
+            raise ValueError(
+                f"Row {bad} of X is too large for kernel={self.kernel!r}, where norms are at most "
+                f"{longest:.4g}: rescale the features, or give standardize=True."
+            )
 
     def _is_precomputed(self):
         return isinstance(self._expansion.function, PrecomputedKernel)

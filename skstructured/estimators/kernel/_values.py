@@ -29,6 +29,9 @@ SAMPLED = 500
 #: Exponents below them are 0 in float64 anyway, and in float32 hardly more.
 SMALLEST_EXPONENT, SMALLEST_SINGLE = -700.0, -80.0
 
+#: The largest k(x, x), by the bytes of a number: sums of such values are far from overflow.
+LARGEST_VALUE = {8: 1e150, 4: 1e18}
+
 
 @kernel(fastmath=FASTMATH)
 def _products(block, z, out):
@@ -184,6 +187,14 @@ class KernelFunction(NamedTuple):
 
     kind: int
     numbers: np.ndarray
+
+    def longest(self, dtype):
+        """The largest norm of rows whose values are far from overflow; "poly" alone has one."""
+        gamma, coef0, degree = np.abs(self.numbers[:3])
+        if self.kind != POLY or gamma == 0.0 or degree < 1.0:
+            return np.inf
+        reach = LARGEST_VALUE[np.dtype(dtype).itemsize] ** (1.0 / degree)
+        return math.sqrt(max(reach - coef0, 0.0) / gamma)
 
     def prepared(self, Z):
         """Rows as they are kept."""
