@@ -21,9 +21,19 @@ RENEW = 1 << 16
 
 
 def new_state(entries, norm_at=0):
-    """The vector of an optimiser with so many entries of its own, all zero.
+    """The state vector of an optimiser.
 
-    `norm_at` is the place where the optimiser keeps ‖Θ‖², if it does.
+    Parameters
+    ----------
+    entries : int
+        How many entries are the optimiser's own; they are zero, and begin at `OWN`.
+    norm_at : int, default=0
+        The place where the optimiser keeps ‖Θ‖², if it does, which is then summed anew from time to
+        time.
+
+    Returns
+    -------
+    ndarray of shape (OWN + entries,)
     """
     vector = np.zeros(OWN + entries)
     vector[RESCALE], vector[NORM_AT] = 1.0, norm_at

@@ -2,8 +2,8 @@
 
 from skstructured._base.component import Component, resolve
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products
-from skstructured._engine.state import OWN, new_state
+from skstructured._engine.gradients import products  # noqa: F401
+from skstructured._engine.state import OWN, new_state  # noqa: F401
 from skstructured.extend.coordinates import CoordinateOptimizer
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import (
@@ -19,7 +19,6 @@ from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
 
 __all__ = [
-    "OWN",
     "Comparison",
     "Component",
     "CoordinateOptimizer",
@@ -35,6 +34,5 @@ __all__ = [
     "Surrogate",
     "kernel",
     "new_state",
-    "products",
     "resolve",
 ]

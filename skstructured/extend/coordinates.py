@@ -118,17 +118,17 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     A subclass brings
 
-    - ``coordinate(state, W, a, b, g) -> (W, a, b)``, a static method, compiled by
+    - ``coordinate_kernel(state, W, a, b, g) -> (W, a, b)``, a static method, compiled by
       `skstructured.extend.kernel`: a weight and its two numbers after the gradient
       ``g = w (∂ℓ/∂θ_k) x_j``, w the sample weight. It is called where x_j is not 0;
     - ``numbers``, 1 or 2, how many of a and b it keeps; both are 0 at first;
-    - ``parameters()``, the numbers that `coordinate` reads from ``state[OWN:]``.
+    - ``parameters()``, the numbers that `coordinate_kernel` reads from ``state[OWN:]``.
 
     Averages, CSR rows, streams and weights are taken care of. Learners with kernels, and label
     sequences, have no such weights, and refuse it by name.
     """
 
-    coordinate = None
+    coordinate_kernel = None
     numbers = 1
 
     scale_kernel = staticmethod(unit_scale)
@@ -137,7 +137,7 @@ class CoordinateOptimizer(OnlineOptimizer):
     single_precision = False
 
     def parameters(self):
-        """Checked parameters, as the numbers that `coordinate` reads behind ``state[OWN]``."""
+        """Checked parameters, as the numbers that `coordinate_kernel` reads behind ``state[OWN]``."""
         return ()
 
     @property
@@ -159,7 +159,8 @@ class CoordinateOptimizer(OnlineOptimizer):
 
     def move_and_score_kernel(self, dim, sparse, average=False):
         """The row primitive; see `OnlineOptimizer`."""
-        return (csr_kernel_for if sparse else dense_kernel_for)(self.coordinate, self.numbers)
+        made_for = csr_kernel_for if sparse else dense_kernel_for
+        return made_for(self.coordinate_kernel, self.numbers)
 
     def weights(self, Theta, state, dim):
         """The last weights; see `OnlineOptimizer`."""

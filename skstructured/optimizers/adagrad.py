@@ -7,10 +7,10 @@ from skstructured.extend import OWN, CoordinateOptimizer, kernel
 
 
 @kernel
-def adagrad(state, W, squares, _, g):
-    """S ← S + g², W ← W − η g/√S."""
-    squares += g * g
-    return (W - state[OWN] * g / math.sqrt(squares) if squares > 0.0 else W), squares, 0.0
+def adagrad(state, W, a, b, g):
+    """The sum of squares a ← a + g², and W ← W − η g/√a."""
+    a += g * g
+    return (W - state[OWN] * g / math.sqrt(a) if a > 0.0 else W), a, b
 
 
 class AdaGrad(CoordinateOptimizer):
@@ -36,7 +36,7 @@ class AdaGrad(CoordinateOptimizer):
     optimization", Figure 1, diagonal; McMahan, Streeter (2010).
     """
 
-    coordinate = staticmethod(adagrad)
+    coordinate_kernel = staticmethod(adagrad)
 
     def __init__(self, eta=0.1):
         self.eta = eta

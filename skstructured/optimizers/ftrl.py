@@ -9,15 +9,15 @@ ALPHA, BETA, L1, L2 = range(OWN, OWN + 4)
 
 
 @kernel
-def ftrl(state, W, z, n, g):
-    """z ← z + g − (√(n + g²) − √n)/α W, n ← n + g², W = −(z − λ₁ sgn z)₊/((β + √n)/α + λ₂)."""
-    root = math.sqrt(n + g * g)
-    z += g - (root - math.sqrt(n)) / state[ALPHA] * W
-    n += g * g
-    excess = abs(z) - state[L1]
+def ftrl(state, W, a, b, g):
+    """a ← a + g − (√(b + g²) − √b)/α W, b ← b + g², W = −(a − λ₁ sgn a)₊/((β + √b)/α + λ₂)."""
+    root = math.sqrt(b + g * g)
+    a += g - (root - math.sqrt(b)) / state[ALPHA] * W
+    b += g * g
+    excess = abs(a) - state[L1]
     if excess <= 0.0:
-        return 0.0, z, n
-    return -math.copysign(excess, z) / ((state[BETA] + root) / state[ALPHA] + state[L2]), z, n
+        return 0.0, a, b
+    return -math.copysign(excess, a) / ((state[BETA] + root) / state[ALPHA] + state[L2]), a, b
 
 
 class FTRLProximal(CoordinateOptimizer):
@@ -48,7 +48,7 @@ class FTRLProximal(CoordinateOptimizer):
     Algorithm 1; McMahan (2011), "Follow-the-regularized-leader and mirror descent".
     """
 
-    coordinate = staticmethod(ftrl)
+    coordinate_kernel = staticmethod(ftrl)
     numbers = 2
 
     def __init__(self, alpha=0.1, beta=1.0, l1=0.0, l2=0.0):

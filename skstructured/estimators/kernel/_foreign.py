@@ -19,6 +19,10 @@ class CallableKernel(NamedTuple):
     function: object
     constant: float
 
+    def longest(self, dtype):
+        """Rows may be of any length, for all that is known."""
+        return np.inf
+
     def prepared(self, Z):
         """Rows as they are."""
         return Z
@@ -64,6 +68,10 @@ class PrecomputedKernel(NamedTuple):
     """
 
     constant: float
+
+    def longest(self, dtype):
+        """Rows may be of any length, for all that is known."""
+        return np.inf
 
     def prepared(self, Z):
         """Rows as they are."""

@@ -30,7 +30,6 @@ from skstructured.estimators.kernel._values import (
 #: Products of about a second: signals wait for the rows that take them.
 PRODUCTS = 1 << 32
 
-
 #: Methods that the linear model's own stand in for without a kernel.
 with_kernel = routed(lambda: KernelModel, lambda learner: learner._expansion is not None)
 
@@ -110,8 +109,7 @@ class KernelModel(KernelAttributes):
 
     def _check_overflow(self, rows):
         """A ValueError for a row whose kernel with itself is too large, before any is learned."""
-        function = self._expansion.function
-        longest = function.longest(dtype_of(self)) if hasattr(function, "longest") else np.inf
+        longest = self._expansion.function.longest(dtype_of(self))
         bad = rows.first_bad(False, 0.0, longest)
         if bad >= 0:
             raise ValueError(
