@@ -137,7 +137,7 @@ class CoordinateOptimizer(OnlineOptimizer):
     single_precision = False
 
     def parameters(self):
-        """Checked parameters, as the numbers that `coordinate_kernel` reads behind ``state[OWN]``."""
+        """Checked parameters, as the numbers that `coordinate_kernel` reads in the state."""
         return ()
 
     @property
