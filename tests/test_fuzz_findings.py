@@ -198,6 +198,13 @@ def test_rows_that_a_kernel_would_overflow_for_are_refused_before_any_is_learned
     np.testing.assert_array_equal(model.decision_function(X), before)
 
 
+def test_kernels_of_sequences_that_overflow_end_in_an_error():
+    model = sk.StructuralSVM("sequence", kernel="poly", gamma=1.0, standardize=False, max_iter=2)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="losses are not finite"):
+        model.fit([1e55 * np.asarray(X), X], [y, y])
+    assert not hasattr(model, "loss_curve_")
+
+
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
 def test_positions_that_are_too_large_are_named_where_nothing_is_standardised(optimizer):
     model = sk.OnlineStructuredPredictor("sequence", standardize=False, optimizer=optimizer)

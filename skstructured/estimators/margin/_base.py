@@ -105,9 +105,9 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
             self.alpha_, self.alpha_losses_ = self._search(outputs, packed, inputs)
         self.alpha_ = float(self.alpha_)
         found = self._solve(outputs, packed, inputs, before, self.alpha_)
-        if not np.isfinite(found.dual).all():
+        if not (np.isfinite(found.dual).all() and np.isfinite(self.loss_curve_).all()):
             raise ValueError(
-                "The coefficients are not finite numbers: features of this size need "
+                "The coefficients or losses are not finite numbers: features of this size need "
                 "standardize=True, or a larger alpha."
             )
         self._keep(found, inputs.Z)
