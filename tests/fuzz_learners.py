@@ -81,10 +81,12 @@ def online(rng, areas):
     space, kind, size, wrong = _space(rng, areas)
     optimizer, short = _optimizer(rng, areas)
     own = ("shannon", "tsallis") if space == "simplex" else ()
+    margins = ("hinge", "smooth_hinge", "perceptron") if kind in ("labels", "grades") else ()
     model = predictor(
         space,
         regularizer=pick(rng, (None, None, "squared", *own)),
         loss_scale=pick(rng, ("theory", "theory", 3.0)),
+        loss=pick(rng, ("fenchel_young",) * 4 + margins),
         decoder=pick(rng, tuple(DECODERS)),
         optimizer=optimizer,
         average=pick(rng, (False, True, "uniform", "linear")),

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from toy_learner import NearestMean
 
 import skstructured as sk
-from skstructured.optimizers import GradientDescent, PiSTOL
+from skstructured.optimizers import FTRLProximal, GradientDescent, PiSTOL
 from skstructured.spaces import KSubsets, SpanningTrees
 
 #: name -> learner of classes.
@@ -31,6 +31,10 @@ EVERY_LEARNER = {
         regularizer="squared", optimizer=GradientDescent(eta="high_probability")
     ),
     "sampled": predictor(decoder="sampled", fit_intercept=False),
+    "adagrad": predictor(optimizer="adagrad", average="polynomial"),
+    "ftrl": predictor(optimizer=FTRLProximal(l1=0.1), average=True),
+    "hinge": predictor(loss="hinge", decoder="gap"),
+    "perceptron loss": predictor(loss="perceptron", optimizer="parameter_free"),
     "gaptron": gaptron(),
     "gaptron hinge": gaptron("hinge"),
     "gaptron smooth hinge": gaptron("smooth_hinge", radius=1.0),

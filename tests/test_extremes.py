@@ -27,7 +27,9 @@ from skstructured import (
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import (
+    AdaGrad,
     AdaptiveGradientDescent,
+    FTRLProximal,
     GradientDescent,
     ParameterFree,
     PiSTOL,
@@ -52,6 +54,8 @@ OPTIMIZERS = {
     "parameter_free": lambda unit, weight: ParameterFree(100.0 * weight),
     "pistol": lambda unit, weight: PiSTOL(b=weight),
     "pistol per coordinate": lambda unit, weight: PiSTOL(b=weight, per_coordinate=True),
+    "adagrad": lambda unit, weight: AdaGrad(0.1 / unit),
+    "ftrl": lambda unit, weight: FTRLProximal(0.1 / unit, unit * weight, unit * weight * 0.1),
 }
 
 #: name -> (learner for features ``unit`` times as large, the power of it that its weights have)

@@ -3,10 +3,8 @@
 import numpy as np
 
 from skstructured import OnlineStructuredPredictor
-from skstructured._engine.compiled import kernel
-from skstructured.extend.regularizer import Regularizer
+from skstructured.extend import ORACLES, Oracle, Regularizer, kernel
 from skstructured.losses import FenchelYoung
-from skstructured.losses.oracles import ORACLES, Oracle
 from skstructured.spaces import Hypercube
 
 

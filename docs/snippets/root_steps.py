@@ -5,10 +5,7 @@ import math
 import numpy as np
 
 from skstructured import OnlineStructuredPredictor
-from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import products
-from skstructured._engine.state import OWN, new_state
-from skstructured.optimizers import OnlineOptimizer
+from skstructured.extend import OWN, OnlineOptimizer, kernel, new_state, products
 
 #: Entries of the state vector: the step η, and the sum of squares.
 STEP, SQUARES = range(OWN, OWN + 2)

@@ -14,6 +14,7 @@ from skstructured.extend.learner import (
     Rounds,
 )
 from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.extend.oracle import ORACLES, Oracle  # noqa: F401
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate

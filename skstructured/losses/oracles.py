@@ -2,14 +2,12 @@
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
-from skstructured.extend._by_vertices import projection_kernel
+from skstructured.extend.oracle import ORACLES, Oracle
 from skstructured.extend.output_space import OutputSpace
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
 from skstructured.spaces import (
@@ -27,48 +25,6 @@ from skstructured.spaces import _matching_kernels as matching
 
 #: κ₀ = min over q in (0,1) of −2 ln(1−q)/q², attained where −ln(1−q) = q/(2(1−q)).
 KAPPA_0 = 4.910814964568255
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """Everything a Fenchel–Young loss needs to know of a (space, regularizer) pair.
-
-    Attributes
-    ----------
-    kernel : numba function or None
-        ``kernel(theta, truth, gradient, params, work) -> Ω*(θ)``, writing ŷ_Ω(θ) − truth, which
-        is ŷ_Ω(θ) where `truth` is 0. None projects by the active-set method over the space's
-        linear oracle.
-    omega : callable
-        ``omega(mu, regularizer) -> Ω(μ)`` of shape (n,).
-    norm : {"l1", "l2"}
-        Norm of the strong convexity, and of the randomized decoding.
-    convexity : callable
-        ``convexity(dim) -> λ``, as printed by Sakaue et al. (2024).
-    sharp : callable or None
-        ``sharp(dim) -> (λ, λ₂)``: a larger λ that holds because the truth is a vertex, and the
-        λ₂ with ``‖ŷ−y‖₂² ≤ (2/λ₂) S``; None where the printed constant is tight.
-    work : callable
-        ``work(dim)``: length of the kernel's scratch vector.
-    iterative : bool
-        Whether the kernel keeps the largest residual it was left with in ``work[0]``.
-    log_proba : callable or None
-        ``log_proba(theta)``: logarithms of the space's `mean_proba` of ŷ_Ω(θ), from the scores;
-        None where probabilities may be 0, or have to be found by iterations.
-    """
-
-    kernel: Callable | None
-    omega: Callable
-    norm: str
-    convexity: Callable
-    sharp: Callable | None = None
-    work: Callable = lambda dim: 2 * dim + 2
-    iterative: bool = False
-    log_proba: Callable | None = None
-
-    def kernel_for(self, space):
-        """The kernel, made for `space` where each space needs its own."""
-        return self.kernel if self.kernel is not None else projection_kernel(space)
 
 
 def _half_square(mu, regularizer):
@@ -97,59 +53,61 @@ def _one(dim):
     return 1.0
 
 
-ORACLES = {
-    (Simplex, Shannon): Oracle(
-        simplex.softmax,
-        _entropy,
-        "l1",
-        _one,
-        lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
-        log_proba=simplex.log_softmax,
-    ),
-    (Simplex, SquaredNorm): Oracle(simplex.sparsemax, _half_square, "l2", _one),
-    (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one),
-    (Hypercube, Shannon): Oracle(
-        hypercube.sigmoid,
-        _binary_entropies,
-        "l2",
-        lambda dim: 4.0,
-        lambda dim: (KAPPA_0, KAPPA_0),
-        log_proba=hypercube.log_sigmoid,
-    ),
-    (Hypercube, SquaredNorm): Oracle(hypercube.clip, _half_square, "l2", _one),
-    (OrdinalChain, Shannon): Oracle(
-        ordinal.staircase_marginals,
-        _staircase_entropy,
-        "l1",
-        lambda dim: 1.0 / dim**2,
-        lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
-        log_proba=ordinal.log_staircase,
-    ),
-    (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection, _half_square, "l2", _one),
-    (Permutahedron, SquaredNorm): Oracle(
-        permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 6 * dim
-    ),
-    (Birkhoff, Shannon): Oracle(
-        matching.entropic_matching,
-        _entropy,
-        "l1",
-        lambda dim: 1.0 / math.isqrt(dim),
-        lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
-        matching.matching_work,
-        True,
-    ),
-    (Birkhoff, SquaredNorm): Oracle(
-        matching.matching_projection,
-        _half_square,
-        "l2",
-        _one,
-        work=matching.matching_work,
-        iterative=True,
-    ),
-    (OutputSpace, SquaredNorm): Oracle(
-        None, _half_square, "l2", _one, work=lambda dim: 1, iterative=True
-    ),
-}
+ORACLES.update(
+    {
+        (Simplex, Shannon): Oracle(
+            simplex.softmax,
+            _entropy,
+            "l1",
+            _one,
+            lambda dim: (KAPPA_0 / 4, KAPPA_0 / 2),
+            log_proba=simplex.log_softmax,
+        ),
+        (Simplex, SquaredNorm): Oracle(simplex.sparsemax, _half_square, "l2", _one),
+        (Simplex, Tsallis): Oracle(simplex.entmax, _tsallis, "l2", _one),
+        (Hypercube, Shannon): Oracle(
+            hypercube.sigmoid,
+            _binary_entropies,
+            "l2",
+            lambda dim: 4.0,
+            lambda dim: (KAPPA_0, KAPPA_0),
+            log_proba=hypercube.log_sigmoid,
+        ),
+        (Hypercube, SquaredNorm): Oracle(hypercube.clip, _half_square, "l2", _one),
+        (OrdinalChain, Shannon): Oracle(
+            ordinal.staircase_marginals,
+            _staircase_entropy,
+            "l1",
+            lambda dim: 1.0 / dim**2,
+            lambda dim: (KAPPA_0 / dim**2, KAPPA_0 / dim),
+            log_proba=ordinal.log_staircase,
+        ),
+        (OrdinalChain, SquaredNorm): Oracle(ordinal.staircase_projection, _half_square, "l2", _one),
+        (Permutahedron, SquaredNorm): Oracle(
+            permutahedron.rank_projection, _half_square, "l2", _one, work=lambda dim: 6 * dim
+        ),
+        (Birkhoff, Shannon): Oracle(
+            matching.entropic_matching,
+            _entropy,
+            "l1",
+            lambda dim: 1.0 / math.isqrt(dim),
+            lambda dim: (KAPPA_0 / (4 * math.isqrt(dim)), KAPPA_0 / 2),
+            matching.matching_work,
+            True,
+        ),
+        (Birkhoff, SquaredNorm): Oracle(
+            matching.matching_projection,
+            _half_square,
+            "l2",
+            _one,
+            work=matching.matching_work,
+            iterative=True,
+        ),
+        (OutputSpace, SquaredNorm): Oracle(
+            None, _half_square, "l2", _one, work=lambda dim: 1, iterative=True
+        ),
+    }
+)
 
 #: Residuals of iterative kernels above this are worth a warning.
 RESIDUAL_TOL = 1e-9

@@ -1,0 +1,212 @@
+"""Each kind of part, made outside of the package from `skstructured.extend` alone."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.extend import (
+    ORACLES,
+    OWN,
+    CoordinateOptimizer,
+    Decoder,
+    Geometry,
+    OnlineOptimizer,
+    Oracle,
+    OutputSpace,
+    Regularizer,
+    Surrogate,
+    kernel,
+    new_state,
+    products,
+)
+from skstructured.spaces import Simplex
+
+X, y = load_iris(return_X_y=True)
+
+
+class OneOrNone(OutputSpace):
+    """A space: rows of 0/1 with at most a single one, from its linear oracle."""
+
+    def fit(self, y):
+        self.dim_ = np.shape(y)[1]
+        return self
+
+    def fit_stream(self, y, classes=None):
+        return self.fit(y)
+
+    def pack(self, y):
+        return np.asarray(y, dtype=np.float64)
+
+    unpack = encode = decode = pack
+
+    def argmax(self, theta):
+        best = np.eye(self.dim_)[np.argmax(theta, axis=1)]
+        return best * (np.max(theta, axis=1, keepdims=True) > 0.0)
+
+    def geometry(self, norm, dim=None):
+        return Geometry(1.0, 2.0**0.5 if norm == "l2" else 2.0, 1.0)
+
+    def expected_loss(self, mu, V):
+        return 0.5 * np.abs(mu - V).sum(axis=1)
+
+
+@kernel
+def sign_step(state, W, a, b, g):
+    """A step of state[OWN]/√(number of visits) against the sign of g."""
+    a += 1.0
+    return W - np.sign(g) * state[OWN] / np.sqrt(a), a, b
+
+
+class SignDescent(CoordinateOptimizer):
+    """An optimiser of single weights: by the sign of each gradient."""
+
+    coordinate_kernel = staticmethod(sign_step)
+
+    def __init__(self, eta=0.1):
+        self.eta = eta
+
+    def parameters(self):
+        return (float(self.eta),)
+
+
+@kernel
+def still(state, x_sq, weight):
+    return 1.0
+
+
+@kernel
+def root_step(state, raw, g, x_sq, weight):
+    state[OWN] += weight * weight * products(g, raw)[1] * x_sq
+    return -weight / np.sqrt(state[OWN]) if state[OWN] > 0.0 else 0.0
+
+
+class RootDescent(OnlineOptimizer):
+    """An optimiser of the whole matrix: W ← W − G/√(Σ‖G‖²)."""
+
+    scale_kernel, step_kernel, entries = staticmethod(still), staticmethod(root_step), 1
+
+    def init(self, loss):
+        return new_state(self.entries)
+
+
+@kernel
+def absolute(theta, truth, g, params, work):
+    """Σ |θ − y|."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        g[k] = np.sign(theta[k] - truth[k])
+        value += abs(theta[k] - truth[k])
+    return value
+
+
+class Absolute(Surrogate):
+    """A loss: the absolute error of scores as indicators."""
+
+    kernel = staticmethod(absolute)
+    lipschitz = 2.0
+
+    def __init__(self, space=None):
+        self.space = space
+
+    def mean(self, theta):
+        return self.space.argmax(np.asarray(theta))
+
+    def value_and_gradient(self, theta, V):
+        return np.abs(theta - V).sum(axis=1), np.sign(theta - V)
+
+
+class SecondBest(Decoder):
+    """A decoder: the runner-up, which errs where the first is right."""
+
+    def mixture(self, theta, mu, loss):
+        second = np.argsort(theta, axis=1)[:, -2]
+        return loss.space.unpack(second), np.zeros(len(theta))
+
+
+@kernel
+def linearised(theta, truth, g, params, work):
+    """ŷ = uniform, for ever: the mean of a regularizer that is infinitely strong."""
+    for k in range(theta.shape[0]):
+        g[k] = 1.0 / theta.shape[0] - truth[k]
+    return np.mean(theta)
+
+
+class Immovable(Regularizer):
+    """A regularizer, with its row in the table: Ω = 0 at the centre and +∞ elsewhere."""
+
+
+def _zero(mu, regularizer):
+    return np.zeros(len(mu))
+
+
+@pytest.fixture
+def immovable(monkeypatch):
+    row = Oracle(linearised, _zero, "l2", lambda dim: 1.0)
+    monkeypatch.setitem(ORACLES, (Simplex, Immovable), row)
+
+
+def test_this_file_uses_public_names_only():
+    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("skstructured"):
+            assert not any(part.startswith("_") for part in node.module.split("."))
+
+
+def test_a_space(rng):
+    V = np.vstack([np.eye(3), np.zeros((1, 3))])[rng.randint(4, size=200)]
+    Z = V @ rng.randn(3, 5) + 0.1 * rng.randn(200, 5)
+    model = OnlineStructuredPredictor(OneOrNone(), "squared", random_state=0).fit(Z, V)
+    assert model.score(Z, V) > 0.9
+
+
+@pytest.mark.parametrize("optimizer", [SignDescent(0.05), RootDescent()], ids=["one", "whole"])
+def test_an_optimiser(optimizer):
+    model = OnlineStructuredPredictor(optimizer=optimizer, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.75
+    parts = clone(model).set_params(shuffle=False).partial_fit(X[:70], y[:70], classes=[0, 1, 2])
+    whole = clone(parts).partial_fit(X, y, classes=[0, 1, 2])
+    np.testing.assert_array_equal(parts.partial_fit(X[70:], y[70:]).coef_, whole.coef_)
+
+
+def test_signs_are_followed_by_the_literal_rule():
+    from sklearn.preprocessing import scale
+
+    Z, eta = scale(X), 0.05
+    given = {"standardize": False, "fit_intercept": False, "average": False}
+    model = OnlineStructuredPredictor(loss=Absolute(), optimizer=SignDescent(eta), **given)
+    model.partial_fit(Z, y, classes=[0, 1, 2])
+    W, visits = np.zeros((3, 4)), np.zeros((3, 4))
+    for z, v in zip(Z, np.eye(3)[y], strict=True):
+        g = np.outer(np.sign(W @ z - v), z)
+        visits += 1.0
+        W -= eta * np.sign(g) / np.sqrt(visits)
+    np.testing.assert_allclose(model.last_weights_, W, rtol=1e-12, atol=1e-15)
+
+
+def test_a_loss_and_a_decoder_in_one_search():
+    grid = {"loss": ["fenchel_young", Absolute()], "decoder": ["nearest", SecondBest()]}
+    model = OnlineStructuredPredictor(optimizer="adagrad", random_state=0)
+    search = GridSearchCV(model, grid, error_score="raise").fit(X, y)
+    assert search.best_params_["decoder"] == "nearest"
+    scores = dict(zip(range(4), search.cv_results_["mean_test_score"], strict=True))
+    assert sum(score < 0.5 for score in scores.values()) == 2
+
+
+def test_a_regularizer(immovable):
+    model = OnlineStructuredPredictor(regularizer=Immovable(), optimizer="ogd", random_state=0)
+    np.testing.assert_allclose(model.fit(X, y).predict_proba(X), 1.0 / 3.0)
+    assert model.loss_.lipschitz == pytest.approx(2.0**0.5)
+
+
+def test_what_is_missing_is_named():
+    class Nothing(Surrogate):
+        def __init__(self, space=None):
+            self.space = space
+
+    with pytest.raises(NotImplementedError, match="Nothing must say how long gradients are"):
+        OnlineStructuredPredictor(loss=Nothing()).fit(X, y)

@@ -1,0 +1,196 @@
+"""The parameter `loss`: surrogates against formulas, learners that take them, bounds."""
+
+import numpy as np
+import pytest
+from numba import njit
+from plain import gaptron, perceptron
+from scipy.optimize import approx_fprime
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from skstructured.exceptions import GuaranteeError
+
+from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
+from skstructured.evaluation import progressive_validate
+from skstructured.extend import Surrogate
+from skstructured.losses import GapSurrogate, IndicatorMargins, ZeroOneLoss
+from skstructured.metrics import expected_target_loss_scorer
+from skstructured.optimizers import GradientDescent
+from skstructured.spaces import Hypercube, OrdinalChain, Simplex
+
+X, CLASSES = load_iris(return_X_y=True)
+SETS = np.stack([X[:, 0] > 5.8, X[:, 2] > 4.0, CLASSES == 1], axis=1).astype(int)
+OUTPUTS = {"simplex": CLASSES, "hypercube": SETS, "ordinal": CLASSES}
+
+#: What stays as it is in comparisons of learners.
+PLAIN = {"average": False, "standardize": False, "max_iter": 1, "tol": None, "shuffle": False}
+
+
+def online(space="simplex", **given):
+    return OnlineStructuredPredictor(space, **PLAIN | {"random_state": 0} | given)
+
+
+def phi(z, kind):
+    """The loss of a margin, as printed."""
+    return {
+        "hinge": max(1.0 - z, 0.0),
+        "smooth_hinge": 1.0 - 2.0 * z if z <= 0.0 else max(1.0 - z, 0.0) ** 2,
+        "logistic": np.log2(1.0 + np.exp(-z)),
+        "perceptron": max(-z, 0.0),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["hinge", "smooth_hinge", "logistic", "perceptron"])
+@pytest.mark.parametrize("space", [Hypercube(), OrdinalChain()], ids=["hypercube", "ordinal"])
+def test_margins_of_indicators_are_their_formula(space, kind, rng):
+    space = clone(space).fit(OUTPUTS["hypercube" if isinstance(space, Hypercube) else "ordinal"])
+    loss, V = IndicatorMargins(kind=kind).over(space), space.vertices()
+    theta = 2.0 * rng.randn(len(V), space.dim_)
+    value, gradient = loss.value_and_gradient(theta, V)
+    literal = [
+        sum(phi((2 * y - 1) * t, kind) for y, t in zip(v, row, strict=True))
+        for v, row in zip(V, theta, strict=True)
+    ]
+    np.testing.assert_allclose(value, literal, rtol=1e-12)
+    for i, row in enumerate(theta):
+        slope = approx_fprime(row, lambda t, i=i: loss.value(t[None], V[i : i + 1])[0])
+        np.testing.assert_allclose(gradient[i], slope, atol=1e-5)
+        assert np.linalg.norm(gradient[i]) <= loss.lipschitz + 1e-12
+    np.testing.assert_array_equal(loss.mean(theta), space.argmax(theta))
+
+
+def test_gradients_are_no_longer_than_their_lipschitz_constant(rng):
+    space = Simplex().fit(np.arange(4))
+    theta, V = 3.0 * rng.randn(500, 4), space.encode(rng.randint(4, size=500))
+    for loss in (ZeroOneLoss(), *(GapSurrogate(kind=k) for k in ("logistic", "hinge"))):
+        lengths = np.linalg.norm(loss.over(space).value_and_gradient(theta, V)[1], axis=1)
+        assert 0.8 * loss.lipschitz < lengths.max() <= loss.lipschitz + 1e-12
+    smooth = GapSurrogate(kind="smooth_hinge").over(space)
+    lengths = np.linalg.norm(smooth.value_and_gradient(theta, V)[1], axis=1)
+    assert lengths.max() == pytest.approx(smooth.lipschitz) == pytest.approx(2.0 * np.sqrt(2.0))
+
+
+@pytest.mark.parametrize("kind", ["hinge", "smooth_hinge"])
+def test_gaptron_is_the_learner_with_its_loss_and_decoder(kind):
+    ours = online(loss=kind, decoder="gap", optimizer="ogd").fit(X, CLASSES)
+    theirs = gaptron(kind, random_state=0).fit(X, CLASSES)
+    np.testing.assert_array_equal(ours.last_weights_, theirs.last_weights_)
+    np.testing.assert_array_equal(ours.decoding_proba(X), theirs.decoding_proba(X))
+    assert vars(ours.certificate()) == vars(theirs.certificate())
+    result = progressive_validate(clone(ours), X, CLASSES)
+    assert result.expected_target_loss.sum() <= result.regret_bound()
+
+
+def test_the_perceptron_is_the_learner_with_its_loss_and_steps_of_one():
+    ours = online(loss="perceptron", optimizer=GradientDescent(eta=1.0)).fit(X, CLASSES)
+    theirs = perceptron(random_state=0).fit(X, CLASSES)
+    np.testing.assert_array_equal(ours.last_weights_, theirs.last_weights_)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smooth_hinge", "perceptron"])
+@pytest.mark.parametrize("space", OUTPUTS)
+def test_every_space_with_margins_learns_by_them(space, loss):
+    y = OUTPUTS[space]
+    for kind in (OnlineStructuredPredictor, KernelStructuredPredictor):
+        model = kind(space, loss=loss, random_state=0).fit(X, y)
+        assert model.score(X, y) > 0.85
+        chunks = clone(model).set_params(shuffle=False, max_iter=1)
+        whole = clone(chunks).partial_fit(X, y, classes=np.unique(y))
+        for i in range(0, len(X), 40):
+            chunks.partial_fit(X[i : i + 40], y[i : i + 40], classes=np.unique(y))
+        np.testing.assert_array_equal(whole.decision_function(X), chunks.decision_function(X))
+        assert not hasattr(model, "predict_proba")
+
+
+def test_losses_without_a_theorem_say_so():
+    for given in ({"loss": "perceptron"}, {"loss": "hinge"}, {"loss": "hinge", "decoder": "map"}):
+        model = online(**given).fit(X, CLASSES)
+        with pytest.raises(GuaranteeError, match="No bound is known for loss="):
+            model.certificate()
+    model = online(loss="hinge", decoder="gap", optimizer="parameter_free").fit(X, CLASSES)
+    with pytest.raises(GuaranteeError, match="none of the constants"):
+        model.certificate()
+    descent = GradientDescent(eta=0.1)
+    with pytest.raises(GuaranteeError, match='about eta="theory"'):
+        online(loss="hinge", decoder="gap", optimizer=descent).fit(X, CLASSES).certificate()
+
+
+@pytest.mark.parametrize(
+    ("space", "loss", "error", "message"),
+    [
+        ("simplex", "hinges", ValueError, "'fenchel_young', 'hinge', 'smooth_hinge', 'perceptron'"),
+        ("birkhoff", "hinge", ValueError, "not known for Birkhoff; its losses are 'fenchel_young'"),
+        ("simplex", IndicatorMargins(), ValueError, "is for label sets and grades"),
+        ("hypercube", ZeroOneLoss(), ValueError, "is for classes"),
+        ("simplex", GapSurrogate(kind="x"), ValueError, "valid losses are"),
+        ("simplex", None, TypeError, "a string or an instance of Surrogate, got None"),
+    ],
+)
+def test_other_losses_are_refused_and_the_model_stays(space, loss, error, message):
+    y = {"birkhoff": np.argsort(X[:, :3], axis=1)}.get(space, OUTPUTS.get(space))
+    model = online(space).fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(error, match=message):
+        model.set_params(loss=loss).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_sequences_have_the_loss_of_their_regularizer_alone():
+    words, labels = [X[:5], X[50:55]], [CLASSES[:5], CLASSES[50:55]]
+    with pytest.raises(ValueError, match="not known for LabelSequence"):
+        online("sequence", loss="hinge").fit(words, labels)
+
+
+@njit
+def squared(theta, truth, g, params, work):
+    """½‖θ − y‖² and its gradient."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        g[k] = theta[k] - truth[k]
+        value += 0.5 * g[k] * g[k]
+    return value
+
+
+class Squared(Surrogate):
+    """A loss from outside: least squares on indicators."""
+
+    kernel = staticmethod(squared)
+    descent_gain = 0.5
+
+    def __init__(self, space=None):
+        self.space = space
+
+    def mean(self, theta):
+        return self.space.argmax(np.asarray(theta))
+
+    def value_and_gradient(self, theta, V):
+        difference = np.asarray(theta) - V
+        return 0.5 * (difference**2).sum(axis=1), difference
+
+
+def test_a_loss_of_ones_own_is_learned_by_its_literal_steps():
+    eta, W = 0.005, np.zeros((3, 5))
+    Z, V = np.hstack([X, np.ones((len(X), 1))]), np.eye(3)[CLASSES]
+    for z, v in zip(Z, V, strict=True):
+        W -= eta * np.outer(W @ z - v, z)
+    model = online(loss=Squared(), optimizer=GradientDescent(eta=eta)).fit(X, CLASSES)
+    np.testing.assert_allclose(model.last_weights_, W, rtol=1e-9, atol=1e-12)
+    for optimizer in ("ogd", "adagrad"):
+        model = OnlineStructuredPredictor(loss=Squared(), optimizer=optimizer, random_state=0)
+        assert model.fit(X, CLASSES).score(X, CLASSES) > 0.8
+    with pytest.raises(NotImplementedError, match="must say how long gradients are"):
+        OnlineStructuredPredictor(loss=Squared()).fit(X, CLASSES)
+
+
+def test_one_search_compares_losses_regularizers_decoders_and_optimisers():
+    grid = [
+        {"regularizer": ["shannon", "squared"], "optimizer": ["parameter_free", "adagrad"]},
+        {"loss": ["hinge", "smooth_hinge"], "decoder": ["gap", "nearest"]},
+        {"loss": ["perceptron", Squared()], "optimizer": ["ftrl"]},
+    ]
+    model = OnlineStructuredPredictor(max_iter=2, random_state=0)
+    search = GridSearchCV(model, grid, scoring=expected_target_loss_scorer, error_score="raise")
+    search.fit(X, CLASSES)
+    assert len(search.cv_results_["params"]) == 10
+    assert search.best_score_ > -0.15
