@@ -174,7 +174,7 @@ def test_the_warm_up_keeps_kernels_or_says_that_it_cannot(copied, tmp_path):
         "epoch.epoch",
         "move_and_score.dense_move_and_score",
         "move_and_score.csr_move_and_score",
-        "surrogates.mistake_gradient",
+        "gap.mistake_gradient",
     }
     (copied / "skstructured" / "__pycache__").write_text("a file in the folder's place")
     nowhere = str(tmp_path / "nowhere")

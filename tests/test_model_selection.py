@@ -71,7 +71,9 @@ def test_a_short_cut_and_its_parameters_may_come_together():
     model = predictor(optimizer=given).set_params(optimizer__eta=0.5)
     assert model.optimizer is given and (given.radius, given.eta) == (2.0, 0.5)
     model = gaptron(loss="hinge").set_params(decoder__exploration=0.2)
-    assert model.decoder.loss == "hinge"
+    assert (model.decoder.exploration, model.decoder.loss) == (0.2, None)
+    model.fit(*load_iris(return_X_y=True))
+    assert model.decoder_.kind_for(model.loss_) == "hinge"
 
 
 def test_a_wrong_parameter_of_a_short_cut_changes_nothing():
