@@ -13,7 +13,7 @@ from benchmarks.defaults._sets import classes, halves
 from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import AdaGrad, FTRLProximal
 
-STEPS = (0.01, 0.03, 0.1, 0.3, 1.0)
+STEPS = (0.03, 0.1, 0.3, 1.0, 3.0)
 OPTIMIZERS = {
     "parameter_free": "parameter_free",
     "ogd": "ogd",

@@ -22,7 +22,7 @@ class AdaGrad(CoordinateOptimizer):
 
     Parameters
     ----------
-    eta : float, default=0.1
+    eta : float, default=1.0
         η, the first step of a weight.
 
     Raises
@@ -38,7 +38,7 @@ class AdaGrad(CoordinateOptimizer):
 
     coordinate_kernel = staticmethod(adagrad)
 
-    def __init__(self, eta=0.1):
+    def __init__(self, eta=1.0):
         self.eta = eta
 
     def parameters(self):

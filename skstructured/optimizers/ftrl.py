@@ -29,7 +29,7 @@ class FTRLProximal(CoordinateOptimizer):
 
     Parameters
     ----------
-    alpha : float, default=0.1
+    alpha : float, default=1.0
         α, by which steps are multiplied.
     beta : float, default=1.0
         β, which keeps the first steps short.
@@ -51,7 +51,7 @@ class FTRLProximal(CoordinateOptimizer):
     coordinate_kernel = staticmethod(ftrl)
     numbers = 2
 
-    def __init__(self, alpha=0.1, beta=1.0, l1=0.0, l2=0.0):
+    def __init__(self, alpha=1.0, beta=1.0, l1=0.0, l2=0.0):
         self.alpha = alpha
         self.beta = beta
         self.l1 = l1
