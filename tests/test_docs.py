@@ -64,7 +64,7 @@ def test_code_on_the_page_runs(page, capsys, request):
     for sign, needed in NEEDED.items():
         if sign in text:
             pytest.importorskip(needed)
-    names = {}
+    names = {"__name__": "__main__"}
     for block, printed in PRINTED.findall(text):
         exec(compile(block, page.name, "exec"), names)
         assert capsys.readouterr().out == printed or not printed

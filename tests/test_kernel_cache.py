@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from conftest import INTERPRETED
 import skstructured
 from skstructured._cli import warm_up as _warm_up
 from skstructured._engine import kernel_cache
+from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import csr_move_and_score_for
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -215,6 +217,15 @@ def test_variants_of_a_kernel_have_names_of_their_own():
     assert names == {cache._name(signature, codegen) for cache in caches}
 
 
+def test_a_kernel_of_code_that_has_no_module_runs():
+    names = {"kernel": kernel}
+    exec("@kernel\ndef doubled(a):\n    return 2.0 * a", names)
+    assert names["doubled"].__module__ is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # numba keeps no such code
+        assert names["doubled"](3.0) == 6.0
+
+
 def test_a_folder_that_can_only_be_read_is_read(tmp_path, monkeypatch):
     folders = [tmp_path / "file" / "below", tmp_path / "warm", tmp_path / "other"]
     (tmp_path / "file").write_text("no folder")
@@ -259,6 +270,7 @@ def late(*paths):
     time.sleep(moments.random() / 20)
     rename(*paths)
 os.replace = late
+from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import csr_move_and_score_for
 widths = [2, 3, 4]
 moments.shuffle(widths)

@@ -188,7 +188,8 @@ class KernelCache(NullCache):
         code, closure = function.__code__, dumps(_closure_of(function))
         names = (function.__module__, function.__qualname__, code.co_firstlineno, options)
         self._kernel = [repr(names).encode(), code.co_code, closure]
-        self._label = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        module = function.__module__ or "__main__"  # None where code was run by exec without a name
+        self._label = f"{module.rpartition('.')[2]}.{function.__name__}"
 
     def _name(self, signature, codegen):
         machine = repr((str(signature), codegen.magic_tuple())).encode()
