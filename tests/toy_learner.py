@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skstructured.extend.learner import Losses, OnlineLearner, Rounds
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 
@@ -17,7 +17,7 @@ class NearestMean(OnlineLearner, ClassifierMixin, BaseEstimator):
         packed = space.pack(y)  # refuses labels before anything is forgotten
         self.space_, self.classes_, self.t_ = space, space.classes_, 0
         self._sums, self._counts = np.zeros((space.dim_, X.shape[1])), np.zeros(space.dim_)
-        return Rounds(X, packed)
+        return Batch(X, packed)
 
     def learn(self, rounds, which):
         np.add.at(self._sums, rounds.packed[which], rounds.X[which])

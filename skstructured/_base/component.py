@@ -4,10 +4,11 @@ from types import MappingProxyType
 
 from sklearn.base import BaseEstimator
 
-from skstructured._base.documented import Documented
+from skstructured._base.documented import documented
 
 
-class Component(Documented, BaseEstimator):
+@documented
+class Component(BaseEstimator):
     """A constructor parameter with parameters of its own: a space, a regularizer, a decoder.
 
     Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,

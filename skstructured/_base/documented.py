@@ -6,17 +6,19 @@ import sys
 SITE = "https://skstructured.readthedocs.io/en/stable/"
 
 
-class Documented:
-    """Mixin of estimators of this package: scikit-learn's diagrams link to the page of the class.
+def documented(base):
+    """Have scikit-learn's diagrams of a base and its subclasses link to the page of the class.
 
     Classes of users that derive from ours get no link.
     """
+    base._doc_link_module = "skstructured"
+    base._doc_link_template = SITE + "api/{page}.html"
+    base._doc_link_url_param_generator = _page
+    return base
 
-    _doc_link_module = "skstructured"
-    _doc_link_template = SITE + "api/{page}.html"
 
-    def _doc_link_url_param_generator(self):
-        """The name under which the reference has the class: the shortest public one."""
-        name, room = type(self).__name__, type(self).__module__.split(".")[1]
-        top = name in sys.modules["skstructured"].__all__
-        return {"page": f"skstructured.{name}" if top else f"skstructured.{room}.{name}"}
+def _page(estimator):
+    """The name under which the reference has the class: the shortest public one."""
+    name, room = type(estimator).__name__, type(estimator).__module__.split(".")[1]
+    top = name in sys.modules["skstructured"].__all__
+    return {"page": f"skstructured.{name}" if top else f"skstructured.{room}.{name}"}

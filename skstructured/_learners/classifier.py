@@ -20,7 +20,7 @@ from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose, told
 from skstructured._learners.scaling import scale_of
-from skstructured.extend.learner import Losses, OnlineLearner, Rounds
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 
@@ -122,16 +122,16 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         return self
 
     def begin(self, X, y, classes=None):
-        """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
+        """Start a stream whose classes are `classes` or those of y; its `Batch`."""
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y if classes is None else classes))
-            return Rounds(rows.X, self._check_labels(rows, y))
+            return Batch(rows, self._check_labels(rows, y))
 
     def resume(self, X, y):
-        """`Rounds` of further rows of the stream that is being learned."""
+        """`Batch` of further rows of the stream that is being learned."""
         rows = self._rows(X)
-        return Rounds(rows.X, self._check_labels(rows, y))
+        return Batch(rows, self._check_labels(rows, y))
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of the classes of the largest scores: mistakes."""

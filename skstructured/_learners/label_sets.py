@@ -8,8 +8,6 @@ import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import Learned
-from skstructured._learners.guards import exclusive
-from skstructured.extend.learner import Losses
 from skstructured.regularizers import Shannon
 from skstructured.spaces import Hypercube
 
@@ -195,80 +193,9 @@ class Calibrator(Learned):
         return found
 
 
-class CalibratesLabelSets:
-    """Learners over label sets whose decoder may want calibrated probabilities; see `Calibrator`.
-
-    It stands before `OnlineLinearModel`; scores of "shannon" are logits, others are not calibrated.
-    A decoder that does not ask for them when learning starts costs nothing.
-    """
-
-    def _start(self, space):
-        super()._start(space)
-        regularizer = getattr(self.loss_, "regularizer", None)
-        logits = isinstance(space, Hypercube) and isinstance(regularizer, Shannon)
-        wanted = logits and hasattr(self._given_decoder(), "calibrated")
-        self._calibrator = Calibrator() if wanted else None
-
-    def _given_decoder(self):
-        """The decoder as it was given."""
-        raise NotImplementedError
-
-    def _decoder(self):
-        """The decoder, which is given calibrated probabilities where it asks for them."""
-        decoder = self._given_decoder()
-        return decoder.calibrated(self._calibrator.now()) if self._calibrates(decoder) else decoder
-
-    def _calibrates(self, decoder):
-        return getattr(self, "_calibrator", None) is not None and hasattr(decoder, "calibrated")
-
-    def _wants_scores(self, note):
-        calibrator = getattr(self, "_calibrator", None)
-        return calibrator is not None or super()._wants_scores(note)
-
-    def _note_scores(self, theta, V, weight):
-        if getattr(self, "_calibrator", None) is not None:
-            self._calibrator.follow(theta, V, weight)
-
-    def _learn(self, rounds, order, note=None):
-        decoder = self._given_decoder()
-        if note is None or not self._calibrates(decoder):
-            return super()._learn(rounds, order, note)
-        follower = self._calibrator.copy()
-
-        def told(theta, V, weight):
-            self._played_with = decoder.calibrated(follower.follow(theta, V, weight))
-            note(theta, V, weight)
-
-        try:
-            super()._learn(rounds, order, told)
-        finally:
-            vars(self).pop("_played_with", None)
-
-    def _losses_of_predictions(self, theta, V):
-        if not hasattr(self, "_played_with"):
-            return super()._losses_of_predictions(theta, V)
-        target, _, surrogate = self._losses_before(theta, V)
-        return surrogate, target
-
-    def _losses_before(self, theta, V):
-        """The `Losses` of rows just learned, by what was known before each of them."""
-        mu, surrogate = self.loss_.mean_and_value(theta, V)
-        likely = self._played_with.most_likely(theta, mu, self.loss_)
-        target = self.space_.expected_loss(likely, V)
-        return Losses(target, target, surrogate)
-
-    def play_and_learn(self, rounds, which, random_state=None):
-        """Play each round, by what was known before it, learn it, and go on; `Losses`."""
-        if not self._calibrates(self._given_decoder()):
-            return super().play_and_learn(rounds, which, random_state)
-        return self._play_calibrated(rounds, np.asarray(which))
-
-    @exclusive
-    def _play_calibrated(self, rounds, which):
-        played = []
-
-        def note(theta, V, weight):
-            played.append(self._losses_before(theta, V))
-
-        self._learn(rounds, which, note)
-        return Losses(*map(np.concatenate, zip(*played, strict=True)))
+def calibrator_for(loss, decoder):
+    """A new `Calibrator` where scores are logits of labels and the decoder asks for it; or None."""
+    logits = isinstance(loss.space, Hypercube) and isinstance(
+        getattr(loss, "regularizer", None), Shannon
+    )
+    return Calibrator() if logits and hasattr(decoder, "calibrated") else None

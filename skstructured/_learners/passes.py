@@ -16,15 +16,15 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.guards import exclusive
+from skstructured._learners.models import LOSSES
 from skstructured._learners.progress import is_verbose
-from skstructured._learners.reading import ReadsRows
 
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9
 
 
-class Passes(ReadsRows):
-    """`fit` of a learner that has `_start`, `_check_outputs`, `_learn` and `_losses`.
+class Passes:
+    """`fit` of a learner that has `_start`, `_with_outputs`, `_learn` and `_model`.
 
     Parameters `max_iter`, `tol`, `shuffle`, `class_weight` and `verbose`.
     """
@@ -64,17 +64,18 @@ class Passes(ReadsRows):
         if self.tol is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
         with unchanged_on_error(self):
-            rows = self._rows_of(X, reset=True)
+            batch = self._read(X, reset=True)
             if self.standardize:  # afterwards, what was out of range is not seen any more
-                self._check_rows(rows, fresh=True)
+                self._check_rows(batch, fresh=True)
             self._start(self._unfitted_space().fit(y))
-            rounds = self._check_outputs(rows, y, sample_weight)
-            self._make_passes(self._weigh_classes(rounds, y))
+            batch = self._with_outputs(batch, y, sample_weight)
+            self._make_passes(self._weigh_classes(batch, y))
         self.warn_of_trouble()
 
     def _make_passes(self, rounds):
         """Learn until `max_iter`, or until a pass is no better than the best before it."""
         curve, started = [], time.perf_counter()
+        self._model.prepare(self, rounds)
         for _ in range(self.max_iter):
             curve.append(self._learn_pass(rounds))
             if self.verbose:
@@ -86,6 +87,7 @@ class Passes(ReadsRows):
                 )
             if self._is_enough([loss for loss, _ in curve]):
                 break
+        self._model.settle(rounds.n_rounds)
         self.n_iter_ = len(curve)
         self.loss_curve_ = np.array(curve if self._recorded() else [], dtype=np.float64).reshape(
             -1, 2
@@ -104,24 +106,21 @@ class Passes(ReadsRows):
 
     def _learn_pass(self, rounds):
         """Learn every round once; the mean surrogate and target loss of what was played."""
-        order, sums = self._visiting_order(rounds.X.shape[0]), np.zeros(3)
+        order, told = self._visiting_order(rounds.n_rounds), []
         if not self._recorded():
             self._learn(rounds, order)
             return np.nan, np.nan
 
-        def note(theta, V, weight):
-            surrogate, target = self._losses_of_predictions(theta, V)
-            sums[:] += weight @ surrogate, weight @ target, weight.sum()
+        def note(played, weight):
+            losses = played.losses
+            if losses is None:
+                losses = self._decode(played.theta, played.decoder).sure_losses(played.truth)
+            told.append((weight @ losses[0], weight @ losses[1], weight.sum()))
 
-        self._learn(rounds, order, note)
-        return tuple(sums[:2] / max(sums[2], 1e-300))
-
-    def _wants_scores(self, note):
-        """Whether scores of rows are kept when they are learned: where somebody is told."""
-        return note is not None
-
-    def _note_scores(self, theta, V, weight):
-        """Learn from scores of a block, within it; the base learns nothing."""
+        self._learn(rounds, order, note, LOSSES)
+        surrogate, target, weight = np.sum(told, axis=0)
+        total = max(weight, 1e-300)
+        return surrogate / total, target / total
 
     def _visiting_order(self, n):
         return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
@@ -170,8 +169,8 @@ class Passes(ReadsRows):
         return compute_class_weight(self.class_weight, classes=classes, y=classes)
 
 
-def weights_from_the_first(learner, rounds):
+def numbered(learner, rounds):
     """What losses were multiplied by in rounds that were learned from the first on, (n,)."""
-    weight = np.ones(rounds.X.shape[0]) if rounds.weight is None else rounds.weight
+    weight = rounds.weights
     # Rounds of weight zero have no number.
     return weight * np.cumsum(weight > 0.0) if learner._weigh_linearly else weight

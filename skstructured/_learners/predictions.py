@@ -1,13 +1,12 @@
 """What a learner over an output space says about new rows, given their scores."""
 
-from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.validation import check_lengths, weighted_mean
+from skstructured._learners.decoding import Decoding
 from skstructured._learners.gates import settled
-from skstructured._learners.reading import ReadsRows
-from skstructured.extend.learner import Losses
+from skstructured._learners.reading import check_batch, read_batch
 from skstructured.spaces import Simplex
 
 
@@ -33,7 +32,7 @@ def _has_probabilities(estimator):
     return True
 
 
-class DecodedPredictions(ReadsRows):
+class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
     Needs `space_`, `loss_`, `_thetas(X)`, the scores (n, dim) of checked rows, and `_decoder()`;
@@ -45,9 +44,25 @@ class DecodedPredictions(ReadsRows):
         """θ of every row of a new X, (n, dim)."""
         if not hasattr(self, "space_"):  # it takes longer than the rest of a call with one row
             check_is_fitted(self)
-        rows = self._rows_of(X)
-        self._check_rows(rows)
-        return self._thetas(rows.X)
+        batch = self._read(X)
+        self._check_rows(batch)
+        return self._thetas(batch.X)
+
+    def _read(self, X, reset=False):
+        """The `Batch` of a new X, without outputs."""
+        return read_batch(self, X, reset)
+
+    def _check_rows(self, batch, fresh=False):
+        """Rows that are not finite, or out of range, raise a ValueError."""
+        check_batch(self, batch, fresh)
+
+    def _decode(self, theta, decoder=None):
+        """How scores become outputs, by the learner's decoder or by another."""
+        return Decoding(theta, self.loss_, decoder or self._decoder())
+
+    @settled
+    def _decoding(self, X):
+        return self._decode(self._scores(X))
 
     def embedding_scores(self, X):
         """Scores θ in the embedding of the outputs: what the decoder reads.
@@ -56,9 +71,11 @@ class DecodedPredictions(ReadsRows):
 
         Returns
         -------
-        ndarray of shape (n, dim)
+        ndarray of shape (n, dim), or list of n arrays of shape (length, k)
+            For label sequences, scores of the labels at every position; those of starts and ends
+            are in them, `transitions_` come on top.
         """
-        return self._scores(X)
+        return self._decoding(X).scores()
 
     def decision_function(self, X):
         """Scores for scikit-learn: one a class, where outputs are classes.
@@ -82,7 +99,7 @@ class DecodedPredictions(ReadsRows):
         """
         theta = self._scores(X)
         if self.space_.task != "multiclass":
-            return theta
+            return self._decode(theta).scores()
         if len(self.classes_) == 2:
             return self._difference(theta)
         return theta if self.space_.scores_classes else self._minus_losses(theta)
@@ -100,9 +117,11 @@ class DecodedPredictions(ReadsRows):
         return scores - self.loss_.conjugate(theta)[:, None]
 
     def predict_mean(self, X):
-        """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim)."""
-        theta = self._scores(X)
-        return self.loss_.mean(theta)
+        """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim).
+
+        For label sequences those of positions, as `predict_marginals`.
+        """
+        return self._decoding(X).means()
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
@@ -114,8 +133,7 @@ class DecodedPredictions(ReadsRows):
             Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
             "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
-        mu = self.predict_mean(X)
-        return self.space_.mean_proba(mu)
+        return self.space_.mean_proba(self._decoding(X).mu)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X):
@@ -137,24 +155,9 @@ class DecodedPredictions(ReadsRows):
         theta = self._scores(X)
         return self.loss_.log_proba(theta)
 
-    def _play(self, X):
-        """Arguments (θ, μ) of the decoder, and the decoder."""
-        theta = self._scores(X)
-        return self._decoder(), theta, self.loss_.mean(theta)
-
     def _losses(self, theta, V, random_state=None):
         """The `Losses` of scores that were played where V was true."""
-        loss, decoder = self.loss_, self._decoder()
-        mu, surrogate = loss.mean_and_value(theta, V)
-        drawn = decoder.decode(theta, mu, loss, check_random_state(random_state))
-        realised = loss.space.expected_loss(drawn, V)
-        return Losses(realised, decoder.expected_loss(theta, mu, V, loss), surrogate)
-
-    def _losses_of_predictions(self, theta, V):
-        """Surrogate losses, and target losses of the decoder's most likely outputs, (m,) each."""
-        mu, surrogate = self.loss_.mean_and_value(theta, V)
-        likely = self._decoder().most_likely(theta, mu, self.loss_)
-        return surrogate, self.space_.expected_loss(likely, V)
+        return self._decode(theta).losses(V, random_state)
 
     def predict(self, X):
         """The decoder's most likely output of every row; deterministic.
@@ -162,8 +165,7 @@ class DecodedPredictions(ReadsRows):
         The nearest vertex to ŷ_Ω(θ) for "randomized", "nearest" and "sampled"; the linear oracle
         for "map".
         """
-        decoder, theta, mu = self._play(X)
-        return self.space_.decode(decoder.most_likely(theta, mu, self.loss_))
+        return self._decoding(X).most_likely()
 
     def sample(self, X, random_state=None):
         """Draw the decoder's output of every row: what the guarantees are about.
@@ -181,22 +183,18 @@ class DecodedPredictions(ReadsRows):
         ndarray
             Outputs in the form of y.
         """
-        decoder, theta, mu = self._play(X)
-        rng = self.random_state_ if random_state is None else random_state
-        return self.space_.decode(decoder.decode(theta, mu, self.loss_, rng))
+        decoding = self._decoding(X)
+        return decoding.draw(self.random_state_ if random_state is None else random_state)
 
     @available_if(_space_has("vertex_proba"))
     def decoding_proba(self, X):
         """Exact probabilities (n, n_classes) with which `sample` plays each class."""
-        decoder, theta, mu = self._play(X)
-        return self.space_.vertex_proba(decoder.expected_vertex(theta, mu, self.loss_))
+        return self.space_.vertex_proba(self._decoding(X).expected_vertex())
 
     def expected_target_loss(self, X, y):
         """Exact expectation of the target loss of `sample`, per sample (n,)."""
-        decoder, theta, mu = self._play(X)
-        V = self.space_._encoded(y)
-        check_lengths(len(theta), len(V))
-        return decoder.expected_loss(theta, mu, V, self.loss_)
+        decoding = self._decoding(X)
+        return decoding.expected_loss(decoding.truths(y))
 
     def score(self, X, y, sample_weight=None):
         """1 − mean target loss of `predict`: the accuracy, for "simplex".
@@ -206,9 +204,7 @@ class DecodedPredictions(ReadsRows):
         ValueError
             For sample weights that are negative or all zero, and as `predict`.
         """
-        predicted = self.predict(X)
-        loss = self.space_.target_loss(predicted, y)
-        return 1.0 - weighted_mean(loss, sample_weight)
+        return self._decoding(X).score(y, sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

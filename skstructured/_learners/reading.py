@@ -1,16 +1,54 @@
-"""How learners read a new X."""
+"""How learners read a new X: rows, or label sequences where their space is one."""
 
-from skstructured._base.documented import Documented
-from skstructured._base.validation import check_finite, read_rows
+import numpy as np
+from sklearn.utils import assert_all_finite
+
+from skstructured._base.ragged import stack_rows
+from skstructured._base.validation import (
+    check_features,
+    check_finite,
+    norms_of,
+    read_rows,
+    refuse_row,
+)
+from skstructured._engine.rows import Rows
+from skstructured.extend.learner import Batch
+from skstructured.spaces import LabelSequence
 
 
-class ReadsRows(Documented):
-    """Rows of matrices; what reads other things stands before it."""
+def over_sequences(learner, fresh=False):
+    """Whether the outputs of a learner are label sequences, as fitted; `fresh` by its parameter."""
+    known = {} if fresh else vars(learner)
+    space = known["space_"] if "space_" in known else getattr(learner, "space", None)
+    return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
 
-    def _rows_of(self, X, reset=False):
-        """Rows of a new X."""
-        return read_rows(self, X, reset=reset)
 
-    def _check_rows(self, rows, fresh=False):
-        """Rows that are not finite, or out of range, raise a ValueError."""
-        check_finite(self, rows, fresh=fresh)
+def read_batch(learner, X, reset=False):
+    """The `Batch` of a new X, without outputs; values are not yet checked to be finite.
+
+    Of label sequences, a list of matrices or `Ragged`; ValueErrors name the sequence.
+    """
+    if not over_sequences(learner, fresh=reset):
+        return Batch(read_rows(learner, X, reset=reset), None)
+    stacked = stack_rows(X)
+    values = check_features(learner, stacked.values, reset)
+    values = values if values.dtype == np.float64 else values.astype(np.float64)
+    learner._dtype = np.dtype(np.float64)
+    return Batch(Rows.from_array(values), None, None, stacked.offsets)
+
+
+def check_batch(learner, batch, fresh=False):
+    """NaN, inf and norms out of range raise a ValueError that names the row, or the position."""
+    if batch.offsets is None:
+        return check_finite(learner, batch.rows, fresh)
+    bad = batch.rows.first_bad(True, *norms_of(learner, fresh))
+    if bad < 0:
+        return None
+    offsets, row = batch.offsets, batch.rows.matrix[bad : bad + 1]
+    i = int(np.searchsorted(offsets, bad, side="right")) - 1
+    try:
+        assert_all_finite(row, input_name="X")
+        refuse_row(learner, row, 0, fresh)
+    except ValueError as error:
+        what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
+        raise ValueError(f"sequence {i} of X, position {bad - offsets[i]}: {what}") from None

@@ -6,7 +6,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skstructured._base.validation import dtype_of
 from skstructured._engine.epoch import BLOCK
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import settled
 from skstructured.extend.learner import Comparison
 
 
@@ -60,49 +59,3 @@ class LinearWeights:
         W = self._weights()
         intercept = W[:, -1].copy() if W.shape[1] > self.n_features_in_ else np.zeros(len(W))
         return rounded(intercept, dtype_of(self))
-
-
-class Iterates(LinearWeights):
-    """Weights of a `LinearState` that an optimiser moves, and their average.
-
-    Needs `_state`, `_scale`, `_averaged`, `optimizer_`, `space_`, and the parameter `average`.
-    """
-
-    @property
-    def last_weights_(self):
-        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
-        return rounded(self._last_weights(), dtype_of(self))
-
-    @settled
-    def _last_weights(self):
-        """`last_weights_` in float64."""
-        state = self._fitted_state("weights are")
-        W = self.optimizer_.weights(state.parts[0], state.vector, self.space_.dim_)
-        return self._scale.fold(W)
-
-    @property
-    def average_weights_(self):
-        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
-        return rounded(self._average_weights(), dtype_of(self))
-
-    @settled
-    def _average_weights(self):
-        """`average_weights_` in float64."""
-        state = self._fitted_state("average_weights_ is")
-        if not self._averaged:
-            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        dim = self.space_.dim_
-        return self._scale.fold(self.optimizer_.average_weights(*state.parts, state.vector, dim))
-
-    def _fitted_state(self, what):
-        if not hasattr(self, "_state"):
-            raise AttributeError(f"{what} set by fit or partial_fit.")
-        return self._state
-
-    def _weights(self):
-        """The weights that predictions use, in float64."""
-        return self._average_weights() if self.average else self._last_weights()
-
-    @settled
-    def _thetas(self, X):
-        return linear_scores(self._weights(), X)

@@ -9,7 +9,7 @@ from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import told
 from skstructured.bandits._rounds import invert
 from skstructured.experts._binary import part_of
-from skstructured.extend.learner import Losses, OnlineLearner, Rounds
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 
@@ -24,17 +24,17 @@ class BanditStream(OnlineLearner):
 
         Returns
         -------
-        Rounds
+        Batch
         """
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y if classes is None else classes))
-            return Rounds(rows.X, self._check_labels(rows, y))
+            return Batch(rows, self._check_labels(rows, y))
 
     def resume(self, X, y):
-        """`Rounds` of further rows of the stream that is being learned."""
+        """`Batch` of further rows of the stream that is being learned."""
         rows = self._rows(X)
-        return Rounds(rows.X, self._check_labels(rows, y))
+        return Batch(rows, self._check_labels(rows, y))
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of choices drawn with the weights as they are; nothing is learned."""

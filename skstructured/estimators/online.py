@@ -7,23 +7,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.short_cuts import ShortCuts
-from skstructured._learners.label_sets import CalibratesLabelSets
-from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.label_sets import calibrator_for
+from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.reading import over_sequences
 from skstructured.decoders import resolve_decoder
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
-from skstructured.sequences._model import SequenceModel, sequence_optimizer
+from skstructured.sequences._model import ChainModel, sequence_optimizer
+from skstructured.sequences._predictions import SequencePredictions
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
 
 
 class OnlineStructuredPredictor(
-    ShortCuts, SequenceModel, CalibratesLabelSets, DecodedPredictions, OnlineLinearModel
+    ShortCuts, SequencePredictions, DecodedPredictions, OnlineEstimator
 ):
     r"""Predict classes, label sets, grades, matchings or rankings, from rows as they come.
 
@@ -249,8 +251,13 @@ class OnlineStructuredPredictor(
         resolved = (sequence_optimizer if chains else resolve_optimizer)(self.optimizer)
         return self._loss_over(space), resolved
 
+    def _new_model(self):
+        sequences = isinstance(self.space_, LabelSequence)
+        return ChainModel(self) if sequences else super()._new_model()
+
     def _start(self, space):
         super()._start(space)
+        self._calibrator = calibrator_for(self.loss_, self._given_decoder())
         if isinstance(self.loss_, Surrogate):
             return
         constants = self.loss_.constants_of()
@@ -265,6 +272,13 @@ class OnlineStructuredPredictor(
 
     def _given_decoder(self):
         return resolve_decoder(self.decoder)
+
+    def _decoder(self):
+        """The decoder, which is given calibrated probabilities where it asks for them."""
+        decoder = self._given_decoder()
+        if self._calibrator is None or not hasattr(decoder, "calibrated"):
+            return decoder
+        return decoder.calibrated(self._calibrator.now())
 
     def _task(self):
         named = isinstance(self.space, str)
@@ -285,4 +299,29 @@ class OnlineStructuredPredictor(
                 if isinstance(loss, Surrogate)
                 else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
             )
-        return self.optimizer_.certificate(self._certified_loss(), self._state.vector, delta)
+        model = self._model
+        return self.optimizer_.certificate(model.certified_loss(), model.state.vector, delta)
+
+    @property
+    def transitions_(self):
+        """Scores (k, k) of going from a label to the next; for space="sequence"."""
+        W = self._weights_of_sequences()
+        return W[:, -len(W) :].T.copy()
+
+    @property
+    def start_(self):
+        """Scores (k,) of the first label; for space="sequence"."""
+        W = self._weights_of_sequences()
+        return W[:, -len(W) - 2].copy()
+
+    @property
+    def end_(self):
+        """Scores (k,) of the last label; for space="sequence"."""
+        W = self._weights_of_sequences()
+        return W[:, -len(W) - 1].copy()
+
+    def _weights_of_sequences(self):
+        self._fitted_model("weights are")
+        if not over_sequences(self):
+            raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
+        return self._weights()

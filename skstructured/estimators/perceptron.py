@@ -11,7 +11,7 @@ from skstructured._engine.rows import LONGEST
 from skstructured._engine.state import new_state
 from skstructured._learners.classifier import OnlineClassifier
 from skstructured._learners.gates import settled
-from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
@@ -45,7 +45,7 @@ class UnitStep(OnlineOptimizer):
         return new_state(self.entries)
 
 
-class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
+class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
 
     Parameters

@@ -6,7 +6,7 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
-from skstructured.extend.learner import Rounds
+from skstructured.extend.learner import Batch
 from skstructured.guarantees._running_risk import rise_found
 from skstructured.guarantees.comparators import best_measured, measured
 from skstructured.guarantees.risk import fewest_losses, risk_bound, risk_curve
@@ -31,7 +31,7 @@ class ProgressiveResult:
         The learner after the last round.
     batch_size : int
         Rounds played with the same weights; at least so many with ``play="average"``.
-    rounds : Rounds
+    rounds : Batch
         The rounds as the learner read them.
     play : {"iterates", "last", "average"}
         Which weights were played, see `progressive_validate`.
@@ -44,7 +44,7 @@ class ProgressiveResult:
     surrogate_loss: np.ndarray
     estimator: object
     batch_size: int
-    rounds: Rounds = None
+    rounds: Batch = None
     play: str = "iterates"
     dependence: str | None = None
 

@@ -1,6 +1,7 @@
 """What learners over experts share: parameters of experts, rounds, who is trained and when."""
 
 from copy import deepcopy
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -34,7 +35,7 @@ from skstructured.experts._binary import (
 from skstructured.experts._calibration import METHODS, calibrated_out_of_fold, calibrator
 from skstructured.experts._parameters import OverExperts
 from skstructured.experts.hedge import AdaHedge
-from skstructured.extend.learner import OnlineLearner, Rounds
+from skstructured.extend.learner import Batch, OnlineLearner
 from skstructured.spaces import Simplex
 
 #: Rounds for which experts that are not trained are asked at a time.
@@ -93,22 +94,25 @@ class HedgedExperts(OnlineLearner, OverExperts):
     @exclusive
     def learn(self, rounds, which):
         """Learn rounds in the order of `which`."""
-        self._learn(rounds.X, rounds.packed, np.asarray(which), rounds.rows)
+        self._learn(rounds.X, rounds.packed, np.asarray(which), record_of(rounds))
 
     def begin(self, X, y, classes=None):
-        """Start a stream whose classes are `classes` or those of y; its `Rounds`.
+        """Start a stream whose classes are `classes` or those of y; its `Batch`.
 
-        The entry `rows` takes the losses of the experts (n, d), as rounds are learned.
+        Its `rows` take the losses of the experts (n, d), as rounds are learned.
         """
         with unchanged_on_error(self):
             rows, codes = self._begin(X, y, classes)
-            return Rounds(rows, codes, None, np.full((len(codes), len(self.estimators_)), np.nan))
+            return Batch(self._asked(rows), codes)
 
     def resume(self, X, y):
-        """`Rounds` of further rows of the stream that is being learned."""
+        """`Batch` of further rows of the stream that is being learned."""
         rows = checked_rows(self, X, reset=False)
         codes = self._codes(rows, y)
-        return Rounds(rows, codes, None, np.full((len(codes), len(self.estimators_)), np.nan))
+        return Batch(self._asked(rows), codes)
+
+    def _asked(self, rows):
+        return AskedRows(rows, np.full((rows.shape[0], len(self.estimators_)), np.nan))
 
     def _begin(self, X, y, classes, online=True, stream=False):
         """Start anew; checked rows and the positions of the labels."""
@@ -237,7 +241,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
 
     def _losses_in(self, rounds):
         """Losses (n, d) of the experts in rounds; a GuaranteeError where they were not kept."""
-        losses = rounds.rows
+        losses = record_of(rounds)
         if losses is None and not any(self._learns):
             losses = losses_of(self._ask(rounds.X), rounds.packed)
         if losses is None or np.isnan(losses).any():
@@ -246,6 +250,17 @@ class HedgedExperts(OnlineLearner, OverExperts):
                 "certificate().bound() is the bound on their sum."
             )
         return losses
+
+
+class AskedRows(NamedTuple):
+    """Rows, and what experts lost in them, (n, d); NaN until they are learned."""
+
+    matrix: object
+    losses: np.ndarray
+
+
+def record_of(rounds):
+    return rounds.rows.losses if isinstance(rounds.rows, AskedRows) else None
 
 
 def losses_of(said, codes):

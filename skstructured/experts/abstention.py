@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_share
 from skstructured._learners.guards import exclusive
-from skstructured.experts._advice import HedgedExperts, losses_of
+from skstructured.experts._advice import HedgedExperts, losses_of, record_of
 from skstructured.experts._binary import check_marker, rows_of
 from skstructured.extend.learner import ExpertComparison, Losses
 from skstructured.guarantees.certificates import AbstentionCertificate
@@ -240,7 +240,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
     def play_and_learn(self, rounds, which, random_state=None):
         """Play each round, learn it, and go on; `Losses`."""
         which = np.asarray(which)
-        score = self._learn(rounds.X, rounds.packed, which, rounds.rows)
+        score = self._learn(rounds.X, rounds.packed, which, record_of(rounds))
         return self._losses(score, rounds.packed[which], random_state)
 
     def expected_losses(self, x, V):

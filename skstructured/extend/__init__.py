@@ -7,11 +7,11 @@ from skstructured._engine.state import OWN, new_state  # noqa: F401
 from skstructured.extend.coordinates import CoordinateOptimizer
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import (
+    Batch,
     Comparison,
     ExpertComparison,
     Losses,
     OnlineLearner,
-    Rounds,
 )
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.oracle import ORACLES, Oracle  # noqa: F401
@@ -20,6 +20,7 @@ from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
 
 __all__ = [
+    "Batch",
     "Comparison",
     "Component",
     "CoordinateOptimizer",
@@ -31,7 +32,6 @@ __all__ = [
     "OnlineOptimizer",
     "OutputSpace",
     "Regularizer",
-    "Rounds",
     "Surrogate",
     "kernel",
     "new_state",

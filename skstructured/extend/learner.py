@@ -7,32 +7,58 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.documented import Documented
+from skstructured._base.documented import documented
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.validation import check_lengths
 
-__all__ = ["Comparison", "ExpertComparison", "Losses", "OnlineLearner", "Rounds"]
+__all__ = ["Batch", "Comparison", "ExpertComparison", "Losses", "OnlineLearner"]
 
 
-class Rounds(NamedTuple):
-    """Checked rounds of a stream, as a learner's `begin` returns them and its `learn` takes them.
+class Batch(NamedTuple):
+    """Rounds as a learner reads them: their rows and outputs, checked.
 
     Attributes
     ----------
-    X : {ndarray, sparse matrix} of shape (n, p)
-        Features, one row a round.
-    packed : ndarray of length n
+    rows : Rows, or any object
+        The rows of X, one round each; of label sequences, the rows of all positions. Learners of
+        other packages may have anything here that they read, such as an array (n, p).
+    packed : sequence of length n
         Outputs in the form that the learner reads; for learners over an output space what its
         ``pack`` gives.
     weight : ndarray of shape (n,) or None, default=None
         Weights of the rounds, for learners that have them.
-    rows : object, default=None
-        The same rows in another form that the learner reads; any.
+    offsets : ndarray of shape (n + 1,) or None, default=None
+        Round i has the rows ``offsets[i]:offsets[i + 1]``; None for one row per round.
     """
 
-    X: object
+    rows: object
     packed: object
     weight: object = None
-    rows: object = None
+    offsets: object = None
+
+    @property
+    def X(self):
+        """Features: an array or a CSR matrix with one row per round, or `Ragged` sequences."""
+        matrix = getattr(self.rows, "matrix", self.rows)
+        return matrix if self.offsets is None else Ragged(matrix, self.offsets)
+
+    @property
+    def n_rounds(self):
+        """How many rounds."""
+        return len(self.packed)
+
+    def check_lengths(self, packed):
+        """A ValueError unless there is one output per round, and one label per position."""
+        if self.offsets is None:
+            check_lengths(self.rows.n_rows, len(packed))
+        else:
+            check_same_lengths(self.X, packed)
+
+    @property
+    def weights(self):
+        """Weights (n,), ones where there are none."""
+        return np.ones(self.n_rounds) if self.weight is None else self.weight
 
 
 class Losses(NamedTuple):
@@ -86,7 +112,8 @@ class ExpertComparison(NamedTuple):
     losses: np.ndarray
 
 
-class OnlineLearner(Documented, ABC):
+@documented
+class OnlineLearner(ABC):
     """An estimator that plays an output in every round, and learns the true one after it.
 
     A learner supplies `begin`, `play` and `learn`; it overrides `resume` where there is a quicker
@@ -115,7 +142,7 @@ class OnlineLearner(Documented, ABC):
 
         Returns
         -------
-        Rounds
+        Batch
         """
 
     def resume(self, X, y):
@@ -130,7 +157,7 @@ class OnlineLearner(Documented, ABC):
 
         Returns
         -------
-        Rounds
+        Batch
             For `play` and `learn`, which go on from what was learned.
 
         Raises
@@ -151,7 +178,7 @@ class OnlineLearner(Documented, ABC):
 
         Parameters
         ----------
-        rounds : Rounds
+        rounds : Batch
             What `begin` returned.
         which : ndarray of int
             Positions of the rounds.
@@ -194,7 +221,7 @@ class OnlineLearner(Documented, ABC):
                 "play='iterates' are for every learner."
             )
         theta = self._thetas(rounds.X[which])
-        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
 
     def expected_losses(self, x, V):
         """Exact expected target losses of the next round's play, were its row x; learns nothing.

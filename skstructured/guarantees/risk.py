@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skstructured._base.documented import Documented
+from skstructured._base.documented import documented
 from skstructured._base.validation import check_integer
 from skstructured.guarantees._running_risk import (
     HEAVIEST,
@@ -24,7 +24,8 @@ from skstructured.guarantees._running_risk import (
 __all__ = ["RiskMonitor", "risk_bound", "risk_curve"]
 
 
-class RiskMonitor(Documented, BaseEstimator):
+@documented
+class RiskMonitor(BaseEstimator):
     r"""A bound on the risk of any learner from its losses in independent rounds, at any time.
 
     ``L_t`` in [0, 1] is the loss that the rule of round t had on a row that it had not learned,

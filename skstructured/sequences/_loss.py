@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
 from skstructured.losses import FenchelYoung, LossConstants
 from skstructured.losses.oracles import KAPPA_0
@@ -36,6 +37,10 @@ class Chains:
     def arrays(self):
         """What functions of `skstructured._chains.batch` are handed."""
         return self.unary, self.offsets, self.pair
+
+    def unstack(self):
+        """Unary scores of the sequences, a list of (length, k)."""
+        return Ragged(self.unary, self.offsets).unstack()
 
     def one(self, i):
         """Sequence i alone."""

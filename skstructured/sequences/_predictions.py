@@ -1,46 +1,13 @@
 """What a learner of label sequences says of new ones, given their scores."""
 
-import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.ragged import Ragged, check_same_lengths
-from skstructured._base.validation import check_integer, weighted_mean
+from skstructured._base.validation import check_integer
 from skstructured._chains import batch
-from skstructured._learners.gates import settled
-from skstructured._learners.routing import routed
-from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
-from skstructured.extend.learner import Losses
-from skstructured.sequences._decoding import Decoding
-from skstructured.spaces.sequence import LabelSequence, mean_of
-
-#: Decoders that sequences know, by the name of their rule.
-RULES = {
-    MAP: "map",
-    MinimumRisk: "min_risk",
-    Nearest: "nearest",
-    Randomized: "randomized",
-    Sampled: "sampled",
-}
-
-#: Rules that never draw, and need no mean of steps for it.
-SURE = "map", "min_risk", "nearest"
-
-
-def rule_of(decoder):
-    """The name of a decoder's rule; a ValueError for one that is not for sequences."""
-    if type(decoder) not in RULES:
-        known = ", ".join(f'"{name}"' for name in RULES.values())
-        raise ValueError(f"decoder must be one of {known} for label sequences, got {decoder!r}.")
-    return RULES[type(decoder)]
-
-
-def over_sequences(learner, fresh=False):
-    """Whether the outputs of a learner are label sequences, as fitted; `fresh` by its parameter."""
-    known = {} if fresh else vars(learner)
-    space = known["space_"] if "space_" in known else getattr(learner, "space", None)
-    return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
+from skstructured._learners.reading import over_sequences
+from skstructured.sequences._decoding import SequenceDecoding
+from skstructured.sequences._loss import Chains
 
 
 def _has_sequences(learner):
@@ -58,40 +25,16 @@ def _has_log_proba(learner):
     return True
 
 
-for_sequences = routed(lambda: SequencePredictions, over_sequences)
-
-
 class SequencePredictions:
-    """Labels, marginals and draws of sequences, from `_thetas(Ragged)`, which are `Chains`.
+    """What learners say of label sequences, where the space is one; it stands before others.
 
-    It stands before `DecodedPredictions`, whose methods it leaves alone over other spaces. Needs
-    `_rows_of`, `_check_rows`, `space_`, `loss_`, and `_decoder()`.
+    Needs `space_`, `loss_` and `_decoder()`. Scores of sequences are `Chains`.
     """
 
-    @settled
-    def _decoding(self, X):
-        check_is_fitted(self)
-        return Decoding(self._scores(X), self.loss_, rule_of(self._decoder()))
-
-    @for_sequences
-    def embedding_scores(self, X):
-        """Scores of the labels at every position: a list of (length, k) arrays.
-
-        Those of starts and ends are in them; `transitions_` come on top.
-        """
-        theta = self._scores(X)
-        return Ragged(theta.unary, theta.offsets).unstack()
-
-    @for_sequences
-    def decision_function(self, X):
-        """As `embedding_scores`."""
-        return self.embedding_scores(X)
-
-    @for_sequences
-    def predict(self, X):
-        """The decoder's most likely labels: a list of label arrays."""
-        decoding = self._decoding(X)
-        return self.space_.named(decoding.anchor)
+    def _decode(self, theta, decoder=None):
+        if isinstance(theta, Chains):
+            return SequenceDecoding(theta, self.loss_, decoder or self._decoder())
+        return super()._decode(theta, decoder)
 
     @available_if(_has_sequences)
     def predict_marginals(self, X):
@@ -108,13 +51,7 @@ class SequencePredictions:
             For "shannon" the probabilities of the labels in `classes_`, of each position by itself;
             for "squared" their sparse counterpart.
         """
-        decoding = self._decoding(X)
-        return Ragged(decoding.positions, decoding.theta.offsets).unstack()
-
-    @for_sequences
-    def predict_mean(self, X):
-        """As `predict_marginals`."""
-        return self.predict_marginals(X)
+        return self._decoding(X).means()
 
     @available_if(_has_sequences)
     def predict_nbest(self, X, n=10):
@@ -173,44 +110,3 @@ class SequencePredictions:
     def log_partition(self, X):
         """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
         return batch.marginals(*self._scores(X).arrays)[1]
-
-    @for_sequences
-    def sample(self, X, random_state=None):
-        """Draw the decoder's labels of every sequence: what the guarantees are about."""
-        decoding = self._decoding(X)
-        rng = self.random_state_ if random_state is None else check_random_state(random_state)
-        return self.space_.named(decoding.draw(rng))
-
-    @for_sequences
-    def expected_target_loss(self, X, y):
-        """Exact expectation of the target loss of `sample`, per sequence (n,)."""
-        decoding, V = self._decoding(X), self.space_.pack(y)
-        check_same_lengths(decoding.anchor, V)
-        return decoding.expected_loss(V)
-
-    @for_sequences
-    def score(self, X, y, sample_weight=None):
-        """1 − mean target loss of the positions of all sequences: the share of right labels.
-
-        Sequences of weight w count w times.
-        """
-        predicted, V = self._decoding(X).anchor, self.space_.pack(y)
-        check_same_lengths(predicted, V)
-        costs = self.space_.costs_[predicted.values, V.values]
-        if sample_weight is not None:
-            sample_weight = np.repeat(np.asarray(sample_weight), V.lengths)
-        return 1.0 - weighted_mean(costs, sample_weight)
-
-    @for_sequences
-    def _losses(self, theta, V, random_state=None):
-        decoding = Decoding(theta, self.loss_, rule_of(self._decoder()))
-        rng, costs = check_random_state(random_state), self.space_.costs_
-        drawn = decoding.anchor if decoding.rule in SURE else decoding.draw(rng)
-        realised = mean_of(costs[drawn.values, V.values], V.offsets)
-        return Losses(realised, decoding.expected_loss(V), self.loss_.value(theta, V))
-
-    @for_sequences
-    def _losses_of_predictions(self, theta, V):
-        decoding = Decoding(theta, self.loss_, rule_of(self._decoder()))
-        costs = self.space_.costs_[decoding.anchor.values, V.values]
-        return self.loss_.value(theta, V), mean_of(costs, V.offsets)

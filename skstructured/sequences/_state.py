@@ -1,51 +1,8 @@
-"""What a linear learner of sequences has learned, and sequences as it reads them."""
-
-from typing import NamedTuple
+"""What a linear learner of sequences has learned."""
 
 import numpy as np
-from sklearn.utils import assert_all_finite
 
-from skstructured._base.ragged import Ragged, stack_rows
-from skstructured._base.validation import check_features, norms_of, refuse_row
-from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-
-
-class SequenceRows(NamedTuple):
-    """Checked sequences: `Ragged`, and the `Rows` of all positions."""
-
-    X: Ragged
-    rows: Rows
-
-    @property
-    def n_rows(self):
-        """How many sequences."""
-        return len(self.X)
-
-
-def read_sequences(estimator, X, reset=False):
-    """`SequenceRows` of a list of matrices, or of `Ragged`; ValueErrors name the sequence."""
-    stacked = stack_rows(X)
-    values = check_features(estimator, stacked.values, reset)
-    values = values if values.dtype == np.float64 else values.astype(np.float64)
-    estimator._dtype = np.dtype(np.float64)
-    return SequenceRows(Ragged(values, stacked.offsets), Rows.from_array(values))
-
-
-def check_finite_sequences(estimator, sequences, fresh=False):
-    """NaN, inf and norms out of range raise a ValueError that names sequence and position."""
-    bad = sequences.rows.first_bad(True, *norms_of(estimator, fresh))
-    if bad < 0:
-        return
-    offsets = sequences.X.offsets
-    i = int(np.searchsorted(offsets, bad, side="right")) - 1
-    row = sequences.X.values[bad : bad + 1]
-    try:
-        assert_all_finite(row, input_name="X")
-        refuse_row(estimator, row, 0, fresh)
-    except ValueError as error:
-        what = str(error).splitlines()[0].replace("Row 0 of X", "This row")
-        raise ValueError(f"sequence {i} of X, position {bad - offsets[i]}: {what}") from None
 
 
 class SequenceState(Learned):

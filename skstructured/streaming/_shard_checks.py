@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_positive
-from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.online import OnlineEstimator
 from skstructured.spaces._real_line import RealLine
 
 #: Parameters that say how the rows were gone through; shards may differ in them.
@@ -36,7 +36,7 @@ def _check_kind(name, shard):
             f"{name} is a Pipeline: average the estimators that are the last steps; the steps "
             "before them must be one and the same for all shards."
         )
-    if not isinstance(shard, OnlineLinearModel):
+    if not isinstance(shard, OnlineEstimator):
         raise TypeError(
             f"{name} must be a linear learner with full information (OnlineStructuredPredictor, "
             "GaptronClassifier, MulticlassPerceptron, PiSTOLClassifier and PiSTOLRegressor with "
@@ -80,7 +80,7 @@ WHAT = {
     "the feature names": lambda shard: getattr(shard, "feature_names_in_", None),
     "the classes": lambda shard: getattr(shard, "classes_", None),
     "the dtype of their rows": lambda shard: str(shard._dtype),
-    "whether they keep an average": lambda shard: shard._averaged,
+    "whether they keep an average": lambda shard: shard._model.averaged,
     "whether they have an intercept": lambda shard: shard._intercept,
     "how their rows were standardised": lambda shard: _way(shard._scale),
 }

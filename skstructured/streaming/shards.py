@@ -151,10 +151,13 @@ def average_fitted(estimators, weights=None):
         result.space_.centre = _mean([shard.centre for shard in shards], shares)
     last = _mean([shard.last * (shard.unit / unit) for shard in shards], shares)
     average = None
-    if result._averaged:
+    if estimators[0]._model.averaged:
         average = _mean([shard.average * (shard.unit / unit) for shard in shards], shares)
-    result._state = MeanState(last, average, sum(shard.learned for shard in shards))
-    result._scale = merged([shard.scale for shard in shards])
+    clock = sum(shard.learned for shard in shards)
+    scale = merged([shard.scale for shard in shards])
+    result._model = estimators[0]._model.stopped_at(
+        MeanState(last, average, clock), scale, result.optimizer_
+    )
     _count(result, shards)
     _calibrate(result, estimators, shares)
     return result
@@ -175,8 +178,8 @@ def _shard(estimator):
     space, state = estimator.space_, estimator._state
     real = isinstance(space, RealLine)
     return Shard(
-        last=np.asarray(estimator._last_weights(), dtype=np.float64),
-        average=estimator._average_weights() if estimator._averaged else None,
+        last=np.asarray(estimator._weights(averaged=False), dtype=np.float64),
+        average=estimator._weights(averaged=True) if estimator._model.averaged else None,
         learned=float(state.vector[CLOCK]),
         counted=estimator._counted,
         rounds=estimator.t_,
@@ -184,7 +187,7 @@ def _shard(estimator):
         scale=estimator._scale.copy(),
         unit=space.scale if real else 1.0,
         centre=space.centre if real else 0.0,
-        lengths=getattr(estimator, "_lengths_seen", None),
+        lengths=getattr(estimator._model, "lengths", None),
     )
 
 
@@ -192,7 +195,7 @@ def _shard(estimator):
 def _like(estimator):
     """A new estimator with copies of what was fitted, but for the weights and their optimiser."""
     result = clone(estimator)
-    left_out = {*estimator.get_params(deep=False), "_state", "_scale", "optimizer_", "loss_curve_"}
+    left_out = {*estimator.get_params(deep=False), "_model", "optimizer_", "loss_curve_"}
     fitted = {name: value for name, value in vars(estimator).items() if name not in left_out}
     vars(result).update(copy.deepcopy(fitted))
     result.optimizer_ = MeanOfShards()
@@ -212,4 +215,6 @@ def _count(result, shards):
     result._counted = sum(shard.counted for shard in shards)
     result.n_iter_ = max(shard.passes for shard in shards)
     if shards[0].lengths is not None:
-        result._note_lengths(np.array([shard.lengths for shard in shards]))
+        lengths = np.array([shard.lengths for shard in shards])
+        result._model = result._model.noting_lengths(lengths)
+        result.loss_ = result._model.loss

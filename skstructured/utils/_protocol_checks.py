@@ -6,7 +6,7 @@ from unittest import SkipTest
 import numpy as np
 from scipy.optimize import linprog
 
-from skstructured.extend.learner import Losses, OnlineLearner, Rounds
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.utils._trial import assert_same, learns_in_parts
 
 #: How often each round is played, for a draw's mean.
@@ -17,9 +17,9 @@ RARE = 21.4
 
 
 def check_begin_returns_rounds(trial):
-    """`Rounds` with one row and output a round, and a weight or none."""
+    """`Batch` with one row and output a round, and a weight or none."""
     _, rounds = trial.begun()
-    assert isinstance(rounds, Rounds), f"begin returned {type(rounds).__name__}, not Rounds"
+    assert isinstance(rounds, Batch), f"begin returned {type(rounds).__name__}, not Batch"
     sizes = {"X": rounds.X.shape[0], "packed": len(rounds.packed)}
     if rounds.weight is not None:
         sizes["weight"] = len(rounds.weight)

@@ -7,11 +7,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_weights, own_arrays, unchanged_on_error
-from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose, told
-from skstructured.extend.learner import Losses, OnlineLearner, Rounds
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 #: Rows learned between two moments at which a signal may come in.
@@ -116,16 +115,16 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._learn(rows, np.arange(rows.n_rows), codes, weight, **given)
 
     def begin(self, X, y, classes=None):
-        """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
+        """Start a stream whose classes are `classes` or those of y; its `Batch`."""
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
             self._start(Simplex().fit(y if classes is None else classes))
-            return Rounds(rows.X, self._check_labels(rows, y), rows=rows)
+            return Batch(rows, self._check_labels(rows, y))
 
     def resume(self, X, y):
-        """`Rounds` of further rows of the stream that is being learned."""
+        """`Batch` of further rows of the stream that is being learned."""
         rows = self._rows(X)
-        return Rounds(rows.X, self._check_labels(rows, y), rows=rows)
+        return Batch(rows, self._check_labels(rows, y))
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
@@ -152,9 +151,8 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._setup(space.dim_)
 
     def _learn_rounds(self, rounds, which):
-        rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
-        weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
-        return self._learn(rows, np.asarray(which, dtype=np.intp), rounds.packed, weight)
+        which = np.asarray(which, dtype=np.intp)
+        return self._learn(rounds.rows, which, rounds.packed, rounds.weights)
 
     def _learn(self, rows, order, codes, weight, **given):
         """Learn rows in `order`; votes and log probabilities of what was played."""

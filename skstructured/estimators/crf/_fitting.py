@@ -6,12 +6,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skstructured._base.ragged import check_same_lengths
 from skstructured._base.validation import (
     check_bool,
     check_choice,
     check_integer,
-    check_lengths,
     check_positive,
     check_size,
     check_weights,
@@ -25,7 +23,7 @@ from skstructured.estimators.crf._objective import ChainObjective, Layout, Vecto
 from skstructured.estimators.crf._sdca import Sdca
 from skstructured.estimators.kernel._values import check_cache_size
 from skstructured.regularizers import Shannon
-from skstructured.sequences._predictions import rule_of
+from skstructured.sequences._decoding import rule_of
 from skstructured.spaces import LabelSequence, Simplex
 
 SOLVERS = ("lbfgs", "sdca")
@@ -42,7 +40,7 @@ def check_jobs(value):
 class BatchFit:
     """`fit` by L-BFGS or SDCA, and the weights as attributes.
 
-    Needs `_unfitted_space()`, `_loss_over(space)`, `_rows_of` and `_check_rows`, and the parameters
+    Needs `_unfitted_space()`, `_loss_over(space)`, `_read` and `_check_rows`, and the parameters
     of `ConditionalRandomField`.
     """
 
@@ -90,8 +88,8 @@ class BatchFit:
 
     def _fit(self, X, y, sample_weight):
         before = self._weights_before()
-        rows = self._rows_of(X, reset=True)
-        self._check_rows(rows, fresh=True)
+        batch = self._read(X, reset=True)
+        self._check_rows(batch, fresh=True)
         self.space_ = self._space_with_costs().fit(y)
         self.loss_ = self._loss_over(self.space_)
         decoder = self._decoder()
@@ -103,10 +101,12 @@ class BatchFit:
         elif hasattr(self, "classes_"):
             del self.classes_
         packed = self.space_.pack(y)
-        share = self._shares(rows, packed, sample_weight)
+        batch.check_lengths(packed)
+        weight = check_weights(sample_weight, packed, len(packed))
+        share = weight / weight.sum()
         self._forget_kernels()
         solve = self._solve if self._is_linear() else self._solve_kernels
-        solve(rows, packed, share, before)
+        solve(batch.rows, packed, share, before)
 
     def _space_with_costs(self):
         """A copy of the space with `cost_matrix`; a ValueError where it has no place for one."""
@@ -122,22 +122,13 @@ class BatchFit:
             raise ValueError(f"cost_matrix was given twice: it is a parameter of {space!r} too.")
         return space.set_params(cost_matrix=self.cost_matrix)
 
-    def _shares(self, rows, packed, sample_weight):
-        """Weights of outputs, which sum to 1."""
-        if self._is_sequential():
-            check_same_lengths(rows.X, packed)
-        else:
-            check_lengths(rows.n_rows, len(packed))
-        weight = check_weights(sample_weight, packed, len(packed))
-        return weight / weight.sum()
-
     def _is_sequential(self):
         return isinstance(self.space_, LabelSequence)
 
     def _solve(self, rows, packed, share, before):
         """Learn, and keep the weights in units of X."""
         chains = self._is_sequential()
-        X = rows.X.values if chains else rows.X
+        X = rows.matrix
         spread = np.repeat(share, packed.lengths) if chains else share
         scale = self._scale_for(X, spread)
         layout = self._layout(X.shape[1])

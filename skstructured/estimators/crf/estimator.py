@@ -3,8 +3,10 @@
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from skstructured._base.documented import documented
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.reading import over_sequences
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.crf._fitting import BatchFit
@@ -12,14 +14,14 @@ from skstructured.estimators.crf._kernel import KernelField
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, resolve_regularizer
 from skstructured.sequences._loss import Chains, SequenceLoss
-from skstructured.sequences._predictions import SequencePredictions, over_sequences
-from skstructured.sequences._state import SequenceRows, check_finite_sequences, read_sequences
+from skstructured.sequences._predictions import SequencePredictions
 from skstructured.spaces import SPACES, resolve_space
 from skstructured.spaces.sequence import LabelSequence
 
 __all__ = ["ConditionalRandomField"]
 
 
+@documented
 class ConditionalRandomField(
     KernelField, ShortCuts, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
 ):
@@ -219,17 +221,6 @@ class ConditionalRandomField(
                 f'regularizer must be None or "shannon" for label sequences, got {given!r}.'
             )
         return SequenceLoss(space, regularizer, scale=1.0)
-
-    def _rows_of(self, X, reset=False):
-        if over_sequences(self, fresh=reset):
-            return read_sequences(self, X, reset)
-        return super()._rows_of(X, reset)
-
-    def _check_rows(self, rows, fresh=False):
-        if isinstance(rows, SequenceRows):
-            check_finite_sequences(self, rows, fresh)
-        else:
-            super()._check_rows(rows, fresh)
 
     def _thetas(self, X):
         """Scores (n, dim) of rows, or `Chains` of sequences."""

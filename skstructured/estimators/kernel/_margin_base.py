@@ -6,10 +6,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_choice
 from skstructured._learners.gates import settled
-from skstructured._learners.linear import OnlineLinearModel
+from skstructured._learners.models import LinearModel
+from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP
-from skstructured.estimators.kernel._model import KernelModel
+from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.extend.learner import Losses
 from skstructured.losses.margins import KINDS, MarginLoss
 from skstructured.losses.residuals import ResidualLoss
@@ -17,7 +18,7 @@ from skstructured.spaces._real_line import RealLine
 from skstructured.spaces._signs import Signs
 
 
-class KernelOrLinear(KernelModel):
+class KernelOrLinear(KernelLearner):
     """In the primal with ``kernel="linear"``, with kernels otherwise."""
 
     def _in_primal(self):
@@ -34,7 +35,7 @@ class KernelOrLinear(KernelModel):
         if isinstance(self.standardize, str) and self._in_primal() and rows.is_sparse:
             lengths = np.asarray(rows.matrix.multiply(rows.matrix).sum(axis=1))
             if np.ptp(lengths) <= 1e-6 * lengths.max():  # as text is, once it was normalised
-                self._scale.used = False
+                self._model.scale.used = False
         super()._make_passes(rounds)
 
     def _wants_intercept(self):
@@ -50,11 +51,11 @@ class KernelOrLinear(KernelModel):
         ``bound(Σℓ(f), ‖f‖)`` of the result bounds the surrogate losses played, by those of any f.
         """
         check_is_fitted(self)
-        self._check_none_left()
-        return self.optimizer_.certificate(self.loss_, self._state.vector, delta)
+        model = self._model
+        return self.optimizer_.certificate(model.certified_loss(), model.state.vector, delta)
 
 
-class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineLinearModel):
+class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
     """A classifier with a `MarginLoss`; needs `_margin_kind()` and `_optimizer()`."""
 
     def _unfitted_space(self):
@@ -80,7 +81,24 @@ class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineLinearModel):
         return theta[:, 0] if theta.shape[1] == 1 else theta
 
 
-class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
+class Errors:
+    """Scores of a regressor, and by how much they miss, in units of y."""
+
+    def __init__(self, theta, loss, space):
+        self.theta, self.loss, self.space = theta, loss, space
+
+    def losses(self, V, random_state=None):
+        """`Losses` where V was true: |f(x) − y|."""
+        surrogate, error = self.sure_losses(V)
+        return Losses(error, error, surrogate)
+
+    def sure_losses(self, V):
+        """Surrogate losses, and |f(x) − y|."""
+        error = np.abs(self.space.decode(self.theta) - self.space.decode(V))
+        return self.loss.value(self.theta, V), error
+
+
+class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     """A regressor with a `ResidualLoss`; needs `loss`, `epsilon`, `quantile` and `_optimizer()`."""
 
     def _unfitted_space(self):
@@ -119,25 +137,20 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
     def _space_of_stream(self, y, classes):
         return self._unfitted_space().fit_stream(y, classes)
 
+    _scores, _losses = DecodedPredictions._scores, DecodedPredictions._losses
+    _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
+
     @settled
     def predict(self, X):
         """Predictions f(x), (n,)."""
-        check_is_fitted(self)
-        rows = self._rows_of(X)
-        self._check_rows(rows)
-        return self.space_.decode(self._thetas(rows.X))
+        return self.space_.decode(self._scores(X))
 
     def _weigh_classes(self, rounds, y, stream=False):
         """There are no classes."""
         return rounds
 
-    def _losses(self, theta, V, random_state=None):
-        """`Losses` of scores that were played where V was true: |f(x) − y|, in units of y."""
-        error = np.abs(self.space_.decode(theta) - self.space_.decode(V))
-        return Losses(error, error, self.loss_.value(theta, V))
-
-    def _losses_of_predictions(self, theta, V):
-        return self._losses(theta, V)[::-2]
+    def _decode(self, theta, decoder=None):
+        return Errors(theta, self.loss_, self.space_)
 
     def expected_losses(self, x, V):
         """No adversary answers a regressor: a NotImplementedError."""
@@ -151,8 +164,8 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineLinearModel):
     @property
     def intercept_(self):
         """Intercept of shape (1,), in units of y: what is added to scores of rows."""
-        self._fitted_state("intercept_ is")
-        own = 0.0 if self._expansion is not None else super().intercept_
+        self._fitted_model("intercept_ is")
+        own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
         return np.zeros(1) + own * self.space_.scale + self.space_.centre
 
     @property

@@ -1,13 +1,13 @@
 """The online learner with kernels over any output space."""
 
-from skstructured.estimators.kernel._model import KernelModel
+from skstructured._learners.reading import over_sequences
+from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.sequences._predictions import over_sequences
 
 __all__ = ["KernelStructuredPredictor"]
 
 
-class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
+class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     r"""Predict classes, label sets, grades, matchings or rankings by kernels, with nothing to tune.
 
     The defaults are the place to start where rows are at most some ten thousands and classes are
@@ -168,11 +168,11 @@ class KernelStructuredPredictor(KernelModel, OnlineStructuredPredictor):
         self.constants = constants
         self.loss = loss
 
-    def _rows_of(self, X, reset=False):
+    def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):
             raise ValueError(
                 "space='sequence' has no kernels: put features that stand for one before the "
                 "linear learner, make_pipeline(SequenceTransformer(Nystroem()), "
                 "OnlineStructuredPredictor('sequence'))."
             )
-        return super()._rows_of(X, reset)
+        return super()._read(X, reset)

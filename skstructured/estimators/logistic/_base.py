@@ -30,7 +30,7 @@ from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.estimators.logistic._heavy_rows import check_rounds, concerned
 from skstructured.estimators.logistic._row_limit import RowLimit
 from skstructured.estimators.logistic._soft import check_distributions, is_distribution, labels_of
-from skstructured.extend.learner import Comparison, OnlineLearner, Rounds
+from skstructured.extend.learner import Batch, Comparison, OnlineLearner
 from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, rows at most, products of about a second;
@@ -125,21 +125,21 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self.warn_of_trouble()
 
     def begin(self, X, y, classes=None):
-        """Start a stream whose classes are `classes` or those of y; its `Rounds`."""
+        """Start a stream whose classes are `classes` or those of y; its `Batch`."""
         with unchanged_on_error(self):
             return self._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
 
     def resume(self, X, y, sample_weight=None):
-        """`Rounds` of further rows of the stream that is being learned."""
+        """`Batch` of further rows of the stream that is being learned."""
         rows = read_rows(self, X)
         check_finite(self, rows)
-        return self._check_outputs(rows, y, sample_weight, stream=True)
+        return self._with_outputs(rows, y, sample_weight, stream=True)
 
     def _begin(self, X, y, classes, sample_weight=None, stream=False):
         rows, space = read_rows(self, X, reset=True), self._unfitted_space()
         check_finite(self, rows, fresh=True)
         self._start(space.fit_stream(y, classes) if stream else space.fit(labels_of(y)))
-        return self._check_outputs(rows, y, sample_weight, stream)
+        return self._with_outputs(rows, y, sample_weight, stream)
 
     def _start(self, space):
         self.space_, self.classes_ = space, space.classes_
@@ -162,22 +162,22 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
     def _decoder(self):
         return resolve_decoder(self.decoder)
 
-    def _check_outputs(self, rows, y, sample_weight=None, stream=False):
+    def _with_outputs(self, rows, y, sample_weight=None, stream=False):
         if is_distribution(y):
             packed = check_distributions(y, self.space_.dim_)
         else:
             packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
         weight = check_weights(sample_weight, packed, rows.n_rows, stream)
-        return Rounds(rows.X, packed, weight, rows)
+        return Batch(rows, packed, weight)
 
-    def _vertices(self, packed):
+    def _truths(self, packed):
         return packed if packed.ndim == 2 else self.space_.unpack(packed)
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
         theta = self._logits(self._weights, self._scale, Rows.from_array(rounds.X[which]))
-        return self._losses(theta, self._vertices(rounds.packed[which]), random_state)
+        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
 
     @exclusive
     def learn(self, rounds, which):
@@ -200,8 +200,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def comparison(self, rounds):
         """What a comparator is measured by: over the rows as they were standardised."""
-        rows = self._scale.anew().apply(Rows.from_array(rounds.X))[0]
-        return Comparison(self.loss_, rows.matrix, self._vertices(rounds.packed), self._intercept)
+        rows = self._scale.anew().apply(rounds.rows)[0]
+        return Comparison(self.loss_, rows.matrix, self._truths(rounds.packed), self._intercept)
 
     def _counting(self, x):
         """The scale with which the row x will be played: x counts before it is."""
@@ -211,15 +211,14 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def _learn(self, rounds, order, note=None):
         """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
-        rows = Rows.from_array(rounds.X) if rounds.rows is None else rounds.rows
-        weight = np.ones(rows.n_rows) if rounds.weight is None else rounds.weight
+        rows, weight = rounds.rows, rounds.weights
         size = self._rows_at_a_time(rows)
         limits = concerned(self._weights.limits, weight[order])
         if self._limit.refuses or limits:
             self._refuse_long_rows(rows, order, weight, size, limits)
         for start in told(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
-            V, now = self._vertices(rounds.packed[block]), weight[block]
+            V, now = self._truths(rounds.packed[block]), weight[block]
             with uninterrupted(self):
                 theta = self._learn_block(rows, block, V, now)
             if note is not None:

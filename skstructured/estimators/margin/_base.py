@@ -8,18 +8,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.documented import documented
 from skstructured._base.foreign import check_dimension
-from skstructured._base.ragged import Ragged, check_same_lengths
+from skstructured._base.ragged import Ragged
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import (
     check_bool,
-    check_lengths,
     check_weights,
     unchanged_on_error,
     weighted_mean,
 )
 from skstructured._learners.feature_scale import FeatureScale
-from skstructured._learners.reading import ReadsRows
+from skstructured._learners.reading import check_batch, over_sequences, read_batch
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._values import check_cache_size
 from skstructured.estimators.margin._features import (
@@ -32,12 +32,11 @@ from skstructured.estimators.margin._inputs import Inputs, chains_of
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.estimators.margin._path import AUTO, best_alpha, check_alpha
 from skstructured.sequences._loss import Chains
-from skstructured.sequences._predictions import over_sequences
-from skstructured.sequences._state import SequenceRows, check_finite_sequences, read_sequences
 from skstructured.spaces import SPACES, resolve_space
 
 
-class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
+@documented
+class MarginLearner(ShortCuts, BaseEstimator):
     """Base of batch learners with kernels; needs `_solve`, which learns.
 
     ``_solve(outputs, packed, inputs, before, alpha)`` returns `Found` of `Inputs`; it sets
@@ -84,11 +83,13 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
             check_bool(name, getattr(self, name))
 
     def _fit(self, X, y, sample_weight):
-        rows = self._rows_of(X, reset=True)
-        self._check_rows(rows, fresh=True)
+        batch = self._read(X, reset=True)
+        check_batch(self, batch, fresh=True)
         space = check_dimension(clone(resolve_space(self.space)).fit(y))
         packed = space.pack(y)
-        share = self._shares(rows, packed, sample_weight)
+        batch.check_lengths(packed)
+        weight = check_weights(sample_weight, packed, len(packed))
+        share = weight / weight.sum()
         before = self._fitted_before(space)
         outputs = outputs_of(space, self.cost_matrix)
         self.space_, self._outputs = space, outputs
@@ -96,7 +97,7 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
             self.classes_ = space.classes_
         elif hasattr(self, "classes_"):
             del self.classes_
-        inputs = self._prepare(rows, share)
+        inputs = self._prepare(batch, share)
         vars(self).pop("alpha_losses_", None)
         self.alpha_ = self.alpha
         if isinstance(self.alpha, str) and self.alpha == "auto":
@@ -114,33 +115,16 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         if self.duality_gap_ > getattr(self, "tol", np.inf):
             self._warn(self.duality_gap_, self.n_iter_)
 
-    def _shares(self, rows, packed, sample_weight):
-        """Weights of outputs, which sum to 1."""
-        if isinstance(rows, SequenceRows):
-            check_same_lengths(rows.X, packed)
-        check_lengths(rows.n_rows, len(packed))
-        weight = check_weights(sample_weight, packed, len(packed))
-        return weight / weight.sum()
-
     def _search(self, outputs, packed, inputs):
         """α and the losses of all that were tried."""
         return best_alpha(self, outputs, packed, inputs)
 
-    def _rows_of(self, X, reset=False):
-        if over_sequences(self, fresh=reset):
-            if is_precomputed(self.kernel):
-                raise ValueError(
-                    'kernel="precomputed" is for rows; sequences take a kernel by name, or a '
-                    "callable."
-                )
-            return read_sequences(self, X, reset)
-        return super()._rows_of(X, reset)
-
-    def _check_rows(self, rows, fresh=False):
-        if isinstance(rows, SequenceRows):
-            check_finite_sequences(self, rows, fresh)
-        else:
-            super()._check_rows(rows, fresh)
+    def _read(self, X, reset=False):
+        if over_sequences(self, fresh=reset) and is_precomputed(self.kernel):
+            raise ValueError(
+                'kernel="precomputed" is for rows; sequences take a kernel by name, or a callable.'
+            )
+        return read_batch(self, X, reset)
 
     def _fitted_before(self, space):
         """What a warm start begins with; None without one."""
@@ -150,11 +134,9 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
         """What the next fit of the same rows begins with."""
         return None
 
-    def _prepare(self, rows, share):
+    def _prepare(self, batch, share):
         """`Inputs`: rows on one scale, and the matrix of kernels unless the kernel is linear."""
-        X, offsets = rows.X, None
-        if isinstance(rows, SequenceRows):
-            X, offsets = rows.X.values, rows.X.offsets
+        X, offsets = batch.rows.matrix, batch.offsets
         used = self.standardize and not is_precomputed(self.kernel)
         weight = np.repeat(share, 1 if offsets is None else np.diff(offsets))
         self._scaling = FeatureScale()
@@ -218,12 +200,13 @@ class MarginLearner(ShortCuts, ReadsRows, BaseEstimator):
     def _thetas(self, X):
         """Scores g(x) of rows, or `Chains` of sequences."""
         check_is_fitted(self)
-        rows = self._rows_of(X)
-        self._check_rows(rows)
-        if not isinstance(rows, SequenceRows):
-            return self._scores_of(rows.X)
-        V, ends = self._scores_of(rows.X.values), np.array([self.start_, self.end_])
-        return chains_of(V, rows.X.offsets, ends, self.transitions_)
+        batch = self._read(X)
+        check_batch(self, batch)
+        V = self._scores_of(batch.rows.matrix)
+        if batch.offsets is None:
+            return V
+        ends = np.array([self.start_, self.end_])
+        return chains_of(V, batch.offsets, ends, self.transitions_)
 
     def _scores_of(self, X):
         """Scores of checked rows, or positions."""

@@ -6,10 +6,11 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.component import Component
 from skstructured._base.validation import check_integer
+from skstructured._engine.rows import Rows
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation.adversaries._base import ObliviousAdversary, unit_rows
 from skstructured.evaluation.validation import progressive_validate
-from skstructured.extend.learner import Rounds
+from skstructured.extend.learner import Batch
 from skstructured.spaces import resolve_space
 
 
@@ -121,4 +122,5 @@ def _play_adaptive(learner, adversary, space, rng):
 def _rounds_of(X, known, answers):
     """Rounds with answers among the known outputs, and the weights that these have."""
     weight = None if known.weight is None else known.weight[answers]
-    return Rounds(X, known.packed[answers], weight)
+    rows = Rows.from_array(X) if isinstance(known.rows, Rows) else X
+    return Batch(rows, known.packed[answers], weight)

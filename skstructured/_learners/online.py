@@ -1,0 +1,300 @@
+"""Online learners: rounds in, a model that moves, and what it says."""
+
+import warnings
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+
+from skstructured._base.exceptions import GuaranteeWarning
+from skstructured._base.foreign import check_dimension
+from skstructured._base.validation import (
+    check_bool,
+    check_weights,
+    own_arrays,
+    owned,
+    refuse_row,
+    takes_singles_as_they_are,
+    unchanged_on_error,
+)
+from skstructured._engine.state import DECAYS
+from skstructured._learners.gates import settled
+from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.models import NOTHING, SCORES, LinearModel
+from skstructured._learners.passes import Passes, numbered
+from skstructured._learners.weights import LinearWeights, rounded
+from skstructured.extend.learner import Losses, OnlineLearner
+
+#: What `average` may be besides True and False.
+AVERAGES = ("uniform", "polynomial", "linear")
+
+
+class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
+    """Rounds of a model with a loss and an optimiser; weights are W of shape (dim, p [+ 1]).
+
+    A subclass has the parameters of `Passes`, `average`, `standardize`, `fit_intercept` and
+    `random_state`, reads rows in `_read` and `_check_rows`, says in `_unfitted_space` and `_parts`
+    what it learns with, and in `_new_model` what is learned, if it is not a `LinearModel`.
+    """
+
+    _learns_singles = True
+    _calibrator = None
+
+    @abstractmethod
+    def _unfitted_space(self):
+        """A new output space."""
+
+    @abstractmethod
+    def _parts(self, space):
+        """The loss over a fitted space, and an optimiser; parameters are checked here."""
+
+    def _new_model(self):
+        """What is learned, with zero weights."""
+        return LinearModel(self)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn the rows in order, one round each; chunks of any size give the same weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. The first rows decide whether the learner is in float32, see `fit`; later ones
+            are converted. C-contiguous arrays of its dtype and width skip scikit-learn's checks.
+        y : array-like
+            Outputs of the space.
+        classes : array-like or None, default=None
+            All labels, needed on the first call for "simplex", and for "ordinal" without
+            `categories` unless y is an ordered categorical; later calls may repeat it. Label sets
+            need none, and take the values 0 and 1 that scikit-learn's searches pass.
+        sample_weight : array-like of shape (n,) or None, default=None
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            As for `fit`; also for labels not in `classes`, and for `classes` that changed.
+        """
+        self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    @exclusive
+    def _partial_fit(self, X, y, classes, sample_weight):
+        first = not hasattr(self, "space_")
+        if not first:
+            self._model.state.check_moves()
+        with unchanged_on_error(self):
+            batch = self._read(X, reset=first)
+            if self.standardize or not first:  # the weights move in place but on a first call
+                self._check_rows(batch, fresh=first)
+            if first:
+                self._start(self._unfitted_space().fit_stream(y, classes))
+            elif classes is not None:
+                self.space_.check_classes(classes)
+            batch = self._with_outputs(batch, y, sample_weight, stream=True)
+            batch = self._weigh_classes(batch, y, stream=True)
+            every = np.arange(batch.n_rounds)
+            if first:
+                self._learn(batch, every)
+        if not first:  # what interrupts it from here on leaves whole blocks that are counted
+            self._learn(batch, every)
+        self.n_iter_ = 1
+        self.warn_of_trouble()
+
+    def begin(self, X, y, classes=None):
+        """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
+        with unchanged_on_error(self):
+            batch = self._read(X, reset=True)
+            self._check_rows(batch, fresh=True)
+            self._start(self._space_of_stream(y, classes))
+            return self._weigh_classes(self._with_outputs(batch, y), y, stream=True)
+
+    def resume(self, X, y):
+        """The `Batch` of further rows of the stream that is being learned."""
+        batch = self._read(X)
+        self._check_rows(batch)
+        return self._weigh_classes(self._with_outputs(batch, y), y, stream=True)
+
+    def _space_of_stream(self, y, classes):
+        """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""
+        space = self._unfitted_space()
+        return space.fit(y) if classes is None else space.fit_stream(y, classes)
+
+    def play(self, rounds, which, random_state=None):
+        """The `Losses` of rounds played with the last weights; nothing is learned."""
+        theta = self._scores_by(rounds.X[which], False)
+        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
+
+    @exclusive
+    def learn(self, rounds, which):
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds, np.asarray(which))
+
+    @exclusive
+    def play_and_learn(self, rounds, which, random_state=None):
+        """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
+        played, which = [], np.asarray(which)
+        self._learn(rounds, which, lambda block, weight: played.append(block), SCORES)
+        if len(played) and played[0].decoder is not None:
+            losses = [self._decode(b.theta, b.decoder).losses(b.truth) for b in played]
+            return Losses(*map(np.concatenate, zip(*losses, strict=True)))
+        theta = self._model.concatenated([block.theta for block in played])
+        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
+
+    def expected_losses(self, x, V):
+        """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
+
+        A copy of the model learns the row, because optimisers see how long it is before they play.
+        Label sequences are given as one matrix in a list, and V as `Ragged` positions among the
+        labels, or as embeddings.
+        """
+        weight = self._weights_of_rounds(np.ones(1), np.arange(1))
+        theta, stopped = self._model.upcoming(x, V, weight)
+        if stopped >= 0:
+            refuse_row(self, x, 0)
+        return self._decode(theta).expected_losses(V)
+
+    def _start(self, space):
+        """Set up the fitted components and zero weights."""
+        if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):
+            raise ValueError(
+                'average must be a bool, "uniform", "polynomial" or "linear", got '
+                f"{self.average!r}."
+            )
+        self.space_ = check_dimension(space)
+        self.loss_, optimizer = self._parts(space)
+        self.optimizer_ = clone(optimizer).specialised()
+        if space.task is not None or hasattr(space, "classes_"):
+            self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
+        self.random_state_ = check_random_state(self.random_state)
+        self._intercept, self._weigh_linearly = self._wants_intercept(), self.average == "linear"
+        self.t_, self._counted = 0, 0
+        self._model = self._new_model()
+        self._model.state.vector[DECAYS] = float(self._average_decays())
+
+    def _average_decays(self):
+        """Whether round t counts t³ in the average."""
+        return self.average == "polynomial"
+
+    def _wants_intercept(self):
+        """Whether there is an intercept."""
+        check_bool("fit_intercept", self.fit_intercept)
+        return bool(self.fit_intercept)
+
+    def _with_outputs(self, batch, y, sample_weight=None, stream=False):
+        """The `Batch` with outputs and weights that fit its rows."""
+        packed = self.space_.pack(y)
+        batch.check_lengths(packed)
+        single = sample_weight is not None and takes_singles_as_they_are(self)
+        weight = check_weights(sample_weight, packed, len(packed), stream, single)
+        batch = batch._replace(packed=packed, weight=weight)
+        self._model.check(self, batch, stream)
+        self._model = self._model.noting(batch)
+        self.loss_ = self._model.loss
+        return batch
+
+    def _learn(self, batch, order, note=None, record=NOTHING):
+        """Learn rounds in `order`; ``note(played, weight)`` is told of every block."""
+        model = self._model
+        if owned(model.state.vector) is not model.state.vector:  # the others are as it is
+            own_arrays(self)
+        weight = self._weights_of_rounds(batch.weights, order)
+        record = record if self._calibrator is None else SCORES
+        for block in model.blocks(batch, order, record):
+            now = weight[block]
+            with uninterrupted(self):
+                played = model.learn(batch, block, now, record, self._count)
+                played = self._calibrated(played, now)
+            if played.stopped >= 0:
+                model.refuse(self, batch, block[played.stopped])
+            if note is not None:
+                note(played, now)
+
+    def _calibrated(self, played, weight):
+        """Scores of a block calibrate those to come, where somebody asks for it."""
+        if self._calibrator is None:
+            return played
+        at = played.learned
+        before = self._calibrator.follow(played.theta[at], played.truth[at], weight[at])
+        decoder = self._given_decoder()
+        if not hasattr(decoder, "calibrated"):
+            return played
+        return played._replace(decoder=decoder.calibrated(before))
+
+    def _truths(self, packed):
+        """What scores are compared with."""
+        return self._model.truths(packed)
+
+    def _count(self, weight):
+        """Count rounds learned with these weights."""
+        self.t_ += len(weight)
+        self._counted += int(np.count_nonzero(weight))
+
+    def _weights_of_rounds(self, weight, order):
+        """Weights of rows; linear averages multiply them by the number of the round.
+
+        Rounds of weight zero have no number.
+        """
+        if not self._weigh_linearly:
+            return weight
+        weight = weight.copy()
+        weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
+        return weight
+
+    def comparison(self, rounds):
+        """What a comparator is measured by; see `OnlineLearner.comparison`."""
+        return self._model.comparison(rounds, numbered(self, rounds))
+
+    def round_weights(self, n):
+        """1, or with linear averages the number of the round over its mean, (n,)."""
+        if not self._weigh_linearly:
+            return super().round_weights(n)
+        return 2.0 * np.arange(1, n + 1) / (n + 1.0)
+
+    def warn_of_trouble(self):
+        """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
+        for trouble in self._model.trouble():
+            warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
+
+    @settled
+    def _scores_by(self, X, averaged):
+        """Scores of checked rows by the last weights, or by their average."""
+        return self._model.scores(X, averaged)
+
+    def _thetas(self, X):
+        return self._scores_by(X, bool(self.average))
+
+    @settled
+    def _weights(self, averaged=None):
+        """The weights that predictions use, the last ones, or their average, in float64."""
+        model = self._fitted_model("weights are")
+        return model.weights(bool(self.average if averaged is None else averaged))
+
+    @property
+    def last_weights_(self):
+        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        return rounded(self._weights(averaged=False), self._dtype)
+
+    @property
+    def average_weights_(self):
+        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
+        if not self._fitted_model("average_weights_ is").averaged:
+            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
+        return rounded(self._weights(averaged=True), self._dtype)
+
+    def _fitted_model(self, what):
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"{what} set by fit or partial_fit.")
+        return self._model
+
+    @property
+    def _state(self):
+        return self._fitted_model("weights are").state
+
+    @property
+    def _scale(self):
+        return self._fitted_model("weights are").scale

@@ -1,0 +1,61 @@
+"""Learners whose model is one of kernels, or of weights where the kernel is linear."""
+
+from skstructured.estimators.kernel._foreign import is_precomputed
+from skstructured.estimators.kernel._model import KernelModel
+
+
+class KernelLearner:
+    """An `OnlineEstimator` over φ(x), before which it stands.
+
+    Needs the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size`, and may have
+    `budget`.
+    """
+
+    def _in_primal(self):
+        """Whether weights are a matrix, because the kernel is linear, and all is as there."""
+        return False
+
+    def _new_model(self):
+        return super()._new_model() if self._in_primal() else KernelModel(self)
+
+    def _partial_fit(self, X, y, classes, sample_weight):
+        if is_precomputed(self.kernel):
+            raise ValueError(
+                "kernel='precomputed' is for fit: rows of a stream have no columns in a matrix of "
+                "kernels; give partial_fit the features, and a kernel or a callable."
+            )
+        super()._partial_fit(X, y, classes, sample_weight)
+
+    @property
+    def dual_coef_(self):
+        """Coefficients (dim, n_support) of what predicts; set by `fit` or `partial_fit`."""
+        return self._kernel_model("dual_coef_ is").coefficients(bool(self.average))
+
+    @property
+    def support_vectors_(self):
+        """Rows (n_support, p) as they were transformed; set by `fit` or `partial_fit`."""
+        model = self._kernel_model("support_vectors_ is")
+        if model.is_precomputed:
+            raise AttributeError("With kernel='precomputed' there are no rows, but support_.")
+        return model.expansion.support_rows
+
+    @property
+    def support_(self):
+        """Numbers (n_support,) of these rows in the order given; set by `fit` or `partial_fit`."""
+        return self._kernel_model("support_ is").expansion.index
+
+    def _kernel_model(self, what):
+        model = self._fitted_model(what)
+        if not isinstance(model, KernelModel):
+            raise AttributeError("With a linear kernel there are coef_ and intercept_.")
+        return model
+
+    @property
+    def _expansion(self):
+        """Where coefficients of rows are; None with a linear kernel."""
+        return getattr(self._fitted_model("dual_coef_ is"), "expansion", None)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        return tags
