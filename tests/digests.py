@@ -75,10 +75,12 @@ def answers(model, X):
         yield "certificate", np.array(repr(model.certificate()))
 
 
-def all_answers():
-    """Key -> array of every case; an error is an answer too."""
+def all_answers(only=""):
+    """Key -> array of every case whose name has `only` in it; an error is an answer too."""
     kept = {}
     for name, case in FITTED.items():
+        if only not in name:
+            continue
         for way, learn in fits(case):
             try:
                 for what, value in answers(*learn()):
@@ -103,13 +105,14 @@ def main():
     parser.add_argument("what", choices=["keep", "compare"])
     parser.add_argument("file")
     parser.add_argument("--tolerance", type=float, default=0.0)
+    parser.add_argument("--only", default="", help="cases whose names have this in them")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    now = all_answers()
+    now = all_answers(options.only)
     if options.what == "keep":
         np.savez(options.file, **now)
         return print(f"{len(now)} answers of {len(FITTED)} cases")
-    before = dict(np.load(options.file))
+    before = {key: value for key, value in np.load(options.file).items() if options.only in key}
     for key in sorted({*before, *now} - ({*before} & {*now})):
         print(f"{key}: {'gone' if key in before else 'new'}")
     off = {key: difference(before[key], now[key]) for key in sorted({*before} & {*now})}

@@ -57,5 +57,5 @@ class LinearWeights:
     def intercept_(self):
         """Intercepts of shape (dim,); zeros where it was fitted without."""
         W = self._weights()
-        intercept = W[:, -1].copy() if W.shape[1] > self.n_features_in_ else np.zeros(len(W))
+        intercept = W[:, self.n_features_in_].copy() if self._intercept else np.zeros(len(W))
         return rounded(intercept, dtype_of(self))
