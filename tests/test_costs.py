@@ -14,7 +14,7 @@ from skstructured.decoders import MinimumRisk, Nearest
 from skstructured.evaluation import progressive_validate
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon
-from skstructured.sequences._decoding import Decoding
+from skstructured.sequences._decoding import SequenceDecoding
 from skstructured.sequences._loss import Chains, SequenceLoss
 from skstructured.spaces import LabelSequence, OrdinalChain, Simplex, resolve_space
 from skstructured.utils.checks import space_checks
@@ -93,7 +93,7 @@ class TestSequences:
         lengths = [1, 3, 2]
         codes = Ragged.from_lengths(np.zeros(6), lengths)
         unary, pair = scale * rng.randn(6, K), scale * rng.randn(1, K, K)
-        found = Decoding(Chains(unary, codes.offsets, pair), loss, "min_risk").anchor
+        found = SequenceDecoding(Chains(unary, codes.offsets, pair), loss, MinimumRisk()).anchor
         A = (STEPS > 0) * 1.0 if costs is None else costs / np.max(costs)
         parts = Ragged(unary, codes.offsets).unstack()
         for M, rows, labels in zip(lengths, parts, found.unstack(), strict=True):

@@ -159,7 +159,7 @@ def test_the_average_is_that_of_the_weights_played(optimizer, average, rng):
             x_sq = 1.0 + float(np.square(X[i + 1], dtype=np.float64).sum())
             s = model.optimizer_.scale_kernel(played.vector, x_sq, 1.0)
             mean = mean + share[i + 1] * s * played.parts[0]
-    assert distance(model._average_weights(), mean) < 1e-6
+    assert distance(model._weights(averaged=True), mean) < 1e-6
 
 
 def test_the_first_rows_decide(rows):

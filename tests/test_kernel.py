@@ -8,6 +8,7 @@ from learners import OVER_SPACES
 from plain import predictor
 
 from skstructured import GuaranteeError, KernelStructuredPredictor
+from skstructured._learners.models import SCORES
 from skstructured.estimators.kernel._values import BLOCK, kernel_function, width_of
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import OPTIMIZERS, GradientDescent, PiSTOL
@@ -88,7 +89,7 @@ class TestAgainstLiteral:
         model = plain(gamma=0.4, optimizer=optimizer, **space)
         rounds = model.begin(X, y)
         every, played = np.arange(len(X)), []
-        model._learn(rounds, every, lambda theta, V, w: played.append(theta))
+        model._learn(rounds, every, lambda block, w: played.append(block.theta), SCORES)
         V, loss = model.space_.unpack(rounds.packed), model.loss_
         wanted, average = literal.pistol(
             literal.gram(literal.rbf(0.4), X, X),

@@ -221,7 +221,7 @@ class TestPrecomputed:
         X, y = stream(n=40)
         G, kept = pairwise.rbf_kernel(X), []
         model = plain(kernel="precomputed")
-        model._learn_pass = lambda rounds: kept.append(model._given) or (0.0, 0.0)
+        model._learn_pass = lambda rounds: kept.append(model._model.given) or (0.0, 0.0)
         model.fit(G, y)
         assert np.shares_memory(kept[0], G)
 

@@ -17,7 +17,9 @@ from skstructured import (
     OnlineStructuredPredictor,
     average_fitted,
 )
+from skstructured._engine.rows import Rows
 from skstructured._learners.label_sets import Calibration, Calibrator
+from skstructured._learners.models import SCORES
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.decoders import ExpectedF1
 from skstructured.evaluation import progressive_validate
@@ -213,7 +215,8 @@ def _scores_played(X, y):
     """Scores of every row before it was learned, and the label sets."""
     noted, learner = [], model()
     rounds = learner.begin(X, y)
-    learner._learn(rounds, np.arange(len(X)), lambda theta, V, weight: noted.append((theta, V)))
+    every = np.arange(len(X))
+    learner._learn(rounds, every, lambda one, _: noted.append((one.theta, one.truth)), SCORES)
     return tuple(np.concatenate(part) for part in zip(*noted, strict=True))
 
 
@@ -275,7 +278,7 @@ def test_rows_behind_one_that_is_refused_are_not_learned():
     X = X.copy()
     X[30] = 1e200
     with pytest.raises(ValueError, match="Row 30"):
-        refused.learn(rounds._replace(X=X, rows=None), np.arange(len(X)))
+        refused.learn(rounds._replace(rows=Rows.from_array(X)), np.arange(len(X)))
     wanted.learn(wanted.begin(X[:30], y[:30]), np.arange(30))
     assert refused.t_ == wanted.t_ == 30
     np.testing.assert_array_equal(refused._calibrator.state, wanted._calibrator.state)

@@ -9,6 +9,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from streams import label_sets, largest_feature
 
 from skstructured import GaptronClassifier, MulticlassPerceptron, OnlineStructuredPredictor
+from skstructured._learners.models import SCORES
 
 KINDS = {
     "predictor": OnlineStructuredPredictor,
@@ -30,7 +31,9 @@ def stepwise(model, X, y, passes):
         losses = []
         for i in range(len(X)):
             thetas = []
-            model._learn(rounds, np.array([i]), lambda theta, *_, to=thetas: to.append(theta))
+            model._learn(
+                rounds, np.array([i]), lambda block, _, to=thetas: to.append(block.theta), SCORES
+            )
             theta = thetas[0]
             best = np.eye(3)[np.argmax(theta, axis=1)]
             losses.append((model.loss_.value(theta, V[[i]])[0], float((best != V[i]).any())))

@@ -67,7 +67,7 @@ def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer,
     told = [norms_told(x, float(fit_intercept)) for x in X]
     flat = [1.0 if regularizer == "squared" else (2.0 * len(x) - 1) ** 2 for x in X]
     ratios = [w * square * f for w, (_, square), f in zip(weight, told, flat, strict=True)]
-    by_ratio = model._options[BY_RATIO] > 0
+    by_ratio = model._model.options[BY_RATIO] > 0
     assert by_ratio == (optimizer == "ogd")
     norms = ratios if by_ratio else [w * norm for w, (norm, _) in zip(weight, told, strict=True)]
     numbers = model._state.numbers

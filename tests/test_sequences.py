@@ -27,7 +27,10 @@ from skstructured import (
     SequenceTransformer,
 )
 from skstructured._base.ragged import Ragged
+from skstructured._engine.rows import Rows
+from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
+from skstructured.extend import Batch
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.sequences import (
     Stacked,
@@ -38,7 +41,7 @@ from skstructured.sequences import (
     sequence_accuracy,
     sequence_accuracy_scorer,
 )
-from skstructured.sequences._decoding import Decoding
+from skstructured.sequences._decoding import SequenceDecoding
 from skstructured.sequences._epoch import LEFT
 from skstructured.sequences._loss import Chains, SequenceLoss, indicators
 from skstructured.spaces import LabelSequence
@@ -170,7 +173,7 @@ class TestLoss:
             theta = chains_of(scale * rng.randn(V.shape[1]), M)
             codes = Ragged(rng.randint(3, size=M), [0, M])
             value = loss.value(theta, codes)[0]
-            decoding = Decoding(theta, loss, "randomized")
+            decoding = SequenceDecoding(theta, loss, Randomized())
             assert decoding.expected_loss(codes)[0] <= (1.0 - k.a) * value + 1e-9
             truth = indicators(codes, 3)
             apart = Chains(
@@ -191,7 +194,7 @@ class TestLoss:
         np.testing.assert_allclose(loss.value(theta, truth), wanted, rtol=1e-12)
         z = V @ vector
         p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
-        decoding = Decoding(theta, loss, "randomized")
+        decoding = SequenceDecoding(theta, loss, Randomized())
         losses = (V[:, : M * 3].reshape(-1, M, 3)[:, np.arange(M), codes] == 0).mean(axis=1)
         anchor = literal.embedding(decoding.anchor.values, 3)
         distance = np.abs(anchor - p @ V).sum()
@@ -282,7 +285,7 @@ class TestGuarantees:
     def comparators(model, X, y):
         """Losses ΣS(U) and norms of what was learned, stretched, and of 0."""
         W = model.last_weights_.T
-        loss = model._loss_of(model._lengths_seen)
+        loss = model._model._loss_of(model._model.lengths)
         for factor in (0.0, 0.3, 1.0, 3.0):
             values = [
                 loss.scale_
@@ -323,14 +326,14 @@ class TestGuarantees:
         V = Ragged(every.ravel(), 2 * np.arange(10))
         model = learner(optimizer=self.OPTIMIZERS[name])
         X = rng.randn(12 if INTERPRETED else 40, 2, 3)
-        rounds = model.begin(list(X[:9]), list(every))
+        model.begin(list(X[:9]), list(every))
         lost, answers = 0.0, []
         for x in X:
             one = Ragged(x, [0, 2])
             losses = model.expected_losses(one, V)
             answers.append(int(np.argmax(losses)))
             played = model.play_and_learn(
-                rounds._replace(X=one, packed=V[answers[-1:]], rows=None, weight=None),
+                Batch(Rows.from_array(x), V[answers[-1:]], None, one.offsets),
                 np.arange(1),
                 0,
             )

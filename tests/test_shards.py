@@ -89,7 +89,7 @@ def sharded(estimator, X, y, classes=None, weight=None):
 def check_mean(model, shards, counts, names=("coef_", "intercept_", "last_weights_")):
     """Weights in units of X are the means of those of the shards, entry by entry."""
     real = isinstance(model, sk.PiSTOLRegressor)  # whose other weights are in units of their own
-    for name in names + ("average_weights_",) * (model._averaged and not real):
+    for name in names + ("average_weights_",) * (model._model.averaged and not real):
         wanted = mean_of([getattr(shard, name) for shard in shards], counts)
         scale = max(np.abs(getattr(shard, name)).max(initial=0.0) for shard in shards)
         found = getattr(model, name)
@@ -179,9 +179,9 @@ def test_label_sequences(rng):
         model = average_fitted(shards, weights=[1, 2, 4])
         names = ("coef_", "intercept_", "last_weights_", "transitions_", "start_", "end_")
         check_mean(model, shards, [1, 2, 4], names)
-        assert model._lengths_seen == (1, 9) and model.t_ == 30
+        assert model._model.lengths == (1, 9) and model.t_ == 30
         packed = model.space_.pack(labels)
-        given = [shard._thetas(shard._rows_of(words).X) for shard in (*shards, model)]
+        given = [shard._thetas(shard._read(words).X) for shard in (*shards, model)]
         *losses, found = (model.loss_.value(theta, packed) for theta in given)
         mean = np.average(losses, axis=0, weights=[1, 2, 4])
         assert np.all(found <= mean + 1e-12 * (1.0 + mean))

@@ -167,7 +167,7 @@ def test_expected_losses_are_those_of_the_next_play(name, rng):
     stream = model.begin(X, y, CLASSES)
     model.learn(stream, np.arange(30))
     X[30] *= 100.0  # a row unlike those before it, which refreshes the statistics
-    stream = stream._replace(X=X, rows=None)
+    stream = stream._replace(rows=Rows.from_array(X))
     statistics = model._scale.statistics.copy()
     expected = model.expected_losses(X[30:31], np.eye(3))
     np.testing.assert_array_equal(model._scale.statistics, statistics)

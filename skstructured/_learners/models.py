@@ -145,10 +145,11 @@ class Model(Learned, ABC):
         found = self.optimizer.check(self.state.vector)
         return [] if found is None else [found]
 
-    def stopped_at(self, state, scale, optimizer):
-        """The model with weights that do not move any more, in a `MeanState`."""
+    def stopped_at(self, learner, state, scale):
+        """The model of a learner with weights that do not move any more, in a `MeanState`."""
         twin = copy.copy(self)
-        twin.state, twin.scale, twin.optimizer = state, scale, optimizer
+        twin.space, twin.loss, twin.optimizer = learner.space_, learner.loss_, learner.optimizer_
+        twin.state, twin.scale = state, scale
         return twin
 
     def copy(self):

@@ -155,9 +155,7 @@ def average_fitted(estimators, weights=None):
         average = _mean([shard.average * (shard.unit / unit) for shard in shards], shares)
     clock = sum(shard.learned for shard in shards)
     scale = merged([shard.scale for shard in shards])
-    result._model = estimators[0]._model.stopped_at(
-        MeanState(last, average, clock), scale, result.optimizer_
-    )
+    result._model = estimators[0]._model.stopped_at(result, MeanState(last, average, clock), scale)
     _count(result, shards)
     _calibrate(result, estimators, shares)
     return result
