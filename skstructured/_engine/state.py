@@ -177,8 +177,17 @@ class LinearState(Learned):
         self._own = blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * dim, width)
 
+    #: Whether Θ was seen to start at a cache line; what was unpickled need not.
+    placed = False
+
+    def __getstate__(self):
+        """Without `placed`."""
+        return {name: value for name, value in vars(self).items() if name != "placed"}
+
     def store_for(self, by_feature):
         """Allocate Θ, or transpose it, for CSR rows (`by_feature`) or dense ones."""
+        if self.placed and by_feature == self.by_feature:
+            return
         if self.Theta is None:
             Theta, apart = self._zeros(by_feature)
         elif by_feature == self.by_feature:
@@ -187,6 +196,7 @@ class LinearState(Learned):
             Theta, apart = self._stored(self.matrix, by_feature)
         # Nothing is called between the three, where a signal could come in.
         self.Theta, self.apart, self.by_feature = Theta, apart, by_feature
+        self.placed = True
 
     def _zeros(self, by_feature):
         """Θ before the first row, and the sums where they are apart."""

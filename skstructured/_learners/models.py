@@ -1,6 +1,7 @@
 """What learners learn: weights of rows that an optimiser moves; other models are in other rooms."""
 
 import copy
+import functools
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -167,6 +168,25 @@ class VectorModel(Model):
         self.params, work = self.loss.kernel_arguments(self.space.dim_)
         self.work = work[None]
 
+    def _loop(self):
+        """The loop for the state as it is stored, and how many rows it learns at a time."""
+        stored = self.state.by_feature
+        if stored not in self._loops:
+            self._loops[stored] = self._new_loop()
+        return self._loops[stored]
+
+    @abstractmethod
+    def _new_loop(self):
+        """`_loop`, put together."""
+
+    @functools.cached_property
+    def _loops(self):
+        return {}
+
+    def __getstate__(self):
+        """Without addresses of compiled kernels, which are those of this process."""
+        return {name: value for name, value in vars(self).items() if name != "_loops"}
+
     def trouble(self):
         """As `Model`; the loss warns of its residual."""
         self.loss.check_residual(self.work[0])
@@ -179,8 +199,8 @@ class VectorModel(Model):
 
     def upcoming(self, x, V, weight):
         """Scores (1, dim) of the next play at the row x (1, p); see `Model`."""
-        twin, one = self.copy(), np.arange(1)
-        rows = Rows.from_array(x)
+        twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
+        twin._block_size(rows)
         theta = np.empty((1, self.space.dim_))
         stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, len)
         return theta, stopped
@@ -218,20 +238,19 @@ class LinearModel(VectorModel):
         self.state = LinearState(dim, width, vector, optimizer.blocks, summed, single, limits)
         self._take_kernels()
 
-    def _loop(self):
-        """The loop for the state as it is stored, and how many rows it learns at a time."""
+    def _new_loop(self):
         state, optimizer = self.state, self.optimizer
         steps = (optimizer.scale_kernel, optimizer.step_kernel)
         move = optimizer.move_and_score_kernel(self.space.dim_, state.by_feature, state.summed)
         return epoch_for((move, self.loss.kernel, *steps), state.is_single)
 
     def _block_size(self, rows):
+        """Rows to learn at a time; the state is stored for them."""
         self.state.store_for(self.scale.makes_sparse(rows))
         return self.scale.block_size(self._loop()[1], rows)
 
     def _learn(self, rows, block, V, weight, theta, count):
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
-        self.state.store_for(self.scale.makes_sparse(rows))
         ready, places, undo = self.scale.apply(rows, block, weight)
         learn = self._loop()[0]
         try:

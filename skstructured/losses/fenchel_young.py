@@ -10,7 +10,7 @@ from skstructured._base.foreign import is_ours
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import LARGEST_SIZE, check_real
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
-from skstructured.losses.oracles import find_oracle, warn_of_residual
+from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle, warn_of_residual
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
 
@@ -259,7 +259,8 @@ class FenchelYoung(ShortCuts, Component):
 
     def check_residual(self, work):
         """Warn (ConvergenceWarning) where the kernel left a residual in its scratch vector."""
-        warn_of_residual(self._terms()[2], work)
+        if len(work) and work[0] > RESIDUAL_TOL:
+            warn_of_residual(self._terms()[2], work)
 
     def _check_scores(self, theta, terms):
         theta = np.array(theta, dtype=np.float64, order="C", ndmin=1)

@@ -128,7 +128,7 @@ class KernelModel(VectorModel):
         self.expansion.settle(n_rounds)
         self.given = None
 
-    def _loop(self):
+    def _new_loop(self):
         steps = (self.optimizer.scale_kernel, self.optimizer.step_kernel)
         return epoch_for((block_move_and_score, self.loss.kernel, *steps))
 
