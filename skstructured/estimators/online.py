@@ -10,7 +10,6 @@ from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.label_sets import calibrator_for
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
-from skstructured._learners.reading import over_sequences
 from skstructured.decoders import resolve_decoder
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
@@ -18,7 +17,7 @@ from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
 from skstructured.sequences._model import ChainModel, sequence_optimizer
-from skstructured.sequences._predictions import SequencePredictions
+from skstructured.sequences._predictions import SequencePredictions, weights_of_sequences
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
@@ -302,26 +301,13 @@ class OnlineStructuredPredictor(
         model = self._model
         return self.optimizer_.certificate(model.certified_loss(), model.state.vector, delta)
 
-    @property
-    def transitions_(self):
-        """Scores (k, k) of going from a label to the next; for space="sequence"."""
-        W = self._weights_of_sequences()
-        return W[:, -len(W) :].T.copy()
-
-    @property
-    def start_(self):
-        """Scores (k,) of the first label; for space="sequence"."""
-        W = self._weights_of_sequences()
-        return W[:, -len(W) - 2].copy()
-
-    @property
-    def end_(self):
-        """Scores (k,) of the last label; for space="sequence"."""
-        W = self._weights_of_sequences()
-        return W[:, -len(W) - 1].copy()
-
-    def _weights_of_sequences(self):
-        self._fitted_model("weights are")
-        if not over_sequences(self):
-            raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
-        return self._weights()
+    transitions_ = weights_of_sequences(
+        'Scores (k, k) of going from a label to the next; for space="sequence".',
+        lambda W: W[:, -len(W) :].T,
+    )
+    start_ = weights_of_sequences(
+        'Scores (k,) of the first label; for space="sequence".', lambda W: W[:, -len(W) - 2]
+    )
+    end_ = weights_of_sequences(
+        'Scores (k,) of the last label; for space="sequence".', lambda W: W[:, -len(W) - 1]
+    )

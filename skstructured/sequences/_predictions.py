@@ -25,6 +25,18 @@ def _has_log_proba(learner):
     return True
 
 
+def weights_of_sequences(text, part):
+    """A property that reads a copy of ``part(W)``, and raises where there are no sequences."""
+
+    def read(learner):
+        learner._fitted_model("weights are")
+        if not over_sequences(learner):
+            raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
+        return part(learner._weights()).copy()
+
+    return property(read, doc=text)
+
+
 class SequencePredictions:
     """What learners say of label sequences, where the space is one; it stands before others.
 
