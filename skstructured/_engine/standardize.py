@@ -250,12 +250,6 @@ class RunningScale(Learned):
         X = rows.X.toarray() if rows.is_sparse else rows.X
         return Rows.from_array(np.ascontiguousarray((X - mean) * inverse))
 
-    def copy(self):
-        """Another one that counts by itself."""
-        copy = object.__new__(type(self))
-        vars(copy).update(vars(self), statistics=self.statistics.copy(), counts=self.counts.copy())
-        return copy
-
     def anew(self):
         """One for the same kind of rows that has seen none."""
         fresh = type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)

@@ -96,9 +96,21 @@ def refuse_to_move():
 class Learned:
     """An object of arrays that a learner learns in; see `skstructured._base.validation.owned`."""
 
+    def copy(self):
+        """Another one that learns by itself: with copies of the arrays, and of parts that learn."""
+        twin = object.__new__(type(self))
+        vars(twin).update({name: _own(value) for name, value in vars(self).items()})
+        return twin
+
     def check_moves(self):
         """A RuntimeError where there is nothing that a learner could go on from."""
         return None
+
+
+def _own(value):
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        return type(value)(map(_own, value))
+    return value.copy() if isinstance(value, (np.ndarray, Learned)) else value
 
 
 class MeanState(Learned):
@@ -130,12 +142,6 @@ class MeanState(Learned):
     def store_for(self, by_feature):
         """A RuntimeError."""
         refuse_to_move()
-
-    def copy(self):
-        """Another one."""
-        copy = object.__new__(type(self))
-        vars(copy).update({name: value.copy() for name, value in vars(self).items()})
-        return copy
 
 
 class LinearState(Learned):
@@ -251,8 +257,7 @@ class LinearState(Learned):
 
     def copy(self):
         """Another state that moves by itself."""
-        copy = object.__new__(type(self))
-        vars(copy).update(vars(self), vector=self.vector.copy())
-        copy.Theta = None if self.Theta is None else aligned(self.Theta.copy())
-        copy.apart = None if self.apart is None else aligned(self.apart.copy())
-        return copy
+        twin = super().copy()
+        twin.Theta = None if twin.Theta is None else aligned(twin.Theta)
+        twin.apart = None if twin.apart is None else aligned(twin.apart)
+        return twin

@@ -1,6 +1,5 @@
 """Probabilities of labels, calibrated by what was played before each label set was learned."""
 
-import copy
 import math
 from typing import NamedTuple
 
@@ -165,10 +164,6 @@ class Calibrator(Learned):
     def __init__(self):
         self.state, self.curvature = np.zeros(SIZE), np.zeros((3, 3))
         self.state[SLOPE] = 1.0
-
-    def copy(self):
-        """Another one."""
-        return copy.deepcopy(self)
 
     def follow(self, theta, V, weight):
         """Learn rows of scores and label sets (n, d); the `Calibration` before each of them."""

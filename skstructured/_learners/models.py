@@ -153,12 +153,6 @@ class Model(Learned, ABC):
         twin.state, twin.scale = state, scale
         return twin
 
-    def copy(self):
-        """Another model that learns by itself."""
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self), state=self.state.copy(), scale=self.scale.copy())
-        return twin
-
 
 class VectorModel(Model):
     """A model of rows whose loss has a kernel over vectors of scores."""
@@ -214,12 +208,6 @@ class VectorModel(Model):
     @abstractmethod
     def _learn(self, rows, block, V, weight, theta, count):
         """Learn a block; the place of the row that stopped it, or −1."""
-
-    def copy(self):
-        """Another model that learns by itself."""
-        twin = super().copy()
-        twin.work = self.work.copy()
-        return twin
 
 
 class LinearModel(VectorModel):

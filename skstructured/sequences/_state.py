@@ -28,9 +28,3 @@ class SequenceState(Learned):
         self.vector = vector
         self.numbers = np.zeros(3)
         self.slot = np.full(features, -1, dtype=np.int64)
-
-    def copy(self):
-        """Another state that moves by itself."""
-        copy = object.__new__(type(self))
-        vars(copy).update({name: value.copy() for name, value in vars(self).items()})
-        return copy

@@ -255,11 +255,3 @@ class Expansion(Learned):
         """The numbers of these rows."""
         closed = self.support.index[: self.support.count]
         return np.concatenate([closed, self.opened.index[self._used()]])
-
-    def copy(self):
-        """Another one that learns by itself."""
-        copy = object.__new__(type(self))
-        vars(copy).update(vars(self))
-        for name in ("support", "opened", "data", "Theta"):
-            setattr(copy, name, getattr(self, name).copy())
-        return copy

@@ -207,12 +207,6 @@ class KernelModel(VectorModel):
             raise ValueError("kernel='precomputed' has no k(x, x) of a row that is not in X.")
         return super().upcoming(x, V, weight)
 
-    def copy(self):
-        """Another model that learns by itself."""
-        twin = super().copy()
-        twin.expansion = self.expansion.copy()
-        return twin
-
     def comparison(self, batch, weight):
         """No comparator can be found by search: a GuaranteeError says what to use."""
         raise GuaranteeError(

@@ -69,13 +69,6 @@ class Support(Learned):
         self._empty()
         self.add(*kept)
 
-    def copy(self):
-        """Another one with the same rows."""
-        copy = object.__new__(type(self))
-        parts = vars(self).items()
-        vars(copy).update({n: v.copy() if isinstance(v, np.ndarray) else v for n, v in parts})
-        return copy
-
 
 class BlockSupport(Support):
     """Rows in blocks (p, BLOCK), the last one filled up with rows of zeros."""

@@ -128,12 +128,6 @@ class ClassBlocks(Learned):
         approximate_logits(X, self.P, self.G, logits, self.diagonal)
         return logits
 
-    def copy(self):
-        """Another one that learns by itself."""
-        copy = object.__new__(type(self))
-        vars(copy).update(vars(self), P=self.P.copy(), G=self.G.copy())
-        return copy
-
 
 class Diagonal(ClassBlocks):
     """The diagonal of A, kept as its inverse (K, 1, p)."""

@@ -105,12 +105,6 @@ class Mixture(Learned):
         logs = np.array([log_softmax(part.logits(X)) for part in self.parts])
         return _mixed(logs, np.repeat(self.losses[None] / self.heaviest, len(X), axis=0))
 
-    def copy(self):
-        """Another mixture that learns by itself."""
-        copy = Mixture([part.copy() for part in self.parts])
-        copy.losses, copy.heaviest = self.losses.copy(), self.heaviest
-        return copy
-
 
 def _mixed(logs, losses):
     """Log Σ_i v_i exp(logs_i) with v ∝ exp(−losses), (n, K)."""

@@ -116,12 +116,3 @@ class FullMatrix(Learned):
     def residual(self):
         """The largest residual of an equation for logits."""
         return float(self.numbers[RESIDUAL])
-
-    def copy(self):
-        """Another state that moves by itself."""
-        copy = object.__new__(type(self))
-        vars(copy).update(vars(self))
-        for name in ("A", "P", "G", "numbers"):
-            setattr(copy, name, getattr(self, name).copy())
-        copy._waiting = tuple(part.copy() for part in self._waiting)
-        return copy
