@@ -278,13 +278,16 @@ def check_size(name, value, default=None):
     return value
 
 
-@contextlib.contextmanager
-def unchanged_on_error(estimator):
-    """Restore the attributes of `estimator` where the block raises."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+class unchanged_on_error:
+    """A block that restores the attributes of `estimator` where it raises."""
+
+    def __init__(self, estimator):
+        self._estimator, self._before = estimator, dict(vars(estimator))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *error):
+        if kind is not None:
+            vars(self._estimator).clear()
+            vars(self._estimator).update(self._before)

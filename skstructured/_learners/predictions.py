@@ -133,7 +133,8 @@ class DecodedPredictions:
             Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
             "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
-        return self.space_.mean_proba(self._decoding(X).mu)
+        mu = self._decoding(X).mu
+        return self.space_.mean_proba(mu)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X):
@@ -189,7 +190,8 @@ class DecodedPredictions:
     @available_if(_space_has("vertex_proba"))
     def decoding_proba(self, X):
         """Exact probabilities (n, n_classes) with which `sample` plays each class."""
-        return self.space_.vertex_proba(self._decoding(X).expected_vertex())
+        decoding = self._decoding(X)
+        return self.space_.vertex_proba(decoding.expected_vertex())
 
     def expected_target_loss(self, X, y):
         """Exact expectation of the target loss of `sample`, per sample (n,)."""

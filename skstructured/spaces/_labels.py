@@ -28,7 +28,7 @@ def class_codes(y, classes):
     if y.dtype == np.int64 == classes.dtype and len(y) > 0:
         codes, last = y - classes[0], len(classes) - 1  # exact modulo 2⁶⁴
         together = int(classes[-1]) - int(classes[0]) == last
-        if together and codes.min() >= 0 and codes.max() <= last:
+        if together and codes.view(np.uint64).max() <= last:  # labels below wrap around
             return codes
     codes = _search(y, classes)
     unknown = classes[codes] != y
