@@ -1,0 +1,78 @@
+"""What learners learn: copies go their own way, pickles hold no addresses, errors change nothing."""
+
+import pickle
+
+import numpy as np
+import pytest
+from bits import differences
+from fitted import FITTED
+
+from skstructured import OnlineStructuredPredictor
+from skstructured._engine.average import LINE
+
+KINDS = ("online", "average", "kernel", "kernel budget", "sequences", "label sets")
+
+
+def numbers(learner):
+    """All arrays of a model, as bytes."""
+    return pickle.dumps(learner._model)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_copy_learns_by_itself(name):
+    case = FITTED[name]
+    learner = case.started()
+    before, own = numbers(learner), learner._model
+    learner._model = own.copy()
+    case.go_on(learner)
+    moved, learner._model = numbers(learner), own
+    assert numbers(learner) == before != moved
+    learner.t_, learner._counted = 0, 0
+    case.go_on(learner)
+    assert numbers(learner) == moved
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_pickles_hold_no_addresses_of_kernels(name):
+    learner = FITTED[name].started()
+    twin = pickle.loads(pickle.dumps(learner))
+    assert "_loops" not in vars(twin._model)
+    case = FITTED[name]
+    case.go_on(twin)
+    case.go_on(learner)
+    assert not list(differences(twin._model.state, learner._model.state))
+
+
+def test_an_error_leaves_the_lengths_of_sequences():
+    case = FITTED["sequences"]
+    learner = case.started()
+    loss, lengths = learner.loss_, learner._model.lengths
+    learner.set_params(class_weight={"a": 2.0})
+    long = [np.tile(x, (9, 1)) for x in case.X], [np.tile(y, 9) for y in case.y]
+    with pytest.raises(ValueError, match="class_weight"):
+        learner.partial_fit(*long)
+    assert learner.loss_ is loss and learner._model.lengths == lengths
+    learner.set_params(class_weight=None).partial_fit(*long)
+    assert learner.loss_.longest == 9 * lengths[1]
+
+
+def test_weights_that_were_unpickled_are_moved_to_a_cache_line(rng):
+    X, y = rng.randn(20, 3), rng.randint(0, 3, 20)
+    learner = OnlineStructuredPredictor().partial_fit(X, y, classes=[0, 1, 2])
+    twin = pickle.loads(pickle.dumps(learner))
+    state, offset = twin._state, np.zeros(learner._state.Theta.size + 1)
+    offset[1:] = state.Theta.ravel()
+    state.Theta = offset[1:].reshape(state.Theta.shape)
+    assert not state.placed and state.Theta.ctypes.data % LINE
+    np.testing.assert_array_equal(
+        twin.partial_fit(X, y).last_weights_, learner.partial_fit(X, y).last_weights_
+    )
+    assert twin._state.Theta.ctypes.data % LINE == 0
+
+
+def test_lengths_are_those_of_all_chunks():
+    case = FITTED["sequences"]
+    learner = case.started()
+    seen = [len(x) for x in case.X]
+    learner.partial_fit([x for x in case.X if len(x) == 2], [y for y in case.y if len(y) == 2])
+    assert learner._model.lengths == (min(seen), max(seen))
