@@ -66,7 +66,8 @@ class AWeightTooMany(Explorer):
 
 class BeginsWithANamespace(Explorer):
     def begin(self, X, y, classes=None):
-        return SimpleNamespace(**super().begin(X, y, classes)._asdict())
+        batch = super().begin(X, y, classes)
+        return SimpleNamespace(X=batch.X, n_rounds=batch.n_rounds, **batch._asdict())
 
 
 class Remembers(Explorer):

@@ -212,6 +212,7 @@ class Waiting(Simplex):
 def learning_elsewhere(model, X, y):
     """Another thread is learning in the block, and has learned after it."""
     model.space_ = Waiting().fit(y)
+    getattr(model, "_model", model).space = model.space_
     Waiting.entered.clear()
     Waiting.go_on.clear()
     learning = threading.Thread(target=model.partial_fit, args=(X, y))

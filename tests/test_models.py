@@ -1,4 +1,4 @@
-"""What learners learn: copies go their own way, pickles hold no addresses, errors change nothing."""
+"""Models: copies go their own way, pickles hold no addresses, errors change nothing."""
 
 import pickle
 

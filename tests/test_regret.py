@@ -19,6 +19,7 @@ from streams import Stream, stream_of_kind, two_outputs
 
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.state import RESCALE
+from skstructured._learners.models import SCORES
 from skstructured.decoders import Randomized
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.certificates import PiSTOLCertificate
@@ -88,8 +89,9 @@ def play(name, space, optimizer, stream):
     classes = space.decode(vertices) if space.task == "multiclass" else None
     rounds = model.begin(stream.X, space.decode(stream.V), classes)
     played, every = [], np.arange(len(stream.V))
-    model._learn(rounds._replace(weight=stream.weight), every, lambda *block: played.append(block))
-    theta = np.concatenate([block[0] for block in played])
+    rounds = rounds._replace(weight=stream.weight)
+    model._learn(rounds, every, lambda block, _: played.append(block.theta), SCORES)
+    theta = np.concatenate(played)
     mu, c = model.loss_.mean(theta), model.loss_.scale_
     X = np.hstack([stream.X, np.ones((len(theta), 1))])
     return Play(model, stream, theta, mu, c * stream.weight[:, None] * (mu - stream.V), X)
