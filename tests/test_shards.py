@@ -108,8 +108,8 @@ def test_weights_are_the_mean(name, rng):
     check_mean(model, shards, counts)
     given = average_fitted(iter(shards), weights=(1, 2.5, 1e-3))
     check_mean(given, shards, (1, 2.5, 1e-3))
-    theta = mean_of([shard._thetas(X[:9]) for shard in shards], counts)
-    np.testing.assert_allclose(model._thetas(X[:9]), theta, rtol=1e-9, atol=1e-9)
+    theta = mean_of([shard._scores(X[:9]) for shard in shards], counts)
+    np.testing.assert_allclose(model._scores(X[:9]), theta, rtol=1e-9, atol=1e-9)
     assert set(model.predict(X)) <= set("abc") and 0.0 <= model.score(X, Y) <= 1.0
 
 
@@ -143,9 +143,9 @@ def test_over_every_space(name):
     model = average_fitted(shards)
     check_mean(model, shards, counts)
     V = model.space_.unpack(model.space_.pack(y))
-    losses = [shard.loss_.value(shard._thetas(rows), V) for shard in shards]
+    losses = [shard.loss_.value(shard._scores(rows), V) for shard in shards]
     mean = np.average(losses, axis=0, weights=counts)
-    found = model.loss_.value(model._thetas(rows), V)
+    found = model.loss_.value(model._scores(rows), V)
     assert np.all(found <= mean + 1e-9 * (1.0 + mean))
     assert model.predict(rows).shape == y.shape and model.score(rows, y) <= 1.0
 
@@ -158,9 +158,9 @@ def test_the_mean_is_never_worse_than_the_mean_of_the_losses(name, rng):
     shards, counts = sharded(LEARNERS[name], X, Y, ["a", "b", "c"])
     model, new = average_fitted(shards), 3.0 * rng.randn(300, P) * X.std(axis=0)
     V = model.space_.unpack(rng.randint(3, size=300))
-    losses = [shard.loss_.value(shard._thetas(new), V) for shard in shards]
+    losses = [shard.loss_.value(shard._scores(new), V) for shard in shards]
     mean = np.average(losses, axis=0, weights=counts)
-    found = model.loss_.value(model._thetas(new), V)
+    found = model.loss_.value(model._scores(new), V)
     assert np.all(found <= mean + 1e-12 * (1.0 + mean))
     assert found.mean() < mean.mean()  # the shards differ
 
@@ -181,7 +181,7 @@ def test_label_sequences(rng):
         check_mean(model, shards, [1, 2, 4], names)
         assert model._model.lengths == (1, 9) and model.t_ == 30
         packed = model.space_.pack(labels)
-        given = [shard._thetas(shard._read(words).X) for shard in (*shards, model)]
+        given = [shard._thetas(shard._read(words)) for shard in (*shards, model)]
         *losses, found = (model.loss_.value(theta, packed) for theta in given)
         mean = np.average(losses, axis=0, weights=[1, 2, 4])
         assert np.all(found <= mean + 1e-12 * (1.0 + mean))

@@ -102,7 +102,7 @@ class Model(Learned, ABC):
         """What a comparator over rounds of weights (n,) is measured by; see `OnlineLearner`."""
 
     @abstractmethod
-    def scores(self, X, averaged):
+    def scores(self, batch, averaged):
         """Scores of checked rows by the last weights, or by the average."""
 
     @abstractmethod
@@ -262,9 +262,9 @@ class LinearModel(VectorModel):
             W = self.optimizer.weights(state.parts[0], state.vector, dim)
         return self.scale.fold(W)
 
-    def scores(self, X, averaged):
+    def scores(self, batch, averaged):
         """``XWᵀ``, (n, dim)."""
-        return linear_scores(self.weights(averaged), X)
+        return linear_scores(self.weights(averaged), batch.rows.matrix)
 
     def comparison(self, batch, weight):
         """What a comparator is measured by: over the rows as they were standardised."""

@@ -126,8 +126,9 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with the last weights; nothing is learned."""
-        theta = self._scores_by(rounds.X[which], False)
-        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
+        rounds = rounds.take(which)
+        theta = self._scores_by(rounds, False)
+        return self._losses(theta, self._truths(rounds.packed), random_state)
 
     @exclusive
     def learn(self, rounds, which):
@@ -261,12 +262,12 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
     @settled
-    def _scores_by(self, X, averaged):
+    def _scores_by(self, batch, averaged):
         """Scores of checked rows by the last weights, or by their average."""
-        return self._model.scores(X, averaged)
+        return self._model.scores(batch, averaged)
 
-    def _thetas(self, X):
-        return self._scores_by(X, bool(self.average))
+    def _thetas(self, batch):
+        return self._scores_by(batch, bool(self.average))
 
     @settled
     def _weights(self, averaged=None):

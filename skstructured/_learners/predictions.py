@@ -35,7 +35,7 @@ def _has_probabilities(estimator):
 class DecodedPredictions:
     """Predictions, draws and exact expectations of a decoder over any scores.
 
-    Needs `space_`, `loss_`, `_thetas(X)`, the scores (n, dim) of checked rows, and `_decoder()`;
+    Needs `space_`, `loss_`, `_thetas(batch)`, which scores checked rows (n, dim), and `_decoder()`;
     before it is fitted, `_unfitted_space()` and `_unfitted_loss()`.
     """
 
@@ -46,7 +46,7 @@ class DecodedPredictions:
             check_is_fitted(self)
         batch = self._read(X)
         self._check_rows(batch)
-        return self._thetas(batch.X)
+        return self._thetas(batch)
 
     def _read(self, X, reset=False):
         """The `Batch` of a new X, without outputs."""

@@ -48,6 +48,16 @@ class Batch(NamedTuple):
         """How many rounds."""
         return len(self.packed)
 
+    def take(self, which):
+        """The rounds `which`, in their order."""
+        X = self.X[which]
+        offsets = None if self.offsets is None else X.offsets
+        X = X if offsets is None else X.values
+        rows = type(self.rows).from_array(X) if hasattr(self.rows, "from_array") else X
+        packed = None if self.packed is None else self.packed[which]
+        weight = None if self.weight is None else self.weight[which]
+        return Batch(rows, packed, weight, offsets)
+
     def check_lengths(self, packed):
         """A ValueError unless there is one output per round, and one label per position."""
         if self.offsets is None:
@@ -220,8 +230,8 @@ class OnlineLearner(ABC):
                 f"play='average' needs a learner with {switch}, got {name}: play='last' and "
                 "play='iterates' are for every learner."
             )
-        theta = self._thetas(rounds.X[which])
-        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
+        rounds = rounds.take(which)
+        return self._losses(self._thetas(rounds), self._truths(rounds.packed), random_state)
 
     def expected_losses(self, x, V):
         """Exact expected target losses of the next round's play, were its row x; learns nothing.

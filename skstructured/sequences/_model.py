@@ -173,15 +173,15 @@ class ChainModel(Model):
         width = self.width + self.intercept
         return np.hstack([self.scale.fold(W[:, :width].copy()), W[:, width:]])
 
-    def scores(self, X, averaged):
-        """Scores of sequences, `Ragged`, as `Chains`."""
+    def scores(self, batch, averaged):
+        """Scores of sequences, as `Chains`."""
         W, p, k = self.weights(averaged), self.width, self.space.dim_
-        unary = np.asarray(X.values @ W[:, :p].T)
+        unary = np.asarray(batch.rows.matrix @ W[:, :p].T)
         if self.intercept:
             unary = unary + W[:, p]
-        unary[X.offsets[:-1]] += W[:, -k - 2]
-        unary[X.offsets[1:] - 1] += W[:, -k - 1]
-        return Chains(unary, X.offsets, np.ascontiguousarray(W[:, -k:].T)[None])
+        unary[batch.offsets[:-1]] += W[:, -k - 2]
+        unary[batch.offsets[1:] - 1] += W[:, -k - 1]
+        return Chains(unary, batch.offsets, np.ascontiguousarray(W[:, -k:].T)[None])
 
     def comparison(self, batch, weight):
         """No comparator can be found by search: a GuaranteeError says what to use."""

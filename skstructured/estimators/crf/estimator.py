@@ -6,7 +6,6 @@ from sklearn.base import BaseEstimator, clone
 from skstructured._base.documented import documented
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.predictions import DecodedPredictions
-from skstructured._learners.reading import over_sequences
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.crf._fitting import BatchFit
@@ -222,26 +221,26 @@ class ConditionalRandomField(
             )
         return SequenceLoss(space, regularizer, scale=1.0)
 
-    def _thetas(self, X):
+    def _thetas(self, batch):
         """Scores (n, dim) of rows, or `Chains` of sequences."""
+        X, offsets = batch.rows.matrix, batch.offsets
         if hasattr(self, "dual_coef_"):
             return self._kernel_scores(X)
-        weights = np.column_stack([self.coef_, self.intercept_])
-        if not over_sequences(self):
-            return linear_scores(weights, X)
-        unary = linear_scores(weights, X.values)
-        unary[X.offsets[:-1]] += self.start_
-        unary[X.offsets[1:] - 1] += self.end_
-        return Chains(unary, X.offsets, self._pairs(X))
+        unary = linear_scores(np.column_stack([self.coef_, self.intercept_]), X)
+        if offsets is None:
+            return unary
+        unary[offsets[:-1]] += self.start_
+        unary[offsets[1:] - 1] += self.end_
+        return Chains(unary, offsets, self._pairs(X, offsets))
 
-    def _pairs(self, X):
+    def _pairs(self, X, offsets):
         """Scores of labels beside each other: (1, k, k), or (N, k, k) of each row and the next."""
         shared = self.transitions_[None]
         if not hasattr(self, "transition_coef_"):
             return shared
-        k, pair = len(self.classes_), np.zeros((X.values.shape[0], *shared.shape[1:]))
+        k, pair = len(self.classes_), np.zeros((X.shape[0], *shared.shape[1:]))
         coef = self.transition_coef_.reshape(k * k, -1)
         weights = np.column_stack([coef, shared.ravel()])
-        pair[:-1] = linear_scores(weights, X.values[1:]).reshape(-1, k, k)
-        pair[X.offsets[1:] - 1] = 0.0
+        pair[:-1] = linear_scores(weights, X[1:]).reshape(-1, k, k)
+        pair[offsets[1:] - 1] = 0.0
         return pair

@@ -5,7 +5,6 @@ import numpy as np
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_finite, check_integer, dtype_of
 from skstructured._engine.epoch import epoch_for
-from skstructured._engine.rows import Rows
 from skstructured._engine.state import LinearState
 from skstructured._learners.models import VectorModel
 from skstructured._learners.scaling import scale_of
@@ -225,9 +224,9 @@ class KernelModel(VectorModel):
             return self.optimizer.average_weights(coefs[:dim], coefs[dim:], vector, dim)
         return self.optimizer.weights(coefs[:dim], vector, dim)
 
-    def scores(self, X, averaged):
+    def scores(self, batch, averaged):
         """``Σ_i β_i k(x_i, x)``, (n, dim)."""
-        Z = self._prepared(self.scale.transformed(Rows.from_array(X)).matrix)
+        Z = self._prepared(self.scale.transformed(batch.rows).matrix)
         return finite_scores(self.expansion.scores(self.coefficients(averaged), Z), self.kernel)
 
     def certified_loss(self):

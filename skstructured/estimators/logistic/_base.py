@@ -176,8 +176,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
-        theta = self._logits(self._weights, self._scale, Rows.from_array(rounds.X[which]))
-        return self._losses(theta, self._truths(rounds.packed[which]), random_state)
+        rounds = rounds.take(which)
+        theta = self._logits(self._weights, self._scale, rounds.rows)
+        return self._losses(theta, self._truths(rounds.packed), random_state)
 
     @exclusive
     def learn(self, rounds, which):
@@ -278,10 +279,10 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         return np.concatenate(found)
 
     @settled
-    def _thetas(self, X):
+    def _thetas(self, batch):
         kept = self._kept if self.iterate == "random" else None
         weights, scale = (self._weights, self._scale) if kept is None else kept
-        return self._logits(weights, scale, Rows.from_array(X))
+        return self._logits(weights, scale, batch.rows)
 
     def warn_of_trouble(self):
         """Tell of predictions whose equations were not solved."""
