@@ -47,6 +47,21 @@ class ClassScores:
         best = np.argmax(self._scores(X), axis=1)
         return self.classes_[best]
 
+    def begin(self, X, y, classes=None):
+        """Start a stream whose classes are `classes` or those of y; its `Batch`.
+
+        Bandits whose constructor names the classes have those.
+        """
+        with unchanged_on_error(self):
+            rows = self._rows(X, reset=True)
+            self._start(Simplex().fit(y if classes is None else classes))
+            return Batch(rows, self._check_labels(rows, y))
+
+    def resume(self, X, y):
+        """`Batch` of further rows of the stream that is being learned."""
+        rows = self._rows(X)
+        return Batch(rows, self._check_labels(rows, y))
+
     @settled
     def _scores(self, X):
         return self._thetas(self._fitted_rows(X))
@@ -120,18 +135,6 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         own_arrays(self)
         self._learn_rows(rows.X, codes, np.arange(rows.n_rows))
         return self
-
-    def begin(self, X, y, classes=None):
-        """Start a stream whose classes are `classes` or those of y; its `Batch`."""
-        with unchanged_on_error(self):
-            rows = self._rows(X, reset=True)
-            self._start(Simplex().fit(y if classes is None else classes))
-            return Batch(rows, self._check_labels(rows, y))
-
-    def resume(self, X, y):
-        """`Batch` of further rows of the stream that is being learned."""
-        rows = self._rows(X)
-        return Batch(rows, self._check_labels(rows, y))
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of the classes of the largest scores: mistakes."""

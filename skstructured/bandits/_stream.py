@@ -3,14 +3,12 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skstructured._base.validation import unchanged_on_error
 from skstructured._engine.rows import Rows
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import told
 from skstructured.bandits._rounds import invert
 from skstructured.experts._binary import part_of
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
-from skstructured.spaces import Simplex
+from skstructured.extend.learner import Losses, OnlineLearner
 
 
 class BanditStream(OnlineLearner):
@@ -18,23 +16,6 @@ class BanditStream(OnlineLearner):
 
     Needs what `BanditClassifier` has.
     """
-
-    def begin(self, X, y, classes=None):
-        """Start a stream; the classes are those of the constructor, else `classes` or those of y.
-
-        Returns
-        -------
-        Batch
-        """
-        with unchanged_on_error(self):
-            rows = self._rows(X, reset=True)
-            self._start(Simplex().fit(y if classes is None else classes))
-            return Batch(rows, self._check_labels(rows, y))
-
-    def resume(self, X, y):
-        """`Batch` of further rows of the stream that is being learned."""
-        rows = self._rows(X)
-        return Batch(rows, self._check_labels(rows, y))
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of choices drawn with the weights as they are; nothing is learned."""

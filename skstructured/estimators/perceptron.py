@@ -6,9 +6,7 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive
-from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST
-from skstructured._engine.state import new_state
 from skstructured._learners.classifier import OnlineClassifier
 from skstructured._learners.gates import settled
 from skstructured._learners.online import OnlineEstimator
@@ -16,33 +14,10 @@ from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.decoders import MAP
-from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.losses.gap import ZeroOneLoss
+from skstructured.optimizers._fixed import FixedStep
 
 __all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
-
-
-@kernel
-def unit_scale(state, x_sq, weight):
-    """s = 1."""
-    return 1.0
-
-
-@kernel
-def unit_step(state, raw, g, x_sq, weight):
-    """u = −w."""
-    return -weight
-
-
-class UnitStep(OnlineOptimizer):
-    """W ← W − G: the Perceptron's step."""
-
-    scale_kernel = staticmethod(unit_scale)
-    step_kernel = staticmethod(unit_step)
-
-    def init(self, loss):
-        """The initial state: the epoch's own entries."""
-        return new_state(self.entries)
 
 
 class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
@@ -108,7 +83,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
         return MAP()
 
     def _parts(self, space):
-        return ZeroOneLoss(space), UnitStep()
+        return ZeroOneLoss(space), FixedStep()
 
     def certificate(self, delta=None):
         """No theorem: a GuaranteeError."""

@@ -11,13 +11,7 @@ from numba import int64
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import WEIGHT_SUM, new_state
-from skstructured.extend.optimizer import OnlineOptimizer
-
-
-@kernel
-def unit_scale(state, x_sq, weight):
-    """s = 1: weights are stored as they are."""
-    return 1.0
+from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
 
 
 @kernel

@@ -4,8 +4,15 @@ from abc import ABC, abstractmethod
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM
+
+
+@kernel
+def unit_scale(state, x_sq, weight):
+    """s = 1: Θ are the weights."""
+    return 1.0
 
 
 class OnlineOptimizer(Component, ABC):

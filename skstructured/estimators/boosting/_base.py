@@ -10,7 +10,7 @@ from skstructured._base.validation import check_weights, own_arrays, unchanged_o
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose, told
-from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.learner import Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 #: Rows learned between two moments at which a signal may come in.
@@ -113,18 +113,6 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
             weight = check_weights(sample_weight, rows.X, rows.n_rows, stream=True)
         own_arrays(self)
         self._learn(rows, np.arange(rows.n_rows), codes, weight, **given)
-
-    def begin(self, X, y, classes=None):
-        """Start a stream whose classes are `classes` or those of y; its `Batch`."""
-        with unchanged_on_error(self):
-            rows = self._rows(X, reset=True)
-            self._start(Simplex().fit(y if classes is None else classes))
-            return Batch(rows, self._check_labels(rows, y))
-
-    def resume(self, X, y):
-        """`Batch` of further rows of the stream that is being learned."""
-        rows = self._rows(X)
-        return Batch(rows, self._check_labels(rows, y))
 
     def play(self, rounds, which, random_state=None):
         """The `Losses` of rounds played with what has been learned; nothing is learned."""

@@ -19,16 +19,7 @@ from skstructured.estimators.boosting._tree_kernels import (
     learn_in_tree,
     read_row,
 )
-
-
-@kernel
-def first_of_largest(s):
-    """Place of the largest entry, the first of equals."""
-    best = 0
-    for k in range(1, s.shape[0]):
-        if s[k] > s[best]:
-            best = k
-    return best
+from skstructured.losses.gap import best_class
 
 
 @kernel
@@ -82,7 +73,7 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, weights
         state = numbers[i]
         weights[i] = weak_weight(code, answers[i], weight, state, p)
         r, m, q = correct(answers[i], weight if learns else 1.0, cap, state, s, p)
-        expert = first_of_largest(s)
+        expert = best_class(s)
         votes[expert] += shares[i]
         if learns:
             learn_correction(r, m, q, answers[i] == code, weight, state)

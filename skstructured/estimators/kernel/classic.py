@@ -1,42 +1,10 @@
 """What PiSTOL is compared with: kernel descent with a fixed step, and the kernel Perceptron."""
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_positive
-from skstructured._engine.compiled import kernel
-from skstructured._engine.state import OWN, new_state
 from skstructured.estimators.kernel._margin_base import MarginClassifier
-from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.optimizers._fixed import FixedStep
 
 __all__ = ["AveragedKernelSGDClassifier", "KernelPerceptronClassifier"]
-
-
-@kernel
-def plain_scale(state, x_sq, weight):
-    """s = 1."""
-    return 1.0
-
-
-@kernel
-def fixed_step(state, raw, g, x_sq, weight):
-    """u = −η w."""
-    return -state[OWN] * weight
-
-
-class FixedStep(OnlineOptimizer):
-    """f ← f − η s k(x, ·)."""
-
-    scale_kernel = staticmethod(plain_scale)
-    step_kernel = staticmethod(fixed_step)
-    entries = 1
-
-    def __init__(self, eta=1.0):
-        self.eta = eta
-
-    def init(self, loss):
-        """The initial state, with η behind the epoch's own entries."""
-        state = new_state(self.entries)
-        state[OWN] = check_positive("eta", self.eta)
-        return state
 
 
 class AveragedKernelSGDClassifier(MarginClassifier):
