@@ -14,6 +14,7 @@ judged.
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -172,6 +173,7 @@ def report(verdicts):
 
 def main():
     """Plant, judge, report."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored
     parser = argparse.ArgumentParser(
         prog="python -m tests.planted", description=__doc__.split("\n")[0]
     )
