@@ -21,7 +21,7 @@ GROUPS = (
 ODD = (None, 0, -1, 2.5, 10**400, True, np.nan, np.inf, 1e308, 5e-324, 1 + 2j, "x", [], b"", object)
 
 
-class Finding(Exception):
+class Finding(Exception):  # noqa: N818
     """Something that must not happen."""
 
 

@@ -130,9 +130,9 @@ OVER_SPACES = {
     "matchings": _over("birkhoff", np.argsort(_THREE, axis=1)),
     "matchings, projected": _over("birkhoff", np.argsort(_THREE, axis=1), regularizer="squared"),
     "rankings": _over("permutahedron", np.argsort(_THREE, axis=1) + 1),
-    "pairs": _over(KSubsets(2), (_THREE > _THREE.min(axis=1, keepdims=True)).astype(int)),
+    "pairs": _over(KSubsets(2), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)),
     "trees": _over(
-        SpanningTrees(_EDGES, 3), (_THREE > _THREE.min(axis=1, keepdims=True)).astype(int)
+        SpanningTrees(_EDGES, 3), (_THREE.min(axis=1, keepdims=True) < _THREE).astype(int)
     ),
 }
 

@@ -693,6 +693,8 @@ class TestRouting:
         X, y = binary_stream(30)
         with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
             self.model().partial_fit(X, y, classes=np.unique(y), sample_weight=np.ones(30))
-        with config_context(enable_metadata_routing=True):
-            with pytest.raises(TypeError, match="groups"):
-                self.model().fit(X, y, groups=np.ones(30))
+        with (
+            config_context(enable_metadata_routing=True),
+            pytest.raises(TypeError, match="groups"),
+        ):
+            self.model().fit(X, y, groups=np.ones(30))

@@ -308,7 +308,7 @@ def test_the_comparator_of_the_lower_bound_has_little_loss():
     stream = LowerBound(n_rounds=T, comparator_norm=12.0, random_state=0)
     result = play(predictor(fit_intercept=False), stream, space_of("simplex-shannon", d))
     losses, M = result.comparator_loss(stream.comparator_), stream.comparator_.shape[1] - 1
-    assert M == math.floor((144 - math.log(d * T) ** 2) / math.log(6) ** 2)
+    assert math.floor((144 - math.log(d * T) ** 2) / math.log(6) ** 2) == M
     np.testing.assert_allclose(losses[:M], -math.log2(2 * d / (3 * d - 1)))
     assert np.all(losses[M:] <= (1 - 1 / d) / (T * math.log(2)))
     np.testing.assert_allclose(result.expected_target_loss[: M + 1], 1 - 1 / d)  # nothing to learn

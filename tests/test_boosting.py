@@ -129,7 +129,7 @@ def test_a_first_partial_fit_that_fails_leaves_nothing(make, rng):
         model.partial_fit(X, y, classes=np.arange(K), sample_weight=np.full(12, 1e30))
     assert vars(model) == before and not hasattr(model, "classes_")
     model.partial_fit(X, y, classes=np.arange(K))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :2], y)
     assert model.t_ == 12 and model.n_features_in_ == X.shape[1]
 

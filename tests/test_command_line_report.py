@@ -58,7 +58,7 @@ def test_it_ends_with_the_accuracy_beside_a_baseline_and_the_next_command(iris_c
 def test_the_next_command_runs(iris_csv, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     given = shlex.split(said(capsys, iris_csv)[-1])[4:]
-    assert said(capsys, *given)[-1].split() == ["Next", *"python -m skstructured --help".split()]
+    assert said(capsys, *given)[-1].split() == ["Next", *["python", "-m", "skstructured", "--help"]]
     assert (tmp_path / "model").exists()
 
 

@@ -363,7 +363,7 @@ class TestEstimator:
 
 class TestBadInput:
     @pytest.mark.parametrize(
-        "params, message",
+        ("params", "message"),
         [
             ({"solver": "adam"}, "solver must be one of"),
             ({"alpha": 0.0}, "alpha must be a positive"),

@@ -246,7 +246,7 @@ class TestRiskCoverage:
 
     @pytest.mark.parametrize("sure", [[0.1], [np.nan, 0.2], [[0.1, 0.2]]])
     def test_wrong_confidences_are_refused(self, sure):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="inconsistent|NaN|1d array"):
             RiskCoverageDisplay.from_predictions([0, 1], [0, 1], sure)
 
     def test_who_never_predicts_makes_no_mistake(self):

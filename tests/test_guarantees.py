@@ -10,7 +10,7 @@ from plain import predictor
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
-from skstructured import GuaranteeError
+from skstructured import GuaranteeError, GuaranteeWarning
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.adversaries import (
     Drifting,
@@ -181,7 +181,10 @@ def test_configurations_without_a_theorem_say_so(rng):
         bound(optimizer=GradientDescent(eta=5.0))
     with pytest.raises(GuaranteeError, match="exceeded feature_norm=0.5"):
         bound(optimizer=GradientDescent(feature_norm=0.5))
-    with pytest.warns(UserWarning), pytest.raises(GuaranteeError, match="no surrogate gap"):
+    with (
+        pytest.warns(GuaranteeWarning, match="gap"),
+        pytest.raises(GuaranteeError, match="no surrogate gap"),
+    ):
         bound(loss_scale=0.5)
 
 
@@ -423,7 +426,7 @@ def test_optimisers_without_a_theorem_say_why(rng):
         assert "b=" in repr(model.certificate())
         with pytest.raises(GuaranteeError, match="is about the expectation"):
             model.certificate(delta=0.1)
-    with pytest.warns(UserWarning):
+    with pytest.warns(GuaranteeWarning, match="gap"):
         model = predictor(optimizer="parameter_free", loss_scale=0.1).fit(X, y)
     with pytest.raises(GuaranteeError, match="no surrogate gap"):
         model.certificate()

@@ -249,7 +249,9 @@ def test_a_second_thread_may_not_teach_a_bandit():
     X, y = stream(50)
     model = bandit_gaptron(radius=1.0, classes=[0, 1, 2], random_state=0).fit(X, y)
     actions, propensities = model.choose(X)
-    with learning_elsewhere(model, X, y):
-        with pytest.raises(RuntimeError, match="learning in another thread"):
-            model.update(X, actions, actions == y, propensities)
+    with (
+        learning_elsewhere(model, X, y),
+        pytest.raises(RuntimeError, match="learning in another thread"),
+    ):
+        model.update(X, actions, actions == y, propensities)
     assert model.t_ == 100

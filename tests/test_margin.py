@@ -232,7 +232,7 @@ def test_costs_of_a_support_vector_machine_are_of_the_prediction_first():
         assert model.decision_function(X[:1])[0] == pytest.approx(margin, abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", (MaxMinMarginNetwork, QuadraticSurrogate))
+@pytest.mark.parametrize("kind", [MaxMinMarginNetwork, QuadraticSurrogate])
 def test_costs_are_of_the_prediction_first(kind):
     """Where 0 is dear to miss, rows that may be 0 or 1 alike are called 0."""
     X, y = np.ones((40, 1)), np.arange(40) % 2
@@ -387,7 +387,7 @@ def test_bad_input_changes_nothing(kind):
     X, y = load_iris(return_X_y=True)
     model = kind().fit(X, y)
     before = model.decision_function(X)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="cost_matrix"):
         model.set_params(cost_matrix=np.ones((3, 3))).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), before)
 

@@ -43,7 +43,7 @@ def problem(name, n=5):
         space,
         V,
         L,
-        [int(np.flatnonzero((V == v).all(axis=1))[0]) for v in space.encode(y)],
+        [int(np.flatnonzero((v == V).all(axis=1))[0]) for v in space.encode(y)],
     )
 
 
@@ -114,7 +114,7 @@ def words(k, weighted):
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("k, weighted", [(2, False), (3, True)])
+@pytest.mark.parametrize(("k", "weighted"), [(2, False), (3, True)])
 def test_objective_and_gap_of_sequences_with_asymmetric_costs(k, weighted, rule, kernel):
     X, y, A, tables, share = words(k, weighted)
     share = share / share.sum()
@@ -159,7 +159,7 @@ def test_the_last_objective_is_exact_where_games_take_many_visits(name, passes):
     L = np.array([space.expected_loss(np.tile(v, (24, 1)), V) for v in V])
     S, total = model.decision_function(X), 0.0
     for v, code in zip(S, space.encode(y), strict=True):
-        place = int(np.flatnonzero((V == code).all(axis=1))[0])
+        place = int(np.flatnonzero((code == V).all(axis=1))[0])
         total += naive.max_min_loss(L, V, v, place) / 8.0
     total += 0.1 * np.einsum("nk,nk->", model.dual_coef_, S)
     assert model.loss_curve_[-1] == pytest.approx(total, abs=2e-8)

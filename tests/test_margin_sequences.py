@@ -71,7 +71,7 @@ def test_saddle_points_are_optimal(groups):
 
 
 @pytest.mark.parametrize("given", [None, 3])
-@pytest.mark.parametrize("k, lengths", SHAPES)
+@pytest.mark.parametrize(("k", "lengths"), SHAPES)
 @pytest.mark.parametrize("kind", DUAL)
 def test_objectives_match_a_convex_solver(kind, k, lengths, given):
     X, y = words(k, lengths)
@@ -108,7 +108,7 @@ def test_the_gap_bounds_suboptimality(kind, rule):
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 1e4])
-@pytest.mark.parametrize("k, M", [(2, 1), (2, 4), (3, 3)])
+@pytest.mark.parametrize(("k", "M"), [(2, 1), (2, 4), (3, 3)])
 def test_the_oracle_equals_a_linear_program(k, M, scale):
     rng, A = np.random.RandomState(M), costs(k)
     labels, truth = np.zeros((COLUMNS, M), dtype=np.int16), rng.randint(0, k, M)

@@ -58,7 +58,7 @@ def problem(name, n=7, seed=0):
     V = np.unique(space.argmax(rng.randn(300, dim)), axis=0)
     L = np.array([space.expected_loss(np.tile(v, (len(V), 1)), V) for v in V])
     codes = space.encode(y)
-    return X, y, space, V, L, [int(np.flatnonzero((V == code).all(axis=1))[0]) for code in codes]
+    return X, y, space, V, L, [int(np.flatnonzero((code == V).all(axis=1))[0]) for code in codes]
 
 
 def _first(space, dim):

@@ -296,7 +296,7 @@ class TestRegressors:
         model = PiSTOLRegressor(loss="absolute", max_iter=30, random_state=0).fit(X, y_bad)
         assert np.median(np.abs(model.predict(X) - y)) < 0.5
 
-    @pytest.mark.parametrize("share, least", [(0.0, 0.95), (0.05, 0.95), (0.2, 0.91)])
+    @pytest.mark.parametrize(("share", "least"), [(0.0, 0.95), (0.05, 0.95), (0.2, 0.91)])
     def test_a_fifth_of_outliers_on_one_side(self, share, least):
         rng = np.random.RandomState(0)
         X = rng.randn(600, 5)

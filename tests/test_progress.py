@@ -47,7 +47,7 @@ KINDS = sorted(
 )
 
 
-@pytest.mark.parametrize("name, model", KINDS, ids=[name for name, _ in KINDS])
+@pytest.mark.parametrize(("name", "model"), KINDS, ids=[name for name, _ in KINDS])
 def test_verbose_tells_how_far_it_is(monkeypatch, capsys, name, model):
     monkeypatch.setattr(progress, "EVERY", 0.0)
     X, y = stream()
@@ -59,7 +59,7 @@ def test_verbose_tells_how_far_it_is(monkeypatch, capsys, name, model):
     np.testing.assert_array_equal(loud.predict(X), quiet.predict(X))
 
 
-@pytest.mark.parametrize("name, model", KINDS, ids=[name for name, _ in KINDS])
+@pytest.mark.parametrize(("name", "model"), KINDS, ids=[name for name, _ in KINDS])
 @pytest.mark.parametrize("given", [-1, 0.5, "yes"])
 def test_verbose_must_be_a_number_of_lines(name, model, given):
     X, y = stream()

@@ -168,7 +168,17 @@ def test_the_width_of_rankings_is_fixed(rng):
     np.testing.assert_array_equal(model.coef_, before)
 
 
-STREAMS = "wine vehicle bodyfat segment pendigits authorship fried iris wisconsin".split()
+STREAMS = [
+    "wine",
+    "vehicle",
+    "bodyfat",
+    "segment",
+    "pendigits",
+    "authorship",
+    "fried",
+    "iris",
+    "wisconsin",
+]
 
 
 @pytest.mark.parametrize("name", STREAMS[:3] if INTERPRETED else STREAMS)

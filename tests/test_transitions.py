@@ -157,7 +157,7 @@ class TestModel:
         np.testing.assert_allclose(again.transition_coef_, one.transition_coef_, atol=1e-3)
 
     @pytest.mark.parametrize(
-        "params, message",
+        ("params", "message"),
         [
             ({"transitions": "trigram"}, "transitions must be one of"),
             ({"transitions": "features", "solver": "sdca"}, "is for solver=.lbfgs."),

@@ -278,7 +278,7 @@ def check_size(name, value, default=None):
     return value
 
 
-class unchanged_on_error:
+class unchanged_on_error:  # noqa: N801
     """A block that restores the attributes of `estimator` where it raises."""
 
     def __init__(self, estimator):

@@ -43,7 +43,7 @@ def _scaled(unary, start, stop, top, parts, mu):
 
     One position has no steps, and is left to logarithms whether steps are alike or not.
     """
-    if not top == top or stop - start < 2:
+    if top != top or stop - start < 2:
         return np.nan
     alpha, tilt, E, across, row, _rest = parts
     log_z = forward(unary, start, stop - start, E, top, alpha, tilt)

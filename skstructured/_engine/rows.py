@@ -28,7 +28,7 @@ def is_zero_row(data, indptr, width, row):
     sparse = indptr.shape[0] > 0
     start = indptr[row] if sparse else row * width
     stop = indptr[row + 1] if sparse else start + width
-    for t in range(start, stop):
+    for t in range(start, stop):  # noqa: SIM110
         if data[t] != 0.0:
             return False
     return True

@@ -15,7 +15,7 @@ RAISING = tuple(
 )
 
 
-class uninterrupted:
+class uninterrupted:  # noqa: N801
     """A block that signals do not interrupt: their handlers are called right after it.
 
     Weights that have moved are then always counted. Python calls handlers in the main thread alone,

@@ -221,7 +221,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
         classes = self.classes_ if self._naive[j] else None
         if classes is not None or hasattr(self.estimators_[j], "partial_fit"):
             name = self._names[j]
-            teach(self.estimators_[j], x, y, classes, given[name] if name in given else {})
+            teach(self.estimators_[j], x, y, classes, dict(given).get(name, {}))
         self._naive[j] = False
 
     def _hedged(self, rows):

@@ -28,8 +28,7 @@ def bet_scale(state, x_sq, weight):
     """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
     norm = weight * math.sqrt(x_sq)
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
-    if norm > state[NORM]:
-        state[NORM] = norm
+    state[NORM] = max(state[NORM], norm)
     if state[NORM] == 0.0:
         return 0.0
     flush_if_grown(state, state[NORM] * state[NORM], FLUSHED_SQ)

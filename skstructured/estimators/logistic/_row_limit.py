@@ -24,7 +24,7 @@ class RowLimit:
     def __init__(self, R, long_rows):
         check_choice("long_rows", long_rows, ("refuse", "rescale"))
         self.R = math.inf if R is None else check_positive("R", R)
-        self.refuses = long_rows == "refuse" and self.R < math.inf
+        self.refuses = long_rows == "refuse" and math.inf > self.R
 
     def check(self, Z, places, live=True):
         """A ValueError for the first of rows Z that is too long; `places` are their numbers in X.
@@ -43,7 +43,7 @@ class RowLimit:
 
     def shortened(self, Z):
         """Rows (n, p), those that are too long divided until their norm is R."""
-        if self.R == math.inf:
+        if math.inf == self.R:
             return Z
         return Z * (self.R / np.maximum(self._norms(Z), self.R))[:, None]
 

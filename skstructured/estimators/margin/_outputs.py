@@ -65,8 +65,8 @@ class ClassOutputs(RowOutputs):
         default = steps if ordered else np.ceil(steps / k)
         self.A = default if cost_matrix is None else check_costs(cost_matrix, k)
         first = self.A[1, 0]
-        same = (self.A == first * np.minimum(steps, 1.0)).all()
-        straight = (self.A == first * steps).all()
+        same = (first * np.minimum(steps, 1.0) == self.A).all()
+        straight = (first * steps == self.A).all()
         general = ORDINAL if straight else GAME
         self.max_min = ZERO_ONE if same else general
         self.linear = LINEAR_CLASS
