@@ -1,7 +1,5 @@
 """How a decoder turns scores into outputs, with exact expectations."""
 
-import functools
-
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -24,11 +22,14 @@ class Decoding:
 
     def __init__(self, theta, loss, decoder):
         self.theta, self.loss, self.decoder, self.space = theta, loss, decoder, loss.space
+        self._mu = None
 
-    @functools.cached_property
+    @property
     def mu(self):
         """Regularized predictions (n, dim)."""
-        return self.loss.mean(self.theta)
+        if self._mu is None:  # functools.cached_property takes longer than a row
+            self._mu = self.loss.mean(self.theta)
+        return self._mu
 
     def scores(self):
         """The scores, as users see them."""
@@ -73,13 +74,13 @@ class Decoding:
 
     def losses(self, V, random_state=None):
         """The `Losses` of what is played where V was true."""
-        self.mu, surrogate = self.loss.mean_and_value(self.theta, V)
+        self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         drawn = self._drawn(check_random_state(random_state))
         return Losses(self.space.expected_loss(drawn, V), self.expected_loss(V), surrogate)
 
     def sure_losses(self, V):
         """Surrogate losses, and target losses of the most likely outputs, (n,) each."""
-        self.mu, surrogate = self.loss.mean_and_value(self.theta, V)
+        self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         return surrogate, self.space.expected_loss(self._anchor(), V)
 
     def score(self, y, sample_weight):
