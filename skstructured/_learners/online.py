@@ -222,9 +222,9 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         at = played.learned
         before = self._calibrator.follow(played.theta[at], played.truth[at], weight[at])
         decoder = self._given_decoder()
-        if not hasattr(decoder, "calibrated"):
-            return played
-        return played._replace(decoder=decoder.calibrated(before))
+        if hasattr(decoder, "calibrated"):
+            played = played._replace(decoder=decoder.calibrated(before))
+        return played
 
     def _truths(self, packed):
         """What scores are compared with."""
