@@ -292,10 +292,5 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             raise AttributeError(f"{what} set by fit or partial_fit.")
         return self._model
 
-    @property
-    def _state(self):
-        return self._fitted_model("weights are").state
-
-    @property
-    def _scale(self):
-        return self._fitted_model("weights are").scale
+    _state = property(lambda self: self._fitted_model("weights are").state)
+    _scale = property(lambda self: self._fitted_model("weights are").scale)
