@@ -4,10 +4,10 @@ from types import MappingProxyType
 
 from sklearn.base import BaseEstimator
 
-from skstructured._base.documented import documented
+from skstructured._base.documented import linked
 
 
-@documented
+@linked
 class Component(BaseEstimator):
     """A constructor parameter with parameters of its own: a space, a regularizer, a decoder.
 

@@ -6,7 +6,7 @@ import sys
 SITE = "https://skstructured.readthedocs.io/en/stable/"
 
 
-def documented(base):
+def linked(base):
     """Have scikit-learn's diagrams of a base and its subclasses link to the page of the class.
 
     Classes of users that derive from ours get no link.

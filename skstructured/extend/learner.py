@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.documented import documented
+from skstructured._base.documented import linked
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
@@ -122,7 +122,7 @@ class ExpertComparison(NamedTuple):
     losses: np.ndarray
 
 
-@documented
+@linked
 class OnlineLearner(ABC):
     """An estimator that plays an output in every round, and learns the true one after it.
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skstructured._base.documented import documented
+from skstructured._base.documented import linked
 from skstructured._base.validation import check_integer
 from skstructured.guarantees._running_risk import (
     HEAVIEST,
@@ -24,7 +24,7 @@ from skstructured.guarantees._running_risk import (
 __all__ = ["RiskMonitor", "risk_bound", "risk_curve"]
 
 
-@documented
+@linked
 class RiskMonitor(BaseEstimator):
     r"""A bound on the risk of any learner from its losses in independent rounds, at any time.
 

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.documented import documented
+from skstructured._base.documented import linked
 from skstructured._base.ragged import Ragged, Stacked, check_same_lengths, stack_labels, stack_rows
 
 __all__ = ["SequenceTransformer"]
@@ -22,7 +22,7 @@ def _has(method):
     return check
 
 
-@documented
+@linked
 class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Apply a transformer of rows to every position of sequences.
 

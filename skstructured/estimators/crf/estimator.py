@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from skstructured._base.documented import documented
+from skstructured._base.documented import linked
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.weights import linear_scores
@@ -20,7 +20,7 @@ from skstructured.spaces.sequence import LabelSequence
 __all__ = ["ConditionalRandomField"]
 
 
-@documented
+@linked
 class ConditionalRandomField(
     KernelField, ShortCuts, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
 ):

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.documented import documented
+from skstructured._base.documented import linked
 from skstructured._base.foreign import check_dimension
 from skstructured._base.ragged import Ragged
 from skstructured._base.short_cuts import ShortCuts
@@ -35,7 +35,7 @@ from skstructured.sequences._loss import Chains
 from skstructured.spaces import SPACES, resolve_space
 
 
-@documented
+@linked
 class MarginLearner(ShortCuts, BaseEstimator):
     """Base of batch learners with kernels; needs `_solve`, which learns.
 
