@@ -1,10 +1,13 @@
 """FOLKLORE and AIOLI: online logistic regression by improper predictions."""
 
 import math
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_size
 from skstructured._engine.rows import LONGEST
 from skstructured.decoders import MAP, Nearest, Sampled
@@ -12,6 +15,7 @@ from skstructured.estimators.logistic._approximate import chosen
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._mixture import Mixture, MixtureCertificate, grid_of
+from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["AioliClassifier", "FolkloreClassifier"]
@@ -20,6 +24,7 @@ __all__ = ["AioliClassifier", "FolkloreClassifier"]
 LONGEST_OF_UNIT = 1e5
 
 
+@parameters
 class FolkloreClassifier(LogisticLearner):
     r"""Online logistic regression with a regret that grows like log T, and no factor e^B.
 
@@ -139,35 +144,19 @@ class FolkloreClassifier(LogisticLearner):
     array([[1., 0., 0.]])
     """
 
-    def __init__(
-        self,
-        B=1.5,
-        R=None,
-        lam=None,
-        long_rows="refuse",
-        structure="auto",
-        max_weights=4096,
-        iterate="last",
-        decoder="map",
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.B = B
-        self.R = R
-        self.lam = lam
-        self.long_rows = long_rows
-        self.structure = structure
-        self.max_weights = max_weights
-        self.iterate = iterate
-        self.decoder = decoder
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    B: float | Sequence[float] = 1.5
+    R: float | None = None
+    lam: float | None = None
+    long_rows: Literal["refuse", "rescale"] = "refuse"
+    structure: Literal["auto", "full", "classes", "diagonal"] = "auto"
+    max_weights: int = 4096
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _lam(self, B):
         theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B

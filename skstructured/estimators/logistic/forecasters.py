@@ -1,18 +1,22 @@
 """Forecasters that average over weights: Gaussian, and Vovk's over a ball."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._gaussian import GaussianMatrix
 from skstructured.estimators.logistic._particles import Particles
+from skstructured.extend.decoder import Decoder
 
 __all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
 
 
+@parameters
 class GaussianAggregatingForecaster(LogisticLearner):
     r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
 
@@ -62,31 +66,17 @@ class GaussianAggregatingForecaster(LogisticLearner):
     True
     """
 
-    def __init__(
-        self,
-        B=1.0,
-        R=None,
-        lam=None,
-        long_rows="refuse",
-        iterate="last",
-        decoder="map",
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.B = B
-        self.R = R
-        self.lam = lam
-        self.long_rows = long_rows
-        self.iterate = iterate
-        self.decoder = decoder
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    B: float = 1.0
+    R: float | None = None
+    lam: float | None = None
+    long_rows: Literal["refuse", "rescale"] = "refuse"
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _new_weights(self, K, width):
         B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
@@ -108,6 +98,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
         raise GuaranteeError("No bound with constants is stated for this forecaster.")
 
 
+@parameters
 class AggregatingForecaster(LogisticLearner):
     r"""The mean of softmax over all weights of a ball, each by how well it has predicted.
 
@@ -162,35 +153,19 @@ class AggregatingForecaster(LogisticLearner):
     True
     """
 
-    def __init__(
-        self,
-        B=3.0,
-        R=None,
-        long_rows="refuse",
-        n_particles=500,
-        n_moves=5,
-        max_weights=60,
-        iterate="last",
-        decoder="map",
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.B = B
-        self.R = R
-        self.long_rows = long_rows
-        self.n_particles = n_particles
-        self.n_moves = n_moves
-        self.max_weights = max_weights
-        self.iterate = iterate
-        self.decoder = decoder
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    B: float = 3.0
+    R: float | None = None
+    long_rows: Literal["refuse", "rescale"] = "refuse"
+    n_particles: int = 500
+    n_moves: int = 5
+    max_weights: int = 60
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):
