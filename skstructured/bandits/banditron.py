@@ -1,7 +1,11 @@
 """The Banditron."""
 
-import numpy as np
+from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skstructured._base.parameters import Seed, parameters
 from skstructured._engine.compiled import kernel
 from skstructured.bandits._first_order import (
     EXPLORATION,
@@ -39,6 +43,7 @@ def banditron(theta, truth, g, params, work):
     return truth[action]
 
 
+@parameters
 class BanditronClassifier(FirstOrderBandit):
     """The Banditron: a Perceptron that explores.
 
@@ -77,23 +82,13 @@ class BanditronClassifier(FirstOrderBandit):
     scale_kernel = staticmethod(banditron_scale)
     gradient_kernel = staticmethod(banditron)
 
-    def __init__(
-        self,
-        exploration=None,
-        horizon=None,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.exploration = exploration
-        self.horizon = horizon
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    exploration: float | None = None
+    horizon: int | None = None
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -1,7 +1,11 @@
 """Confidit: upper confidence bounds for every class."""
 
-import numpy as np
+from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_positive, check_real, unchanged_on_error
 from skstructured._engine.compiled import kernel
 from skstructured._learners.gates import settled
@@ -32,6 +36,7 @@ def unit(Z):
     return Z / np.where(norms > 0.0, norms, 1.0)
 
 
+@parameters
 class ConfiditClassifier(SecondOrderBandit):
     r"""Confidit: upper confidence bounds for every class.
 
@@ -74,23 +79,13 @@ class ConfiditClassifier(SecondOrderBandit):
 
     draws = 2
 
-    def __init__(
-        self,
-        alpha=1.0,
-        eta=1.0,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.eta = eta
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    alpha: float = 1.0
+    eta: float = 1.0
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

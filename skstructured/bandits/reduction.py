@@ -3,10 +3,12 @@
 import math
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_real, check_share, check_weights
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive
@@ -16,6 +18,7 @@ from skstructured.estimators.logistic import FolkloreClassifier
 from skstructured.spaces.simplex import log_softmax
 
 
+@parameters
 class BanditReduction(RoutesToEstimator, BanditClassifier):
     r"""Explore with probability ρ, and teach the wrapped learner what exploring has found.
 
@@ -89,23 +92,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     draws = 2
     fit_intercept = False
 
-    def __init__(
-        self,
-        estimator=None,
-        exploration=None,
-        comparator_norm=1.0,
-        horizon=None,
-        classes=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.estimator = estimator
-        self.exploration = exploration
-        self.comparator_norm = comparator_norm
-        self.horizon = horizon
-        self.classes = classes
-        self.verbose = verbose
-        self.random_state = random_state
+    estimator: BaseEstimator | None = None
+    exploration: float | None = None
+    comparator_norm: float = 1.0
+    horizon: int | None = None
+    classes: ArrayLike | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     @exclusive
     def fit(self, X, y, **params):

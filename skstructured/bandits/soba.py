@@ -1,15 +1,19 @@
 """SOBA: a second-order Perceptron with bandit feedback."""
 
 import math
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_positive
 from skstructured._learners.second_order import SecondOrderWeights
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 
 
+@parameters
 class SOBAClassifier(SecondOrderBandit):
     r"""SOBA: a second-order Perceptron with bandit feedback.
 
@@ -55,25 +59,14 @@ class SOBAClassifier(SecondOrderBandit):
     5
     """
 
-    def __init__(
-        self,
-        a=1.0,
-        exploration=None,
-        horizon=None,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.a = a
-        self.exploration = exploration
-        self.horizon = horizon
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    a: float = 1.0
+    exploration: float | None = None
+    horizon: int | None = None
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

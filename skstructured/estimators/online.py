@@ -1,16 +1,22 @@
 """The first-order online learner over any output space."""
 
 import warnings
+from typing import Literal
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.label_sets import CalibratesLabelSets
 from skstructured._learners.linear import OnlineLinearModel
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
@@ -22,6 +28,7 @@ from skstructured.spaces import SPACES, LabelSequence, resolve_space
 __all__ = ["OnlineStructuredPredictor"]
 
 
+@parameters
 class OnlineStructuredPredictor(
     ShortCuts, SequenceModel, CalibratesLabelSets, DecodedPredictions, OnlineLinearModel
 ):
@@ -183,41 +190,22 @@ class OnlineStructuredPredictor(
     (1, 3)
     """
 
-    def __init__(
-        self,
-        space="simplex",
-        regularizer=None,
-        loss_scale="theory",
-        decoder="randomized",
-        optimizer="parameter_free",
-        average="polynomial",
-        standardize="auto",
-        fit_intercept=True,
-        max_iter=10,
-        tol=1e-4,
-        shuffle=True,
-        class_weight=None,
-        verbose=0,
-        random_state=None,
-        constants="paper",
-        loss="fenchel_young",
-    ):
-        self.space = space
-        self.regularizer = regularizer
-        self.loss_scale = loss_scale
-        self.decoder = decoder
-        self.optimizer = optimizer
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.constants = constants
-        self.loss = loss
+    space: str | OutputSpace = "simplex"
+    regularizer: str | Regularizer | None = None
+    loss_scale: float | Literal["theory"] = "theory"
+    decoder: str | Decoder = "randomized"
+    optimizer: str | OnlineOptimizer = "parameter_free"
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    max_iter: int = 10
+    tol: float | None = 1e-4
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    constants: Literal["paper", "sharp"] = "paper"
+    loss: str | Surrogate = "fenchel_young"
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))

@@ -1,10 +1,12 @@
 """The multiclass Perceptron and the second-order one, with full information."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_positive
 from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST
@@ -45,6 +47,7 @@ class UnitStep(OnlineOptimizer):
         return new_state(self.entries)
 
 
+@parameters
 class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
 
@@ -79,27 +82,15 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
     True
     """
 
-    def __init__(
-        self,
-        average="uniform",
-        standardize="auto",
-        fit_intercept=True,
-        max_iter=10,
-        tol=1e-4,
-        shuffle=True,
-        class_weight=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
+    average: bool | Literal["uniform", "polynomial", "linear"] = "uniform"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    max_iter: int = 10
+    tol: float | None = 1e-4
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _unfitted_loss(self):
         return ZeroOneLoss()
@@ -115,6 +106,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
 
 
+@parameters
 class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     r"""The multiclass second-order Perceptron, with full information.
 
@@ -163,21 +155,12 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     True
     """
 
-    def __init__(
-        self,
-        a=1.0,
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.a = a
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    a: float = 1.0
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     @property
     def longest_row(self):

@@ -1,6 +1,10 @@
 """What PiSTOL is compared with: kernel descent with a fixed step, and the kernel Perceptron."""
 
+from collections.abc import Callable
+from typing import Literal
+
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_positive
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, new_state
@@ -39,6 +43,7 @@ class FixedStep(OnlineOptimizer):
         return state
 
 
+@parameters
 class AveragedKernelSGDClassifier(MarginClassifier):
     r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
@@ -95,43 +100,23 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     array([0, 0])
     """
 
-    def __init__(
-        self,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        loss="smooth_hinge",
-        eta=0.3,
-        average="polynomial",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=20,
-        tol=None,
-        shuffle=True,
-        class_weight=None,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.eta = eta
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "rbf"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["smooth_hinge", "logistic", "hinge"] = "smooth_hinge"
+    eta: float = 0.3
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _margin_kind(self):
         return self.loss
@@ -140,6 +125,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         return FixedStep(self.eta)
 
 
+@parameters
 class KernelPerceptronClassifier(MarginClassifier):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
@@ -193,39 +179,21 @@ class KernelPerceptronClassifier(MarginClassifier):
     array([0, 0])
     """
 
-    def __init__(
-        self,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        average="uniform",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=20,
-        tol=None,
-        shuffle=True,
-        class_weight=None,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "rbf"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    average: bool | Literal["uniform", "polynomial", "linear"] = "uniform"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _margin_kind(self):
         return "perceptron"

@@ -1,5 +1,9 @@
 """PiSTOL: classifiers and regressors with nothing to tune, linear and with kernels."""
 
+from collections.abc import Callable
+from typing import Literal
+
+from skstructured._base.parameters import Seed, parameters
 from skstructured.estimators.kernel._margin_base import MarginClassifier, ResidualRegressor
 from skstructured.optimizers import PiSTOL
 
@@ -13,6 +17,7 @@ class _WithPiSTOL:
         return PiSTOL(self.a, self.b, self.feature_norm)
 
 
+@parameters
 class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
 
@@ -103,52 +108,31 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     True
     """
 
-    def __init__(
-        self,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        loss="logistic",
-        a=0.08,
-        b=1.0,
-        feature_norm=None,
-        average="polynomial",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=20,
-        tol=None,
-        shuffle=True,
-        class_weight=None,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.a = a
-        self.b = b
-        self.feature_norm = feature_norm
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["logistic", "smooth_hinge", "hinge"] = "logistic"
+    a: float = 0.08
+    b: float = 1.0
+    feature_norm: float | None = None
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _margin_kind(self):
         return self.loss
 
 
+@parameters
 class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
 
@@ -235,46 +219,23 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     True
     """
 
-    def __init__(
-        self,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        loss="huber",
-        epsilon=None,
-        quantile=0.5,
-        a=0.3,
-        b=1.0,
-        feature_norm=None,
-        average="polynomial",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=10,
-        tol=None,
-        shuffle=True,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.a = a
-        self.b = b
-        self.feature_norm = feature_norm
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["huber", "absolute", "epsilon_insensitive", "quantile"] = "huber"
+    epsilon: float | None = None
+    quantile: float = 0.5
+    a: float = 0.3
+    b: float = 1.0
+    feature_norm: float | None = None
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 10
+    tol: float | None = None
+    shuffle: bool = True
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None

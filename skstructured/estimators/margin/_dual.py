@@ -1,15 +1,22 @@
 """What max-margin models share: ascent of the dual, until its gap is small."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
 from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._solver import ascend, rule_of
+from skstructured.extend.output_space import OutputSpace
 
 SOLVERS = ("auto", "frank_wolfe")
 
 
+@parameters
 class DualLearner(MarginLearner):
     """Max-margin models, learned by block-coordinate ascent of the dual.
 
@@ -18,43 +25,23 @@ class DualLearner(MarginLearner):
 
     _rules = ("auto", "path")
 
-    def __init__(
-        self,
-        space="simplex",
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        alpha="auto",
-        cost_matrix=None,
-        standardize=True,
-        fit_intercept=True,
-        solver="auto",
-        line_search=True,
-        max_iter=1000,
-        tol=1e-3,
-        cache_size=4096,
-        warm_start=False,
-        verbose=0,
-        random_state=None,
-    ):
-        self.space = space
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha = alpha
-        self.cost_matrix = cost_matrix
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.line_search = line_search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache_size = cache_size
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    space: str | OutputSpace = "simplex"
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    alpha: float | Literal["auto", "path"] = "auto"
+    cost_matrix: ArrayLike | None = None
+    standardize: bool = True
+    fit_intercept: bool = True
+    solver: Literal["auto", "frank_wolfe"] = "auto"
+    line_search: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-3
+    cache_size: float = 4096
+    warm_start: bool = False
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -1,14 +1,21 @@
 """The quadratic surrogate."""
 
-import numpy as np
+from collections.abc import Callable
+from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skstructured._base.parameters import parameters
 from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._path import ALPHAS
 from skstructured.estimators.margin._quadratic import check_enough, left_out, solve
+from skstructured.extend.output_space import OutputSpace
 
 __all__ = ["QuadraticSurrogate"]
 
 
+@parameters
 class QuadraticSurrogate(MarginLearner):
     r"""Predict classes, label sets or rankings by least squares on costs.
 
@@ -85,29 +92,16 @@ class QuadraticSurrogate(MarginLearner):
     True
     """
 
-    def __init__(
-        self,
-        space="simplex",
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        alpha=1e-3,
-        cost_matrix=None,
-        standardize=True,
-        fit_intercept=True,
-        cache_size=4096,
-    ):
-        self.space = space
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha = alpha
-        self.cost_matrix = cost_matrix
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.cache_size = cache_size
+    space: str | OutputSpace = "simplex"
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    alpha: float | Literal["path"] = 1e-3
+    cost_matrix: ArrayLike | None = None
+    standardize: bool = True
+    fit_intercept: bool = True
+    cache_size: float = 4096
 
     def _solve(self, outputs, packed, inputs, before, alpha):
         found, value, left = solve(self._targets(outputs, packed), inputs, alpha, self.cache_size)
