@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._engine.compiled import kernel
 from skstructured.bandits._first_order import (
     EXPLORATION,
@@ -17,6 +18,8 @@ from skstructured.bandits._first_order import (
     draw,
 )
 from skstructured.bandits._rounds import mix_uniform
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.losses.gap import best_class
 
 
@@ -43,6 +46,7 @@ def banditron(theta, truth, g, params, work):
     return truth[action]
 
 
+@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters
 class BanditronClassifier(FirstOrderBandit):
     """The Banditron: a Perceptron that explores.
@@ -55,13 +59,14 @@ class BanditronClassifier(FirstOrderBandit):
         ρ; None is ``min(½, (K/T)^{1/3})``, with which the regret grows like T^{2/3}.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, standardize, fit_intercept, verbose, random_state
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes}
+    {OnlineStructuredPredictor: standardize}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
+    feature_names_in_}
 
     References
     ----------

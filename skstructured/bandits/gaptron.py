@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured.bandits._first_order import (
@@ -27,6 +28,7 @@ from skstructured.bandits._first_order import (
     draw,
 )
 from skstructured.bandits._rounds import mix_uniform
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
@@ -86,6 +88,7 @@ def _gap_gradients(theta, codes, shares, kind, G):
             add_gradient(theta[i], codes[i], kind, shares[i], G[i])
 
 
+@documented(OnlineStructuredPredictor)
 @parameters
 class BanditGaptronClassifier(FirstOrderBandit):
     r"""Gaptron with bandit feedback.
@@ -117,9 +120,9 @@ class BanditGaptronClassifier(FirstOrderBandit):
         X, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
     classes : array-like or None, default=None
         The labels, where no labelled data will show them.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`; the bounds are about the rows as standardised, and
-        `radius` and `feature_norm` are in their units.
+    {OnlineStructuredPredictor: standardize}
+        The bounds are about the rows as standardised, and `radius` and `feature_norm` are in their
+        units.
     fit_intercept : bool, default=True
         Append a constant feature 1.
     verbose : bool or int, default=0

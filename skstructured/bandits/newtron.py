@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive, check_size
 from skstructured._learners.second_order import (
     along,
@@ -17,9 +18,12 @@ from skstructured._learners.second_order import (
     solve_upper,
 )
 from skstructured.bandits._second_order import SecondOrderBandit
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.spaces.simplex import log_softmax
 
 
+@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters
 class NewtronClassifier(SecondOrderBandit):
     r"""Newtron: online Newton steps on the logistic loss, with bandit feedback.
@@ -41,13 +45,16 @@ class NewtronClassifier(SecondOrderBandit):
         D, the radius of the ball, and regularization.
     exploration : float or None, default=None
         ρ; None is ``min(½, √(K/T))``.
-    horizon, classes, standardize, fit_intercept, verbose, random_state
-        As in `SOBAClassifier`.
+    horizon : int or None, default=None
+        T of the default ρ; None takes the round.
+    {BanditGaptronClassifier: classes}
+    {OnlineStructuredPredictor: standardize}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
+    feature_names_in_}
 
     References
     ----------

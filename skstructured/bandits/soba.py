@@ -7,12 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
 from skstructured._learners.second_order import SecondOrderWeights
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.estimators.online import OnlineStructuredPredictor
 
 
+@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
 @parameters
 class SOBAClassifier(SecondOrderBandit):
     r"""SOBA: a second-order Perceptron with bandit feedback.
@@ -30,13 +34,14 @@ class SOBAClassifier(SecondOrderBandit):
         ρ; None is ``min(½, √(K/T))``: the order T^{−1/2} of the theorem, with a constant of ours.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, standardize, fit_intercept, verbose, random_state
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes}
+    {OnlineStructuredPredictor: standardize}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
+    feature_names_in_}
 
     Notes
     -----

@@ -78,10 +78,10 @@ class OnlineStructuredPredictor(
         "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
         η = 3): it forgets the first rounds, and errs less. "uniform", or True, takes v_t = w_t,
         which is what Theorem 4.6 is about (online-to-batch conversion, for one pass over rows as
-        they are); its bound for "polynomial" is four times as large, see Notes. "linear" multiplies
-        the weight of round t by t (rows of weight zero are no rounds), in the loss as well as in
-        the average. Both last and averaged weights are kept, and after learning
-        ``set_params(average=False)`` goes back to the last.
+        they are); its bound for "polynomial" is four times as large, see the notes of
+        `OnlineStructuredPredictor`. "linear" multiplies the weight of round t by t (rows of weight
+        zero are no rounds), in the loss as well as in the average. Both last and averaged weights
+        are kept, and after learning ``set_params(average=False)`` goes back to the last.
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the rows so far,
         the row itself included, so that no scaling is needed before. CSR rows are divided by the
@@ -127,7 +127,7 @@ class OnlineStructuredPredictor(
         Class labels (simplex, ordinal), the label indices 0 … d−1 (hypercube), or the positions
         0 … m−1 (birkhoff); not set for spaces without labels.
     space_, loss_, optimizer_ : components
-        Fitted copies of the parameters.
+        The space, the loss and the optimiser, fitted.
     t_ : int
         Rounds seen: rows learned, repeated passes counted.
     n_iter_ : int

@@ -7,6 +7,7 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
 from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST
@@ -18,6 +19,7 @@ from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.decoders import MAP
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.losses.gap import ZeroOneLoss
 
@@ -47,26 +49,25 @@ class UnitStep(OnlineOptimizer):
         return new_state(self.entries)
 
 
+@documented(OnlineStructuredPredictor)
 @parameters
 class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
 
     Parameters
     ----------
-    average : bool, "uniform", "polynomial" or "linear", default="uniform"
-        As in `OnlineStructuredPredictor`. Its weights jump by whole rows for as long as there are
-        mistakes, so that the mean of all of them errs less than one of the late ones.
-    standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: average}
+        A Perceptron's weights jump by whole rows for as long as there are mistakes, so that the
+        mean of all of them errs less than one of the late ones.
+    {OnlineStructuredPredictor: standardize, fit_intercept, max_iter, tol, shuffle, class_weight,
+    verbose, random_state}
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         Class labels.
-    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_
-        As in `OnlineStructuredPredictor`.
-    t_, n_iter_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: coef_, intercept_, last_weights_, average_weights_, space_, loss_,
+    optimizer_, t_, n_iter_, n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -106,6 +107,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineLinearModel):
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
 
 
+@documented(OnlineStructuredPredictor)
 @parameters
 class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     r"""The multiclass second-order Perceptron, with full information.
@@ -117,8 +119,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     ----------
     a : float, default=1.0
         Regularization: A starts at a·I.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: standardize}
     fit_intercept : bool, default=True
         Append a constant feature 1.
     shuffle : bool, default=True

@@ -60,8 +60,10 @@ class AbstainingHedgeClassifier(HedgedExperts):
         What `predict` and `sample` return for abstaining, no class itself. With None `predict`
         always predicts, so that scorers work, and `sample` tosses a coin, which costs ½;
         `abstains` then tells where the prediction should not be used.
-    verbose, random_state
-        As in `FolkloreClassifier`; the seed is for draws, and for experts trained that have none.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws, and those experts trained that have no seed.
 
     Attributes
     ----------
@@ -75,8 +77,10 @@ class AbstainingHedgeClassifier(HedgedExperts):
         Total losses of the experts.
     t_ : int
         Rounds learned.
-    space_, random_state_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    space_ : OutputSpace
+        The simplex over the two labels.
+    random_state_, n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     Raises
     ------

@@ -5,10 +5,12 @@ from typing import Literal
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, new_state
 from skstructured.estimators.kernel._margin_base import MarginClassifier
+from skstructured.estimators.kernel.pistol import PiSTOLClassifier
 from skstructured.extend.optimizer import OnlineOptimizer
 
 __all__ = ["AveragedKernelSGDClassifier", "KernelPerceptronClassifier"]
@@ -43,6 +45,7 @@ class FixedStep(OnlineOptimizer):
         return state
 
 
+@documented(PiSTOLClassifier)
 @parameters
 class AveragedKernelSGDClassifier(MarginClassifier):
     r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
@@ -52,40 +55,18 @@ class AveragedKernelSGDClassifier(MarginClassifier):
 
     Parameters
     ----------
-    kernel : str or callable, default="rbf"
-        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
-        time that goes by the stored values of CSR rows.
-    gamma : float, "multiscale", "scale" or None, default=None
-        As in `KernelStructuredPredictor`; None is "multiscale".
-    degree, coef0 : default=3, 1.0
-        As in `KernelStructuredPredictor`.
-    loss : {"smooth_hinge", "logistic", "hinge"}, default="smooth_hinge"
-        As in `PiSTOLClassifier`.
+    {PiSTOLClassifier: kernel, gamma, degree, coef0, loss}
     eta : float, default=0.3
         η, the step.
-    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
-        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`;
-        the mean of Algorithm 1 is "uniform".
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
-        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
-        `KernelStructuredPredictor`.
-    fit_intercept : bool or "auto", default="auto"
-        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
-        linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=20
-        Most passes of `fit`; with 1 what is proved of a single pass holds.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, budget, verbose, random_state
-        As in `KernelStructuredPredictor`.
+    {PiSTOLClassifier: average}
+        The mean of Algorithm 1 is "uniform".
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
+    budget, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, dual_coef_, support_vectors_
-        As in `PiSTOLClassifier`.
-    space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
-        As in `PiSTOLClassifier`.
+    {PiSTOLClassifier: classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_,
+    optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -125,6 +106,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         return FixedStep(self.eta)
 
 
+@documented(PiSTOLClassifier)
 @parameters
 class KernelPerceptronClassifier(MarginClassifier):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
@@ -134,36 +116,15 @@ class KernelPerceptronClassifier(MarginClassifier):
 
     Parameters
     ----------
-    kernel : str or callable, default="rbf"
-        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
-        time that goes by the stored values of CSR rows.
-    gamma : float, "multiscale", "scale" or None, default=None
-        As in `KernelStructuredPredictor`; None is "multiscale".
-    degree, coef0 : default=3, 1.0
-        As in `KernelStructuredPredictor`.
-    average : bool, "uniform", "polynomial" or "linear", default="uniform"
-        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`,
-        where Algorithm 2 takes the last.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
-        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
-        `KernelStructuredPredictor`.
-    fit_intercept : bool or "auto", default="auto"
-        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
-        linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=20
-        Most passes of `fit`; with 1 what is proved of a single pass holds.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, budget, verbose, random_state
-        As in `KernelStructuredPredictor`.
+    {PiSTOLClassifier: kernel, gamma, degree, coef0, average}
+        Algorithm 2 takes the last.
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
+    budget, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, dual_coef_, support_vectors_
-        As in `PiSTOLClassifier`.
-    space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
-        As in `PiSTOLClassifier`.
+    {PiSTOLClassifier: classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_,
+    optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
     ----------

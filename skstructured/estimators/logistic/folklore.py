@@ -8,6 +8,7 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured._engine.rows import LONGEST
 from skstructured.decoders import MAP, Nearest, Sampled
@@ -76,10 +77,13 @@ class FolkloreClassifier(LogisticLearner):
     decoder : str or Decoder, default="map"
         What `sample` and the losses are about: "map", the most likely class, or "sampled", one
         drawn by the probabilities. `predict` always gives the most likely one.
-    standardize, fit_intercept : default="auto", True
-        As in `OnlineStructuredPredictor`: CSR rows are divided by the largest entry of each column
-        and not centred, so that they give other predictions than the same rows dense; they are
-        made dense block by block.
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and scaled by their mean and deviation over the rows so far,
+        the row itself included; "auto" is True. CSR rows are divided by the largest entry of each
+        column so far and not centred, so that they give other predictions than the same rows dense;
+        they are made dense block by block.
+    fit_intercept : bool, default=True
+        Append a constant feature 1. Without it, `standardize` does not centre.
     shuffle : bool, default=True
         Whether `fit`, which is one pass, visits the rows in random order.
     verbose : bool or int, default=0
@@ -226,6 +230,7 @@ class FolkloreClassifier(LogisticLearner):
             raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
 
 
+@documented(FolkloreClassifier)
 class AioliClassifier(FolkloreClassifier):
     """Online logistic regression of two classes: `FolkloreClassifier` for K = 2, p² products a row.
 
@@ -235,20 +240,18 @@ class AioliClassifier(FolkloreClassifier):
 
     Parameters
     ----------
-    B, R, lam, long_rows, structure, max_weights, iterate, decoder
-        As in `FolkloreClassifier`.
-    standardize, fit_intercept, shuffle, verbose, random_state
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: B, R, lam, long_rows, structure, max_weights, iterate, decoder,
+    standardize, fit_intercept, shuffle, verbose, random_state}
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
-        At the first call to learn, for more than two classes; and as `FolkloreClassifier`.
+    {FolkloreClassifier: ValueError}
+        At the first call to learn, for more than two classes.
 
     References
     ----------

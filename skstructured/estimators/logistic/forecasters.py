@@ -7,15 +7,18 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_integer, check_size
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._gaussian import GaussianMatrix
 from skstructured.estimators.logistic._particles import Particles
+from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend.decoder import Decoder
 
 __all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
 
 
+@documented(FolkloreClassifier)
 @parameters
 class GaussianAggregatingForecaster(LogisticLearner):
     r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
@@ -32,20 +35,20 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     Parameters
     ----------
-    B, R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle
-        As in `FolkloreClassifier`.
-    verbose, random_state
-        As in `FolkloreClassifier`.
+    B : float, default=1.0
+        Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
+        Smaller settles sooner, larger goes on following what changes.
+    {FolkloreClassifier: R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle,
+    verbose, random_state}
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
-        As `FolkloreClassifier`.
+    {FolkloreClassifier: ValueError}
 
     Notes
     -----
@@ -98,6 +101,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
         raise GuaranteeError("No bound with constants is stated for this forecaster.")
 
 
+@documented(FolkloreClassifier)
 @parameters
 class AggregatingForecaster(LogisticLearner):
     r"""The mean of softmax over all weights of a ball, each by how well it has predicted.
@@ -111,27 +115,29 @@ class AggregatingForecaster(LogisticLearner):
     ----------
     B : float, default=3.0
         Radius, in units of the standardised features.
-    R, long_rows
-        As in `FolkloreClassifier`.
+    R : float or None, default=None
+        Largest norm of a row as standardised, the intercept's 1 included. None needs none.
+    {FolkloreClassifier: long_rows}
     n_particles : int, default=500
         Particles.
     n_moves : int, default=5
         Steps of a random walk when they are moved.
     max_weights : int, default=60
         The most weights Kp, the intercept's included, that are taken.
-    iterate, decoder, standardize, fit_intercept, shuffle, verbose, random_state
-        As in `FolkloreClassifier`; `random_state` draws the particles too.
+    {FolkloreClassifier: iterate, decoder, standardize, fit_intercept, shuffle, verbose,
+    random_state}
+        It draws the particles too.
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
+    {FolkloreClassifier: ValueError}
         At the first call to learn, for more than `max_weights` weights; it says what they would
-        cost. Else as `FolkloreClassifier`.
+        cost.
 
     Notes
     -----

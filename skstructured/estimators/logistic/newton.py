@@ -5,9 +5,11 @@ from typing import Literal
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._newton_rounds import NewtonMatrix
+from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend.decoder import Decoder
 
 __all__ = ["OnlineNewtonClassifier"]
@@ -16,6 +18,7 @@ __all__ = ["OnlineNewtonClassifier"]
 LEAST_PRODUCT = 1e-100
 
 
+@documented(FolkloreClassifier)
 @parameters
 class OnlineNewtonClassifier(LogisticLearner):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
@@ -38,19 +41,19 @@ class OnlineNewtonClassifier(LogisticLearner):
     gamma : float or "theory", default=0.1
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.
-    long_rows, iterate, decoder, standardize, fit_intercept, shuffle, verbose, random_state
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: long_rows, iterate, decoder, standardize, fit_intercept, shuffle, verbose,
+    random_state}
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
-        As `FolkloreClassifier`; and where a row's norm times its weight is above 1e6/(γB√K), or γB
-        below 1e-100 or above 1e100, which leave no digit of A.
+    {FolkloreClassifier: ValueError}
+        Also where a row's norm times its weight is above 1e6/(γB√K), or γB below 1e-100 or above
+        1e100, which leave no digit of A.
 
     Notes
     -----
