@@ -24,7 +24,7 @@ NOT_ASKED = {
     "SS02": "a capital letter: sentences may begin with y* or η",
     "PR08": "the same, of parameters",
     "SS05": "the infinitive: it takes 'Probabilities' for a verb",
-    "PR04": "a type for each: groups of parameters are 'As in' another class",
+    "PR04": "a type for each, but of classes: functions take groups of arguments over from others",
     "RT03": "a text below the returned type, which may say all",
 }
 
@@ -113,6 +113,12 @@ def test_classes_and_functions():
         found = [given for given in errors(name) if not is_attribute(name, *given)]
         wrong.update({name: found} if found else {})
     assert not wrong
+
+
+def test_parameters_of_classes_have_types():
+    for name in filter(lambda name: inspect.isclass(thing_of(name)), public()):
+        codes = [code for code, _ in validation.validate(name)["errors"]]
+        assert "PR04" not in codes, name
 
 
 def test_methods_and_properties():

@@ -1,7 +1,12 @@
 """The Banditron."""
 
-import numpy as np
+from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._engine.compiled import kernel
 from skstructured.bandits._first_order import (
     EXPLORATION,
@@ -13,6 +18,8 @@ from skstructured.bandits._first_order import (
     draw,
 )
 from skstructured.bandits._rounds import mix_uniform
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.losses.gap import best_class
 
 
@@ -39,6 +46,8 @@ def banditron(theta, truth, g, params, work):
     return truth[action]
 
 
+@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@parameters
 class BanditronClassifier(FirstOrderBandit):
     """The Banditron: a Perceptron that explores.
 
@@ -50,13 +59,14 @@ class BanditronClassifier(FirstOrderBandit):
         ρ; None is ``min(½, (K/T)^{1/3})``, with which the regret grows like T^{2/3}.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, standardize, fit_intercept, verbose, random_state
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes}
+    {OnlineStructuredPredictor: standardize}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
+    feature_names_in_}
 
     References
     ----------
@@ -77,23 +87,13 @@ class BanditronClassifier(FirstOrderBandit):
     scale_kernel = staticmethod(banditron_scale)
     gradient_kernel = staticmethod(banditron)
 
-    def __init__(
-        self,
-        exploration=None,
-        horizon=None,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.exploration = exploration
-        self.horizon = horizon
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    exploration: float | None = None
+    horizon: int | None = None
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

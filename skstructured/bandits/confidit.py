@@ -1,13 +1,20 @@
 """Confidit: upper confidence bounds for every class."""
 
-import numpy as np
+from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive, check_real, unchanged_on_error
 from skstructured._engine.compiled import kernel
 from skstructured._learners.gates import settled
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.estimators.online import OnlineStructuredPredictor
 
 
 @kernel
@@ -32,6 +39,8 @@ def unit(Z):
     return Z / np.where(norms > 0.0, norms, 1.0)
 
 
+@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@parameters
 class ConfiditClassifier(SecondOrderBandit):
     r"""Confidit: upper confidence bounds for every class.
 
@@ -47,14 +56,16 @@ class ConfiditClassifier(SecondOrderBandit):
         α in (−1, 1].
     eta : float, default=1.0
         η > 0, the width of the confidence bounds; tuned in practice.
-    classes, standardize, fit_intercept, verbose, random_state
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes}
+    {OnlineStructuredPredictor: standardize}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`; weights are those of rows that are
-        scaled to norm 1 once they are standardised and have their intercept.
+    {BanditGaptronClassifier: classes_, coef_, intercept_}
+        They are those of rows that are scaled to norm 1 once they are standardised and have their
+        intercept.
+    {BanditGaptronClassifier: t_, n_mistakes_, n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -74,23 +85,13 @@ class ConfiditClassifier(SecondOrderBandit):
 
     draws = 2
 
-    def __init__(
-        self,
-        alpha=1.0,
-        eta=1.0,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.eta = eta
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    alpha: float = 1.0
+    eta: float = 1.0
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

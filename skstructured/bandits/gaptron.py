@@ -1,11 +1,15 @@
 """Gaptron with bandit feedback."""
 
 import math
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured.bandits._first_order import (
@@ -24,6 +28,7 @@ from skstructured.bandits._first_order import (
     draw,
 )
 from skstructured.bandits._rounds import mix_uniform
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
@@ -83,6 +88,8 @@ def _gap_gradients(theta, codes, shares, kind, G):
             add_gradient(theta[i], codes[i], kind, shares[i], G[i])
 
 
+@documented(OnlineStructuredPredictor)
+@parameters
 class BanditGaptronClassifier(FirstOrderBandit):
     r"""Gaptron with bandit feedback.
 
@@ -113,9 +120,9 @@ class BanditGaptronClassifier(FirstOrderBandit):
         X, a bound on ``‖x‖_2`` (the intercept's 1 included); None learns it.
     classes : array-like or None, default=None
         The labels, where no labelled data will show them.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`; the bounds are about the rows as standardised, and
-        `radius` and `feature_norm` are in their units.
+    {OnlineStructuredPredictor: standardize}
+        The bounds are about the rows as standardised, and `radius` and `feature_norm` are in their
+        units.
     fit_intercept : bool, default=True
         Append a constant feature 1.
     verbose : bool or int, default=0
@@ -156,29 +163,16 @@ class BanditGaptronClassifier(FirstOrderBandit):
     scale_kernel = staticmethod(gap_bandit_scale)
     gradient_kernel = staticmethod(gap_bandit)
 
-    def __init__(
-        self,
-        loss="logistic",
-        radius=None,
-        horizon=None,
-        exploration=None,
-        feature_norm=None,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.loss = loss
-        self.radius = radius
-        self.horizon = horizon
-        self.exploration = exploration
-        self.feature_norm = feature_norm
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    loss: Literal["logistic", "hinge", "smooth_hinge"] = "logistic"
+    radius: float | None = None
+    horizon: int | None = None
+    exploration: float | None = None
+    feature_norm: float | None = None
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -1,7 +1,12 @@
 """Newtron: online Newton steps with bandit feedback."""
 
-import numpy as np
+from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive, check_size
 from skstructured._learners.second_order import (
     along,
@@ -13,9 +18,13 @@ from skstructured._learners.second_order import (
     solve_upper,
 )
 from skstructured.bandits._second_order import SecondOrderBandit
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.spaces.simplex import log_softmax
 
 
+@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@parameters
 class NewtronClassifier(SecondOrderBandit):
     r"""Newtron: online Newton steps on the logistic loss, with bandit feedback.
 
@@ -36,13 +45,16 @@ class NewtronClassifier(SecondOrderBandit):
         D, the radius of the ball, and regularization.
     exploration : float or None, default=None
         ρ; None is ``min(½, √(K/T))``.
-    horizon, classes, standardize, fit_intercept, verbose, random_state
-        As in `SOBAClassifier`.
+    horizon : int or None, default=None
+        T of the default ρ; None takes the round.
+    {BanditGaptronClassifier: classes}
+    {OnlineStructuredPredictor: standardize}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
+    feature_names_in_}
 
     References
     ----------
@@ -60,29 +72,16 @@ class NewtronClassifier(SecondOrderBandit):
     5
     """
 
-    def __init__(
-        self,
-        alpha=10.0,
-        beta=0.01,
-        radius=1.0,
-        exploration=None,
-        horizon=None,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.alpha = alpha
-        self.beta = beta
-        self.radius = radius
-        self.exploration = exploration
-        self.horizon = horizon
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    alpha: float = 10.0
+    beta: float = 0.01
+    radius: float = 1.0
+    exploration: float | None = None
+    horizon: int | None = None
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

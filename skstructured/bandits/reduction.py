@@ -3,19 +3,25 @@
 import math
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_real, check_share, check_weights
 from skstructured._learners.gates import settled
 from skstructured._learners.guards import exclusive
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.bandits._base import BanditClassifier
+from skstructured.bandits.gaptron import BanditGaptronClassifier
 from skstructured.estimators.logistic import FolkloreClassifier
 from skstructured.spaces.simplex import log_softmax
 
 
+@documented(BanditGaptronClassifier)
+@parameters
 class BanditReduction(RoutesToEstimator, BanditClassifier):
     r"""Explore with probability ρ, and teach the wrapped learner what exploring has found.
 
@@ -38,12 +44,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         ‖U‖_F ≥ 0 for which the regret R is taken.
     horizon : int or None, default=None
         T; None takes the round.
-    classes : array-like or None, default=None
-        The labels, where no labelled data will show them.
-    verbose : bool or int, default=0
-        Print, once a second, how many rows are learned.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the choices.
+    {BanditGaptronClassifier: classes, verbose, random_state}
 
     Attributes
     ----------
@@ -51,8 +52,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         The learner that was taught.
     n_taught_ : int
         Rounds it has learned.
-    classes_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes_, t_, n_mistakes_, n_features_in_, feature_names_in_}
 
     Raises
     ------
@@ -89,23 +89,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     draws = 2
     fit_intercept = False
 
-    def __init__(
-        self,
-        estimator=None,
-        exploration=None,
-        comparator_norm=1.0,
-        horizon=None,
-        classes=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.estimator = estimator
-        self.exploration = exploration
-        self.comparator_norm = comparator_norm
-        self.horizon = horizon
-        self.classes = classes
-        self.verbose = verbose
-        self.random_state = random_state
+    estimator: BaseEstimator | None = None
+    exploration: float | None = None
+    comparator_norm: float = 1.0
+    horizon: int | None = None
+    classes: ArrayLike | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     @exclusive
     def fit(self, X, y, **params):

@@ -1,15 +1,23 @@
 """SOBA: a second-order Perceptron with bandit feedback."""
 
 import math
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
 from skstructured._learners.second_order import SecondOrderWeights
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
+from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.estimators.online import OnlineStructuredPredictor
 
 
+@documented(BanditGaptronClassifier, OnlineStructuredPredictor)
+@parameters
 class SOBAClassifier(SecondOrderBandit):
     r"""SOBA: a second-order Perceptron with bandit feedback.
 
@@ -26,13 +34,14 @@ class SOBAClassifier(SecondOrderBandit):
         ρ; None is ``min(½, √(K/T))``: the order T^{−1/2} of the theorem, with a constant of ours.
     horizon : int or None, default=None
         T of the default ρ; None takes the round.
-    classes, standardize, fit_intercept, verbose, random_state
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes}
+    {OnlineStructuredPredictor: standardize}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_, feature_names_in_
-        As in `BanditGaptronClassifier`.
+    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
+    feature_names_in_}
 
     Notes
     -----
@@ -55,25 +64,14 @@ class SOBAClassifier(SecondOrderBandit):
     5
     """
 
-    def __init__(
-        self,
-        a=1.0,
-        exploration=None,
-        horizon=None,
-        classes=None,
-        standardize="auto",
-        fit_intercept=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.a = a
-        self.exploration = exploration
-        self.horizon = horizon
-        self.classes = classes
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.verbose = verbose
-        self.random_state = random_state
+    a: float = 1.0
+    exploration: float | None = None
+    horizon: int | None = None
+    classes: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

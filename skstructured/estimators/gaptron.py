@@ -2,6 +2,7 @@
 
 from sklearn.base import clone
 
+from skstructured._base.shared_docs import documented
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.perceptron import MulticlassPerceptron
@@ -11,6 +12,7 @@ from skstructured.optimizers import GradientDescent
 __all__ = ["GaptronClassifier", "MulticlassPerceptron"]
 
 
+@documented(OnlineStructuredPredictor)
 class GaptronClassifier(OnlineStructuredPredictor):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
 
@@ -37,8 +39,8 @@ class GaptronClassifier(OnlineStructuredPredictor):
         `OnlineStructuredPredictor` with its own step, whose bound has no factor K; others are
         played without a bound. It enters learning, as `loss` does: a change of either, once
         fitted, has an effect at the next `fit` and none before.
-    average, standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: average, standardize, fit_intercept, max_iter, tol, shuffle,
+    class_weight, verbose, random_state}
 
     Attributes
     ----------
@@ -46,10 +48,8 @@ class GaptronClassifier(OnlineStructuredPredictor):
         Class labels.
     decoder_ : Decoder
         A copy of the decoder fitted, which predictions and `certificate` are about.
-    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_
-        As in `OnlineStructuredPredictor`.
-    t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: coef_, intercept_, last_weights_, average_weights_, space_, loss_,
+    optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
     ----------

@@ -1,16 +1,22 @@
 """The first-order online learner over any output space."""
 
 import warnings
+from typing import Literal
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.label_sets import calibrator_for
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
@@ -23,6 +29,7 @@ from skstructured.spaces import SPACES, LabelSequence, resolve_space
 __all__ = ["OnlineStructuredPredictor"]
 
 
+@parameters
 class OnlineStructuredPredictor(
     ShortCuts, SequencePredictions, DecodedPredictions, OnlineEstimator
 ):
@@ -72,10 +79,10 @@ class OnlineStructuredPredictor(
         "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
         η = 3): it forgets the first rounds, and errs less. "uniform", or True, takes v_t = w_t,
         which is what Theorem 4.6 is about (online-to-batch conversion, for one pass over rows as
-        they are); its bound for "polynomial" is four times as large, see Notes. "linear" multiplies
-        the weight of round t by t (rows of weight zero are no rounds), in the loss as well as in
-        the average. Both last and averaged weights are kept, and after learning
-        ``set_params(average=False)`` goes back to the last.
+        they are); its bound for "polynomial" is four times as large, see the notes of
+        `OnlineStructuredPredictor`. "linear" multiplies the weight of round t by t (rows of weight
+        zero are no rounds), in the loss as well as in the average. Both last and averaged weights
+        are kept, and after learning ``set_params(average=False)`` goes back to the last.
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the rows so far,
         the row itself included, so that no scaling is needed before. CSR rows are divided by the
@@ -121,7 +128,7 @@ class OnlineStructuredPredictor(
         Class labels (simplex, ordinal), the label indices 0 … d−1 (hypercube), or the positions
         0 … m−1 (birkhoff); not set for spaces without labels.
     space_, loss_, optimizer_ : components
-        Fitted copies of the parameters.
+        The space, the loss and the optimiser, fitted.
     t_ : int
         Rounds seen: rows learned, repeated passes counted.
     n_iter_ : int
@@ -184,41 +191,22 @@ class OnlineStructuredPredictor(
     (1, 3)
     """
 
-    def __init__(
-        self,
-        space="simplex",
-        regularizer=None,
-        loss_scale="theory",
-        decoder="randomized",
-        optimizer="parameter_free",
-        average="polynomial",
-        standardize="auto",
-        fit_intercept=True,
-        max_iter=10,
-        tol=1e-4,
-        shuffle=True,
-        class_weight=None,
-        verbose=0,
-        random_state=None,
-        constants="paper",
-        loss="fenchel_young",
-    ):
-        self.space = space
-        self.regularizer = regularizer
-        self.loss_scale = loss_scale
-        self.decoder = decoder
-        self.optimizer = optimizer
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.constants = constants
-        self.loss = loss
+    space: str | OutputSpace = "simplex"
+    regularizer: str | Regularizer | None = None
+    loss_scale: float | Literal["theory"] = "theory"
+    decoder: str | Decoder = "randomized"
+    optimizer: str | OnlineOptimizer = "parameter_free"
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    max_iter: int = 10
+    tol: float | None = 1e-4
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    constants: Literal["paper", "sharp"] = "paper"
+    loss: str | Surrogate = "fenchel_young"
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -302,12 +290,7 @@ class OnlineStructuredPredictor(
         return self.optimizer_.certificate(model.certified_loss(), model.state.vector, delta)
 
     transitions_ = weights_of_sequences(
-        'Scores (k, k) of going from a label to the next; for space="sequence".',
-        lambda W: W[:, -len(W) :].T,
+        "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T
     )
-    start_ = weights_of_sequences(
-        'Scores (k,) of the first label; for space="sequence".', lambda W: W[:, -len(W) - 2]
-    )
-    end_ = weights_of_sequences(
-        'Scores (k,) of the last label; for space="sequence".', lambda W: W[:, -len(W) - 1]
-    )
+    start_ = weights_of_sequences("(k,) of the first label", lambda W: W[:, -len(W) - 2])
+    end_ = weights_of_sequences("(k,) of the last label", lambda W: W[:, -len(W) - 1])

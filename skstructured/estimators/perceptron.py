@@ -1,10 +1,13 @@
 """The multiclass Perceptron and the second-order one, with full information."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import LONGEST
 from skstructured._learners.classifier import OnlineClassifier
@@ -14,31 +17,32 @@ from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.decoders import MAP
+from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.losses.gap import ZeroOneLoss
 from skstructured.optimizers._fixed import FixedStep
 
 __all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
 
 
+@documented(OnlineStructuredPredictor)
+@parameters
 class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     """The multiclass Perceptron: on a mistake ``W ← W + (e_y − e_{y*}) xᵀ``.
 
     Parameters
     ----------
-    average : bool, "uniform", "polynomial" or "linear", default="uniform"
-        As in `OnlineStructuredPredictor`. Its weights jump by whole rows for as long as there are
-        mistakes, so that the mean of all of them errs less than one of the late ones.
-    standardize, fit_intercept, max_iter, tol, shuffle, class_weight, verbose, random_state
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: average}
+        A Perceptron's weights jump by whole rows for as long as there are mistakes, so that the
+        mean of all of them errs less than one of the late ones.
+    {OnlineStructuredPredictor: standardize, fit_intercept, max_iter, tol, shuffle, class_weight,
+    verbose, random_state}
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         Class labels.
-    coef_, intercept_, last_weights_, average_weights_, space_, loss_, optimizer_
-        As in `OnlineStructuredPredictor`.
-    t_, n_iter_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: coef_, intercept_, last_weights_, average_weights_, space_, loss_,
+    optimizer_, t_, n_iter_, n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -54,27 +58,15 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     True
     """
 
-    def __init__(
-        self,
-        average="uniform",
-        standardize="auto",
-        fit_intercept=True,
-        max_iter=10,
-        tol=1e-4,
-        shuffle=True,
-        class_weight=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
+    average: bool | Literal["uniform", "polynomial", "linear"] = "uniform"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    max_iter: int = 10
+    tol: float | None = 1e-4
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _unfitted_loss(self):
         return ZeroOneLoss()
@@ -90,6 +82,8 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
 
 
+@documented(OnlineStructuredPredictor)
+@parameters
 class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     r"""The multiclass second-order Perceptron, with full information.
 
@@ -100,8 +94,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     ----------
     a : float, default=1.0
         Regularization: A starts at a·I.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: standardize}
     fit_intercept : bool, default=True
         Append a constant feature 1.
     shuffle : bool, default=True
@@ -138,21 +131,12 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     True
     """
 
-    def __init__(
-        self,
-        a=1.0,
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.a = a
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    a: float = 1.0
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     @property
     def longest_row(self):

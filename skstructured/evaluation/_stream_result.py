@@ -5,13 +5,15 @@ import math
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured.evaluation._result import ROUNDING
+from skstructured._base.shared_docs import documented
+from skstructured.evaluation._result import ROUNDING, ProgressiveResult
 from skstructured.guarantees._running_risk import RecentBound, RiseTest, read_delta, warn_of_rise
 
 #: What a mean is kept of, in the order of `Losses`.
 KINDS = ("target_loss", "expected_target_loss", "surrogate_loss")
 
 
+@documented(ProgressiveResult)
 class StreamResult:
     """What happened in a progressive validation over chunks; its size does not grow with rounds.
 
@@ -25,8 +27,7 @@ class StreamResult:
         For every chunk its number of rounds, and the three means within it.
     estimator : estimator
         The learner after the last round.
-    batch_size, play, dependence
-        As in `ProgressiveResult`.
+    {ProgressiveResult: batch_size, play, dependence}
     delta : float
         Probability that `risk_bound` fails; and, apart from it, that `changed_` is wrong.
     changed_ : bool

@@ -1,9 +1,13 @@
 """Expert advice with abstention: a classifier that may say nothing, over given classifiers."""
 
+from dataclasses import KW_ONLY
+from typing import Literal
+
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_share
 from skstructured._learners.guards import exclusive
 from skstructured.experts._advice import HedgedExperts, losses_of, record_of
@@ -14,6 +18,7 @@ from skstructured.guarantees.certificates import AbstentionCertificate
 __all__ = ["AbstainingHedgeClassifier"]
 
 
+@parameters
 class AbstainingHedgeClassifier(HedgedExperts):
     r"""Weighs binary classifiers by their past losses, and abstains where they disagree.
 
@@ -55,8 +60,10 @@ class AbstainingHedgeClassifier(HedgedExperts):
         What `predict` and `sample` return for abstaining, no class itself. With None `predict`
         always predicts, so that scorers work, and `sample` tosses a coin, which costs ½;
         `abstains` then tells where the prediction should not be used.
-    verbose, random_state
-        As in `FolkloreClassifier`; the seed is for draws, and for experts trained that have none.
+    verbose : bool or int, default=0
+        Print, once a second, how many rows are learned.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws, and those experts trained that have no seed.
 
     Attributes
     ----------
@@ -70,8 +77,10 @@ class AbstainingHedgeClassifier(HedgedExperts):
         Total losses of the experts.
     t_ : int
         Rounds learned.
-    space_, random_state_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    space_ : OutputSpace
+        The simplex over the two labels.
+    random_state_, n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     Raises
     ------
@@ -104,26 +113,15 @@ class AbstainingHedgeClassifier(HedgedExperts):
     True
     """
 
-    def __init__(
-        self,
-        estimators,
-        abstention_cost=0.3,
-        *,
-        train="auto",
-        cv=5,
-        calibrate="isotonic",
-        abstain_label=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.estimators = estimators
-        self.abstention_cost = abstention_cost
-        self.train = train
-        self.cv = cv
-        self.calibrate = calibrate
-        self.abstain_label = abstain_label
-        self.verbose = verbose
-        self.random_state = random_state
+    estimators: list
+    abstention_cost: float = 0.3
+    _: KW_ONLY
+    train: bool | Literal["auto"] = "auto"
+    cv: int = 5
+    calibrate: Literal["isotonic", "sigmoid"] | None = "isotonic"
+    abstain_label: object = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def fit(self, X, y, **params):
         """Fit the experts that are to be trained, and weigh all by rows they have not seen.

@@ -25,7 +25,7 @@ class Certificate:
         Coefficients of the bound.
     radius : float, default=inf
         Largest ‖U‖_F the theorem allows; inf without a ball.
-    constants : dict, default={}
+    constants : dict or None, default=None
         The numbers ``a, b, c, C, kappa, lam, nu, gamma, D, …`` that went in.
     unit : str or None, default=None
         What losses and regrets are counted in, where that is a choice: "bits" or "nats".

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skstructured._base.ragged import Ragged
+from skstructured._base.shared_docs import documented
 from skstructured._chains import batch
 from skstructured.losses import FenchelYoung, LossConstants
 from skstructured.losses.oracles import KAPPA_0
@@ -75,6 +76,7 @@ def indicators(codes, k):
     return Chains(unary, codes.offsets, pair)
 
 
+@documented(FenchelYoung)
 class SequenceLoss(FenchelYoung):
     r"""The loss ``c (Ω*(θ) + Ω(y) − <θ, y>)`` of label sequences, ``−c ln p(y)`` for `Shannon`.
 
@@ -84,8 +86,7 @@ class SequenceLoss(FenchelYoung):
 
     Parameters
     ----------
-    space, regularizer, scale, constants
-        As in `FenchelYoung`.
+    {FenchelYoung: space, regularizer, scale, constants}
     shortest, longest : int, default=1, 1
         Lengths of sequences.
     stretch : float, default=1.0

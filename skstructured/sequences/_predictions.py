@@ -25,8 +25,8 @@ def _has_log_proba(learner):
     return True
 
 
-def weights_of_sequences(text, part):
-    """A property that reads a copy of ``part(W)``, and raises where there are no sequences."""
+def weights_of_sequences(what, part):
+    """A property, the scores `what`: a copy of ``part(W)``, or an error without sequences."""
 
     def read(learner):
         learner._fitted_model("weights are")
@@ -34,7 +34,7 @@ def weights_of_sequences(text, part):
             raise AttributeError("transitions_, start_ and end_ are for space='sequence'.")
         return part(learner._weights()).copy()
 
-    return property(read, doc=text)
+    return property(read, doc=f'Scores {what}; for space="sequence".')
 
 
 class SequencePredictions:

@@ -3,9 +3,11 @@
 import math
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import settled
@@ -25,6 +27,7 @@ from skstructured.estimators.boosting.tree import OnlineTreeClassifier
 __all__ = ["AdaBoostOLMClassifier"]
 
 
+@parameters
 class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     r"""Boosting of classes a row at a time: many weak learners, each for what others get wrong.
 
@@ -123,15 +126,12 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     _made = ("classes", "sample_weight")
 
-    def __init__(
-        self, estimator=None, n_estimators=50, lam=1.0, shuffle=True, verbose=0, random_state=None
-    ):
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.lam = lam
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    estimator: BaseEstimator | None = None
+    n_estimators: int = 50
+    lam: float = 1.0
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def fit(self, X, y, sample_weight=None, **params):
         """Learn one pass from scratch; `params` are metadata that weak learners request."""

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import settled
@@ -21,6 +22,7 @@ __all__ = ["OnlineTreeClassifier"]
 DEEPEST = 12
 
 
+@parameters
 class OnlineTreeClassifier(VotingLearner):
     r"""A shallow tree of random tests: the default weak learner of `AdaBoostOLMClassifier`.
 
@@ -74,15 +76,12 @@ class OnlineTreeClassifier(VotingLearner):
     True
     """
 
-    def __init__(
-        self, max_depth=5, n_tests=8, patience=32, shuffle=True, verbose=0, random_state=None
-    ):
-        self.max_depth = max_depth
-        self.n_tests = n_tests
-        self.patience = patience
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    max_depth: int = 5
+    n_tests: int = 8
+    patience: int = 32
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def predict_proba(self, X):
         """Shares of the classes, by weight, in the leaf of every row: (n, K).

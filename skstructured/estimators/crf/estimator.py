@@ -1,15 +1,23 @@
 """Conditional random fields: log-linear models of structured outputs, learned in batch."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from skstructured._base.documented import linked
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.crf._fitting import BatchFit
 from skstructured.estimators.crf._kernel import KernelField
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.regularizer import Regularizer
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, resolve_regularizer
 from skstructured.sequences._loss import Chains, SequenceLoss
@@ -21,6 +29,7 @@ __all__ = ["ConditionalRandomField"]
 
 
 @linked
+@parameters
 class ConditionalRandomField(
     KernelField, ShortCuts, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
 ):
@@ -147,45 +156,24 @@ class ConditionalRandomField(
     [['a', 'b', 'c'], ['c', 'b']]
     """
 
-    def __init__(
-        self,
-        space="sequence",
-        regularizer=None,
-        transitions="bigram",
-        alpha=1e-3,
-        solver="lbfgs",
-        decoder="nearest",
-        cost_matrix=None,
-        standardize="auto",
-        fit_intercept=True,
-        max_iter=1000,
-        tol=1e-3,
-        warm_start=False,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-        kernel="linear",
-        gamma=None,
-        cache_size=4096,
-    ):
-        self.space = space
-        self.regularizer = regularizer
-        self.transitions = transitions
-        self.alpha = alpha
-        self.solver = solver
-        self.decoder = decoder
-        self.cost_matrix = cost_matrix
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
-        self.kernel = kernel
-        self.gamma = gamma
-        self.cache_size = cache_size
+    space: str | OutputSpace = "sequence"
+    regularizer: str | Regularizer | None = None
+    transitions: Literal["bigram", "features", "none"] = "bigram"
+    alpha: float = 1e-3
+    solver: Literal["lbfgs", "sdca"] = "lbfgs"
+    decoder: str | Decoder = "nearest"
+    cost_matrix: ArrayLike | None = None
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-3
+    warm_start: bool = False
+    n_jobs: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["scale"] | None = None
+    cache_size: float = 4096
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))

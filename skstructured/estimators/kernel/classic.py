@@ -1,12 +1,20 @@
 """What PiSTOL is compared with: kernel descent with a fixed step, and the kernel Perceptron."""
 
+from collections.abc import Callable
+from typing import Literal
+
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured.estimators.kernel._margin_base import MarginClassifier
+from skstructured.estimators.kernel.pistol import PiSTOLClassifier
 from skstructured.optimizers._fixed import FixedStep
 
 __all__ = ["AveragedKernelSGDClassifier", "KernelPerceptronClassifier"]
 
 
+@documented(PiSTOLClassifier)
+@parameters
 class AveragedKernelSGDClassifier(MarginClassifier):
     r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
 
@@ -15,40 +23,18 @@ class AveragedKernelSGDClassifier(MarginClassifier):
 
     Parameters
     ----------
-    kernel : str or callable, default="rbf"
-        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
-        time that goes by the stored values of CSR rows.
-    gamma : float, "multiscale", "scale" or None, default=None
-        As in `KernelStructuredPredictor`; None is "multiscale".
-    degree, coef0 : default=3, 1.0
-        As in `KernelStructuredPredictor`.
-    loss : {"smooth_hinge", "logistic", "hinge"}, default="smooth_hinge"
-        As in `PiSTOLClassifier`.
+    {PiSTOLClassifier: kernel, gamma, degree, coef0, loss}
     eta : float, default=0.3
         η, the step.
-    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
-        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`;
-        the mean of Algorithm 1 is "uniform".
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
-        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
-        `KernelStructuredPredictor`.
-    fit_intercept : bool or "auto", default="auto"
-        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
-        linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=20
-        Most passes of `fit`; with 1 what is proved of a single pass holds.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, budget, verbose, random_state
-        As in `KernelStructuredPredictor`.
+    {PiSTOLClassifier: average}
+        The mean of Algorithm 1 is "uniform".
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
+    budget, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, dual_coef_, support_vectors_
-        As in `PiSTOLClassifier`.
-    space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
-        As in `PiSTOLClassifier`.
+    {PiSTOLClassifier: classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_,
+    optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -63,43 +49,23 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     array([0, 0])
     """
 
-    def __init__(
-        self,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        loss="smooth_hinge",
-        eta=0.3,
-        average="polynomial",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=20,
-        tol=None,
-        shuffle=True,
-        class_weight=None,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.eta = eta
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "rbf"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["smooth_hinge", "logistic", "hinge"] = "smooth_hinge"
+    eta: float = 0.3
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _margin_kind(self):
         return self.loss
@@ -108,6 +74,8 @@ class AveragedKernelSGDClassifier(MarginClassifier):
         return FixedStep(self.eta)
 
 
+@documented(PiSTOLClassifier)
+@parameters
 class KernelPerceptronClassifier(MarginClassifier):
     r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
 
@@ -116,36 +84,15 @@ class KernelPerceptronClassifier(MarginClassifier):
 
     Parameters
     ----------
-    kernel : str or callable, default="rbf"
-        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
-        time that goes by the stored values of CSR rows.
-    gamma : float, "multiscale", "scale" or None, default=None
-        As in `KernelStructuredPredictor`; None is "multiscale".
-    degree, coef0 : default=3, 1.0
-        As in `KernelStructuredPredictor`.
-    average : bool, "uniform", "polynomial" or "linear", default="uniform"
-        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`,
-        where Algorithm 2 takes the last.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
-        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
-        `KernelStructuredPredictor`.
-    fit_intercept : bool or "auto", default="auto"
-        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
-        linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=20
-        Most passes of `fit`; with 1 what is proved of a single pass holds.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, budget, verbose, random_state
-        As in `KernelStructuredPredictor`.
+    {PiSTOLClassifier: kernel, gamma, degree, coef0, average}
+        Algorithm 2 takes the last.
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
+    budget, verbose, random_state}
 
     Attributes
     ----------
-    classes_, coef_, intercept_, dual_coef_, support_vectors_
-        As in `PiSTOLClassifier`.
-    space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
-        As in `PiSTOLClassifier`.
+    {PiSTOLClassifier: classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_,
+    optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -161,39 +108,21 @@ class KernelPerceptronClassifier(MarginClassifier):
     array([0, 0])
     """
 
-    def __init__(
-        self,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        average="uniform",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=20,
-        tol=None,
-        shuffle=True,
-        class_weight=None,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "rbf"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    average: bool | Literal["uniform", "polynomial", "linear"] = "uniform"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _margin_kind(self):
         return "perceptron"

@@ -1,6 +1,12 @@
 """PiSTOL: classifiers and regressors with nothing to tune, linear and with kernels."""
 
+from collections.abc import Callable
+from typing import Literal
+
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured.estimators.kernel._margin_base import MarginClassifier, ResidualRegressor
+from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.optimizers import PiSTOL
 
 __all__ = ["PiSTOLClassifier", "PiSTOLRegressor"]
@@ -13,6 +19,8 @@ class _WithPiSTOL:
         return PiSTOL(self.a, self.b, self.feature_norm)
 
 
+@documented(KernelStructuredPredictor)
+@parameters
 class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
 
@@ -31,13 +39,12 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
 
     Parameters
     ----------
-    kernel : str or callable, default="linear"
-        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
-        time that goes by the stored values of CSR rows.
-    gamma : float, "multiscale", "scale" or None, default=None
-        As in `KernelStructuredPredictor`; None is "multiscale".
-    degree, coef0 : default=3, 1.0
-        As in `KernelStructuredPredictor`.
+    {KernelStructuredPredictor: kernel}
+        "linear" learns the weights of features themselves, in time that goes by the stored values
+        of CSR rows.
+    {KernelStructuredPredictor: gamma}
+        None is "multiscale".
+    {KernelStructuredPredictor: degree, coef0}
     loss : {"logistic", "smooth_hinge", "hinge"}, default="logistic"
         φ of the loss ``Σ_k φ(v_k f_k(x))``, v_k = ±1: "logistic" is ``log₂(1 + exp(−z))`` and has
         probabilities; "smooth_hinge" is ``1 − 2z`` where z ≤ 0 and ``max(1 − z, 0)²`` elsewhere,
@@ -49,21 +56,16 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     feature_norm : float or None, default=None
         A bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks;
         None learns it.
-    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
-        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
-        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
-        `KernelStructuredPredictor`.
+    {KernelStructuredPredictor: average, standardize}
+        With a linear kernel "auto" leaves CSR rows as they are in `fit` if all have one norm, as
+        text that was normalised.
     fit_intercept : bool or "auto", default="auto"
         Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
         linear kernel and not with others, which mostly learn slower for it.
     max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight, cache_size, budget, verbose, random_state
-        As in `KernelStructuredPredictor`.
+    {KernelStructuredPredictor: tol, shuffle, class_weight, cache_size, budget, verbose,
+    random_state}
 
     Attributes
     ----------
@@ -75,13 +77,14 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
         Coefficients of the support rows; not with a linear kernel.
     support_vectors_ : ndarray of shape (n_support, p)
         Rows as they were transformed; not with a linear kernel.
-    space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    {KernelStructuredPredictor: space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
     ValueError
-        When used: a parameter out of its range, and as `OnlineStructuredPredictor`.
+        When used: a parameter out of its range, NaN or inf in X, labels that are not among the
+        classes, a `budget` for more than one pass; the fitted state is then unchanged.
 
     Notes
     -----
@@ -103,52 +106,32 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     True
     """
 
-    def __init__(
-        self,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        loss="logistic",
-        a=0.08,
-        b=1.0,
-        feature_norm=None,
-        average="polynomial",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=20,
-        tol=None,
-        shuffle=True,
-        class_weight=None,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.a = a
-        self.b = b
-        self.feature_norm = feature_norm
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["logistic", "smooth_hinge", "hinge"] = "logistic"
+    a: float = 0.08
+    b: float = 1.0
+    feature_norm: float | None = None
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _margin_kind(self):
         return self.loss
 
 
+@documented(PiSTOLClassifier)
+@parameters
 class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
 
@@ -166,13 +149,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
 
     Parameters
     ----------
-    kernel : str or callable, default="linear"
-        As in `KernelStructuredPredictor`. "linear" learns the weights of features themselves, in
-        time that goes by the stored values of CSR rows.
-    gamma : float, "multiscale", "scale" or None, default=None
-        As in `KernelStructuredPredictor`; None is "multiscale".
-    degree, coef0 : default=3, 1.0
-        As in `KernelStructuredPredictor`.
+    {PiSTOLClassifier: kernel, gamma, degree, coef0}
     loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
         Of the residual r: "huber" is ``r²/(2ε)`` where |r| < ε and ``|r| − ε/2`` elsewhere,
         "absolute" |r|, "epsilon_insensitive" ``max(|r| − ε, 0)``, "quantile" the pinball loss
@@ -182,23 +159,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
     quantile : float, default=0.5
         q in (0, 1), of ``loss="quantile"`` alone.
-    a, b, feature_norm : default=0.3, 1.0, None
-        As in `PiSTOLClassifier`.
-    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
-        Whether predictions use an average of the functions played, as `OnlineStructuredPredictor`.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor`, but that "auto" leaves CSR rows as they are in `fit` with
-        a linear kernel if all have one norm, as text that was normalised; with a kernel as in
-        `KernelStructuredPredictor`.
-    fit_intercept : bool or "auto", default="auto"
-        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
-        linear kernel and not with others, which mostly learn slower for it.
-    max_iter : int, default=10
-        Most passes of `fit`; with 1 what is proved of a single pass holds.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, cache_size, budget, verbose, random_state
-        As in `KernelStructuredPredictor`.
+    {PiSTOLClassifier: a, b, feature_norm, average, standardize, fit_intercept, max_iter, tol,
+    shuffle, cache_size, budget, verbose, random_state}
 
     Attributes
     ----------
@@ -208,10 +170,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         What is added to the scores.
     dual_coef_ : ndarray of shape (1, n_support)
         Coefficients of the support rows; not with a linear kernel.
-    support_vectors_ : ndarray of shape (n_support, p)
-        Rows as they were transformed; not with a linear kernel.
-    space_, loss_, optimizer_, t_, n_iter_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    {PiSTOLClassifier: support_vectors_, space_, loss_, optimizer_, t_, n_iter_, n_features_in_,
+    feature_names_in_}
     loss_curve_ : ndarray of shape (n_iter_, 2)
         Mean loss, as learned, and mean |f(x) − y|, in units of y, of each pass of `fit`.
 
@@ -235,46 +195,23 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     True
     """
 
-    def __init__(
-        self,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        loss="huber",
-        epsilon=None,
-        quantile=0.5,
-        a=0.3,
-        b=1.0,
-        feature_norm=None,
-        average="polynomial",
-        standardize="auto",
-        fit_intercept="auto",
-        max_iter=10,
-        tol=None,
-        shuffle=True,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.a = a
-        self.b = b
-        self.feature_norm = feature_norm
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["huber", "absolute", "epsilon_insensitive", "quantile"] = "huber"
+    epsilon: float | None = None
+    quantile: float = 0.5
+    a: float = 0.3
+    b: float = 1.0
+    feature_norm: float | None = None
+    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 10
+    tol: float | None = None
+    shuffle: bool = True
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None

@@ -1,5 +1,6 @@
 """The online learner with kernels over any output space."""
 
+from skstructured._base.shared_docs import documented
 from skstructured._learners.reading import over_sequences
 from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -7,6 +8,7 @@ from skstructured.estimators.online import OnlineStructuredPredictor
 __all__ = ["KernelStructuredPredictor"]
 
 
+@documented(OnlineStructuredPredictor)
 class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     r"""Predict classes, label sets, grades, matchings or rankings by kernels, with nothing to tune.
 
@@ -26,8 +28,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     Parameters
     ----------
-    space, regularizer : default="simplex", None
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: space, regularizer}
     kernel : str or callable, default="rbf"
         k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
         "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
@@ -45,22 +46,16 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Degree of "poly".
     coef0 : float, default=1.0
         Added in "poly" and "sigmoid".
-    loss_scale, decoder, optimizer : default="theory", "randomized", "parameter_free"
-        As in `OnlineStructuredPredictor`; optimisers that move each feature by itself are refused.
-    average : default="polynomial"
-        As in `OnlineStructuredPredictor`.
-    standardize : bool or "auto", default="auto"
-        As in `OnlineStructuredPredictor` (CSR rows are divided by their columns' largest entries,
-        not centred), but that `fit` knows all rows beforehand, and so takes
-        their mean and deviation from the start.
+    {OnlineStructuredPredictor: loss_scale, decoder, optimizer}
+        Optimisers that move each feature by itself are refused.
+    {OnlineStructuredPredictor: average, standardize}
+        With a kernel `fit` knows all rows beforehand, and so takes their mean and deviation from
+        the start.
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel.
     max_iter : int, default=20
         Most passes of `fit`.
-    tol : float or None, default=None
-        As in `OnlineStructuredPredictor`; None makes all passes.
-    shuffle, class_weight
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: tol, shuffle, class_weight}
     cache_size : float, default=200
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
         precision; where they do not fit they are computed in every pass.
@@ -70,8 +65,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
-    verbose, random_state, constants, loss
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: verbose, random_state, constants, loss}
 
     Attributes
     ----------
@@ -82,8 +76,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Their numbers: places in X of `fit`, and from there on, or from 0, the order of a stream.
     dual_coef_ : ndarray of shape (dim, n_support)
         Their coefficients in what predicts: averaged with `average`, else the last.
-    classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_
-        As in `OnlineStructuredPredictor`.
+    {OnlineStructuredPredictor: classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_,
+    n_features_in_, feature_names_in_}
 
     Raises
     ------

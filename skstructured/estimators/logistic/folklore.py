@@ -1,10 +1,14 @@
 """FOLKLORE and AIOLI: online logistic regression by improper predictions."""
 
 import math
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured._engine.rows import LONGEST
 from skstructured.decoders import MAP, Nearest, Sampled
@@ -12,6 +16,7 @@ from skstructured.estimators.logistic._approximate import chosen
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._mixture import Mixture, MixtureCertificate, grid_of
+from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["AioliClassifier", "FolkloreClassifier"]
@@ -20,6 +25,7 @@ __all__ = ["AioliClassifier", "FolkloreClassifier"]
 LONGEST_OF_UNIT = 1e5
 
 
+@parameters
 class FolkloreClassifier(LogisticLearner):
     r"""Online logistic regression with a regret that grows like log T, and no factor e^B.
 
@@ -71,10 +77,13 @@ class FolkloreClassifier(LogisticLearner):
     decoder : str or Decoder, default="map"
         What `sample` and the losses are about: "map", the most likely class, or "sampled", one
         drawn by the probabilities. `predict` always gives the most likely one.
-    standardize, fit_intercept : default="auto", True
-        As in `OnlineStructuredPredictor`: CSR rows are divided by the largest entry of each column
-        and not centred, so that they give other predictions than the same rows dense; they are
-        made dense block by block.
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and scaled by their mean and deviation over the rows so far,
+        the row itself included; "auto" is True. CSR rows are divided by the largest entry of each
+        column so far and not centred, so that they give other predictions than the same rows dense;
+        they are made dense block by block.
+    fit_intercept : bool, default=True
+        Append a constant feature 1. Without it, `standardize` does not centre.
     shuffle : bool, default=True
         Whether `fit`, which is one pass, visits the rows in random order.
     verbose : bool or int, default=0
@@ -139,35 +148,19 @@ class FolkloreClassifier(LogisticLearner):
     array([[1., 0., 0.]])
     """
 
-    def __init__(
-        self,
-        B=1.5,
-        R=None,
-        lam=None,
-        long_rows="refuse",
-        structure="auto",
-        max_weights=4096,
-        iterate="last",
-        decoder="map",
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.B = B
-        self.R = R
-        self.lam = lam
-        self.long_rows = long_rows
-        self.structure = structure
-        self.max_weights = max_weights
-        self.iterate = iterate
-        self.decoder = decoder
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    B: float | Sequence[float] = 1.5
+    R: float | None = None
+    lam: float | None = None
+    long_rows: Literal["refuse", "rescale"] = "refuse"
+    structure: Literal["auto", "full", "classes", "diagonal"] = "auto"
+    max_weights: int = 4096
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _lam(self, B):
         theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
@@ -237,6 +230,7 @@ class FolkloreClassifier(LogisticLearner):
             raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
 
 
+@documented(FolkloreClassifier)
 class AioliClassifier(FolkloreClassifier):
     """Online logistic regression of two classes: `FolkloreClassifier` for K = 2, p² products a row.
 
@@ -246,20 +240,18 @@ class AioliClassifier(FolkloreClassifier):
 
     Parameters
     ----------
-    B, R, lam, long_rows, structure, max_weights, iterate, decoder
-        As in `FolkloreClassifier`.
-    standardize, fit_intercept, shuffle, verbose, random_state
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: B, R, lam, long_rows, structure, max_weights, iterate, decoder,
+    standardize, fit_intercept, shuffle, verbose, random_state}
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
-        At the first call to learn, for more than two classes; and as `FolkloreClassifier`.
+    {FolkloreClassifier: ValueError}
+        At the first call to learn, for more than two classes.
 
     References
     ----------

@@ -1,18 +1,25 @@
 """Forecasters that average over weights: Gaussian, and Vovk's over a ball."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_integer, check_size
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._gaussian import GaussianMatrix
 from skstructured.estimators.logistic._particles import Particles
+from skstructured.estimators.logistic.folklore import FolkloreClassifier
+from skstructured.extend.decoder import Decoder
 
 __all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
 
 
+@documented(FolkloreClassifier)
+@parameters
 class GaussianAggregatingForecaster(LogisticLearner):
     r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
 
@@ -28,20 +35,20 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     Parameters
     ----------
-    B, R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle
-        As in `FolkloreClassifier`.
-    verbose, random_state
-        As in `FolkloreClassifier`.
+    B : float, default=1.0
+        Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
+        Smaller settles sooner, larger goes on following what changes.
+    {FolkloreClassifier: R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle,
+    verbose, random_state}
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
-        As `FolkloreClassifier`.
+    {FolkloreClassifier: ValueError}
 
     Notes
     -----
@@ -62,31 +69,17 @@ class GaussianAggregatingForecaster(LogisticLearner):
     True
     """
 
-    def __init__(
-        self,
-        B=1.0,
-        R=None,
-        lam=None,
-        long_rows="refuse",
-        iterate="last",
-        decoder="map",
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.B = B
-        self.R = R
-        self.lam = lam
-        self.long_rows = long_rows
-        self.iterate = iterate
-        self.decoder = decoder
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    B: float = 1.0
+    R: float | None = None
+    lam: float | None = None
+    long_rows: Literal["refuse", "rescale"] = "refuse"
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _new_weights(self, K, width):
         B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
@@ -108,6 +101,8 @@ class GaussianAggregatingForecaster(LogisticLearner):
         raise GuaranteeError("No bound with constants is stated for this forecaster.")
 
 
+@documented(FolkloreClassifier)
+@parameters
 class AggregatingForecaster(LogisticLearner):
     r"""The mean of softmax over all weights of a ball, each by how well it has predicted.
 
@@ -120,27 +115,29 @@ class AggregatingForecaster(LogisticLearner):
     ----------
     B : float, default=3.0
         Radius, in units of the standardised features.
-    R, long_rows
-        As in `FolkloreClassifier`.
+    R : float or None, default=None
+        Largest norm of a row as standardised, the intercept's 1 included. None needs none.
+    {FolkloreClassifier: long_rows}
     n_particles : int, default=500
         Particles.
     n_moves : int, default=5
         Steps of a random walk when they are moved.
     max_weights : int, default=60
         The most weights Kp, the intercept's included, that are taken.
-    iterate, decoder, standardize, fit_intercept, shuffle, verbose, random_state
-        As in `FolkloreClassifier`; `random_state` draws the particles too.
+    {FolkloreClassifier: iterate, decoder, standardize, fit_intercept, shuffle, verbose,
+    random_state}
+        It draws the particles too.
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
+    {FolkloreClassifier: ValueError}
         At the first call to learn, for more than `max_weights` weights; it says what they would
-        cost. Else as `FolkloreClassifier`.
+        cost.
 
     Notes
     -----
@@ -162,35 +159,19 @@ class AggregatingForecaster(LogisticLearner):
     True
     """
 
-    def __init__(
-        self,
-        B=3.0,
-        R=None,
-        long_rows="refuse",
-        n_particles=500,
-        n_moves=5,
-        max_weights=60,
-        iterate="last",
-        decoder="map",
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.B = B
-        self.R = R
-        self.long_rows = long_rows
-        self.n_particles = n_particles
-        self.n_moves = n_moves
-        self.max_weights = max_weights
-        self.iterate = iterate
-        self.decoder = decoder
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    B: float = 3.0
+    R: float | None = None
+    long_rows: Literal["refuse", "rescale"] = "refuse"
+    n_particles: int = 500
+    n_moves: int = 5
+    max_weights: int = 60
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):

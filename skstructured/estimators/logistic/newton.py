@@ -1,11 +1,16 @@
 """Online Newton steps for logistic regression."""
 
 import math
+from typing import Literal
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._newton_rounds import NewtonMatrix
+from skstructured.estimators.logistic.folklore import FolkloreClassifier
+from skstructured.extend.decoder import Decoder
 
 __all__ = ["OnlineNewtonClassifier"]
 
@@ -13,6 +18,8 @@ __all__ = ["OnlineNewtonClassifier"]
 LEAST_PRODUCT = 1e-100
 
 
+@documented(FolkloreClassifier)
+@parameters
 class OnlineNewtonClassifier(LogisticLearner):
     r"""Online Newton steps: the proper second-order learner that `FolkloreClassifier` improves on.
 
@@ -34,19 +41,19 @@ class OnlineNewtonClassifier(LogisticLearner):
     gamma : float or "theory", default=0.1
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.
-    long_rows, iterate, decoder, standardize, fit_intercept, shuffle, verbose, random_state
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: long_rows, iterate, decoder, standardize, fit_intercept, shuffle, verbose,
+    random_state}
 
     Attributes
     ----------
-    classes_, space_, loss_, t_, random_state_, n_features_in_, feature_names_in_
-        As in `FolkloreClassifier`.
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
 
     Raises
     ------
-    ValueError
-        As `FolkloreClassifier`; and where a row's norm times its weight is above 1e6/(γB√K), or γB
-        below 1e-100 or above 1e100, which leave no digit of A.
+    {FolkloreClassifier: ValueError}
+        Also where a row's norm times its weight is above 1e6/(γB√K), or γB below 1e-100 or above
+        1e100, which leave no digit of A.
 
     Notes
     -----
@@ -67,31 +74,17 @@ class OnlineNewtonClassifier(LogisticLearner):
     True
     """
 
-    def __init__(
-        self,
-        B=1.0,
-        R=None,
-        gamma=0.1,
-        long_rows="refuse",
-        iterate="last",
-        decoder="map",
-        standardize="auto",
-        fit_intercept=True,
-        shuffle=True,
-        verbose=0,
-        random_state=None,
-    ):
-        self.B = B
-        self.R = R
-        self.gamma = gamma
-        self.long_rows = long_rows
-        self.iterate = iterate
-        self.decoder = decoder
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.random_state = random_state
+    B: float = 1.0
+    R: float | None = None
+    gamma: float | Literal["theory"] = 0.1
+    long_rows: Literal["refuse", "rescale"] = "refuse"
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _new_weights(self, K, width):
         B, gamma = check_size("B", self.B), self._gamma(K)

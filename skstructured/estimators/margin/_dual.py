@@ -1,60 +1,129 @@
 """What max-margin models share: ascent of the dual, until its gap is small."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
 from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._solver import ascend, rule_of
+from skstructured.extend.output_space import OutputSpace
 
 SOLVERS = ("auto", "frank_wolfe")
 
 
+@parameters
 class DualLearner(MarginLearner):
     """Max-margin models, learned by block-coordinate ascent of the dual.
 
     `is_max_min` tells whether costs are those of the best prediction, or those of the true output.
+
+    Parameters
+    ----------
+    space : str or OutputSpace, default="simplex"
+        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
+        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
+        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
+        "sequence", a label sequence (share of wrong positions); or any space whose target loss is
+        affine in the mean.
+    kernel : str or callable, default="linear"
+        One of scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
+        (n, m) of two arrays of rows. "linear" is learned in weights, all others over the matrix of
+        kernels of all rows.
+    gamma : float, "scale" or None, default=None
+        Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
+    degree, coef0 : float, default=3 and 1
+        Of "poly" and "sigmoid".
+    alpha : float, "auto" or "path", default="auto"
+        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes
+        and grades, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M. "path"
+        tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
+        outputs, each fit going on from the one before, and learns all with the best.
+    cost_matrix : array-like of shape (k, k) or None, default=None
+        Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
+        diagonal. It need not be symmetric.
+    standardize : bool, default=True
+        Whether dense features are centred and divided by their deviation, and CSR ones divided by
+        their largest entry; `coef_` is in units of X.
+    fit_intercept : bool, default=True
+        Whether there is a feature 1, which is regularised too: kernels are k(x, z) + 1.
+    solver : {"auto", "frank_wolfe"}, default="auto"
+        "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
+        what the oracle returns (Algorithm 1 of the paper).
+    line_search : bool, default=True
+        Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
+        "frank_wolfe".
+    max_iter : int, default=1000
+        Most passes.
+    tol : float, default=1e-3
+        The duality gap, in units of the objective, to stop at.
+    cache_size : float, default=4096
+        MiB that the matrix of kernels may take.
+    warm_start : bool, default=False
+        Whether `fit` begins with the means of the last one, of the same rows and classes.
+    verbose : bool or int, default=0
+        Whether a line is printed for each pass.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the order of rows.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
+        Weights of features, for the linear kernel alone.
+    start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
+        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
+    alpha_ : float
+        The α of the fit.
+    alpha_losses_ : ndarray of shape (10,) to (20,)
+        Mean target losses of the rows held out, for alpha="path" alone.
+    dual_coef_ : ndarray of shape (n, dim)
+        Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.
+    support_ : ndarray
+        Rows whose coefficients are not 0.
+    classes_ : ndarray
+        Labels, where the space has some.
+    space_ : OutputSpace
+        Fitted.
+    duality_gap_ : float
+        At most so far is the objective from its least value.
+    gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
+        The gap and the objective after each pass.
+    n_iter_ : int
+        Passes.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, where X had string names.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where the gap is above `tol` at the end, with the gap.
     """
 
     _rules = ("auto", "path")
 
-    def __init__(
-        self,
-        space="simplex",
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        alpha="auto",
-        cost_matrix=None,
-        standardize=True,
-        fit_intercept=True,
-        solver="auto",
-        line_search=True,
-        max_iter=1000,
-        tol=1e-3,
-        cache_size=4096,
-        warm_start=False,
-        verbose=0,
-        random_state=None,
-    ):
-        self.space = space
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha = alpha
-        self.cost_matrix = cost_matrix
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.line_search = line_search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache_size = cache_size
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    space: str | OutputSpace = "simplex"
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    alpha: float | Literal["auto", "path"] = "auto"
+    cost_matrix: ArrayLike | None = None
+    standardize: bool = True
+    fit_intercept: bool = True
+    solver: Literal["auto", "frank_wolfe"] = "auto"
+    line_search: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-3
+    cache_size: float = 4096
+    warm_start: bool = False
+    verbose: bool | int = 0
+    random_state: Seed = None
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -1,10 +1,12 @@
 """Max-min margin networks and structural SVMs."""
 
+from skstructured._base.shared_docs import documented
 from skstructured.estimators.margin._dual import DualLearner
 
 __all__ = ["MaxMinMarginNetwork", "StructuralSVM"]
 
 
+@documented(DualLearner)
 class MaxMinMarginNetwork(DualLearner):
     r"""Predict classes, label sets or rankings by max-min margins, which are consistent.
 
@@ -17,87 +19,22 @@ class MaxMinMarginNetwork(DualLearner):
 
     Parameters
     ----------
-    space : str or OutputSpace, default="simplex"
-        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
-        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
-        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
-        "sequence", a label sequence (share of wrong positions); or any space whose target loss is
-        affine in the mean.
-    kernel : str or callable, default="linear"
-        As in scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
-        (n, m) of two arrays of rows. "linear" is learned in weights, all others over the matrix of
-        kernels of all rows.
-    gamma : float, "scale" or None, default=None
-        Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
-    degree, coef0 : float, default=3 and 1
-        Of "poly" and "sigmoid".
-    alpha : float, "auto" or "path", default="auto"
-        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes
-        and grades, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M. "path"
-        tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
-        outputs, each fit going on from the one before, and learns all with the best.
-    cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
-        diagonal. It need not be symmetric.
-    standardize : bool, default=True
-        Whether dense features are centred and divided by their deviation, and CSR ones divided by
-        their largest entry; `coef_` is in units of X.
-    fit_intercept : bool, default=True
-        Whether there is a feature 1, which is regularised too: kernels are k(x, z) + 1.
-    solver : {"auto", "frank_wolfe"}, default="auto"
-        "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
-        what the oracle returns (Algorithm 1 of the paper).
-    line_search : bool, default=True
-        Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
-        "frank_wolfe".
-    max_iter : int, default=1000
-        Most passes.
-    tol : float, default=1e-3
-        The duality gap, in units of the objective, to stop at.
-    cache_size : float, default=4096
-        MiB that the matrix of kernels may take.
-    warm_start : bool, default=False
-        Whether `fit` begins with the means of the last one, of the same rows and classes.
-    verbose : bool or int, default=0
-        Whether a line is printed for each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the order of rows.
+    {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
+    fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
+    random_state}
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
-        Weights of features, for the linear kernel alone.
-    start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
-        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
-    alpha_ : float
-        The α of the fit.
-    alpha_losses_ : ndarray of shape (10,) to (20,)
-        Mean target losses of the rows held out, for alpha="path" alone.
-    dual_coef_ : ndarray of shape (n, dim)
-        Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.
-    support_ : ndarray
-        Rows whose coefficients are not 0.
-    classes_ : ndarray
-        Labels, where the space has some.
-    space_ : OutputSpace
-        Fitted.
-    duality_gap_ : float
-        At most so far is the objective from its least value.
-    gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
-        The gap and the objective after each pass. For matchings, rank vectors,
-        sequences and spaces of one's own, losses are the values of games: both may be too large, by
-        a tenth of the gap mostly, and after the last pass by `tol`/100.
-    n_iter_ : int
-        Passes.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, where X had string names.
+    {DualLearner: coef_, intercept_, start_, end_, transitions_, alpha_, alpha_losses_, dual_coef_,
+    support_, classes_, space_, duality_gap_, gap_curve_, loss_curve_}
+        For matchings, rank vectors, sequences and spaces of one's own, losses are the values of
+        games: both may be too large, by a tenth of the gap mostly, and after the last pass by
+        `tol`/100.
+    {DualLearner: n_iter_, n_features_in_, feature_names_in_}
 
     Warns
     -----
-    ConvergenceWarning
-        Where the gap is above `tol` at the end, with the gap.
+    {DualLearner: ConvergenceWarning}
 
     References
     ----------
@@ -120,6 +57,7 @@ class MaxMinMarginNetwork(DualLearner):
     is_max_min = True
 
 
+@documented(DualLearner)
 class StructuralSVM(DualLearner):
     r"""Predict classes, label sets or rankings by the structural support vector machine (M3N).
 
@@ -132,85 +70,19 @@ class StructuralSVM(DualLearner):
 
     Parameters
     ----------
-    space : str or OutputSpace, default="simplex"
-        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
-        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
-        permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
-        "sequence", a label sequence (share of wrong positions); or any space whose target loss is
-        affine in the mean.
-    kernel : str or callable, default="linear"
-        As in scikit-learn's ``pairwise_kernels``, or "precomputed"; a callable returns the kernels
-        (n, m) of two arrays of rows. "linear" is learned in weights, all others over the matrix of
-        kernels of all rows.
-    gamma : float, "scale" or None, default=None
-        Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
-    degree, coef0 : float, default=3 and 1
-        Of "poly" and "sigmoid".
-    alpha : float, "auto" or "path", default="auto"
-        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes
-        and grades, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M. "path"
-        tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
-        outputs, each fit going on from the one before, and learns all with the best.
-    cost_matrix : array-like of shape (k, k) or None, default=None
-        Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the
-        diagonal. It need not be symmetric.
-    standardize : bool, default=True
-        Whether dense features are centred and divided by their deviation, and CSR ones divided by
-        their largest entry; `coef_` is in units of X.
-    fit_intercept : bool, default=True
-        Whether there is a feature 1, which is regularised too: kernels are k(x, z) + 1.
-    solver : {"auto", "frank_wolfe"}, default="auto"
-        "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
-        what the oracle returns (Algorithm 1 of the paper).
-    line_search : bool, default=True
-        Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
-        "frank_wolfe".
-    max_iter : int, default=1000
-        Most passes.
-    tol : float, default=1e-3
-        The duality gap, in units of the objective, to stop at.
-    cache_size : float, default=4096
-        MiB that the matrix of kernels may take.
-    warm_start : bool, default=False
-        Whether `fit` begins with the means of the last one, of the same rows and classes.
-    verbose : bool or int, default=0
-        Whether a line is printed for each pass.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the order of rows.
+    {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
+    fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
+    random_state}
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (dim, n_features_in_) and (dim,)
-        Weights of features, for the linear kernel alone.
-    start_, end_, transitions_ : ndarray of shape (k,), (k,) and (k, k)
-        Scores of first and last labels, and of labels beside each other, for "sequence" alone.
-    alpha_ : float
-        The α of the fit.
-    alpha_losses_ : ndarray of shape (10,) to (20,)
-        Mean target losses of the rows held out, for alpha="path" alone.
-    dual_coef_ : ndarray of shape (n, dim)
-        Coefficients ``(φ(y_i) − μ_i)/(αn)`` of the rows of `fit`, or of positions.
-    support_ : ndarray
-        Rows whose coefficients are not 0.
-    classes_ : ndarray
-        Labels, where the space has some.
-    space_ : OutputSpace
-        Fitted.
-    duality_gap_ : float
-        At most so far is the objective from its least value.
-    gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
-        The gap and the objective after each pass.
-    n_iter_ : int
-        Passes.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, where X had string names.
+    {DualLearner: coef_, intercept_, start_, end_, transitions_, alpha_, alpha_losses_, dual_coef_,
+    support_, classes_, space_, duality_gap_, gap_curve_, loss_curve_, n_iter_,
+    n_features_in_, feature_names_in_}
 
     Warns
     -----
-    ConvergenceWarning
-        Where the gap is above `tol` at the end, with the gap.
+    {DualLearner: ConvergenceWarning}
 
     References
     ----------
