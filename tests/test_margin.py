@@ -20,9 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.estimators.margin import _oracles, _passes
+from skstructured.estimators.margin._blocks import scratch_of
 from skstructured.estimators.margin._game import solve_game
 from skstructured.estimators.margin._outputs import outputs_of
-from skstructured.estimators.margin._solver import Problem
 from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
 
 DUAL = (MaxMinMarginNetwork, StructuralSVM)
@@ -102,13 +102,10 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     scores = scale * rng.randn(6, dim)
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
-    problem = Problem(
-        outputs.max_min, outputs.A, ell, zeros, np.zeros(6), V[which], np.full(6, 1 / 6), 1.0
-    )
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
-    kept = problem.memory()
-    args = (outputs.max_min, outputs.A, ell, zeros, scores, mu, bounds, reached)
-    _passes.upper_bounds(*args, kept)
+    kept = scratch_of(outputs.max_min, dim)
+    given = (outputs.max_min, outputs.A, ell, zeros)
+    _passes.upper_bounds(given, scores, mu, bounds, reached, kept)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
         out = np.empty(dim)

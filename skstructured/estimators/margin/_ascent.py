@@ -1,93 +1,102 @@
-r"""Blocks solved exactly: where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` is largest over conv(Y)."""
+"""Block-coordinate ascent of the dual, until its gap is small."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from skstructured._engine.compiled import kernel
-from skstructured.estimators.margin._oracles import (
-    HAMMING,
-    LINEAR_CLASS,
-    LINEAR_LABELS,
-    LINEAR_MATCHING,
-    LINEAR_RANKS,
-    ZERO_ONE,
-)
-from skstructured.spaces._matching_kernels import matching_projection
-from skstructured.spaces.permutahedron import rank_projection
+#: Scores that follow the moves are computed anew after so many passes.
+REFRESH = 10
 
-#: Kinds whose blocks have a closed form.
-CLOSED = (ZERO_ONE, HAMMING, LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS)
+#: Most visits to a max-min game, in passes before the last and in the last; and what is rounding.
+FEW_GAMES, GAMES, ROUNDING = 1, 20, 1e-12
+
+#: A game is left where a visit does not take the distance of its bounds down to this part.
+PROGRESS = 0.9
+
+#: Part of a block's gap by which its loss may be off in passes before the last.
+PART = 0.1
 
 
-@kernel
-def excess_level(z, total):
-    """τ with ``Σ (z_k − τ)_+ = total`` > 0, of sorted z, the least first."""
-    k = z.shape[0]
-    above, level = 0.0, 0.0
-    for s in range(k):
-        above += z[k - 1 - s]
-        level = (above - total) / (s + 1)
-        if s + 1 == k or z[k - 2 - s] <= level:
-            break
-    return level
+class Trace(NamedTuple):
+    """What is left of a run: the objective and the gap after each pass."""
+
+    losses: list
+    gaps: list
 
 
-@kernel
-def _on_simplex(z, top, out):
-    """Out = the point of the simplex ``(min(z, top) − τ)_+``."""
-    ordered = np.sort(z)
-    for k in range(z.shape[0]):
-        ordered[k] = min(ordered[k], top)
-    level, total = excess_level(ordered, 1.0), 0.0
-    for k in range(z.shape[0]):
-        out[k] = max(min(z[k], top) - level, 0.0)
-        total += out[k]
-    for k in range(z.shape[0]):
-        out[k] /= total
+class Ascent:
+    """Passes over `Blocks`, and what they are away from the best.
 
-
-@kernel
-def _on_matchings(z, out):
-    """Out = the projection of z on the Birkhoff polytope."""
-    dim = z.shape[0]
-    m = int(np.sqrt(dim) + 0.5)
-    work = np.zeros(1 + 2 * dim + 6 * m + 3 * (m + 1) + 4 * m)
-    matching_projection(z, np.zeros(dim), out, np.empty(0), work)
-
-
-@kernel
-def _on_ranks(z, out):
-    """Out = the projection of z on the permutahedron."""
-    dim = z.shape[0]
-    rank_projection(z, np.zeros(dim), out, np.empty(0), np.zeros(6 * dim))
-
-
-@kernel
-def solve_block(kind, cost, v, ell, q, mu, out):
-    r"""The best μ of a block into out.
-
-    With ``z = μ_i + v/q``: for the SVM it is the projection of ``z + ℓ/q`` on conv(Y). For the
-    max-min network of labels it is z moved towards ½ by c/q, though not beyond. For classes,
-    ``c (1 − s) + <v, μ> − …`` with μ ≤ s gives μ = clip(z − τ, 0, s), where s is best if
-    ``Σ (z − a)_+ = c/q`` with a = τ + s, and Σμ = 1 if ``Σ (min(z, a) − τ)_+ = 1``: two levels.
+    Parameters
+    ----------
+    blocks : Blocks
+        They have begun.
     """
-    for k in range(v.shape[0]):
-        z = mu[k] + v[k] / q
-        if kind >= LINEAR_CLASS:
-            out[k] = z + ell[k] / q
-        else:
-            out[k] = z
-    if kind == LINEAR_CLASS:
-        _on_simplex(out.copy(), np.inf, out)
-    elif kind == LINEAR_MATCHING:
-        _on_matchings(out.copy(), out)
-    elif kind == LINEAR_RANKS:
-        _on_ranks(out.copy(), out)
-    elif kind == ZERO_ONE:
-        z = out.copy()
-        _on_simplex(z, excess_level(np.sort(z), cost / q), out)
-    else:
-        for k in range(v.shape[0]):
-            z = out[k]
-            if kind == HAMMING:
-                z = min(z + cost / q, 0.5) if z < 0.5 else max(z - cost / q, 0.5)
-            out[k] = min(max(z, 0.0), 1.0)
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def run(self, rule, max_iter, tol, rng, verbose=0):
+        """Passes in random order until the duality gap is at most `tol`; their `Trace`.
+
+        The gap is computed after each pass, of scores that were computed anew in the last one.
+        """
+        trace, blocks, counted = Trace([], []), self.blocks, self.blocks.counted
+        for t in range(max_iter):
+            blocks.move(counted[rng.permutation(len(counted))], t * len(counted), rule)
+            if t % REFRESH == REFRESH - 1:
+                blocks.refresh()
+            loss, gap = self.certificate(PART)
+            if gap <= tol or t == max_iter - 1:
+                blocks.refresh()
+                loss, gap = self.certificate()
+            trace.losses.append(float(loss))
+            trace.gaps.append(float(gap))
+            if verbose:
+                print(f"pass {t + 1}: objective {loss:.6g}, duality gap {gap:.3g}")
+            if gap <= tol:
+                break
+        return trace
+
+    def certificate(self, part=0.0):
+        r"""The objective and the gap ``Σ share_i (max_μ H_i(μ) − H_i(μ_i))``, both at most.
+
+        Upper bounds on max H make it a gap of suboptimality whether they are exact or not; they may
+        be too large by a `part` of the gap. As ``α‖w‖² = Σ share_i <v_i, φ(y_i) − μ_i>``, it is the
+        objective less the dual one.
+        """
+        blocks, V, share = self.blocks, self.blocks.scores(), self.blocks.inputs.share
+        bounds, reached = blocks.bound(V, blocks.means, np.arange(len(share)))
+        if blocks.plays:
+            bounds = self._play(V, bounds, reached, part)
+        bounds = np.maximum(bounds, reached)
+        losses = bounds + blocks.constant - blocks.inner(V, *blocks.truth)
+        norm = share @ blocks.inner(V, *blocks.moved())
+        return share @ losses + 0.5 * norm, share @ (bounds - reached)
+
+    def _play(self, V, bounds, reached, part):
+        """Upper bounds on max H, moved to what is reached by playing the games of blocks."""
+        blocks, lower, left, apart = self.blocks, reached.copy(), self.blocks.counted, np.inf
+        for turn in range(1 + (FEW_GAMES if part > 0.0 else GAMES)):
+            if turn > 0:
+                blocks.visit(V, blocks.games, left)
+            upper, found = blocks.bound(V, blocks.games, left)
+            bounds[left] = np.minimum(bounds[left], upper)
+            lower[left] = np.maximum(lower[left], found)
+            left = left[_not_told(bounds, lower, reached, blocks.slack, part, apart)[left]]
+            apart = bounds - lower
+            if len(left) == 0:
+                break
+        return bounds
+
+
+def _not_told(bounds, lower, reached, slack, part, before):
+    """Which games are to be visited: bounds apart, and nearer than `before` the last visit.
+
+    Upper bounds may be too large by `slack`, and by a `part` of the gap from what is `reached`.
+    """
+    room = np.maximum(part * (bounds - reached), slack)
+    apart = bounds - lower
+    return (apart > np.maximum(room, ROUNDING * (1.0 + np.abs(bounds)))) & (
+        apart <= PROGRESS * before
+    )

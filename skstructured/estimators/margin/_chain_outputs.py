@@ -4,7 +4,7 @@ import numpy as np
 
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._chains import batch
-from skstructured.estimators.margin._chain_solver import ChainAscent, ChainProblem
+from skstructured.estimators.margin._chain_blocks import ChainBlocks
 from skstructured.spaces._costs import check_costs
 from skstructured.spaces.sequence import mean_of
 
@@ -34,12 +34,11 @@ class SequenceOutputs:
         """The least cost there is of a position, as a share of a sequence of the mean length."""
         return self.A[self.A > 0.0].min() / (share @ packed.lengths)
 
-    def ascent(self, learner, packed, inputs, alpha):
-        """The solver of a dual learner."""
-        codes = packed.values.astype(np.int64)
-        slack = 0.01 * learner.tol
-        rest = (learner.is_max_min, alpha, slack, learner.cache_size)
-        return ChainAscent(ChainProblem(codes, self.A, *rest), inputs)
+    def blocks(self, learner, packed, inputs, alpha):
+        """The blocks of a dual learner."""
+        codes, slack = packed.values.astype(np.int64), 0.01 * learner.tol
+        given = (self.A, learner.is_max_min, slack, learner.cache_size)
+        return ChainBlocks(inputs, alpha, codes, *given)
 
     def position_costs(self, packed):
         """Costs c(y) of positions, (N, k), as parts of those of sequences."""

@@ -3,10 +3,11 @@
 import numpy as np
 
 from skstructured._chains.best_paths import chain_viterbi
-from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._chain_points import add_costs, inner, mean_cost, smooth, square
 from skstructured.estimators.margin._chain_visit import visit
-from skstructured.estimators.margin._passes import BEST, FIXED, STILL, move_by_row, score_row
+from skstructured.estimators.margin._learned import follow, read_scores
+from skstructured.estimators.margin._passes import BEST, FIXED, STILL
 
 
 @kernel
@@ -49,12 +50,6 @@ def move_chain(rule, fixed, max_min, A, slack, u, T, Kb, q, mu, sums, own, nu, d
     return moved, count
 
 
-@kernel(fastmath=FASTMATH)
-def _axpy(target, factor, row):
-    for j in range(target.shape[0]):
-        target[j] += factor * row[j]
-
-
 @kernel
 def _move_edges(mu, sums, ends, T, q, d, dsums):
     """Means and the weights of first and last labels and of steps, after a move."""
@@ -70,14 +65,13 @@ def _move_edges(mu, sums, ends, T, q, d, dsums):
 
 
 @kernel
-def chain_pass(inputs, learned, chains, order, clock, rule, costs, steps, means, kept):
+def chain_pass(learned, chains, order, clock, rule, costs, steps, means, kept):
     """One pass over the sequences in `order`.
 
     Parameters
     ----------
-    inputs, learned : tuples
-        (rows, K, intercept) and (scores, W, ends, T): scores (k, N) follow the moves by the kernels
-        K (N, N), or, where K is empty, weights W (p + intercept, k) do by rows.
+    learned : tuple
+        What `follow` moves of positions, and weights of ends (2, k) and of steps T (1, k, k).
     chains : tuple
         offsets (n + 1,), the kernels within sequences, one after the other, and where they begin.
     costs : tuple
@@ -89,7 +83,7 @@ def chain_pass(inputs, learned, chains, order, clock, rule, costs, steps, means,
     kept : tuple
         Label sequences (COLUMNS, N), their weights and numbers, ν (N, k).
     """
-    (rows, K), (scores, W, ends, T), (offsets, blocks, begins) = inputs, learned, chains
+    (by_position, ends, T), (offsets, blocks, begins) = learned, chains
     (max_min, A, ell, slack), (mu, sums) = costs, means
     labels, weights, counts, nu = kept
     n, k = sums.shape[:2]
@@ -101,11 +95,7 @@ def chain_pass(inputs, learned, chains, order, clock, rule, costs, steps, means,
         M, q, fixed = stop - o, steps[i], 2.0 * n / (clock + t + 2.0 * n)
         u, d, Kb = room[:M], d_room[:M], blocks[begins[i] : begins[i] + M * M].reshape(M, M)
         for m in range(M):
-            if len(K) == 0:
-                score_row(rows, o + m, W, u[m])
-            else:
-                for j in range(k):
-                    u[m, j] = scores[j, o + m]
+            read_scores(by_position, o + m, u[m])
             if not max_min:
                 u[m] += ell[o + m]
         u[0] += ends[0]
@@ -116,32 +106,28 @@ def chain_pass(inputs, learned, chains, order, clock, rule, costs, steps, means,
         if moved:
             _move_edges(mu[o:stop], sums[i], ends, T, q, d, dsums)
             for m in range(M):
-                if len(K) == 0:
-                    move_by_row(rows, o + m, W, d[m], -q)
-                else:
-                    for j in range(k):
-                        if d[m, j] != 0.0:
-                            _axpy(scores[j], -q * d[m, j], K[o + m])
+                follow(by_position, o + m, d[m], q)
 
 
 @kernel
-def chain_bounds(offsets, costs, U, ends, T, means, nu, bounds, reached):
-    """Upper bounds on max H of every sequence, by its ν, and H at its means; U (N, k)."""
+def chain_bounds(offsets, which, costs, U, ends, T, means, nu, bounds, reached):
+    """Upper bounds on max H of some sequences, by their ν, and H at their means; U (N, k)."""
     (max_min, A, ell, _), (mu, sums) = costs, means
     longest = np.max(offsets[1:] - offsets[:-1])
     best = np.empty((longest, mu.shape[1]))
-    for i in range(len(sums)):
+    for t in range(len(which)):
+        i = which[t]
         o, stop = offsets[i], offsets[i + 1]
         u, path = U[o:stop].copy(), np.empty(stop - o, dtype=np.int64)
         u[0] += ends[0]
         u[stop - o - 1] += ends[1]
         if not max_min:
             u += ell[o:stop]
-        reached[i] = _height(max_min, A, u, T, mu[o:stop], sums[i])
+        reached[t] = _height(max_min, A, u, T, mu[o:stop], sums[i])
         aug = u.copy()
         if max_min:
             add_costs(u, A, nu[o:stop], aug)
-        bounds[i] = max(chain_viterbi(aug, 0, stop - o, T, best, path), reached[i])
+        bounds[t] = max(chain_viterbi(aug, 0, stop - o, T, best, path), reached[t])
 
 
 @kernel

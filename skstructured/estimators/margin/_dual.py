@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_bool, check_choice, check_integer, check_real
+from skstructured.estimators.margin._ascent import Ascent
 from skstructured.estimators.margin._base import MarginLearner
-from skstructured.estimators.margin._solver import ascend, rule_of
+from skstructured.estimators.margin._passes import BEST, FIXED, SEARCH
 from skstructured.extend.output_space import OutputSpace
 
 SOLVERS = ("auto", "frank_wolfe")
@@ -150,12 +151,14 @@ class DualLearner(MarginLearner):
         return self._mu
 
     def _solve(self, outputs, packed, inputs, before, alpha):
-        state = outputs.ascent(self, packed, inputs, alpha)
-        state.begin(before)
+        blocks = outputs.blocks(self, packed, inputs, alpha)
+        blocks.begin(before)
+        rule = FIXED
+        if self.line_search:
+            rule = BEST if self.solver == "auto" else SEARCH
         rng = check_random_state(self.random_state)
-        rule = rule_of(self.solver, self.line_search)
-        trace = ascend(state, rule, self.max_iter, self.tol, rng, self.verbose)
-        self._mu, self.n_iter_ = state.to_go_on(), len(trace.gaps)
+        trace = Ascent(blocks).run(rule, self.max_iter, self.tol, rng, self.verbose)
+        self._mu, self.n_iter_ = blocks.means, len(trace.gaps)
         self.loss_curve_, self.gap_curve_ = np.array(trace.losses), np.array(trace.gaps)
         self.duality_gap_ = trace.gaps[-1]
-        return state.found()
+        return blocks.found()

@@ -50,6 +50,18 @@ class Inputs(NamedTuple):
             return which
         return Ragged(np.empty(0), self.offsets).places(which)
 
+    def of_rows(self, values):
+        """Values (n,) of outputs, for each of their rows."""
+        return values if self.offsets is None else np.repeat(values, np.diff(self.offsets))
+
+    def squares(self):
+        """k(x, x) of rows."""
+        if self.K is not None:
+            return np.diag(self.K).copy()
+        Z = self.Z
+        squares = Z.multiply(Z).sum(axis=1) if hasattr(Z, "indptr") else (Z * Z).sum(axis=1)
+        return np.asarray(squares, dtype=np.float64).ravel() + float(self.intercept)
+
     def part(self, which):
         """The inputs of some outputs."""
         rows, offsets = self.rows(which), None
@@ -75,6 +87,12 @@ def with_weights(Z, W):
     """Scores of rows by weights (p + intercept, dim)."""
     V = np.asarray(Z @ W[: Z.shape[1]])
     return V + W[-1] if len(W) > Z.shape[1] else V
+
+
+def weights_of(inputs, dual):
+    """Weights (p + intercept, dim) of coefficients."""
+    W = np.asarray(inputs.Z.T @ dual)
+    return np.ascontiguousarray(np.vstack([W, dual.sum(axis=0)]) if inputs.intercept else W)
 
 
 def chains_of(V, offsets, ends, steps):

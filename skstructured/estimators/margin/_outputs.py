@@ -6,6 +6,7 @@ from skstructured._base.foreign import check_vertices
 from skstructured._base.validation import check_lengths
 from skstructured._engine.compiled import is_compiled
 from skstructured.estimators.margin._affine import affine_costs, target_costs
+from skstructured.estimators.margin._blocks import ClosedBlocks
 from skstructured.estimators.margin._chain_outputs import SequenceOutputs
 from skstructured.estimators.margin._oracles import (
     GAME,
@@ -17,9 +18,8 @@ from skstructured.estimators.margin._oracles import (
     ORDINAL,
     ZERO_ONE,
 )
-from skstructured.estimators.margin._solver import GramAscent, Problem, RowAscent
+from skstructured.estimators.margin._vertex_blocks import VertexBlocks
 from skstructured.estimators.margin._vertex_game import best_matching, best_ranks, vertex_kernel
-from skstructured.estimators.margin._vertex_solver import VertexAscent, VertexProblem
 from skstructured.spaces import (
     Birkhoff,
     Hypercube,
@@ -34,16 +34,14 @@ from skstructured.spaces._costs import check_costs
 class RowOutputs:
     """Outputs of rows, with scores (dim,) each."""
 
-    def ascent(self, learner, packed, inputs, alpha):
-        """The solver of a dual learner."""
+    def blocks(self, learner, packed, inputs, alpha):
+        """The blocks of a dual learner."""
         C, codes, constant = self.costs(packed)
         kind = self.linear
         if learner.is_max_min:
             kind, constant = self.max_min, np.full(len(constant), self.max_min_constant)
-        problem = Problem(
-            kind, self.A, C, codes, constant, self.vertices(packed), inputs.share, alpha
-        )
-        return RowAscent(problem, inputs) if inputs.K is None else GramAscent(problem, inputs)
+        costs = (kind, self.A, C, codes)
+        return ClosedBlocks(inputs, alpha, self.vertices(packed), constant, costs)
 
 
 class ClassOutputs(RowOutputs):
@@ -140,10 +138,10 @@ class VertexOutputs(SpaceOutputs):
 
     linear = None
 
-    def ascent(self, learner, packed, inputs, alpha):
-        """The solver of a dual learner."""
+    def blocks(self, learner, packed, inputs, alpha):
+        """The blocks of a dual learner."""
         if self.linear is not None and not learner.is_max_min:
-            return super().ascent(learner, packed, inputs, alpha)
+            return super().blocks(learner, packed, inputs, alpha)
         V = np.ascontiguousarray(self.vertices(packed), dtype=np.float64)
         zeros = np.zeros(self.dim)
         loss, ell = (np.zeros((1, 1)), zeros, zeros), np.zeros(V.shape)
@@ -152,9 +150,8 @@ class VertexOutputs(SpaceOutputs):
             constant, loss = np.full(len(V), number), tuple(loss)
         else:
             ell, constant = self._costs(V)
-        slack = 0.01 * learner.tol
-        rest = (loss, ell, constant, V, alpha, slack)
-        return VertexAscent(VertexProblem(self.oracle(), learner.is_max_min, *rest), inputs)
+        given = (self.oracle(), learner.is_max_min, loss, ell, 0.01 * learner.tol)
+        return VertexBlocks(inputs, alpha, V, constant, *given)
 
 
 class LabelSetOutputs(SpaceOutputs):

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured.estimators.margin._ascent import solve_block
+from skstructured._engine.compiled import kernel
+from skstructured.estimators.margin._closed_forms import solve_block
 from skstructured.estimators.margin._corrective import solve_by_vertices
+from skstructured.estimators.margin._learned import follow, read_scores
 from skstructured.estimators.margin._oracles import (
     GAME,
     LINEAR_CLASS,
@@ -99,81 +100,30 @@ def move(rule, fixed, kind, A, v, ell, q, mu, out, point, T, basis):
     return moved
 
 
-@kernel(fastmath=FASTMATH)
-def _axpy(target, factor, row):
-    for j in range(target.shape[0]):
-        target[j] += factor * row[j]
-
-
 @kernel
-def gram_pass(K, order, clock, rule, kind, A, C, codes, steps, mu, scores, kept):
-    """One pass over the blocks in `order`; `scores` (dim, n) are those of all rows, and stay so.
+def row_pass(learned, squares, order, clock, rule, costs, steps, mu, kept):
+    """One pass over the blocks in `order`.
 
-    `steps` are shares over α, `clock` the number of steps before, `kept` scratch.
+    `squares` are k(x, x), `costs` (kind, A, C, codes), `steps` shares over α, `clock` the number of
+    steps before, `kept` scratch.
     """
+    kind, A, C, codes = costs
     n, dim = mu.shape
     v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
-        for k in range(dim):
-            v[k] = scores[k, i]
-        q, fixed = np.float64(K[i, i]) * steps[i], 2.0 * n / (clock + t + 2.0 * n)
-        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
-            for k in range(dim):
-                if out[k] != 0.0:
-                    mu[i, k] += out[k]
-                    _axpy(scores[k], -out[k] * steps[i], K[i])
-
-
-@kernel(fastmath=FASTMATH)
-def score_row(rows, i, W, v):
-    """v = Wᵀx of row i, W (p + intercept, dim)."""
-    data, indices, indptr, width = rows
-    sparse = indptr.shape[0] > 0
-    start = indptr[i] if sparse else i * width
-    stop = indptr[i + 1] if sparse else start + width
-    for k in range(v.shape[0]):
-        v[k] = W[width, k] if W.shape[0] > width else 0.0
-    for t in range(start, stop):
-        a, x = indices[t] if sparse else t - start, data[t]
-        for k in range(v.shape[0]):
-            v[k] += x * W[a, k]
-
-
-@kernel(fastmath=FASTMATH)
-def move_by_row(rows, i, W, d, factor):
-    """W ← W + factor x dᵀ."""
-    data, indices, indptr, width = rows
-    sparse = indptr.shape[0] > 0
-    start = indptr[i] if sparse else i * width
-    stop = indptr[i + 1] if sparse else start + width
-    for t in range(start, stop):
-        a, x = indices[t] if sparse else t - start, factor * data[t]
-        for k in range(d.shape[0]):
-            W[a, k] += x * d[k]
-    if W.shape[0] > width:
-        for k in range(d.shape[0]):
-            W[width, k] += factor * d[k]
-
-
-@kernel
-def rows_pass(rows, squares, order, clock, rule, kind, A, C, codes, steps, mu, W, kept):
-    """`gram_pass` with weights W (p + intercept, dim) in the place of scores."""
-    n, dim = mu.shape
-    v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
-    for t in range(order.shape[0]):
-        i = order[t]
-        score_row(rows, i, W, v)
+        read_scores(learned, i, v)
         q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
         if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
             for k in range(dim):
                 mu[i, k] += out[k]
-            move_by_row(rows, i, W, out, -steps[i])
+            follow(learned, i, out, steps[i])
 
 
 @kernel
-def upper_bounds(kind, A, C, codes, V, mu, bounds, reached, kept):
+def upper_bounds(costs, V, mu, bounds, reached, kept):
     """Upper bounds on max H of every row, and H at its μ."""
+    kind, A, C, codes = costs
     out = np.empty(mu.shape[1])
     for i in range(mu.shape[0]):
         ell = C[codes[i]]

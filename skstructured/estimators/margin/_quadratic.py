@@ -6,8 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
 from skstructured.estimators.margin._features import check_memory
-from skstructured.estimators.margin._inputs import Found, chains_of, with_weights
-from skstructured.estimators.margin._solver import weights_of
+from skstructured.estimators.margin._inputs import Found, chains_of, weights_of, with_weights
 
 
 def solve(C, inputs, alpha, cache_size):
@@ -16,7 +15,7 @@ def solve(C, inputs, alpha, cache_size):
     The coefficients D of rows solve ``(K + (α/2) S⁻¹) D = −C``; over features the weights solve
     ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), as it is α-strongly convex.
     """
-    share = _of_rows(inputs)
+    share = inputs.of_rows(inputs.share)
     if inputs.K is None:
         W = _solve_features(C, inputs, share, alpha, cache_size)
         V = with_weights(inputs.Z, W)
@@ -35,13 +34,6 @@ def _edges(C, inputs):
     """Weights of edges, which are 0: costs are of single positions."""
     k = C.shape[1]
     return None if inputs.offsets is None else (np.zeros((2, k)), np.zeros((k, k)))
-
-
-def _of_rows(inputs):
-    """Shares of rows, or those of sequences for each of their positions."""
-    if inputs.offsets is None:
-        return inputs.share
-    return np.repeat(inputs.share, np.diff(inputs.offsets))
 
 
 def _solve_gram(K, C, share, ridge):
@@ -104,7 +96,7 @@ def left_out(C, inputs, alphas, cache_size):
     rows B of an output without them is ``G_BB⁻¹ E_B``. One eigendecomposition serves all α:
     ``G = (I − U diag(λ/(λ + α/2)) Uᵀ)/(α/2)``.
     """
-    share = _of_rows(inputs)
+    share = inputs.of_rows(inputs.share)
     root = np.sqrt(share)[:, None]
     U, values = _spectrum(inputs, share, root, cache_size)
     T = -root * C
