@@ -92,7 +92,7 @@ def test_one_bad_row_leaves_the_learner_unchanged(space, value):
         ("ordinal", np.r_[Y["ordinal"][:-1], 1.5], "not among the classes: 1.5"),
         ("hypercube", Y["hypercube"] * 2, "only 0 and 1, got 2 in row"),
         ("hypercube", Y["hypercube"] - 0.5, "only 0 and 1, got"),
-        ("hypercube", Y["hypercube"][:, :2], "3 columns, one a label.*got 2"),
+        ("hypercube", Y["hypercube"][:, :2], "3 columns, one per label.*got 2"),
         ("hypercube", Y["simplex"], "indicator matrix of shape"),
         ("hypercube", [["a"], ["b", "c"]] * 6, "MultiLabelBinarizer"),
         ("hypercube", np.where(Y["hypercube"], np.nan, 0), "NaN"),

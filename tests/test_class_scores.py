@@ -1,4 +1,4 @@
-"""One score a class for scikit-learn, over embeddings that have another number of scores."""
+"""One score per class for scikit-learn, over embeddings that have another number of scores."""
 
 import numpy as np
 import pytest

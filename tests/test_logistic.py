@@ -538,7 +538,7 @@ class TestRelatives:
             np.testing.assert_allclose(got, wanted, atol=0.02 if K > 3 else 0.003)
 
     def test_particles_are_near_the_exact_mean(self):
-        """One weight a class, two classes: the mean over a square, by a grid."""
+        """One weight per class, two classes: the mean over a square, by a grid."""
         rng = np.random.RandomState(0)
         X, y = np.ones((40, 1)), (rng.rand(40) < 0.2).astype(int)
         model = AggregatingForecaster(

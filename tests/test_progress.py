@@ -71,6 +71,6 @@ def test_lines_come_once_in_a_while(monkeypatch, capsys):
     now = iter([0.0, 0.4, 1.1, 1.5, 2.2, 2.3])
     monkeypatch.setattr(progress.time, "perf_counter", lambda: next(now))
     model = skstructured.FolkloreClassifier(verbose=True)
-    assert list(progress.told(model, range(0, 50, 10), 50)) == [0, 10, 20, 30, 40]
+    assert list(progress.with_progress(model, range(0, 50, 10), 50)) == [0, 10, 20, 30, 40]
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["20% of 50 rows learned in 1 s", "60% of 50 rows learned in 2 s"]

@@ -163,7 +163,7 @@ def test_outputs_that_are_no_rankings(space, y, message):
 def test_the_width_of_rankings_is_fixed(rng):
     model = predictor(space="birkhoff").fit(rng.randn(5, 2), permutations(5, 3, rng))
     before = model.coef_.copy()
-    with pytest.raises(ValueError, match="3 columns, one an item, as at the first call; got 4"):
+    with pytest.raises(ValueError, match="3 columns, one per item, as at the first call; got 4"):
         model.partial_fit(rng.randn(5, 2), permutations(5, 4, rng))
     np.testing.assert_array_equal(model.coef_, before)
 

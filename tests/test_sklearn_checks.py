@@ -19,7 +19,7 @@ from skstructured import (
 )
 
 WEIGHTS = (
-    "an online learner takes one step a row, so that a weight of two is one larger step and not "
+    "an online learner takes one step per row, so that a weight of two is one larger step and not "
     "two rows; the same holds of SGDClassifier. Weight zero does equal leaving a row out."
 )
 EXPECTED = {

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skstructured._learners import gates
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured.extend.learner import OnlineLearner
 from skstructured.utils._trial import PREDICTIONS
@@ -199,12 +199,12 @@ class Slow:
         self.entered.set()
         assert self.go_on.wait(LATE)
 
-    @settled
+    @reads_state
     def read(self):
         self._wait()
         return "read"
 
-    @settled
+    @reads_state
     def read_twice(self):
         return self.read(), self.read()
 

@@ -191,7 +191,7 @@ def stack_labels(y, name="y"):
     for i, labels in enumerate(y):
         if isinstance(labels, str) or not hasattr(labels, "__len__"):
             raise ValueError(
-                f"{name} must be a list of label arrays, one label a position: entry {i} is "
+                f"{name} must be a list of label arrays, one label per position: entry {i} is "
                 f"{labels!r}."
             )
         part = np.asarray(labels)

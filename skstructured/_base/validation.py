@@ -256,15 +256,15 @@ def own_arrays(learner):
     """
     for name, value in list(vars(learner).items()):
         if name.startswith("_"):
-            setattr(learner, name, owned(value))
+            setattr(learner, name, writable(value))
 
 
-def owned(value):
+def writable(value):
     """`value`, or a copy of it where it is an array that is not ours to write; parts too."""
     if isinstance(value, (tuple, list)):
-        return type(value)(map(owned, value)) if type(value) in (tuple, list) else value
+        return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
     if isinstance(value, (Learned, BaseEstimator)):
-        vars(value).update({name: owned(part) for name, part in vars(value).items()})
+        vars(value).update({name: writable(part) for name, part in vars(value).items()})
     if not isinstance(value, np.ndarray):
         return value
     return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)

@@ -44,7 +44,7 @@ def _best_before(best, m, pair, at, unary, row):
 
 @kernel
 def chain_viterbi(unary, start, stop, pair, best, labels):
-    """Best labels of rows start to stop, the first of equals from the last row on; their score.
+    """Best labels of rows start to stop, and their score; ties go to the first, the last row first.
 
     ``best`` has a row for each position: the best score up to there, a label each. Which label
     came before is found on the way back, at k additions a position.

@@ -1,9 +1,9 @@
 """Exact draws from chains: of given scores, and of given marginals.
 
-A draw takes one uniform number a position, from the first to the last, and inverts the distribution
-of a label given the one before it, which the messages of all that follows have made exact (the
-mirror image of forward filtering, backward sampling: Scott (2002), "Bayesian methods for hidden
-Markov models").
+A draw takes one uniform number per position, from the first to the last, and inverts the
+distribution of a label given the one before it, which the messages of all that follows have made
+exact (the mirror image of forward filtering, backward sampling: Scott (2002), "Bayesian methods for
+hidden Markov models").
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Forward–backward of one chain with shared transitions, rescaled at every position.
 
-No logarithm is taken but one a position, and no exponential but of unary scores. Where a value that
-is not 0 falls below `SMALL` after it is rescaled, NaN is returned: such a chain is for
+No logarithm is taken but one per position, and no exponential but of unary scores. Where a value
+that is not 0 falls below `SMALL` after it is rescaled, NaN is returned: such a chain is for
 `skstructured._chains.logarithms`. What is 0 is so because it is forbidden, then, and only then.
 
 References: Rabiner (1989), "A tutorial on hidden Markov models", section V.A; Lafferty, McCallum,

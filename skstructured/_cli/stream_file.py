@@ -97,7 +97,7 @@ def _told(kind, chunks, seen, path, width, told, space):
 def _svmlight(kind, path, target, space):
     if target is not None or space in WIDE:
         what = "--target" if target is not None else f"--space {space}"
-        raise ValueError(f"{what} is not for svmlight files, which have one label a row.")
+        raise ValueError(f"{what} is not for svmlight files, which have one label per row.")
     try:
         zero_based, (width, seen) = False, _width_and_labels(path, False)
     except ValueError as error:

@@ -78,8 +78,9 @@ def epoch(
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
     u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ v s) g xᵀ
     (CSR: for the columns behind Θ). Losses are handed the rows of `work` in turn: one row, as
-    scratch, or one a round, where a bandit finds its uniform number and leaves what it drew. Where
-    `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or -1.
+    scratch, or one per round, where a bandit finds its uniform number and leaves what it drew.
+    Where `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or
+    -1.
     """
     move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
     scale, step = as_scale(kernels[2]), as_step(kernels[3])

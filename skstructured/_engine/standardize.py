@@ -191,7 +191,7 @@ class RunningScale(Learned):
         return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
 
     def apply(self, rows, order=None, weight=None):
-        """Rows transformed, their order, and a function that makes undone that they were counted.
+        """Rows transformed, their order, and a function that undoes their count.
 
         `order` of the rows given, all where it is None, are counted one by one; `weight` has an
         entry for each of `order`, None is 1.

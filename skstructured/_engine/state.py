@@ -94,7 +94,7 @@ def refuse_to_move():
 
 
 class Learned:
-    """An object of arrays that a learner learns in; see `skstructured._base.validation.owned`."""
+    """Arrays that a learner learns in; see `skstructured._base.validation.writable`."""
 
     def copy(self):
         """Another one that learns by itself: with copies of the arrays, and of parts that learn."""
@@ -114,7 +114,7 @@ def _own(value):
 
 
 class MeanState(Learned):
-    """Weights of several learners' mean, stored with a row a feature: they do not move any more.
+    """Weights of several learners' mean, stored with a row per feature: they do not move any more.
 
     Parameters
     ----------

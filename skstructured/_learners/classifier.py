@@ -16,9 +16,9 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import is_verbose, told
+from skstructured._learners.progress import is_verbose, with_progress
 from skstructured._learners.scaling import scale_of
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
@@ -31,7 +31,7 @@ def with_intercept(X, intercept):
 
 
 class ClassScores:
-    """What a learner with one score a class says of new rows; needs `_thetas(X)`, `classes_`."""
+    """What a learner with one score per class says of new rows; needs `_thetas(X)`, `classes_`."""
 
     @abstractmethod
     def _thetas(self, X):
@@ -62,7 +62,7 @@ class ClassScores:
         rows = self._rows(X)
         return Batch(rows, self._check_labels(rows, y))
 
-    @settled
+    @reads_state
     def _scores(self, X):
         return self._thetas(self._fitted_rows(X))
 
@@ -78,7 +78,7 @@ class ClassScores:
         return rows
 
     def _check_labels(self, rows, y):
-        """Positions of labels among the classes, one a row."""
+        """Positions of labels among the classes, one per row."""
         codes = self.space_.pack(y)
         check_lengths(rows.n_rows, len(codes))
         return codes
@@ -158,7 +158,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._setup(space.dim_, self.n_features_in_ + self._intercept)
 
     def _learn_rows(self, X, codes, order):
-        for i in told(self, order, len(order)):
+        for i in with_progress(self, order, len(order)):
             with uninterrupted(self):
                 rows, *_ = self._scale.apply(Rows.from_array(X[i : i + 1]))
                 x = with_intercept(rows.matrix, self._intercept)[0]

@@ -128,7 +128,7 @@ def refuse_elsewhere(estimator):
         raise _refusal(estimator)
 
 
-def settled(method):
+def reads_state(method):
     """Have a method that reads what was learned see it between two blocks of a learning thread."""
 
     @functools.wraps(method)

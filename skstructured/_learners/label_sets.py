@@ -119,7 +119,7 @@ def _follow(theta, truth, weight, state, curvature, before):
 
 
 class Calibration(NamedTuple):
-    """How scores become probabilities of labels: numbers, or arrays (n, 1) with one a row.
+    """How scores become probabilities of labels: numbers, or arrays (n, 1) with one per row.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Calibrator(Learned):
 
     ``P(y_k = 1 | θ) = σ(aθ_k + b + m Σ_j θ_j/d)``, three numbers for all labels; m says what a row
     whose scores are all high tells of each label: with m = −a only differences within the row
-    count. A Newton step a round follows the minimum of the log-loss of θ_t, as played before y_t
+    count. A Newton step per round follows the minimum of the log-loss of θ_t, as played before y_t
     was learned; round t has the weight t³ of the "polynomial" average, a share ``4/(t + 3)`` of all
     so far, so that early rounds, whose scores were unsure, are forgotten. At first a = 1, b = 0,
     m = 0. Labels of one row are not independent: how much more often the empty set comes than

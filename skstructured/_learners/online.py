@@ -13,13 +13,13 @@ from skstructured._base.validation import (
     check_bool,
     check_weights,
     own_arrays,
-    owned,
     refuse_row,
     takes_singles_as_they_are,
     unchanged_on_error,
+    writable,
 )
 from skstructured._engine.state import DECAYS
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.models import NOTHING, SCORES, LinearModel
 from skstructured._learners.passes import Passes, numbered
@@ -201,7 +201,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
     def _learn(self, batch, order, note=None, record=NOTHING):
         """Learn rounds in `order`; ``note(played, weight)`` is told of every block."""
         model = self._model
-        if owned(model.state.vector) is not model.state.vector:  # the others are as it is
+        if writable(model.state.vector) is not model.state.vector:  # the others are as it is
             own_arrays(self)
         weight = self._weights_of_rounds(batch.weights, order)
         record = record if self._calibrator is None else SCORES
@@ -261,7 +261,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         for trouble in self._model.trouble():
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
-    @settled
+    @reads_state
     def _scores_by(self, batch, averaged):
         """Scores of checked rows by the last weights, or by their average."""
         return self._model.scores(batch, averaged)
@@ -269,7 +269,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
     def _thetas(self, batch):
         return self._scores_by(batch, bool(self.average))
 
-    @settled
+    @reads_state
     def _weights(self, averaged=None):
         """The weights that predictions use, the last ones, or their average, in float64."""
         model = self._fitted_model("weights are")

@@ -5,7 +5,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.reading import check_batch, read_batch
 from skstructured.spaces import Simplex
 
@@ -39,7 +39,7 @@ class DecodedPredictions:
     before it is fitted, `_unfitted_space()` and `_unfitted_loss()`.
     """
 
-    @settled
+    @reads_state
     def _scores(self, X):
         """θ of every row of a new X, (n, dim)."""
         if not hasattr(self, "space_"):  # it takes longer than the rest of a call with one row
@@ -60,7 +60,7 @@ class DecodedPredictions:
         """How scores become outputs, by the learner's decoder or by another."""
         return Decoding(theta, self.loss_, decoder or self._decoder())
 
-    @settled
+    @reads_state
     def _decoding(self, X):
         return self._decode(self._scores(X))
 
@@ -78,7 +78,7 @@ class DecodedPredictions:
         return self._decoding(X).scores()
 
     def decision_function(self, X):
-        """Scores for scikit-learn: one a class, where outputs are classes.
+        """Scores for scikit-learn: one per class, where outputs are classes.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Lines about how far a long call is."""
+"""Progress messages of long calls."""
 
 import time
 
@@ -18,12 +18,12 @@ def is_verbose(model):
     return verbose > 0
 
 
-def told(model, starts, total, what="rows"):
-    """The items of `starts`, where blocks start; a line a second, if `verbose` says so."""
-    return _told(starts, total, what) if is_verbose(model) else starts
+def with_progress(model, starts, total, what="rows"):
+    """The items of `starts`, where blocks start; a line per second, if `verbose` says so."""
+    return _with_messages(starts, total, what) if is_verbose(model) else starts
 
 
-def _told(starts, total, what):
+def _with_messages(starts, total, what):
     started = last = time.perf_counter()
     for done, start in enumerate(starts):
         now = time.perf_counter()

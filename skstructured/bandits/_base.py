@@ -14,7 +14,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.classifier import ClassScores
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose
 from skstructured.bandits._own_choices import OwnChoices
@@ -51,7 +51,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         """Learn checked rounds; `codes` are positions of the actions in `classes_`."""
 
     @exclusive
-    @settled
+    @reads_state
     def choose(self, X, random_state=None):
         """Choose a class for every row, before anything about it is known.
 
@@ -224,7 +224,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             self.update(x, labels[i : i + 1], [reward], [propensity])
         return estimates
 
-    @settled
+    @reads_state
     def decoding_proba(self, X):
         """Exact probabilities (n, K) with which `choose` plays each class."""
         X = self._fitted_rows(X)

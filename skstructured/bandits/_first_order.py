@@ -9,9 +9,9 @@ from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import OWN, LinearState, new_state
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import uninterrupted
-from skstructured._learners.progress import told
+from skstructured._learners.progress import with_progress
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.bandits._base import BanditClassifier
@@ -85,12 +85,12 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         Z = self._scale.copy().apply(Rows.from_array(X))[0].matrix
         return Z, self.scale_kernel(vector, self._largest_sq(Z), 1.0), vector
 
-    @settled
+    @reads_state
     def _thetas(self, X):
         Z, s, _ = self._next_round(X)
         return s * linear_scores(self._state.matrix, Z)
 
-    @settled
+    @reads_state
     def _scores(self, X):
         """Of new rows, which do not count."""
         X = self._fitted_rows(X)
@@ -122,7 +122,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         learn, size = epoch_for(kernels, self._state.is_single)
         size = self._scale.block_size(size, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for start in told(self, range(0, n, size), n):
+        for start in with_progress(self, range(0, n, size), n):
             block = np.arange(start, min(start + size, n))
             with uninterrupted(self):
                 drawn, stopped = self._simulate_block(learn, rows, block, codes[block])
@@ -147,7 +147,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
             self._scale.apply(rows, block[:stopped])
         return drawn, stopped
 
-    @settled
+    @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by the first round.")

@@ -29,7 +29,7 @@ class OwnChoices:
 
     The proofs take every action as drawn with the weights it is learned with, whatever happened
     before: so each must be a single row, chosen and learned before the next is played. None may be
-    left out, for whoever drops the choices that please keeps mistakes only.
+    left out: dropping good choices would leave only mistakes.
     """
 
     def _forget_choices(self):

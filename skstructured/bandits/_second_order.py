@@ -8,9 +8,9 @@ import numpy as np
 from skstructured._base.validation import check_share
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import with_intercept
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import uninterrupted
-from skstructured._learners.progress import told
+from skstructured._learners.progress import with_progress
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured._learners.weights import LinearWeights
@@ -56,11 +56,11 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         """Scores (n, K) of rows z."""
         return Z @ self._W.T
 
-    @settled
+    @reads_state
     def _thetas(self, X):
         return self._scores_at(self._next(X))
 
-    @settled
+    @reads_state
     def _scores(self, X):
         """Of new rows, which do not count."""
         rows = Rows.from_array(self._fitted_rows(X))
@@ -74,7 +74,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         n, X = len(codes), rows.X
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         size = max(1, min(BLOCK, NUMBERS // self._W.size**2))
-        for start in told(self, range(0, n, size), n):
+        for start in with_progress(self, range(0, n, size), n):
             block = range(start, min(start + size, n))
             with uninterrupted(self):
                 Z = self._counted(X[block.start : block.stop])
@@ -106,7 +106,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         if given is not None:
             check_share("exploration", given)
 
-    @settled
+    @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by the first round.")

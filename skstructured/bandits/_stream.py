@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import told
+from skstructured._learners.progress import with_progress
 from skstructured.bandits._rounds import invert
 from skstructured.experts._binary import part_of
 from skstructured.extend.learner import Losses, OnlineLearner
@@ -70,7 +70,7 @@ class BanditStream(OnlineLearner):
         """
         X, n = rows.X, len(codes)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for i in told(self, range(n), n):
+        for i in with_progress(self, range(n), n):
             x = X[i : i + 1]
             with uninterrupted(self):
                 uniforms = self.random_state_.random_sample(self.draws)

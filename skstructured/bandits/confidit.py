@@ -9,7 +9,7 @@ from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive, check_real, unchanged_on_error
 from skstructured._engine.compiled import kernel
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
@@ -122,7 +122,7 @@ class ConfiditClassifier(SecondOrderBandit):
     def _distribution(self, theta, X):
         return mix_uniform(self._bounds(X), 0.0)
 
-    @settled
+    @reads_state
     def choose(self, X, random_state=None):
         """Choose the class of the largest upper confidence bound; propensities are 1."""
         with unchanged_on_error(self):

@@ -11,7 +11,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_real, check_share, check_weights
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.bandits._base import BanditClassifier
@@ -169,7 +169,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
                 f"({error})."
             ) from error
 
-    @settled
+    @reads_state
     def _thetas(self, X):
         """Log-probabilities of the wrapped learner; uniform before it has learned anything."""
         if self.n_taught_ == 0:
@@ -211,7 +211,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         p = np.exp(self._thetas(self._fitted_rows(X)))
         return p / p.sum(axis=1, keepdims=True)
 
-    @settled
+    @reads_state
     def predict_log_proba(self, X):
         """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
         X = self._fitted_rows(X)

@@ -11,7 +11,7 @@ import numpy as np
 import sklearn
 
 import skstructured
-from skstructured._learners.gates import refuse_elsewhere, settled
+from skstructured._learners.gates import reads_state, refuse_elsewhere
 from skstructured.checkpoints._archive import FORMAT, HEADER, SCHEMA, open_archive, unpacked
 from skstructured.checkpoints._schema import is_of_the_package, trouble_in, types_in
 from skstructured.checkpoints._whole_file import write_whole
@@ -161,7 +161,7 @@ def _learners_in(estimator):
     return [part for part in parts.values() if hasattr(part, "partial_fit")]
 
 
-@settled
+@reads_state
 def _held(self, others, task):
     """What a task returns, while no block is learned by any of the estimators."""
     return _held(others[0], others[1:], task) if others else task()

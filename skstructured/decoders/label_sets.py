@@ -37,7 +37,7 @@ class ExpectedF1(Decoder):
     that are too large: expected F1 would ask for most of them. `OnlineStructuredPredictor` and
     `KernelStructuredPredictor` give it ``σ(aθ_k + b + m θ̄)``, θ̄ the mean score of the row; they
     learn a > 0, b and m from the scores that rows had before they were learned (Platt 1999), a
-    Newton step a row, row t with the weight t³, from a = 1, b = m = 0. Beside them is how often
+    Newton step per row, row t with the weight t³, from a = 1, b = m = 0. Beside them is how often
     rows without labels came, and were expected, whose odds divided are r: the empty set is worth
     ``r · zero_division``. Other decoders and `predict_proba` have none of it.
 
@@ -93,7 +93,7 @@ class Threshold(Decoder):
     Parameters
     ----------
     threshold : float or array-like of shape (d,), default=0.5
-        The threshold in [0, 1], or one a label. Searches reach it as ``decoder__threshold``.
+        The threshold in [0, 1], or one per label. Searches reach it as ``decoder__threshold``.
 
     Raises
     ------
@@ -130,7 +130,7 @@ class Threshold(Decoder):
         numbers = given.dtype.kind in "iuf" and bool(((given >= 0.0) & (given <= 1.0)).all())
         if given.shape != (d,) or not numbers:
             raise ValueError(
-                f"threshold must be a number in [0, 1] or {d} of them, one a label; "
+                f"threshold must be a number in [0, 1] or {d} of them, one per label; "
                 f"got an array of {given.dtype} of shape {given.shape}: {given.tolist()!r:.60}."
             )
         return given

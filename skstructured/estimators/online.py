@@ -167,7 +167,7 @@ class OnlineStructuredPredictor(
     are zero or between 1e-20 and 1e20: ``docs/numbers.md``.
 
     `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
-    score a class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
+    score per class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
 
     float32 stays float32: where the first rows are, `coef_` and all other weights are too, and
     dense rows are learned in single precision, up to twice as fast at half of the memory. Scores,

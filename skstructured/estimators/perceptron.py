@@ -11,7 +11,7 @@ from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import LONGEST
 from skstructured._learners.classifier import OnlineClassifier
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
@@ -146,7 +146,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     def _setup(self, K, width):
         self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
 
-    @settled
+    @reads_state
     def _thetas(self, X):
         return linear_scores(self._weights(), X)
 
@@ -155,7 +155,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         self._learned.learn(theta, x, code)
         return np.argmax(theta) != code
 
-    @settled
+    @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("weights are set by fit or partial_fit.")

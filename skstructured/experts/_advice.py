@@ -17,9 +17,9 @@ from skstructured._base.validation import (
     check_share,
     unchanged_on_error,
 )
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import is_verbose, told
+from skstructured._learners.progress import is_verbose, with_progress
 from skstructured.experts._binary import (
     checked_rows,
     folds,
@@ -57,7 +57,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
             check_integer("cv", self.cv, lowest=2)
             said = np.zeros((len(codes), len(self.estimators_)))
             fold = folds(codes, self.cv)
-            for j in told(self, range(len(self._names)), len(self._names), "experts"):
+            for j in with_progress(self, range(len(self._names)), len(self._names), "experts"):
                 said[:, j] = self._fit_expert(j, rows, codes, fold, given.get(self._names[j], {}))
                 self._maps[j] = calibrator(self.calibrate, said[:, j], codes)
                 said[:, j] = calibrated_out_of_fold(self.calibrate, said[:, j], codes, fold)
@@ -181,7 +181,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
         Experts that learn are asked row by row, the others a block at a time.
         """
         played, fixed = [np.empty(0)], [not learns for learns in self._learns]
-        for start in told(self, range(0, len(which), BLOCK), len(which)):
+        for start in with_progress(self, range(0, len(which), BLOCK), len(which)):
             block = which[start : start + BLOCK]
             said = self._ask(rows_of(X, block), fixed)
             step = len(block) if all(fixed) else 1
@@ -228,7 +228,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
         """ŷ (n,) of checked rows, with the weights of the next round."""
         return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
 
-    @settled
+    @reads_state
     def _scores(self, X):
         """ŷ (n,) of new rows."""
         check_is_fitted(self, "classes_")

@@ -125,7 +125,7 @@ def opinions(name, expert, X, classes):
     with np.errstate(divide="ignore", invalid="ignore"):  # of experts with hardly a row so far
         said = _said(expert, X, labels, classes)
     if said.shape != (X.shape[0],):
-        raise ValueError(f"the expert {name!r} must say one number a row, not {said.shape}.")
+        raise ValueError(f"the expert {name!r} must say one number per row, not {said.shape}.")
     return np.rint(np.clip(np.where(np.isnan(said), 0.0, said), -1.0, 1.0) * GRID) / GRID
 
 

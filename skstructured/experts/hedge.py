@@ -140,7 +140,7 @@ class AdaHedge:
         Parameters
         ----------
         losses : array-like of shape (n, d)
-            Losses of the experts, one round a row; any numbers up to 1e100.
+            Losses of the experts, one round per row; any numbers up to 1e100.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class AdaHedge:
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         if losses.ndim != 2 or losses.shape[1] != self.n_experts:
             raise ValueError(
-                f"losses must have shape (n, {self.n_experts}), a round a row and an expert a "
+                f"losses must have shape (n, {self.n_experts}), a round per row and an expert per "
                 f"column, got {losses.shape}."
             )
         wrong = ~(np.abs(losses) <= LARGEST)

@@ -116,7 +116,7 @@ class ExpertComparison(NamedTuple):
     Attributes
     ----------
     losses : ndarray of shape (n, d)
-        Losses of the experts, one round a row.
+        Losses of the experts, one round per row.
     """
 
     losses: np.ndarray

@@ -87,7 +87,7 @@ class OutputSpace(Component, ABC):
             raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 
     def pack(self, y):
-        """Validate outputs and return a compact array, one entry a sample, for `unpack`."""
+        """Validate outputs and return a compact array, one entry per sample, for `unpack`."""
         return self._encoded(y)
 
     def unpack(self, packed):

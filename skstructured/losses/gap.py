@@ -17,7 +17,7 @@ KINDS = {"logistic": LOGISTIC, "hinge": HINGE, "smooth_hinge": SMOOTH_HINGE}
 
 @kernel
 def best_other(theta, y):
-    """The class of the largest score among those other than y, the first of equals."""
+    """The class of the largest score among those other than y; ties go to the first."""
     best = 1 if y == 0 else 0
     for k in range(theta.shape[0]):
         if k != y and theta[k] > theta[best]:
@@ -27,7 +27,7 @@ def best_other(theta, y):
 
 @kernel
 def best_class(theta):
-    """y*, the class of the largest score, the first of equals."""
+    """y*, the class of the largest score; ties go to the first."""
     best = 0
     for k in range(1, theta.shape[0]):
         if theta[k] > theta[best]:

@@ -1,4 +1,4 @@
-"""Losses of margins: what classifiers with one score a class, or one for two, are trained by."""
+"""Losses of margins: what classifiers with one score per class, or one for two, are trained by."""
 
 import math
 

@@ -1,8 +1,8 @@
 """The compiled loop over label sequences where every weight moves by itself.
 
-Θ has a row a feature, as `skstructured.optimizers.coordinate_pistol` stores it for CSR rows; W, the
-weights alone, is kept beside it. A weight of feature j has gradients of at most ``w Σ_m |x_mj|``,
-which is known before it is played.
+Θ has a row per feature, as `skstructured.optimizers.coordinate_pistol` stores it for CSR rows; W,
+the weights alone, is kept beside it. A weight of feature j has gradients of at most ``w Σ_m
+|x_mj|``, which is known before it is played.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""The compiled loop over label sequences: one round a sequence.
+"""The compiled loop over label sequences: one round per sequence.
 
 Weights are a matrix Θ, see `skstructured.sequences._moves`. As in `skstructured._engine.epoch`,
 weights are ``W = s Θ``, and the sum of those played is ``(Σ v s) Θ + A``, v their shares.

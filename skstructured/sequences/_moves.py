@@ -1,6 +1,6 @@
 """Scores of sequences, and moves of the weights by their gradients: dense rows and CSR ones.
 
-Weights are a matrix Θ with a row a feature and a column a label: the features of positions, the
+Weights are a matrix Θ with a row per feature and a column per label: the features of positions, the
 intercept, the first position, the last one, and each label just before, which are the transitions.
 """
 

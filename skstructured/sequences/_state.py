@@ -6,7 +6,7 @@ from skstructured._engine.state import Learned
 
 
 class SequenceState(Learned):
-    """Θ with a row a feature and a column a label, A like it, and numbers that kernels move it by.
+    """Θ with a row per feature and a column per label, A like it, and numbers of the optimiser.
 
     Parameters
     ----------

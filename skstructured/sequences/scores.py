@@ -77,7 +77,7 @@ def label_f1(y_true, y_pred, labels=None, average="macro"):
     labels : list or None, default=None
         Which labels count, as for tags all but that of "none of them".
     average : {"macro", "micro", "weighted", None}, default="macro"
-        How the F1 of labels make one number; None returns one a label.
+        How the F1 of labels make one number; None returns one per label.
 
     Returns
     -------

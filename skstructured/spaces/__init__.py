@@ -39,7 +39,7 @@ OUTPUTS = {
     "ordinal": " (ordered classes)",
     "birkhoff": " (positions of items, 0 = first)",
     "permutahedron": " (ranks of items, d = best)",
-    "sequence": " (a label a position)",
+    "sequence": " (a label per position)",
 }
 
 

@@ -53,7 +53,7 @@ def best_label_sets(mu, empty):
     """Label sets (n, d) of the largest expected F1 for independent labels of marginals μ (n, d).
 
     For each size k the likeliest k labels are the best set (Lewis 1995); `best_size` finds k. What
-    no label is worth where none is true, `empty`, is a number, or one a row (n,) or (n, 1).
+    no label is worth where none is true, `empty`, is a number, or one per row (n,) or (n, 1).
     """
     order = np.argsort(-mu, axis=1, kind="stable")
     falling, sizes = np.take_along_axis(mu, order, axis=1), np.empty(len(mu))

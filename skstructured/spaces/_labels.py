@@ -106,7 +106,7 @@ def declared_order(y):
 
 
 class LabelSpace(OutputSpace):
-    """Base of the spaces whose user-side outputs are single labels, one vertex a class.
+    """Base of the spaces whose user-side outputs are single labels, one vertex per class.
 
     Attributes
     ----------

@@ -17,7 +17,9 @@ def check_permutations(y, first, convention, other, size=None):
     if m < 2:
         raise ValueError(f"y must rank at least two items (one column each), got {m} column.")
     if size is not None and m != size:
-        raise ValueError(f"y must have {size} columns, one an item, as at the first call; got {m}.")
+        raise ValueError(
+            f"y must have {size} columns, one per item, as at the first call; got {m}."
+        )
     ordered = np.sort(y, axis=1)
     wrong = (ordered != np.arange(first, first + m)).any(axis=1)
     if wrong.any():

@@ -27,7 +27,7 @@ def _root_mean(sizes):
 
 
 class RealLine(Component):
-    """One real number a row, in units of `scale` around `centre`.
+    """One real number per row, in units of `scale` around `centre`.
 
     Attributes
     ----------

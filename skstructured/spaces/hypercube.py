@@ -76,7 +76,7 @@ class Hypercube(OutputSpace):
         V = _indicator_matrix(y)
         if V.shape[1] != self._dimension():
             raise ValueError(
-                f"y must have {self.dim_} columns, one a label, as at the first call; "
+                f"y must have {self.dim_} columns, one per label, as at the first call; "
                 f"got {V.shape[1]}."
             )
         return V
@@ -130,7 +130,7 @@ def _indicator_matrix(y):
         i, j = np.argwhere(wrong)[0]
         raise ValueError(
             f"y must hold only 0 and 1, got {V[i, j]:g} in row {i}, column {j} "
-            "(an indicator matrix has one column a label)."
+            "(an indicator matrix has one column per label)."
         )
     return V
 

@@ -182,7 +182,7 @@ class Simplex(LabelSpace):
         return self.classes_[np.argmax(V, axis=1)]
 
     def argmax(self, theta):
-        """Basis vector of the largest score in each row (n, K); the first of equals."""
+        """Basis vector of the largest score in each row (n, K); ties go to the first."""
         V = np.zeros(np.shape(theta))
         V[np.arange(len(V)), np.argmax(theta, axis=1)] = 1.0
         return V

@@ -10,7 +10,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.merged_scale import merged
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import CLOCK, MeanState, refuse_to_move
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
 from skstructured.streaming._shard_checks import check_shards, check_shares
@@ -171,7 +171,7 @@ def _learned(estimator, shard):
     return float(shard.counted) if estimator._weigh_linearly else shard.learned
 
 
-@settled
+@reads_state
 def _shard(estimator):
     space, state = estimator.space_, estimator._state
     real = isinstance(space, RealLine)
@@ -189,7 +189,7 @@ def _shard(estimator):
     )
 
 
-@settled
+@reads_state
 def _like(estimator):
     """A new estimator with copies of what was fitted, but for the weights and their optimiser."""
     result = clone(estimator)

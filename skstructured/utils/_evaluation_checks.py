@@ -53,7 +53,7 @@ def check_pipeline(trial):
 
 
 def check_round_weights(trial):
-    """`round_weights` are positive, one a round, of mean 1."""
+    """`round_weights` are positive, one per round, of mean 1."""
     weight = trial.learned(trial.n)[0].round_weights(trial.n)
     assert np.shape(weight) == (trial.n,), f"round_weights are of shape {np.shape(weight)}"
     assert np.min(weight) > 0.0, f"a weight is {np.min(weight):.3g}"

@@ -17,7 +17,7 @@ RARE = 21.4
 
 
 def check_begin_returns_rounds(trial):
-    """`Batch` with one row and output a round, and a weight or none."""
+    """`Batch` with one row and output per round, and a weight or none."""
     _, rounds = trial.begun()
     assert isinstance(rounds, Batch), f"begin returned {type(rounds).__name__}, not Batch"
     sizes = {"X": rounds.X.shape[0], "packed": len(rounds.packed)}

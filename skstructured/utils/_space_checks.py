@@ -156,7 +156,7 @@ def check_mean_proba(trial):
 
 
 def check_task(trial):
-    """The task is one that scikit-learn knows; one score a class where a space says so."""
+    """The task is one that scikit-learn knows; one score per class where a space says so."""
     space = trial.space
     assert space.task in (None, "multiclass", "multilabel"), f"task is {space.task!r}"
     if space.scores_classes:

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.validation import check_weights, own_arrays, unchanged_on_error
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.progress import is_verbose, told
+from skstructured._learners.progress import is_verbose, with_progress
 from skstructured.extend.learner import Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
@@ -145,7 +145,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     def _learn(self, rows, order, codes, weight, **given):
         """Learn rows in `order`; votes and log probabilities of what was played."""
         played, codes = [], np.asarray(codes, dtype=np.int64)
-        for start in told(self, range(0, len(order), self._block), len(order)):
+        for start in with_progress(self, range(0, len(order), self._block), len(order)):
             block = order[start : start + self._block]
             with uninterrupted(self):
                 played.append(self._learn_block(rows, block, codes, weight, **given))

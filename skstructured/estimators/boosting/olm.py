@@ -10,7 +10,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer, check_size
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.estimators.boosting._base import BLOCK, VotingLearner
 from skstructured.estimators.boosting._correction import (
@@ -74,7 +74,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     expert_weights_, expert_mistakes_ : ndarray of shape (N,)
         v_i/Σv, and the mistakes behind them, by sample weight.
     leader_ : int
-        The expert that `predict` follows: fewest mistakes, the first of equals.
+        The expert that `predict` follows: fewest mistakes; ties go to the first.
     correction_regrets_ : ndarray of shape (N,)
         Bounds of the corrections' regrets: see Notes.
     t_ : int
@@ -178,7 +178,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
             yield np.exp(logits)
 
     @property
-    @settled
+    @reads_state
     def estimators_(self):
         """Weak learners, in the order of the experts."""
         return self._weak_learners().estimators(self)
@@ -226,12 +226,12 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         check_is_fitted(self, "classes_")
         return self._weak
 
-    @settled
+    @reads_state
     def _column(self, place):
         check_is_fitted(self, "classes_")
         return self._numbers[:, place].copy()
 
-    @settled
+    @reads_state
     def _shares(self):
         check_is_fitted(self, "classes_")
         shares = np.empty(len(self._numbers))
@@ -285,11 +285,11 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
             logs = logits if i == leader else logs
         return votes, logs
 
-    @settled
+    @reads_state
     def _votes(self, X):
         return self._played(X)[0]
 
-    @settled
+    @reads_state
     def _thetas(self, X):
         leader = self._shares()[1]
         return next(logits for i, logits in enumerate(self._chain(X)) if i == leader)

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured.estimators.boosting._base import VotingLearner
 from skstructured.estimators.boosting._tree_kernels import (
     Trees,
@@ -91,7 +91,7 @@ class OnlineTreeClassifier(VotingLearner):
         return self._thetas(self._fitted_rows(X))
 
     @property
-    @settled
+    @reads_state
     def n_leaves_(self):
         """Leaves so far."""
         check_is_fitted(self, "classes_")
@@ -129,7 +129,7 @@ class OnlineTreeClassifier(VotingLearner):
         tree_answers(*rows.arrays, self._trees.arrays, 0, answers)
         return self.space_.unpack(answers), None
 
-    @settled
+    @reads_state
     def _thetas(self, X):
         rows = Rows.from_array(X)
         leaves = np.zeros(rows.n_rows, dtype=np.int64)

@@ -7,7 +7,7 @@ TRANSITIONS = ("bigram", "features", "none")
 
 
 class Layout:
-    """Where weights stand in Θ, a matrix with a row a feature and a column a score.
+    """Where weights stand in Θ, a matrix with a row per feature and a column per score.
 
     Features, the intercept, and for sequences starts, ends, transitions from each label, and for
     each feature its weights in the transitions from each label.

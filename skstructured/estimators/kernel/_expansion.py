@@ -2,7 +2,7 @@
 
 A learner with kernels is a linear one whose Θ is the matrix of the coefficients β. Rows are taken a
 block at a time. At its start the coefficients are fixed, and the scores that they give its rows are
-one number a row and output; within it the loop of linear learners runs, over rows
+one number per row and output; within it the loop of linear learners runs, over rows
 ``[scores at the start | kernels with the rows of the block]`` and Θ = [1; the block's own β].
 """
 

@@ -5,7 +5,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_choice
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
@@ -76,7 +76,7 @@ class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
         return MarginLoss(space, self._margin_kind()), self._optimizer()
 
     def decision_function(self, X):
-        """Scores: (n,) for two classes, above 0 for ``classes_[1]``; else one a class, (n, K)."""
+        """Scores: (n,) for two classes, above 0 for ``classes_[1]``; else one per class, (n, K)."""
         theta = self._scores(X)
         return theta[:, 0] if theta.shape[1] == 1 else theta
 
@@ -140,7 +140,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     _scores, _losses = DecodedPredictions._scores, DecodedPredictions._losses
     _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
 
-    @settled
+    @reads_state
     def predict(self, X):
         """Predictions f(x), (n,)."""
         return self.space_.decode(self._scores(X))

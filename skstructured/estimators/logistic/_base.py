@@ -21,10 +21,10 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import with_intercept
-from skstructured._learners.gates import settled
+from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
-from skstructured._learners.progress import is_verbose, told
+from skstructured._learners.progress import is_verbose, with_progress
 from skstructured._learners.scaling import scale_of
 from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.estimators.logistic._heavy_rows import check_rounds, concerned
@@ -217,7 +217,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         limits = concerned(self._weights.limits, weight[order])
         if self._limit.refuses or limits:
             self._refuse_long_rows(rows, order, weight, size, limits)
-        for start in told(self, range(0, len(order), size), len(order)):
+        for start in with_progress(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
             V, now = self._truths(rounds.packed[block]), weight[block]
             with uninterrupted(self):
@@ -278,7 +278,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             found.append(weights.logits(self._limit.cut(Z)))
         return np.concatenate(found)
 
-    @settled
+    @reads_state
     def _thetas(self, batch):
         kept = self._kept if self.iterate == "random" else None
         weights, scale = (self._weights, self._scale) if kept is None else kept

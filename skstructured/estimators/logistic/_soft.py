@@ -1,4 +1,4 @@
-"""Outputs that are a distribution over the classes, one a row."""
+"""Outputs that are a distribution over the classes, one per row."""
 
 import numpy as np
 from sklearn.utils import check_array
@@ -8,7 +8,7 @@ OFF = 1e-6
 
 
 def is_distribution(y):
-    """Whether outputs are matrices with a column a class, and no labels."""
+    """Whether outputs are matrices with a column per class, and no labels."""
     y = np.asarray(y)
     return y.ndim == 2 and y.shape[1] > 1
 

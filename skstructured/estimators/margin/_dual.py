@@ -27,7 +27,7 @@ class DualLearner(MarginLearner):
     ----------
     space : str or OutputSpace, default="simplex"
         What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
-        a score a class); "hypercube", a label set (share of wrong labels); "birkhoff", a
+        a score per class); "hypercube", a label set (share of wrong labels); "birkhoff", a
         permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
         "sequence", a label sequence (share of wrong positions); or any space whose target loss is
         affine in the mean.

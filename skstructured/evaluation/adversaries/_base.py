@@ -24,7 +24,7 @@ class ObliviousAdversary(Component, ABC):
         -------
         X : ndarray of shape (n_rounds, n_features)
         y : ndarray
-            User-side outputs of the space, one a row.
+            User-side outputs of the space, one per row.
 
         Raises
         ------

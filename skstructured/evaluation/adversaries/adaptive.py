@@ -19,7 +19,7 @@ class GreedyAdversary(Component):
 
     Features are i.i.d. and uniform on the unit sphere. After the learner has fixed the
     distribution of its output (but not drawn it), the answer is the vertex y that maximises
-    ``E[L(ψ(θ_t); y)]``, the first of equals. One's own adaptive adversary needs the same two
+    ``E[L(ψ(θ_t); y)]``, and ties go to the first. One's own adaptive adversary needs the same two
     methods for `play`; its rows may be of any length.
 
     Parameters
