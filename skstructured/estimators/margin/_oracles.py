@@ -54,18 +54,13 @@ def ordinal_oracle(cost, v, out):
 
 
 @kernel
-def game_oracle(A, v, out, T, basis):
+def game_oracle(A, v, out):
     r"""``max_μ min_r (Aμ)_r + <v, μ>`` as the game of A + 1vᵀ; the bound is by ν."""
-    k = v.shape[0]
-    B, nu = np.empty((k, k)), np.empty(k)
-    for r in range(k):
-        for j in range(k):
-            B[r, j] = A[r, j] + v[j]
-    solve_game(B, k, k, out, nu, T, basis)
-    upper = -np.inf
-    for j in range(k):
+    B, nu, upper = A + v, np.empty(len(v)), -np.inf
+    solve_game(B, out, nu)
+    for j in range(len(v)):
         value = 0.0
-        for r in range(k):
+        for r in range(len(v)):
             value += nu[r] * B[r, j]
         upper = max(upper, value)
     return upper
@@ -172,14 +167,14 @@ def concave_part(kind, A, mu, ell):
 
 
 @kernel
-def oracle(kind, A, v, ell, out, T, basis):
+def oracle(kind, A, v, ell, out):
     """μ* into out; returns H(μ*), of games an upper bound that it attains but for rounding."""
     if kind == ZERO_ONE:
         return zero_one_oracle(A[1, 0], v, out)
     if kind == ORDINAL:
         return ordinal_oracle(A[1, 0], v, out)
     if kind == GAME:
-        return game_oracle(A, v, out, T, basis)
+        return game_oracle(A, v, out)
     if kind == HAMMING:
         return hamming_oracle(A[0, 0], v, out)
     if kind == LINEAR_CLASS:

@@ -73,19 +73,19 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
 
 
 @kernel
-def move(rule, fixed, kind, A, v, ell, q, mu, out, point, T, basis):
+def move(rule, fixed, kind, A, v, ell, q, mu, out, point):
     """The move of a block at scores v into out; whether there is any."""
     if rule == BEST and q > 0.0:
         if kind in (ORDINAL, GAME):
-            solve_by_vertices(kind, A, v, ell, q, mu, out, T, basis)
+            solve_by_vertices(kind, A, v, ell, q, mu, out)
         else:
-            solve_block(kind, A[A.shape[0] - 1, 0], v, ell, q, mu, out)
+            solve_block(kind, A, v, ell, q, mu, out)
         gamma = 1.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]
     else:
         reached = h_plus(kind, A, v, mu, ell)
-        oracle(kind, A, v, ell, out, T, basis)
+        oracle(kind, A, v, ell, out)
         gain, square = h_plus(kind, A, v, out, ell) - reached, 0.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]
@@ -101,11 +101,11 @@ def move(rule, fixed, kind, A, v, ell, q, mu, out, point, T, basis):
 
 
 @kernel
-def row_pass(learned, squares, order, clock, rule, costs, steps, mu, kept):
+def row_pass(learned, squares, order, clock, rule, costs, steps, mu):
     """One pass over the blocks in `order`.
 
     `squares` are k(x, x), `costs` (kind, A, C, codes), `steps` shares over α, `clock` the number of
-    steps before, `kept` scratch.
+    steps before.
     """
     kind, A, C, codes = costs
     n, dim = mu.shape
@@ -114,19 +114,19 @@ def row_pass(learned, squares, order, clock, rule, costs, steps, mu, kept):
         i = order[t]
         read_scores(learned, i, v)
         q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
-        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
+        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point):
             for k in range(dim):
                 mu[i, k] += out[k]
             follow(learned, i, out, steps[i])
 
 
 @kernel
-def upper_bounds(costs, V, mu, bounds, reached, kept):
+def upper_bounds(costs, V, mu, bounds, reached):
     """Upper bounds on max H of every row, and H at its μ."""
     kind, A, C, codes = costs
     out = np.empty(mu.shape[1])
     for i in range(mu.shape[0]):
         ell = C[codes[i]]
         reached[i] = h_plus(kind, A, V[i], mu[i], ell)
-        bounds[i] = oracle(kind, A, V[i], ell, out, *kept)
+        bounds[i] = oracle(kind, A, V[i], ell, out)
         bounds[i] = max(bounds[i], reached[i])

@@ -8,10 +8,10 @@ from skstructured.estimators.margin._learned import follow, read_scores
 from skstructured.estimators.margin._passes import BEST, FIXED, STILL
 from skstructured.estimators.margin._vertex_game import VERTICES, oracle_address
 from skstructured.estimators.margin._vertex_visit import (
-    python_bounds,
-    python_visit,
+    bounds_in_python,
     row_bounds,
     visit,
+    visit_in_python,
 )
 
 
@@ -40,8 +40,8 @@ class VertexBlocks(Blocks):
         self._ell, self._squares = ell, inputs.squares()
         self._given = oracle_address(oracle), max_min, loss
         compiled = is_compiled(oracle)
-        self._visit = visit if compiled else python_visit
-        self._bounds = row_bounds if compiled else python_bounds
+        self._visit = visit if compiled else visit_in_python
+        self._bounds = row_bounds if compiled else bounds_in_python
 
     def at_truth(self):
         """Means at φ(y_i); parts are ν (n, dim), and each row's vertices and weights of both."""
