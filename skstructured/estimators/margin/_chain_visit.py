@@ -15,8 +15,7 @@ from skstructured.estimators.margin._chain_game import (
 from skstructured.estimators.margin._chain_points import (
     add_costs,
     add_labels,
-    inner,
-    mean_cost,
+    height,
     shifted,
     smooth,
     square,
@@ -42,20 +41,17 @@ def _mix(p, labels, count, rest, rest_sums, point, total):
 def _measure(max_min, A, nu, up, Tp, point, total, aug, best, path):
     """An upper bound on H at these scores, by ν; its label sequence; and H at the point."""
     aug[:] = up
-    reached = inner(up, point) + inner(Tp[0], total)
     if max_min:
         add_costs(up, A, nu, aug)
-        reached += mean_cost(A, point)
-    return chain_viterbi(aug, 0, len(path), Tp, best, path), reached
+    upper = chain_viterbi(aug, 0, len(path), Tp, best, path)
+    return upper, height(max_min, A, up, Tp, point, total)
 
 
 @kernel
 def _value(max_min, A, scores, q, mu, sums, point, total):
     """h + <v, μ> − (q/2)‖Φ(μ − μ_i)‖² of a point."""
     u, T, Kb = scores
-    value = inner(u, point) + inner(T[0], total)
-    if max_min:
-        value += mean_cost(A, point)
+    value = height(max_min, A, u, T, point, total)
     d, smoothed = point - mu, np.empty_like(mu)
     smooth(Kb, d, smoothed)
     return value - 0.5 * q * square(smoothed, d, total - sums)

@@ -42,6 +42,22 @@ def _along(kind, A, v, ell, square, mu, d, step, point):
 
 
 @kernel
+def chord_step(gain, bend):
+    """The step in [0, 1] of the largest ``γ gain − γ² bend/2``."""
+    return 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
+
+
+@kernel
+def shrink(gamma, d):
+    """d ← γd, without what is rounding; whether anything is left."""
+    moved = False
+    for k in range(d.shape[0]):
+        d[k] = gamma * d[k] if abs(gamma * d[k]) > STILL else 0.0
+        moved = moved or d[k] != 0.0
+    return moved
+
+
+@kernel
 def search(kind, A, v, ell, gain, square, mu, d, point):
     r"""The step in [0, 1] of the largest ``H(μ + γd) − γ² square/2``.
 
@@ -49,10 +65,8 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
     concave, H is above its chord and the best step is at most that one or beyond it; sections of
     [0, 1] find it.
     """
-    if gain <= 0.0:
-        return 0.0
-    chord = 1.0 if gain >= square else gain / square
-    if kind >= LINEAR_CLASS:
+    chord = chord_step(gain, square)
+    if gain <= 0.0 or kind >= LINEAR_CLASS:
         return chord
     low, high, ratio = 0.0, 1.0, 0.6180339887498949
     a, b = high - ratio * (high - low), low + ratio * (high - low)
@@ -93,11 +107,7 @@ def move(rule, fixed, kind, A, v, ell, q, mu, out, point):
         gamma = fixed
         if rule != FIXED:
             gamma = search(kind, A, v, ell, gain, q * square, mu, out, point)
-    moved = False
-    for k in range(v.shape[0]):
-        out[k] = gamma * out[k] if abs(gamma * out[k]) > STILL else 0.0
-        moved = moved or out[k] != 0.0
-    return moved
+    return shrink(gamma, out)
 
 
 @kernel

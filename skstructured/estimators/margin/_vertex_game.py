@@ -10,9 +10,7 @@ from numba import types
 from skstructured._engine.compiled import FASTMATH, VECTOR, address, function_at, kernel
 from skstructured._engine.kernel_cache import is_ours
 from skstructured.estimators.margin._mixtures import LIGHT, mean_of
-from skstructured.estimators.margin._oracles import matching_value
 from skstructured.estimators.margin._saddle import solve_saddle
-from skstructured.spaces.permutahedron import rank_vertex
 
 #: Most vertices of either side that are in play.
 VERTICES = 64
@@ -20,19 +18,6 @@ VERTICES = 64
 #: oracle(theta, vertex), which writes the vertex of the largest score.
 VERTEX_ORACLE = types.FunctionType(types.void(VECTOR, VECTOR))
 as_oracle = function_at(VERTEX_ORACLE)
-
-
-@kernel
-def best_matching(theta, vertex):
-    """The maximal assignment."""
-    m = int(np.sqrt(theta.shape[0]) + 0.5)
-    matching_value(theta, m, vertex, np.empty((5, m + 1)), np.empty(4 * m))
-
-
-@kernel
-def best_ranks(theta, vertex):
-    """The ranks of scores."""
-    rank_vertex(theta, vertex)
 
 
 _KERNELS = {}
