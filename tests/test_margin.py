@@ -20,7 +20,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.estimators.margin import _oracles, _passes
-from skstructured.estimators.margin._blocks import scratch_of
 from skstructured.estimators.margin._game import solve_game
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
@@ -103,14 +102,13 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
-    kept = scratch_of(outputs.max_min, dim)
     given = (outputs.max_min, outputs.A, ell, zeros)
-    _passes.upper_bounds(given, scores, mu, bounds, reached, kept)
+    _passes.upper_bounds(given, scores, mu, bounds, reached)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
         out = np.empty(dim)
         args = (outputs.max_min, outputs.A, scores[i], ell[0])
-        upper = _oracles.oracle(*args, out, *kept)
+        upper = _oracles.oracle(*args, out)
         attained = _passes.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))
         assert upper == pytest.approx(value, abs=room)
@@ -123,8 +121,7 @@ def test_games_are_solved(shape):
     rng = np.random.RandomState(0)
     for B in (rng.randn(*shape), rng.randint(0, 2, shape).astype(float), np.zeros(shape)):
         mu, nu = np.empty(shape[1]), np.empty(shape[0])
-        T, basis = np.empty((shape[1] + 1, sum(shape) + 1)), np.empty(shape[1])
-        solve_game(B, *shape, mu, nu, T, basis)
+        solve_game(B, mu, nu)
         assert mu.min() >= 0 and nu.min() >= 0
         assert mu.sum() == pytest.approx(1.0) and nu.sum() == pytest.approx(1.0)
         assert (B @ mu).min() == pytest.approx((nu @ B).max(), abs=1e-12)
@@ -133,12 +130,12 @@ def test_games_are_solved(shape):
 @pytest.mark.parametrize("k", [3, 10, 26])
 def test_closed_forms_equal_the_game(k):
     rng, steps = np.random.RandomState(0), np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
-    T, basis, out = np.empty((k + 1, 2 * k + 1)), np.empty(k), np.empty(k)
+    out = np.empty(k)
     for scale in (0.1, 1.0, 10.0):
         v = scale * rng.randn(k)
-        game = _oracles.game_oracle(1.0 - np.eye(k), v, out, T, basis)
+        game = _oracles.game_oracle(1.0 - np.eye(k), v, out)
         assert _oracles.zero_one_oracle(1.0, v, out) == pytest.approx(game, abs=1e-9)
-        game = _oracles.game_oracle(2.0 * steps, v, out, T, basis)
+        game = _oracles.game_oracle(2.0 * steps, v, out)
         assert _oracles.ordinal_oracle(2.0, v, out) == pytest.approx(game, abs=1e-9)
 
 
@@ -430,12 +427,12 @@ def test_labels_and_ties(kind):
 
 def test_extreme_scores():
     k = 5
-    T, basis, out = np.empty((k + 1, 2 * k + 1)), np.empty(k), np.empty(k)
+    out = np.empty(k)
     for v in map(np.array, itertools.product([0.0, 1e9, -1e9], repeat=k)):
         for value in (
             _oracles.zero_one_oracle(1.0, v, out),
             _oracles.ordinal_oracle(1.0, v, out),
-            _oracles.game_oracle(1.0 - np.eye(k), v, out, T, basis),
+            _oracles.game_oracle(1.0 - np.eye(k), v, out),
         ):
             assert np.isfinite(value) and value >= v.max()
             assert out.sum() == pytest.approx(1.0) and out.min() >= 0.0

@@ -57,9 +57,8 @@ def test_saddle_points_are_optimal(groups):
         G, s, B = F @ F.T, rng.randn(P) * 10.0 ** rng.randint(-3, 3), rng.rand(max(R, 1), P)
         if trial % 2:
             s, B = np.round(s), np.round(B)
-        size, p, nu = P + R + 1 + groups, np.empty(P), np.empty(max(R, 1))
-        scratch = (np.empty((size, size + 2)), np.empty(size, int), np.empty(size + 1, int))
-        assert solve_saddle(G, s, B, group, P, R, groups, p, nu, *scratch)
+        p, nu = np.empty(P), np.empty(max(R, 1))
+        assert solve_saddle(G, s, B, group, R, groups, p, nu)
         slope = s - G @ p + (B[:R].T @ nu[:R] if R else 0.0)
         pay, room = B[:R] @ p if R else np.empty(0), 1e-9 * (1.0 + np.abs(s).max() + np.trace(G))
         assert p.min() >= 0.0 and p.sum() == pytest.approx(1.0)

@@ -109,7 +109,7 @@ def test_oracles_equal_a_linear_program(name, scale):
     rng, outputs, dim = np.random.RandomState(1), outputs_of(space, None), V.shape[1]
     A, a, b, number = outputs._bilinear(V)
     compiled = hasattr(outputs.oracle(), "py_func")
-    visit = _vertex_visit.visit if compiled else _vertex_visit.python_visit
+    visit = _vertex_visit.visit if compiled else _vertex_visit.visit_in_python
     for i in range(3):
         v, mu, nu = scale * rng.randn(dim), V[i].copy(), V[i].copy()
         columns, rows = np.zeros((2, VERTICES, dim))

@@ -7,7 +7,6 @@ import numpy as np
 
 from skstructured._engine.rows import Rows
 from skstructured.estimators.margin._inputs import Found, weights_of, with_weights
-from skstructured.estimators.margin._oracles import GAME
 from skstructured.estimators.margin._passes import row_pass, upper_bounds
 
 
@@ -128,21 +127,14 @@ class ClosedBlocks(Blocks):
     def __init__(self, inputs, alpha, vertices, constant, costs):
         super().__init__(inputs, alpha, (vertices,), constant)
         self._costs, self._squares = costs, inputs.squares()
-        self._kept = scratch_of(costs[0], vertices.shape[1])
 
     def move(self, order, clock, rule):
         """One pass."""
-        given = (self._costs, self.steps, self.means.mu, self._kept)
+        given = (self._costs, self.steps, self.means.mu)
         row_pass(self._learned, self._squares, order, clock, rule, *given)
 
     def bound(self, V, means, which):
         """Bounds of all rows."""
         bounds, reached = np.empty((2, len(V)))
-        upper_bounds(self._costs, V, means.mu, bounds, reached, self._kept)
+        upper_bounds(self._costs, V, means.mu, bounds, reached)
         return bounds, reached
-
-
-def scratch_of(kind, dim):
-    """Scratch of oracles."""
-    most = dim if kind == GAME else 1
-    return np.empty((most + 1, 2 * most + 1)), np.empty(most)

@@ -13,13 +13,11 @@ from skstructured.estimators.margin._chain_points import (
     smooth,
     square,
 )
+from skstructured.estimators.margin._mixtures import LIGHT
 from skstructured.estimators.margin._saddle import solve_saddle
 
 #: Most label sequences, and most rows of costs, that are in play.
 COLUMNS, ROWS = 48, 160
-
-#: A rest lighter than this is left out.
-LIGHT = 1e-9
 
 
 @kernel
@@ -43,16 +41,16 @@ def rest_of(labels, weights, count, mu, sums, rest, rest_sums):
 
 @kernel
 def rest_column(scores, means, rests, tables):
-    """Score of the rest, its square, and its product with φ(μ): number 0 of the columns."""
-    (u, T, Kb), (mu, sums, smoothed) = scores, means
-    (rest, rest_sums, rest_smoothed), (G, pulls, s) = rests, tables
+    """Number 0 of the columns: score of the rest, its square, and its product with φ(μ)."""
+    (u, T, Kb), (mu, sums, smoothed, own) = scores, means
+    (rest, rest_sums, rest_smoothed), (G, s, pulls) = rests, tables
     M, ends = mu.shape[0], 0.0
     smooth(Kb, rest, rest_smoothed)
     for j in range(mu.shape[1]):
         ends += mu[0, j] * rest[0, j] + mu[M - 1, j] * rest[M - 1, j]
     s[0] = inner(u, rest) + inner(T[0], rest_sums)
-    G[0, 0] = square(rest_smoothed, rest, rest_sums)
     pulls[0] = inner(smoothed, rest) + inner(sums, rest_sums) + ends
+    G[0, 0] = square(rest_smoothed, rest, rest_sums) - pulls[0] - pulls[0] + own
 
 
 @kernel
@@ -64,19 +62,22 @@ def add_column(labels, c, scores, means, rests, tables, bent):
     Parameters
     ----------
     scores, means, rests, tables : tuples
-        (u, T, Kb); (mu, sums, Kb mu); the same three of the rest; (G, pulls, s), products of
-        columns, products with φ(μ), scores. Column 0 is the rest, c + 1 label sequence c.
+        (u, T, Kb); (mu, sums, Kb mu, their square); the rest, its sums, and Kb of it; (G, s,
+        pulls): products of columns less φ(μ), scores, products with φ(μ). Column 0 is the rest,
+        c + 1 label sequence c.
     """
-    (u, T, Kb), (mu, sums, smoothed), (G, pulls, s) = scores, means, tables
+    (u, T, Kb), (mu, sums, smoothed, own), (G, s, pulls) = scores, means, tables
     s[c + 1] = score(u, T, labels, c)
     if not bent:
         return
     pulls[c + 1] = pull(smoothed, mu, sums, labels, c)
-    G[c + 1, 0] = pull(rests[2], rests[0], rests[1], labels, c)
-    for t in range(c + 1):
-        G[c + 1, t + 1] = product(labels, c, t, Kb)
-    for t in range(c + 1):
-        G[t, c + 1] = G[c + 1, t]
+    for t in range(c + 2):
+        if t == 0:
+            found = pull(rests[2], rests[0], rests[1], labels, c)
+        else:
+            found = product(labels, c, t - 1, Kb)
+        G[c + 1, t] = found - pulls[c + 1] - pulls[t] + own
+        G[t, c + 1] = found - pulls[t] - pulls[c + 1] + own
 
 
 @kernel
@@ -138,29 +139,20 @@ def _read_costs(mixed, group, place, R, nu):
 
 
 @kernel
-def best_mixture(max_min, A, q, labels, count, first, rest, tables, own, marks, nu, p):
+def best_mixture(max_min, A, q, labels, count, first, rest, tables, marks, nu, p):
     """The best mixture p (count + 1,) of the columns and its ν; whether there is one.
 
-    Features are taken less φ(μ_i), whose square is `own`: ``−(q/2)‖Σ p_c φ_c − φ(μ_i)‖²``.
+    Features are taken less φ(μ_i): ``−(q/2)‖Σ p_c φ_c − φ(μ_i)‖²``.
     """
-    (G, pulls, s), stop = tables, count + 1
-    P, total = stop - first, int(marks.sum()) if max_min else 0
-    room = P + min(total, ROWS) + 1 + min(marks.shape[0], ROWS)
-    centred, costs = np.empty((P, P)), s[first:stop].copy()
-    B, R, groups = np.empty((max(min(total, ROWS), 1), P)), 0, 0
+    (G, s, _), stop, R, groups = tables, count + 1, 0, 0
+    costs, total = s[first:stop].copy(), min(int(marks.sum()), ROWS) if max_min else 0
+    B, mixed = np.empty((max(total, 1), stop - first)), np.empty(max(total, 1))
     group, place = np.empty(len(B), dtype=np.int64), np.empty(len(B), dtype=np.int64)
-    for c in range(first, stop):
-        for t in range(first, stop):
-            centred[c - first, t - first] = q * (G[c, t] - pulls[c] - pulls[t] + own)
     if max_min:
         rows = (A, marks, nu, labels, rest, first, stop)
         R, groups = _rows_of_costs(*rows, costs, B, group, place)
-    weights, mixed, D = np.empty(P), np.empty(len(B)), np.empty((room, room + 2))
-    scratch = (D, np.empty(room, dtype=np.int64), np.empty(room + 1, dtype=np.int64))
-    if not solve_saddle(centred, costs, B, group, P, R, groups, weights, mixed, *scratch):
+    p[:], bent = 0.0, q * G[first:stop, first:stop]
+    if not solve_saddle(bent, costs, B, group, R, groups, p[first:stop], mixed):
         return False
     _read_costs(mixed, group, place, R, nu)
-    p[:] = 0.0
-    for c in range(P):
-        p[first + c] = weights[c]
     return True

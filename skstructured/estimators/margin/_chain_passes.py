@@ -4,17 +4,19 @@ import numpy as np
 
 from skstructured._chains.best_paths import chain_viterbi
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.margin._chain_points import add_costs, inner, mean_cost, smooth, square
+from skstructured.estimators.margin._chain_points import add_costs, height, smooth, square
 from skstructured.estimators.margin._chain_visit import visit
 from skstructured.estimators.margin._learned import follow, read_scores
-from skstructured.estimators.margin._passes import BEST, FIXED, STILL
+from skstructured.estimators.margin._passes import BEST, FIXED, chord_step, shrink
 
 
 @kernel
-def _height(max_min, A, u, T, point, total):
-    """H at a point."""
-    height = inner(u, point) + inner(T[0], total)
-    return height + mean_cost(A, point) if max_min else height
+def _complete(u, ends, max_min, ell):
+    """Scores of positions with those of ends, and the costs of the structural SVM."""
+    if not max_min:
+        u += ell
+    u[0] += ends[0]
+    u[len(u) - 1] += ends[1]
 
 
 @kernel
@@ -24,11 +26,11 @@ def move_chain(rule, fixed, max_min, A, slack, u, T, Kb, q, mu, sums, own, nu, d
     `own` are its label sequences, their weights, and how many there are.
     """
     labels, weights, count = own
-    reached = _height(max_min, A, u, T, mu, sums)
+    reached = height(max_min, A, u, T, mu, sums)
     penalty = q if rule == BEST else 0.0
     args = (max_min, A, slack, (u, T, Kb), penalty, mu, sums, labels, weights, count, nu)
     count, gamma = visit(*args, d, dsums), 1.0
-    gain = _height(max_min, A, u, T, d, dsums) - reached
+    gain = height(max_min, A, u, T, d, dsums) - reached
     d -= mu
     dsums -= sums
     if rule == FIXED:
@@ -36,17 +38,12 @@ def move_chain(rule, fixed, max_min, A, slack, u, T, Kb, q, mu, sums, own, nu, d
     elif rule != BEST:
         smoothed = np.empty(d.shape)
         smooth(Kb, d, smoothed)
-        bend = q * square(smoothed, d, dsums)
-        gamma = 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
+        gamma = chord_step(gain, q * square(smoothed, d, dsums))
     moved = False
-    for m in range(d.shape[0]):
-        for j in range(d.shape[1]):
-            d[m, j] = gamma * d[m, j] if abs(gamma * d[m, j]) > STILL else 0.0
-            moved = moved or d[m, j] != 0.0
-    for i in range(dsums.shape[0]):
-        for j in range(dsums.shape[1]):
-            dsums[i, j] = gamma * dsums[i, j] if abs(gamma * dsums[i, j]) > STILL else 0.0
-            moved = moved or dsums[i, j] != 0.0
+    for m in range(len(d)):
+        moved = shrink(gamma, d[m]) or moved
+    for j in range(len(dsums)):
+        moved = shrink(gamma, dsums[j]) or moved
     return moved, count
 
 
@@ -96,10 +93,7 @@ def chain_pass(learned, chains, order, clock, rule, costs, steps, means, kept):
         u, d, Kb = room[:M], d_room[:M], blocks[begins[i] : begins[i] + M * M].reshape(M, M)
         for m in range(M):
             read_scores(by_position, o + m, u[m])
-            if not max_min:
-                u[m] += ell[o + m]
-        u[0] += ends[0]
-        u[M - 1] += ends[1]
+        _complete(u, ends, max_min, ell[o:stop])
         own = (labels[:, o:stop], weights[i], counts[i])
         args = (max_min, A, slack, u, T, Kb, q, mu[o:stop], sums[i], own, nu[o:stop], d, dsums)
         moved, counts[i] = move_chain(rule, fixed, *args)
@@ -119,11 +113,8 @@ def chain_bounds(offsets, which, costs, U, ends, T, means, nu, bounds, reached):
         i = which[t]
         o, stop = offsets[i], offsets[i + 1]
         u, path = U[o:stop].copy(), np.empty(stop - o, dtype=np.int64)
-        u[0] += ends[0]
-        u[stop - o - 1] += ends[1]
-        if not max_min:
-            u += ell[o:stop]
-        reached[t] = _height(max_min, A, u, T, mu[o:stop], sums[i])
+        _complete(u, ends, max_min, ell[o:stop])
+        reached[t] = height(max_min, A, u, T, mu[o:stop], sums[i])
         aug = u.copy()
         if max_min:
             add_costs(u, A, nu[o:stop], aug)
@@ -137,8 +128,7 @@ def chain_games(chains, order, costs, U, ends, T, means, kept):
     for i in order:
         o, stop = offsets[i], offsets[i + 1]
         M, u = stop - o, U[o:stop].copy()
-        u[0] += ends[0]
-        u[M - 1] += ends[1]
+        _complete(u, ends, True, u)
         scores = (u, T, blocks[begins[i] : begins[i] + M * M].reshape(M, M))
         out, total = np.empty_like(u), np.empty_like(sums[i])
         own = (mu[o:stop], sums[i], labels[:, o:stop], weights[i], counts[i], nu[o:stop])

@@ -108,6 +108,13 @@ def mean_cost(A, mu):
 
 
 @kernel
+def height(max_min, A, u, T, point, total):
+    """H at a point."""
+    linear = inner(u, point) + inner(T[0], total)
+    return linear + mean_cost(A, point) if max_min else linear
+
+
+@kernel
 def shifted(u, T, Kb, q, mu, sums, point, total, up, Tp):
     """Scores after a move to `point`: (u, T) less q times the products with its features."""
     M, k = u.shape

@@ -15,43 +15,18 @@ from skstructured.estimators.margin._chain_game import (
 from skstructured.estimators.margin._chain_points import (
     add_costs,
     add_labels,
-    inner,
-    mean_cost,
+    height,
     shifted,
     smooth,
     square,
 )
+from skstructured.estimators.margin._mixtures import is_better, is_known, keep_heavy
 
 #: Most rounds of a visit; columns that a visit finds room for.
 ROUNDS, FREE = 8, 16
 
 #: What a visit may leave of its gap, and of the size of H, which is rounding.
 SLACK, ROUNDING = 0.1, 1e-13
-
-
-@kernel
-def keep_heavy(labels, weights, count, most, least):
-    """Keep the label sequences of weights above `least`, the `most` heaviest; how many."""
-    kept = 0
-    if count > most:
-        least = max(least, np.sort(weights[:count])[count - most - 1])
-    for c in range(count):
-        if weights[c] > least and kept < most:
-            labels[kept, :] = labels[c]
-            weights[kept] = weights[c]
-            kept += 1
-    return kept
-
-
-@kernel
-def _is_new(labels, count, path):
-    for c in range(count):
-        same = True
-        for m in range(path.shape[0]):
-            same = same and labels[c, m] == path[m]
-        if same:
-            return False
-    return True
 
 
 @kernel
@@ -66,20 +41,17 @@ def _mix(p, labels, count, rest, rest_sums, point, total):
 def _measure(max_min, A, nu, up, Tp, point, total, aug, best, path):
     """An upper bound on H at these scores, by ν; its label sequence; and H at the point."""
     aug[:] = up
-    reached = inner(up, point) + inner(Tp[0], total)
     if max_min:
         add_costs(up, A, nu, aug)
-        reached += mean_cost(A, point)
-    return chain_viterbi(aug, 0, len(path), Tp, best, path), reached
+    upper = chain_viterbi(aug, 0, len(path), Tp, best, path)
+    return upper, height(max_min, A, up, Tp, point, total)
 
 
 @kernel
 def _value(max_min, A, scores, q, mu, sums, point, total):
     """h + <v, μ> − (q/2)‖Φ(μ − μ_i)‖² of a point."""
     u, T, Kb = scores
-    value = inner(u, point) + inner(T[0], total)
-    if max_min:
-        value += mean_cost(A, point)
+    value = height(max_min, A, u, T, point, total)
     d, smoothed = point - mu, np.empty_like(mu)
     smooth(Kb, d, smoothed)
     return value - 0.5 * q * square(smoothed, d, total - sums)
@@ -87,14 +59,14 @@ def _value(max_min, A, scores, q, mu, sums, point, total):
 
 @kernel
 def _start(q, scores, mu, sums, labels, weights, count):
-    """Room, and the tables of the columns: `add_column` has what is returned."""
-    (M, k), room = mu.shape, COLUMNS + 1
+    """The tables of the columns, as `add_column` has them, and the mass of the rest."""
+    (M, k), room, mass = mu.shape, COLUMNS + 1, 0.0
     rests = (np.zeros((M, k)), np.zeros((k, k)), np.zeros((M, k)))
-    smoothed, mass = np.empty((M, k)), 0.0
+    smoothed = np.empty((M, k))
     if q > 0.0:
         mass = rest_of(labels, weights, count, mu, sums, rests[0], rests[1])
     smooth(scores[2], mu, smoothed)
-    means = (mu, sums, smoothed)
+    means = (mu, sums, smoothed, square(smoothed, mu, sums))
     tables = (np.zeros((room, room)), np.zeros(room), np.zeros(room))
     if mass > 0.0:
         rest_column(scores, means, rests, tables)
@@ -129,36 +101,33 @@ def visit(max_min, A, slack, scores, q, mu, sums, labels, weights, count, nu, ou
     (M, k), (u, T, Kb) = mu.shape, scores
     point, total, up, Tp, path = mu.copy(), sums.copy(), u.copy(), T.copy(), labels[0] * 0
     aug, best, marks = np.empty((M, k)), np.empty((M, k)), np.zeros((M, k), dtype=np.int64)
-    count = keep_heavy(labels, weights, count, COLUMNS - FREE, 0.0)
+    count = keep_heavy(labels, weights, 0, count, COLUMNS - FREE)
     means, rests, tables, mass = _start(q, scores, mu, sums, labels, weights, count)
-    p, first, own = np.zeros(COLUMNS + 1), 0 if mass > 0.0 else 1, square(means[2], mu, sums)
+    p, first, mixed, ends = np.zeros(COLUMNS + 1), 0 if mass > 0.0 else 1, nu.copy(), count
     p[0], p[1 : count + 1] = mass, weights[:count]
-    chosen, mixed = p.copy(), nu.copy()
-    level, least, allowed, rounding, known, ends = -np.inf, np.inf, 0.0, 0.0, count, count
+    chosen, level, least, allowed, rounding = p.copy(), -np.inf, np.inf, 0.0, 0.0
     for t in range(ROUNDS):
         upper, reached = _measure(max_min, A, mixed, up, Tp, point, total, aug, best, path)
         value, gap = _value(max_min, A, scores, q, mu, sums, point, total), upper - reached
         if t == 0:
             rounding = ROUNDING * (1.0 + abs(reached))
             allowed = max(SLACK * gap, max(slack, rounding))
-        if value > level + rounding or (gap < least and value >= level - rounding):
-            level = max(level, value)
-            least, ends, chosen[:], nu[:] = gap, known if t == 0 else count, p, mixed
-            out[:], out_sums[:] = point, total
+        if is_better(value, gap, level, least, rounding):
+            level, least, ends = max(level, value), gap, count
+            out[:], out_sums[:], nu[:], chosen[:] = point, total, mixed, p
         if least <= allowed or count == COLUMNS:
             break
         before = count + marks.sum()
-        if _is_new(labels, count, path):
+        if not is_known(labels, 0, count, path):
             labels[count, :] = path
             add_column(labels, count, scores, means, rests, tables, q > 0.0)
             count += 1
         mark(path, point, mixed, A, marks)
         if t > 0 and before == count + marks.sum():
             break
-        inputs = (labels, count, first, rests[0], tables, own, marks, mixed, p)
-        if not best_mixture(max_min, A, q, *inputs):
+        if not best_mixture(max_min, A, q, labels, count, first, rests[0], tables, marks, mixed, p):
             break
         _mix(p, labels, count, rests[0], rests[1], point, total)
         shifted(u, T, Kb, q, mu, sums, point, total, up, Tp)
     weights[:ends] = chosen[1 : ends + 1]
-    return keep_heavy(labels, weights, ends, COLUMNS, 0.0)
+    return keep_heavy(labels, weights, 0, ends, COLUMNS)

@@ -6,16 +6,12 @@ from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._oracles import (
     HAMMING,
     LINEAR_CLASS,
-    LINEAR_LABELS,
     LINEAR_MATCHING,
     LINEAR_RANKS,
     ZERO_ONE,
 )
 from skstructured.spaces._matching_kernels import matching_projection
 from skstructured.spaces.permutahedron import rank_projection
-
-#: Kinds whose blocks have a closed form.
-CLOSED = (ZERO_ONE, HAMMING, LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS)
 
 
 @kernel
@@ -62,7 +58,7 @@ def _on_ranks(z, out):
 
 
 @kernel
-def solve_block(kind, cost, v, ell, q, mu, out):
+def solve_block(kind, A, v, ell, q, mu, out):
     r"""The best μ of a block into out.
 
     With ``z = μ_i + v/q``: for the SVM it is the projection of ``z + ℓ/q`` on conv(Y). For the
@@ -70,6 +66,7 @@ def solve_block(kind, cost, v, ell, q, mu, out):
     ``c (1 − s) + <v, μ> − …`` with μ ≤ s gives μ = clip(z − τ, 0, s), where s is best if
     ``Σ (z − a)_+ = c/q`` with a = τ + s, and Σμ = 1 if ``Σ (min(z, a) − τ)_+ = 1``: two levels.
     """
+    cost = A[A.shape[0] - 1, 0]
     for k in range(v.shape[0]):
         z = mu[k] + v[k] / q
         if kind >= LINEAR_CLASS:

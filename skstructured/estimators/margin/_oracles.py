@@ -54,18 +54,13 @@ def ordinal_oracle(cost, v, out):
 
 
 @kernel
-def game_oracle(A, v, out, T, basis):
+def game_oracle(A, v, out):
     r"""``max_μ min_r (Aμ)_r + <v, μ>`` as the game of A + 1vᵀ; the bound is by ν."""
-    k = v.shape[0]
-    B, nu = np.empty((k, k)), np.empty(k)
-    for r in range(k):
-        for j in range(k):
-            B[r, j] = A[r, j] + v[j]
-    solve_game(B, k, k, out, nu, T, basis)
-    upper = -np.inf
-    for j in range(k):
+    B, nu, upper = A + v, np.empty(len(v)), -np.inf
+    solve_game(B, out, nu)
+    for j in range(len(v)):
         value = 0.0
-        for r in range(k):
+        for r in range(len(v)):
             value += nu[r] * B[r, j]
         upper = max(upper, value)
     return upper
@@ -109,33 +104,32 @@ def linear_labels_oracle(v, ell, out):
 
 
 @kernel
-def matching_value(theta, m, out, work, scratch):
-    """The maximal assignment of theta (m²,) into out (m²,); its value. work is (5, m + 1)."""
-    match = work[2]
-    assign(theta, m, work[0], work[1], match, scratch)
-    out[:] = 0.0
-    value = 0.0
+def best_matching(theta, vertex):
+    """The maximal assignment of theta (m²,)."""
+    m = int(np.sqrt(theta.shape[0]) + 0.5)
+    work = np.empty((3, m + 1))
+    assign(theta, m, work[0], work[1], work[2], np.empty(4 * m))
+    vertex[:] = 0.0
     for j in range(m):
-        place = (int(match[j + 1]) - 1) * m + j
-        out[place] = 1.0
-        value += theta[place]
-    return value
+        vertex[(int(work[2, j + 1]) - 1) * m + j] = 1.0
 
 
 @kernel
-def linear_matching_oracle(v, ell, out):
-    """The maximal assignment of ℓ + v."""
-    m = int(np.sqrt(v.shape[0]) + 0.5)
-    return matching_value(v + ell, m, out, np.empty((5, m + 1)), np.empty(4 * m))
+def best_ranks(theta, vertex):
+    """The ranks of scores."""
+    rank_vertex(theta, vertex)
 
 
 @kernel
-def linear_ranks_oracle(v, ell, out):
-    """The ranks of ℓ + v."""
-    value = 0.0
-    rank_vertex(v + ell, out)
+def linear_oracle(kind, v, ell, out):
+    """The matching or the ranks of ℓ + v."""
+    value, theta = 0.0, v + ell
+    if kind == LINEAR_RANKS:
+        rank_vertex(theta, out)
+    else:
+        best_matching(theta, out)
     for k in range(v.shape[0]):
-        value += (v[k] + ell[k]) * out[k]
+        value += theta[k] * out[k]
     return value
 
 
@@ -172,20 +166,18 @@ def concave_part(kind, A, mu, ell):
 
 
 @kernel
-def oracle(kind, A, v, ell, out, T, basis):
+def oracle(kind, A, v, ell, out):
     """μ* into out; returns H(μ*), of games an upper bound that it attains but for rounding."""
     if kind == ZERO_ONE:
         return zero_one_oracle(A[1, 0], v, out)
     if kind == ORDINAL:
         return ordinal_oracle(A[1, 0], v, out)
     if kind == GAME:
-        return game_oracle(A, v, out, T, basis)
+        return game_oracle(A, v, out)
     if kind == HAMMING:
         return hamming_oracle(A[0, 0], v, out)
     if kind == LINEAR_CLASS:
         return linear_class_oracle(v, ell, out)
     if kind == LINEAR_LABELS:
         return linear_labels_oracle(v, ell, out)
-    if kind == LINEAR_RANKS:
-        return linear_ranks_oracle(v, ell, out)
-    return linear_matching_oracle(v, ell, out)
+    return linear_oracle(kind, v, ell, out)

@@ -17,9 +17,11 @@ from skstructured.estimators.margin._oracles import (
     LINEAR_RANKS,
     ORDINAL,
     ZERO_ONE,
+    best_matching,
+    best_ranks,
 )
 from skstructured.estimators.margin._vertex_blocks import VertexBlocks
-from skstructured.estimators.margin._vertex_game import best_matching, best_ranks, vertex_kernel
+from skstructured.estimators.margin._vertex_game import vertex_kernel
 from skstructured.spaces import (
     Birkhoff,
     Hypercube,

@@ -42,6 +42,22 @@ def _along(kind, A, v, ell, square, mu, d, step, point):
 
 
 @kernel
+def chord_step(gain, bend):
+    """The step in [0, 1] of the largest ``γ gain − γ² bend/2``."""
+    return 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
+
+
+@kernel
+def shrink(gamma, d):
+    """d ← γd, without what is rounding; whether anything is left."""
+    moved = False
+    for k in range(d.shape[0]):
+        d[k] = gamma * d[k] if abs(gamma * d[k]) > STILL else 0.0
+        moved = moved or d[k] != 0.0
+    return moved
+
+
+@kernel
 def search(kind, A, v, ell, gain, square, mu, d, point):
     r"""The step in [0, 1] of the largest ``H(μ + γd) − γ² square/2``.
 
@@ -49,10 +65,8 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
     concave, H is above its chord and the best step is at most that one or beyond it; sections of
     [0, 1] find it.
     """
-    if gain <= 0.0:
-        return 0.0
-    chord = 1.0 if gain >= square else gain / square
-    if kind >= LINEAR_CLASS:
+    chord = chord_step(gain, square)
+    if gain <= 0.0 or kind >= LINEAR_CLASS:
         return chord
     low, high, ratio = 0.0, 1.0, 0.6180339887498949
     a, b = high - ratio * (high - low), low + ratio * (high - low)
@@ -73,19 +87,19 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
 
 
 @kernel
-def move(rule, fixed, kind, A, v, ell, q, mu, out, point, T, basis):
+def move(rule, fixed, kind, A, v, ell, q, mu, out, point):
     """The move of a block at scores v into out; whether there is any."""
     if rule == BEST and q > 0.0:
         if kind in (ORDINAL, GAME):
-            solve_by_vertices(kind, A, v, ell, q, mu, out, T, basis)
+            solve_by_vertices(kind, A, v, ell, q, mu, out)
         else:
-            solve_block(kind, A[A.shape[0] - 1, 0], v, ell, q, mu, out)
+            solve_block(kind, A, v, ell, q, mu, out)
         gamma = 1.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]
     else:
         reached = h_plus(kind, A, v, mu, ell)
-        oracle(kind, A, v, ell, out, T, basis)
+        oracle(kind, A, v, ell, out)
         gain, square = h_plus(kind, A, v, out, ell) - reached, 0.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]
@@ -93,19 +107,15 @@ def move(rule, fixed, kind, A, v, ell, q, mu, out, point, T, basis):
         gamma = fixed
         if rule != FIXED:
             gamma = search(kind, A, v, ell, gain, q * square, mu, out, point)
-    moved = False
-    for k in range(v.shape[0]):
-        out[k] = gamma * out[k] if abs(gamma * out[k]) > STILL else 0.0
-        moved = moved or out[k] != 0.0
-    return moved
+    return shrink(gamma, out)
 
 
 @kernel
-def row_pass(learned, squares, order, clock, rule, costs, steps, mu, kept):
+def row_pass(learned, squares, order, clock, rule, costs, steps, mu):
     """One pass over the blocks in `order`.
 
     `squares` are k(x, x), `costs` (kind, A, C, codes), `steps` shares over α, `clock` the number of
-    steps before, `kept` scratch.
+    steps before.
     """
     kind, A, C, codes = costs
     n, dim = mu.shape
@@ -114,19 +124,19 @@ def row_pass(learned, squares, order, clock, rule, costs, steps, mu, kept):
         i = order[t]
         read_scores(learned, i, v)
         q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
-        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point, *kept):
+        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point):
             for k in range(dim):
                 mu[i, k] += out[k]
             follow(learned, i, out, steps[i])
 
 
 @kernel
-def upper_bounds(costs, V, mu, bounds, reached, kept):
+def upper_bounds(costs, V, mu, bounds, reached):
     """Upper bounds on max H of every row, and H at its μ."""
     kind, A, C, codes = costs
     out = np.empty(mu.shape[1])
     for i in range(mu.shape[0]):
         ell = C[codes[i]]
         reached[i] = h_plus(kind, A, V[i], mu[i], ell)
-        bounds[i] = oracle(kind, A, V[i], ell, out, *kept)
+        bounds[i] = oracle(kind, A, V[i], ell, out)
         bounds[i] = max(bounds[i], reached[i])

@@ -1,5 +1,7 @@
 """Small concave-convex quadratic programs, solved exactly: the best mixture of few outputs."""
 
+import numpy as np
+
 from skstructured._engine.compiled import FASTMATH, kernel
 
 #: Entries of the tableau closer to 0 than this count as 0.
@@ -13,17 +15,17 @@ def _add_row(D, target, factor, source, columns):
 
 
 @kernel
-def _pivot(D, size, row, column):
+def pivot(D, rows, columns, row, column):
     """Exchange the basic variable of a row and the free one of a column."""
-    pivot = -1.0 / D[row, column]
-    for j in range(size + 2):
-        D[row, j] *= pivot
-    D[row, column] = -pivot
-    for i in range(size):
+    scale = -1.0 / D[row, column]
+    for j in range(columns):
+        D[row, j] *= scale
+    D[row, column] = -scale
+    for i in range(rows):
         factor = D[i, column]
         if i != row and factor != 0.0:
             D[i, column] = 0.0
-            _add_row(D, i, factor, row, size + 2)
+            _add_row(D, i, factor, row, columns)
 
 
 @kernel
@@ -72,7 +74,7 @@ def complementary(D, size, basic, free):
     for _ in range(20 * size + 20):
         if row < 0:
             return column == size  # q ≥ 0 at the start, or a ray
-        _pivot(D, size, row, column)
+        pivot(D, size, size + 2, row, column)
         left = basic[row]
         basic[row], free[column] = free[column], left
         if left == 2 * size:
@@ -116,7 +118,7 @@ def _fill(G, s, B, group, P, R, groups, D):
 
 
 @kernel
-def solve_saddle(G, s, B, group, P, R, groups, p, nu, D, basic, free):
+def solve_saddle(G, s, B, group, R, groups, p, nu):
     r"""``max_p min_ν <s, p> + νᵀBp − ½ pᵀGp`` of mixtures p, and of ν, one in each group of rows.
 
     Its conditions of optimality, with a multiplier for every sum that is 1, are a linear
@@ -128,17 +130,18 @@ def solve_saddle(G, s, B, group, P, R, groups, p, nu, D, basic, free):
     B : ndarray (at least R, at least P)
     group : ndarray (at least R,)
         Group of a row, 0 … groups − 1; R = groups = 0 for a quadratic program.
-    p, nu : ndarray
+    p, nu : ndarray (P,) and (at least R,)
         Receive the mixtures.
-    D, basic, free : ndarray
-        Scratch, as in `complementary` for ``size = P + R + 1 + groups``.
 
     Returns
     -------
     bool
         Whether p and ν are mixtures; where not, they are to be left.
     """
+    P = len(p)
     size = P + R + 1 + groups
+    D = np.empty((size, size + 2))
+    basic, free = np.empty(size, dtype=np.int64), np.empty(size + 1, dtype=np.int64)
     _fill(G, s, B, group, P, R, groups, D)
     if not complementary(D, size, basic, free):
         return False

@@ -5,13 +5,13 @@ import numpy as np
 from skstructured._engine.compiled import is_compiled
 from skstructured.estimators.margin._blocks import Blocks, Means
 from skstructured.estimators.margin._learned import follow, read_scores
-from skstructured.estimators.margin._passes import BEST, FIXED, STILL
+from skstructured.estimators.margin._passes import BEST, FIXED, chord_step, shrink
 from skstructured.estimators.margin._vertex_game import VERTICES, oracle_address
 from skstructured.estimators.margin._vertex_visit import (
-    python_bounds,
-    python_visit,
+    bounds_in_python,
     row_bounds,
     visit,
+    visit_in_python,
 )
 
 
@@ -40,8 +40,8 @@ class VertexBlocks(Blocks):
         self._ell, self._squares = ell, inputs.squares()
         self._given = oracle_address(oracle), max_min, loss
         compiled = is_compiled(oracle)
-        self._visit = visit if compiled else python_visit
-        self._bounds = row_bounds if compiled else python_bounds
+        self._visit = visit if compiled else visit_in_python
+        self._bounds = row_bounds if compiled else bounds_in_python
 
     def at_truth(self):
         """Means at φ(y_i); parts are ν (n, dim), and each row's vertices and weights of both."""
@@ -54,26 +54,22 @@ class VertexBlocks(Blocks):
         n, v = len(order), np.empty(self.truth[0].shape[1])
         for t, i in enumerate(order):
             read_scores(self._learned, i, v)
-            d = self._direction(i, v + self._ell[i], rule, 2.0 * n / (clock + t + 2.0 * n))
-            d[np.abs(d) <= STILL] = 0.0
-            if d.any():
+            gamma, d = self._direction(i, v + self._ell[i], rule, 2.0 * n / (clock + t + 2.0 * n))
+            if shrink(gamma, d):
                 self.means.mu[i] += d
                 follow(self._learned, i, d, self.steps[i])
 
     def _direction(self, i, v, rule, fixed):
-        """The move of a row's mean."""
+        """How far a row's mean moves, and where to."""
         q, mu = self._squares[i] * self.steps[i], self.means.mu[i]
         out = self._target(self.means, i, v, q if rule == BEST else 0.0)
-        if rule == BEST and q > 0.0:
-            return out - mu
-        d, gamma = out - mu, fixed
-        if rule != FIXED:
+        d, gamma = out - mu, 1.0 if rule == BEST else fixed
+        if rule != FIXED and not (rule == BEST and q > 0.0):
             found, reached = np.empty((2, 2))
             pair, both = np.array([v, v]), np.array([out, mu])
             self._bounds(*self._given, pair, both, both, found, reached)
-            gain, bend = reached[0] - reached[1], q * (d @ d)
-            gamma = 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
-        return gamma * d
+            gamma = chord_step(reached[0] - reached[1], q * (d @ d))
+        return gamma, d
 
     def _target(self, means, i, v, q):
         """Where a row's mean goes to, and its vertices kept."""

@@ -9,32 +9,15 @@ from numba import types
 
 from skstructured._engine.compiled import FASTMATH, VECTOR, address, function_at, kernel
 from skstructured._engine.kernel_cache import is_ours
-from skstructured.estimators.margin._oracles import matching_value
+from skstructured.estimators.margin._mixtures import LIGHT, mean_of
 from skstructured.estimators.margin._saddle import solve_saddle
-from skstructured.spaces.permutahedron import rank_vertex
 
 #: Most vertices of either side that are in play.
 VERTICES = 64
 
-#: A rest lighter than this is left out.
-LIGHT = 1e-9
-
 #: oracle(theta, vertex), which writes the vertex of the largest score.
 VERTEX_ORACLE = types.FunctionType(types.void(VECTOR, VECTOR))
 as_oracle = function_at(VERTEX_ORACLE)
-
-
-@kernel
-def best_matching(theta, vertex):
-    """The maximal assignment."""
-    m = int(np.sqrt(theta.shape[0]) + 0.5)
-    matching_value(theta, m, vertex, np.empty((5, m + 1)), np.empty(4 * m))
-
-
-@kernel
-def best_ranks(theta, vertex):
-    """The ranks of scores."""
-    rank_vertex(theta, vertex)
 
 
 _KERNELS = {}
@@ -81,28 +64,6 @@ def add_product(A, transposed, x, out):
 
 
 @kernel
-def same_vertex(places, count, vertex):
-    """Whether a vertex is among the first `count`."""
-    for c in range(count):
-        same = True
-        for k in range(vertex.shape[0]):
-            same = same and places[c, k] == vertex[k]
-        if same:
-            return True
-    return False
-
-
-@kernel
-def mean_of(places, first, count, weights, out):
-    """Out = Σ weights · vertices."""
-    out[:] = 0.0
-    for c in range(first, count):
-        if weights[c] != 0.0:
-            for k in range(out.shape[0]):
-                out[k] += weights[c] * places[c, k]
-
-
-@kernel
 def rest_of(columns, weights, count, mu):
     """What μ has beside its vertices into column 0, of mass 1; its mass, 0 where it is light."""
     mass = 1.0
@@ -117,23 +78,9 @@ def rest_of(columns, weights, count, mu):
 
 
 @kernel
-def keep_heavy(places, weights, first, count, most):
-    """Keep vertices of positive weight, the `most` heaviest; where they end."""
-    least, kept = 0.0, first
-    if count - first > most:
-        least = max(least, np.sort(weights[first:count])[count - first - most - 1])
-    for c in range(first, count):
-        if weights[c] > least and kept - first < most:
-            places[kept, :] = places[c]
-            weights[kept] = weights[c]
-            kept += 1
-    return kept
-
-
-@kernel
-def add_column(c, columns, mu, loss, v, G, s, costs):
+def add_column(c, columns, mu, loss, v, tables):
     """Products of column c with those before it, less μ; its score; and its costs Aμ + b."""
-    (A, a, b), moved = loss, columns[c] - mu
+    (A, a, b), (G, s, costs), moved = loss, tables, columns[c] - mu
     for t in range(c + 1):
         G[c, t] = dot(moved, columns[t]) - dot(moved, mu)
         G[t, c] = G[c, t]
@@ -143,25 +90,22 @@ def add_column(c, columns, mu, loss, v, G, s, costs):
 
 
 @kernel
-def best_mixture(q, first, count, many, G, s, payoffs, p, x):
-    """The best mixtures of columns, p, and of rows, x; whether there are such."""
-    P, R = count - first, many if many > 1 else 0
-    size = P + R + 1 + (1 if R > 0 else 0)
-    scores, B, weights = s[first:count].copy(), np.zeros((max(R, 1), P)), np.empty(P)
-    for c in range(P):
-        if many == 1:
-            scores[c] += payoffs[0, first + c]
-        for r in range(R):
-            B[r, c] = payoffs[r, first + c]
-    bent, group = q * G[first:count, first:count], np.zeros(max(R, 1), dtype=np.int64)
-    scratch = (np.empty((size, size + 2)), np.empty(size, dtype=np.int64))
-    mixed, free = np.ones(max(R, 1)), np.empty(size + 1, dtype=np.int64)
-    groups = 1 if R > 0 else 0
-    if not solve_saddle(bent, scores, B, group, P, R, groups, weights, mixed, *scratch, free):
-        return False
-    p[:] = 0.0
-    for c in range(P):
-        p[first + c] = weights[c]
+def payoffs(rows, many, costs, first, count):
+    """What rows pay for columns."""
+    B = np.empty((max(many, 1), count - first))
     for r in range(many):
-        x[r] = mixed[r]
-    return True
+        for c in range(first, count):
+            B[r, c - first] = dot(rows[r], costs[c])
+    return B
+
+
+@kernel
+def best_mixture(q, first, count, rows, many, tables, p, x):
+    """The best mixtures of columns, p, and of rows, x; whether there are such."""
+    G, s, costs = tables
+    B, scores, p[:] = payoffs(rows, many, costs, first, count), s[first:count].copy(), 0.0
+    bent, group = q * G[first:count, first:count], np.zeros(len(B), dtype=np.int64)
+    if many == 1:
+        scores += B[0]
+        many, x[0] = 0, 1.0
+    return solve_saddle(bent, scores, B, group, many, min(many, 1), p[first:count], x)

@@ -1,23 +1,20 @@
 """A visit to a row whose outputs are known by their oracle, and its bounds.
 
-Loops are compiled for oracles that are; for others the same functions run as Python.
+Both are compiled for oracles that are. Others are called from Python, by the same functions: all
+that these call but the oracle is compiled for itself.
 """
-
-import types
 
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured.estimators.margin._mixtures import is_better, is_known, keep_heavy, mean_of
 from skstructured.estimators.margin._vertex_game import (
     add_column,
     add_product,
     as_oracle,
     best_mixture,
     dot,
-    keep_heavy,
-    mean_of,
     rest_of,
-    same_vertex,
 )
 
 #: Most rounds of a visit, and vertices of either side that it finds room for.
@@ -28,86 +25,39 @@ SLACK, ROUNDING = 0.1, 1e-13
 
 
 @kernel
-def least_cost(oracle, A, b, point, costs, row):
-    """min_y' <y', Aμ + b>, and the y'."""
-    costs[:] = b
-    add_product(A, False, point, costs)
-    as_oracle(oracle)(-costs, row)
-    return dot(costs, row)
-
-
-@kernel
-def bound(oracle, max_min, loss, v, nu, column, scores):
-    """An upper bound on H by ν, and its vertex."""
-    A, a, b = loss
+def _augment(max_min, loss, v, nu, scores):
+    """Scores of outputs with the costs of ν: v + a + Aᵀν."""
     scores[:] = v
     if max_min:
-        scores += a
-        add_product(A, True, nu, scores)
-    as_oracle(oracle)(scores, column)
-    return dot(scores, column) + (dot(b, nu) if max_min else 0.0)
+        scores += loss[1]
+        add_product(loss[0], True, nu, scores)
 
 
 @kernel
-def height(oracle, max_min, loss, v, point, scratch, row):
-    """H at a point, and the prediction that costs least there."""
-    value = dot(v, point)
-    if max_min:
-        value += dot(loss[1], point)
-        value += least_cost(oracle, loss[0], loss[2], point, scratch, row)
-    return value
+def _costs_at(loss, point, costs):
+    """Costs of predictions at a point: Aμ + b."""
+    costs[:] = loss[2]
+    add_product(loss[0], False, point, costs)
 
 
 @kernel
-def _pay(rows, many, columns, count, costs, payoffs, old_rows, old_columns):
-    """Payoffs of new rows and new columns."""
-    for r in range(many):
-        for c in range(count):
-            if r >= old_rows or c >= old_columns:
-                payoffs[r, c] = dot(rows[r], costs[c])
-
-
-@kernel
-def _tables(room, dim):
-    """Products, scores, costs and payoffs of columns."""
-    return (
-        np.zeros((room, room)),
-        np.zeros(room),
-        np.zeros((room, dim)),
-        np.zeros((room, room)),
-    )
-
-
-@kernel
-def _start(q, loss, v, mu, columns, p, count, rows, x, many, tables):
-    """Leave room, and fill the tables; how many columns and rows there are, and the first one."""
-    G, s, costs, payoffs = tables
+def _start(q, loss, v, mu, columns, p, count, tables):
+    """Room for columns, the rest among them, and their tables; the first, and where they end."""
     count = keep_heavy(columns, p, 1, count, len(p) - FREE - 1)
-    many = keep_heavy(rows, x, 0, many, len(p) - FREE)
     p[0] = rest_of(columns, p, count, mu) if q > 0.0 else 0.0
     first = 0 if p[0] > 0.0 else 1
     for c in range(first, count):
-        add_column(c, columns, mu, loss, v, G, s, costs)
-    _pay(rows, many, columns, count, costs, payoffs, 0, 0)
-    return count, many, first
+        add_column(c, columns, mu, loss, v, tables)
+    return first, count
 
 
 @kernel
-def _grow(max_min, loss, v, mu, columns, p, count, column, rows, x, many, row, tables):
-    """Add the best vertices of both sides where they are new; how many there are then."""
-    G, s, costs, payoffs = tables
-    before = (count, many)
-    if not same_vertex(columns[1:], count - 1, column):
-        columns[count, :] = column
-        p[count] = 0.0
-        add_column(count, columns, mu, loss, v, G, s, costs)
-        count += 1
-    if max_min and not same_vertex(rows, many, row):
-        rows[many, :] = row
-        x[many] = 0.0
-        many += 1
-    _pay(rows, many, columns, count, costs, payoffs, before[1], before[0])
-    return count, many
+def _grow(places, weights, first, count, vertex):
+    """Add a vertex where it is new; where they end then."""
+    if is_known(places, first, count, vertex):
+        return count
+    places[count, :], weights[count] = vertex, 0.0
+    return count + 1
 
 
 def visit_in_python(oracle, max_min, loss, slack, v, q, mu, columns, p, count, rows, x, many, nu):
@@ -127,60 +77,61 @@ def visit_in_python(oracle, max_min, loss, slack, v, q, mu, columns, p, count, r
     ndarray (dim,), int, int
         The mean, and `count` and `many` as they are now.
     """
-    point, column, row, here = mu.copy(), mu.copy(), mu.copy(), v.copy()
-    scratch, mixed, kept_nu, out = mu.copy(), nu.copy(), nu.copy(), mu.copy()
-    tables = _tables(len(p), len(mu))
-    count, many, first = _start(q, loss, v, mu, columns, p, count, rows, x, many, tables)
-    weights, shares, ends = p.copy(), x.copy(), (count, many)
+    best_output, room, here = as_oracle(oracle), len(p), v.copy()
+    point, column, row, costs, out = mu.copy(), mu.copy(), mu.copy(), mu.copy(), mu.copy()
+    tables = (np.zeros((room, room)), np.zeros(room), np.zeros((room, len(mu))))
+    first, count = _start(q, loss, v, mu, columns, p, count, tables)
+    many = keep_heavy(rows, x, 0, many, room - FREE)
+    mixed, kept_nu, kept_p, kept_x, ends = nu.copy(), nu.copy(), p.copy(), x.copy(), (count, many)
     level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
     for t in range(ROUNDS):
-        upper = bound(oracle, max_min, loss, here, mixed, column, scratch)
-        reached = height(oracle, max_min, loss, here, point, scratch, row)
-        moved = point - mu
-        gap, value = upper - reached, reached + q * (0.5 * dot(moved, moved) + dot(moved, mu))
+        reached = dot(here, point) + dot(loss[1], point)
+        if max_min:
+            _costs_at(loss, point, costs)
+            best_output(-costs, row)
+            reached += dot(costs, row)
+        _augment(max_min, loss, here, mixed, costs)
+        best_output(costs, column)
+        gap, moved = dot(costs, column) + dot(loss[2], mixed) - reached, point - mu
+        value = reached + q * (0.5 * dot(moved, moved) + dot(moved, mu))
         if t == 0:
             rounding = ROUNDING * (1.0 + abs(reached))
             allowed = max(SLACK * gap, max(slack, rounding))
-        if value > level + rounding or (gap < least and value >= level - rounding):
-            level = max(level, value)
-            least, weights[:], shares[:], kept_nu[:] = gap, p, x, mixed
-            out[:], ends = point, (count, many)
-        if least <= allowed or count == len(p) or many == len(p):
+        if is_better(value, gap, level, least, rounding):
+            level, least, ends = max(level, value), gap, (count, many)
+            out[:], kept_nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
+        if least <= allowed or count == room or many == room:
             break
-        before, sides = (count, many), (columns, p, count, column, rows, x, many, row)
-        count, many = _grow(max_min, loss, v, mu, *sides, tables)
+        before = (count, many)
+        count = _grow(columns, p, 1, count, column)
+        if count > before[0]:
+            add_column(before[0], columns, mu, loss, v, tables)
+        many = _grow(rows, x, 0, many, row) if max_min else many
         if t > 0 and before == (count, many):
             break
-        if not best_mixture(q, first, count, many, tables[0], tables[1], tables[3], p, x):
+        if not best_mixture(q, first, count, rows, many, tables, p, x):
             break
         mean_of(columns, first, count, p, point)
         if max_min:
             mean_of(rows, 0, many, x, mixed)
         here[:] = v - q * (point - mu)
-    nu[:], p[:], x[:] = kept_nu, weights, shares
-    last = keep_heavy(columns, p, 1, ends[0], len(p))
-    return out, last, keep_heavy(rows, x, 0, ends[1], len(p))
+    nu[:], p[:], x[:] = kept_nu, kept_p, kept_x
+    return out, keep_heavy(columns, p, 1, ends[0], room), keep_heavy(rows, x, 0, ends[1], room)
 
 
 def bounds_in_python(oracle, max_min, loss, V, mu, nu, bounds, reached):
     """Upper bounds on max H of every row, by its ν, and H at its μ."""
-    scratch, vertex = np.empty(V.shape[1]), np.empty(V.shape[1])
+    best_output = as_oracle(oracle)
+    costs, vertex = np.empty(V.shape[1]), np.empty(V.shape[1])
     for i in range(V.shape[0]):
-        reached[i] = height(oracle, max_min, loss, V[i], mu[i], scratch, vertex)
-        bounds[i] = max(bound(oracle, max_min, loss, V[i], nu[i], vertex, scratch), reached[i])
-
-
-def _interpreted(function, others):
-    """The function, calling those of `others` in the place of what has their names."""
-    function = getattr(function, "py_func", function)
-    return types.FunctionType(function.__code__, {**function.__globals__, **others})
-
-
-def _all_interpreted():
-    others = {"least_cost": _interpreted(least_cost, {}), "bound": _interpreted(bound, {})}
-    others["height"] = _interpreted(height, others)
-    return _interpreted(visit_in_python, others), _interpreted(bounds_in_python, others)
+        reached[i] = dot(V[i], mu[i]) + dot(loss[1], mu[i])
+        if max_min:
+            _costs_at(loss, mu[i], costs)
+            best_output(-costs, vertex)
+            reached[i] += dot(costs, vertex)
+        _augment(max_min, loss, V[i], nu[i], costs)
+        best_output(costs, vertex)
+        bounds[i] = max(dot(costs, vertex) + dot(loss[2], nu[i]), reached[i])
 
 
 visit, row_bounds = kernel(visit_in_python), kernel(bounds_in_python)
-python_visit, python_bounds = _all_interpreted()
