@@ -60,7 +60,7 @@ for name, module in {
 }.items():
     sys.modules[f"skstructured.{name}"] = globals()[name] = module
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 __all__ = [
     "AbstainingHedgeClassifier",

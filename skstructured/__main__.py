@@ -76,7 +76,6 @@ OPTIONS = {
         "action": "store_true",
         "help": "take rows in the file's order; then the promise needs an order without a meaning",
     },
-    "--shuffle": {"action": "store_true", "help": argparse.SUPPRESS},  # what is done anyway
     "--seed": {
         "type": int,
         "default": 0,

@@ -80,7 +80,7 @@ def load_csv(path, target, space, delimiter=None):
     return Table(X, _outputs(y, space), told, encoder)
 
 
-def _separator(path, header):
+def _separator(header):
     """What separates the cells of a header line: the most frequent of the usual ones."""
     counts = {mark: header.count(mark) for mark in DELIMITERS}
     best = max(counts, key=counts.get)
@@ -92,7 +92,7 @@ def _read(path, delimiter):
     limit = csv.field_size_limit(LONGEST_CELL)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
-            mark = _separator(path, file.readline()) if delimiter is None else delimiter
+            mark = _separator(file.readline()) if delimiter is None else delimiter
             file.seek(0)
             lines = [row for row in csv.reader(file, delimiter=mark) if row]
     except UnicodeDecodeError as error:

@@ -11,8 +11,6 @@ from sklearn.datasets import load_svmlight_file
 
 from skstructured._base.validation import check_integer
 
-NO_PYARROW = "Parquet files need pyarrow: pip install skstructured[parquet]."
-
 
 class Chunks:
     """Chunks that may be gone through again: every pass opens the source anew."""

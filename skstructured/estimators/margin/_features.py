@@ -11,9 +11,6 @@ from skstructured.estimators.kernel._values import finite_scores
 #: Kernels by name.
 NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
 
-#: Kernels that scikit-learn has parameters for.
-TAKE_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
-
 #: Numbers in a block of kernels between new rows and those of `fit`.
 NUMBERS = 1 << 24
 
