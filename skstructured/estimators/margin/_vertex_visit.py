@@ -100,7 +100,7 @@ def visit_in_python(oracle, max_min, loss, slack, v, q, mu, columns, p, count, r
         if is_better(value, gap, level, least, rounding):
             level, least, ends = max(level, value), gap, (count, many)
             out[:], kept_nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
-        if least <= allowed or count == room or many == room:
+        if least <= allowed or count == room or many == room:  # noqa: PLR1714
             break
         before = (count, many)
         count = _grow(columns, p, 1, count, column)
