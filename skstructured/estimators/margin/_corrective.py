@@ -42,13 +42,14 @@ def solve_by_vertices(kind, A, v, ell, q, mu, out):
     level, least, allowed = -np.inf, np.inf, 0.0
     for a in range(POINTS):
         points[a, :] = vertex
-        _add(a, points, concave_part(kind, A, vertex, ell), z, q, bend, scores)
+        reached, rise = concave_part(kind, A, vertex, ell), 0.0
+        _add(a, points, reached, z, q, bend, scores)
         if a > 0:
             given = (bend, scores, no_rows, no_group, 0, 0, weights[: a + 1], no_rows[0])
             if not solve_saddle(*given):
                 break
             mean_of(points, 0, a + 1, weights, point)
-        reached, rise = concave_part(kind, A, point, ell), 0.0
+            reached = concave_part(kind, A, point, ell)
         for k in range(len(v)):
             here[k] = z[k] - q * point[k]
             reached += here[k] * point[k]

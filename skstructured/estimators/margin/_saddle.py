@@ -114,7 +114,8 @@ def _fill(G, s, B, group, P, R, groups, D):
     for g in range(groups):
         D[P + R + 1 + g, size + 1] = -1.0
     for i in range(size):
-        D[i, size] = 1.0 + 0.5 * ((i * 0.6180339887498949) % 1.0)  # no two alike: no ties
+        golden = i * 0.6180339887498949
+        D[i, size] = 1.0 + 0.5 * (golden - np.floor(golden))  # no two alike: no ties
 
 
 @kernel

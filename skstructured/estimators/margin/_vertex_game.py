@@ -4,6 +4,8 @@ The loss is ``L(y', y) = <y', A y + b> + <a, y>``, so that ``h(μ) = min_y' <y',
 A of shape (1, 1) stands for a multiple of the identity.
 """
 
+import functools
+
 import numpy as np
 from numba import types
 
@@ -20,19 +22,15 @@ VERTEX_ORACLE = types.FunctionType(types.void(VECTOR, VECTOR))
 as_oracle = function_at(VERTEX_ORACLE)
 
 
-_KERNELS = {}
-
-
+@functools.cache
 def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
-    if oracle not in _KERNELS:
 
-        @kernel(cached=is_ours(oracle))
-        def vertex_of(theta, vertex):
-            oracle(theta, vertex)
+    @kernel(cached=is_ours(oracle))
+    def vertex_of(theta, vertex):
+        oracle(theta, vertex)
 
-        _KERNELS[oracle] = vertex_of
-    return _KERNELS[oracle]
+    return vertex_of
 
 
 def oracle_address(function):
