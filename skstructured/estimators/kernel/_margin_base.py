@@ -143,7 +143,8 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     @reads_state
     def predict(self, X):
         """Predictions f(x), (n,)."""
-        return self.space_.decode(self._scores(X))
+        theta = self._scores(X)
+        return self.space_.decode(theta)
 
     def _weigh_classes(self, rounds, y, stream=False):
         """There are no classes."""
