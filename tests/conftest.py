@@ -15,13 +15,16 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
+#: The checkout that these tests are of.
+ROOT = Path(__file__).parents[1]
+
 #: Interpreted kernels are a thousand times slower: the suite then runs on less data.
 INTERPRETED = bool(config.DISABLE_JIT)
 
 
 def data_directory():
     given = os.environ.get("SKSTRUCTURED_DATA")
-    for folder in (given, Path(__file__).parents[2] / "shared" / "data"):
+    for folder in (given, ROOT.parent / "shared" / "data"):
         if folder and Path(folder).is_dir():
             return Path(folder)
     return None

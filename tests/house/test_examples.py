@@ -7,12 +7,12 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
-from conftest import INTERPRETED, data_directory
+from conftest import INTERPRETED, ROOT, data_directory
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
-FOLDER = Path(__file__).parents[1] / "docs" / "examples"
+FOLDER = ROOT / "docs" / "examples"
 NAMES = sorted(path.stem.removeprefix("plot_") for path in FOLDER.glob("plot_*.py"))
 TASKS = [name for name in NAMES if name.startswith("task_")]
 
