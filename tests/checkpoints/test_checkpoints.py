@@ -570,6 +570,7 @@ class TestThreads:
         same(copied(models[0]), load_checkpoint(path))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_children_that_are_killed_lose_nothing(tmp_path):

@@ -58,6 +58,7 @@ def data_sets(monkeypatch):
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.short("README.md")
 @pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: page.name)
 def test_code_on_the_page_runs(page, capsys, request):
     text = page.read_text(encoding="utf-8")

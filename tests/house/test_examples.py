@@ -55,6 +55,7 @@ def use_real_data(monkeypatch):
     monkeypatch.setenv("SKSTRUCTURED_DATA", str(data_directory()))
 
 
+@pytest.mark.short("first_fit")
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("name", NAMES)
 def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):
