@@ -4,24 +4,39 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from numba import config
-
-settings.register_profile(
-    "default",
-    deadline=None,
-    max_examples=15 if config.DISABLE_JIT else 60,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+from numba import config as numba_config
+from selection import (  # noqa: F401
+    PLAIN,
+    pytest_collection_modifyitems,
+    pytest_report_header,
+    pytest_sessionstart,
 )
-settings.load_profile("default")
+
+for _name, _examples in {"short": 15, "exhaustive": 60}.items():
+    settings.register_profile(
+        _name,
+        deadline=None,
+        max_examples=15 if numba_config.DISABLE_JIT else _examples,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+def pytest_configure(config):
+    """Fewer examples where exhaustive tests are left out; before the tests are read."""
+    settings.load_profile("short" if config.option.markexpr == PLAIN else "exhaustive")
+
+
+#: The checkout that these tests are of.
+ROOT = Path(__file__).parents[1]
 
 #: Interpreted kernels are a thousand times slower: the suite then runs on less data.
-INTERPRETED = bool(config.DISABLE_JIT)
+INTERPRETED = bool(numba_config.DISABLE_JIT)
 
 
 def data_directory():
     given = os.environ.get("SKSTRUCTURED_DATA")
-    for folder in (given, Path(__file__).parents[2] / "shared" / "data"):
+    for folder in (given, ROOT.parent / "shared" / "data"):
         if folder and Path(folder).is_dir():
             return Path(folder)
     return None

@@ -2,7 +2,7 @@
 
 import sys
 
-#: Where the built site is published; tests/test_docs.py holds pyproject.toml to it.
+#: Where the built site is published; tests/house/test_docs.py holds pyproject.toml to it.
 SITE = "https://skstructured.readthedocs.io/en/stable/"
 
 

@@ -105,7 +105,8 @@ def run_tests(tests, compiled, folder):
     environment = os.environ | {"NUMBA_DISABLE_JIT": "0" if compiled else "1"}
     environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    command += ["-m", "not slow", *tests]
     try:
         return subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, timeout=PATIENCE, check=False

@@ -8,12 +8,11 @@ import subprocess
 import sys
 import types
 from importlib.util import find_spec
-from pathlib import Path
 
 import fuzz
 import numpy as np
 import pytest
-from conftest import INTERPRETED
+from conftest import INTERPRETED, ROOT
 from fuzz_files import TARGETS
 from fuzz_inputs import GROUPS, MISFITS, Finding, misfit
 from fuzz_play import MAKERS, call
@@ -38,7 +37,7 @@ def test_a_short_guided_run_finds_nothing(target, tmp_path):
         target, []
     ):
         pytest.importorskip(needed)
-    program = Path(__file__).parent / "fuzz_atheris.py"
+    program = ROOT / "tests" / "fuzz_atheris.py"
     command = [sys.executable, str(program), target, "-runs=300"]
     path = os.pathsep.join([os.getcwd(), *filter(None, sys.path)])
     environment = os.environ | {"PYTHONPATH": path}

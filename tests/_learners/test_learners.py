@@ -67,7 +67,7 @@ def test_every_public_learner_is_in_the_list():
     public = [getattr(skstructured, name) for name in skstructured.__all__]
     learners = {thing for thing in public if isinstance(thing, type)}
     learners = {thing for thing in learners if issubclass(thing, OnlineLearner)}
-    learners -= {PiSTOLRegressor}  # its outputs are no classes: tests/test_pistol_learners.py
+    learners -= {PiSTOLRegressor}  # its outputs are no classes: test_pistol_learners.py
     listed = [*EVERY_LEARNER.values(), *BINARY_LEARNERS.values()]
     checked = {type(learner) for learner in listed}
     assert learners - {OnlineLearner} == checked - {NearestMean}

@@ -11,11 +11,10 @@ or times 100 or a power of 1000; but for those that are worked out from others.
 """
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 NUMBER = re.compile(r"(?<![\w.^\-−])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w⁰¹²³⁴⁵⁶⁷⁸⁹]*\.md)")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import INTERPRETED
+from conftest import INTERPRETED, ROOT
 from learners import BINARY_LEARNERS, EVERY_LEARNER
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -112,5 +112,5 @@ def test_the_guide_to_new_spaces_shows_the_source_that_runs():
 
     import skstructured.spaces.k_subsets as module
 
-    guide = Path(__file__).parents[1] / "docs" / "add_a_space.md"
+    guide = ROOT / "docs" / "add_a_space.md"
     assert Path(module.__file__).read_text(encoding="utf-8") in guide.read_text(encoding="utf-8")

@@ -9,6 +9,8 @@ from skstructured.streaming import fit_chunks
 
 ray = pytest.importorskip("ray")
 
+pytestmark = pytest.mark.exhaustive
+
 
 @pytest.fixture(scope="module")
 def cluster():

@@ -2,37 +2,12 @@
 
 import numpy as np
 import pytest
-from conftest import INTERPRETED
 from naive.standardize import root, standardized
+from odd_rows import ERRORS, N, odd_rows
 from scipy import sparse
 
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-
-N = 60 if INTERPRETED else 300
-
-
-def odd_rows(kind, rng, n=N, p=4):
-    """Rows that are hard to standardise."""
-    X = rng.randn(n, p)
-    if kind == "mixed":
-        X *= [1e-150, 1.0, 1e100, 1e149]
-    elif kind == "far":
-        X += 1e8
-    elif kind == "constant":
-        X[:, 0], X[:, 1], X[: n // 2, 2] = 3.0, 0.0, 0.1
-    elif kind == "outliers":
-        X[n // 3, 1], X[n // 2, 2] = 1e9, -1e30
-    elif kind == "growing":
-        X *= np.logspace(-20, 20, n)[:, None]
-    elif kind == "binary":
-        X = (X > 0.5).astype(float)
-    return X
-
-
-#: Rows that are far from 0 are known to 8 digits of their deviation.
-ERRORS = {kind: 1e-12 for kind in ("plain", "mixed", "constant", "outliers", "growing", "binary")}
-ERRORS["far"] = 1e-4
 
 
 def odd_weights(kind, rng, n=N):

@@ -7,12 +7,12 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
-from conftest import INTERPRETED, data_directory
+from conftest import INTERPRETED, ROOT, data_directory
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
-FOLDER = Path(__file__).parents[1] / "docs" / "examples"
+FOLDER = ROOT / "docs" / "examples"
 NAMES = sorted(path.stem.removeprefix("plot_") for path in FOLDER.glob("plot_*.py"))
 TASKS = [name for name in NAMES if name.startswith("task_")]
 
@@ -55,6 +55,7 @@ def use_real_data(monkeypatch):
     monkeypatch.setenv("SKSTRUCTURED_DATA", str(data_directory()))
 
 
+@pytest.mark.short("first_fit")
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("name", NAMES)
 def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):

@@ -8,15 +8,17 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import INTERPRETED, data_directory
+from conftest import INTERPRETED, ROOT, data_directory
 from learners import SHIPPED
 
 import skstructured
 from skstructured._base.documented import SITE
 from skstructured.spaces import KSubsets
 
-ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+
+#: Name of a test file -> where it is, below the folder of its room.
+TESTS = {path.stem: path for path in (ROOT / "tests").rglob("test_*.py")}
 
 #: Pages that show source, whose tests are elsewhere: no block stands by itself.
 SOURCE = {"add_a_space.md"}
@@ -56,6 +58,7 @@ def data_sets(monkeypatch):
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.short("README.md")
 @pytest.mark.parametrize("page", pages_with_code(), ids=lambda page: page.name)
 def test_code_on_the_page_runs(page, capsys, request):
     text = page.read_text(encoding="utf-8")
@@ -136,7 +139,7 @@ def test_theorems_name_code_and_tests_that_are_there():
         for place in re.findall(r"`([\w/]+(?:\.py|/))`", places):
             assert (ROOT / "skstructured" / place).exists(), place
         found = re.findall(r"`(test_\w+)(\.py)?`", tests)
-        files = [ROOT / "tests" / f"{name}.py" for name, is_file in found if is_file]
+        files = [TESTS[name] for name, is_file in found if is_file]
         source = "".join(path.read_text(encoding="utf-8") for path in files)
         for name in (name for name, is_file in found if not is_file and files):
             assert f"def {name}(" in source, name

@@ -5,7 +5,6 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -13,11 +12,10 @@ from conftest import INTERPRETED
 from learners import EVERY_LEARNER
 from plain import bandit_gaptron, predictor
 from sklearn.base import clone
-from streams import largest_feature
+from waiting import learning_elsewhere, stream
 
 from skstructured._engine.epoch import SLOW_BLOCK
 from skstructured._learners.guards import uninterrupted
-from skstructured.spaces import Simplex
 
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers")
 SIGNALS = 5 if INTERPRETED else 50
@@ -47,10 +45,6 @@ def untraced():
     tools = [] if monitors is None else map(monitors.get_tool, range(6))
     if sys.gettrace() is not None or any(tools):
         pytest.skip("signals would interrupt the measuring of coverage")
-
-
-def stream(n):
-    return largest_feature(np.random.RandomState(0), n, noise=0.5)
 
 
 def begin(model, X, y):
@@ -195,34 +189,6 @@ def test_no_signal_of_a_block_is_lost(order):
         for number, handler in before.items():
             signal.signal(number, handler)
     assert (called, came_out) == (list(order), last)
-
-
-class Waiting(Simplex):
-    """A space that waits in the middle of learning until it is told to go on."""
-
-    entered, go_on = threading.Event(), threading.Event()
-
-    def unpack(self, packed):
-        Waiting.entered.set()
-        assert Waiting.go_on.wait(60)
-        return super().unpack(packed)
-
-
-@contextmanager
-def learning_elsewhere(model, X, y):
-    """Another thread is learning in the block, and has learned after it."""
-    model.space_ = Waiting().fit(y)
-    getattr(model, "_model", model).space = model.space_
-    Waiting.entered.clear()
-    Waiting.go_on.clear()
-    learning = threading.Thread(target=model.partial_fit, args=(X, y))
-    learning.start()
-    try:
-        assert Waiting.entered.wait(60)
-        yield
-    finally:
-        Waiting.go_on.set()
-        learning.join()
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -10,12 +10,11 @@ import subprocess
 import sys
 import threading
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from bits import differences
-from conftest import INTERPRETED
+from conftest import INTERPRETED, ROOT
 from fitted import FITTED, learns_in_parts
 from plain import predictor
 from scipy import sparse
@@ -25,8 +24,8 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_interruptions import Waiting, learning_elsewhere, stream
 from toy_learner import NearestMean
+from waiting import Waiting, learning_elsewhere, stream
 
 import skstructured
 from skstructured import RiskMonitor, SequenceTransformer
@@ -571,13 +570,13 @@ class TestThreads:
         same(copied(models[0]), load_checkpoint(path))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_children_that_are_killed_lose_nothing(tmp_path):
     """A short form of ``python -m benchmarks.scale.kill``."""
-    root = Path(__file__).parents[1]
-    script = root / "benchmarks" / "scale" / "_killing.py"
-    paths = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    script = ROOT / "benchmarks" / "scale" / "_killing.py"
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, script, tmp_path, "5"],
         env=os.environ | {"PYTHONPATH": paths},

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import INTERPRETED
+from conftest import INTERPRETED, ROOT
 from sklearn.datasets import load_iris
 
 from skstructured.__main__ import main
@@ -200,7 +200,7 @@ def test_a_reader_that_has_enough_ends_it_quietly(iris_csv):
     reader, writer = os.pipe()
     os.close(reader)
     pipes = {"stdout": writer, "stderr": subprocess.PIPE}
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], text=True, check=False, **pipes)
+    done = subprocess.run(command, cwd=ROOT, text=True, check=False, **pipes)
     os.close(writer)
     told = [line for line in done.stderr.splitlines() if not line.startswith("compiling once")]
     assert told == []
@@ -213,7 +213,7 @@ def test_a_full_disk_is_told_in_a_line(iris_csv):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             command,
-            cwd=Path(__file__).parents[1],
+            cwd=ROOT,
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

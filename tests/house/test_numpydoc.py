@@ -4,16 +4,16 @@ import importlib
 import inspect
 import pkgutil
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 import skstructured
 
 validation = pytest.importorskip("numpydoc.validate")
 NumpyDocString = pytest.importorskip("numpydoc.docscrape").NumpyDocString
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 
 #: What numpydoc checks and we do not ask for, and why.
 NOT_ASKED = {

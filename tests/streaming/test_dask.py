@@ -25,7 +25,10 @@ dask = pytest.importorskip("dask")
 array = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.skipif(INTERPRETED, reason="what travels is the same; workers are slow")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(INTERPRETED, reason="what travels is the same; workers are slow"),
+]
 
 N, SIZE, CLASSES = 400, 90, [0, 1, 2]
 _rng = np.random.RandomState(0)

@@ -9,6 +9,7 @@ from conftest import INTERPRETED
 from learners import OVER_SPACES
 from naive.shards import mean_of
 from naive.standardize import moments, root
+from odd_rows import ERRORS, odd_rows
 from plain import gaptron, perceptron, predictor
 from scipy import sparse
 from sklearn.base import clone
@@ -16,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_running_scale import ERRORS, odd_rows
 
 import skstructured as sk
 from skstructured import average_fitted
