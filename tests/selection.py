@@ -1,8 +1,9 @@
 """Which tests the plain command runs, what it compiles before them, and what it says of both.
 
 ``python -m pytest -n 2`` leaves out what is marked ``slow`` or ``exhaustive``. Exhaustive are tests
-with the mark, the cases of a list that the mark ``short`` does not name, and of every test with
-several lists of parameters all cases but a few, in which each value of each list comes once.
+with the mark, the cases of a list that the mark ``short`` does not name (``every=n`` names each
+nth), and of every test with several lists of parameters all cases but a few, in which each value of
+each list comes once.
 ``-m "not slow"`` runs all of them, as CI does.
 """
 
@@ -51,12 +52,14 @@ def few_cases(items):
     return kept
 
 
-def is_long(item, grids):
-    """Whether a case is one of those that are left out."""
-    mark = item.get_closest_marker("short")
-    if mark is not None:
-        return item.callspec.id not in mark.args
-    return item not in grids[test_of(item)]
+def short_cases(items):
+    """Of the cases of one test: those that its mark names, or so few as `few_cases`."""
+    mark = items[0].get_closest_marker("short")
+    if mark is None:
+        return few_cases(items)
+    if "every" in mark.kwargs:
+        return items[:: mark.kwargs["every"]]
+    return [item for item in items if item.callspec.id in mark.args]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,9 +69,9 @@ def pytest_collection_modifyitems(items):
     grids = {}
     for item in cases:
         grids.setdefault(test_of(item), []).append(item)
-    grids = {test: set(few_cases(grid)) for test, grid in grids.items()}
+    short = {item for grid in grids.values() for item in short_cases(grid)}
     for item in cases:
-        if is_long(item, grids):
+        if item not in short:
             item.add_marker(pytest.mark.exhaustive)
 
 

@@ -162,6 +162,7 @@ def test_defaults_are_those_of_the_signature(name):
         assert stated == taken[parameter].default, parameter
 
 
+@pytest.mark.exhaustive
 def test_without_docstrings_the_package_is_imported_all_the_same():
     code = "import skstructured as s; assert s.StructuralSVM(alpha=2.0).get_params()['alpha'] == 2"
     subprocess.run([sys.executable, "-OO", "-c", code + "; print(s.StructuralSVM)"], check=True)

@@ -260,6 +260,7 @@ class TestExtremes:
                 np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
 
     @pytest.mark.parametrize("shared", [True, False])
+    @pytest.mark.short(every=2)
     def test_a_long_chain(self, rng, shared):
         M = 300 if INTERPRETED else 20_000 if shared else 5_000
         unary, pair = chain(rng, M, 3, 2.0, shared)

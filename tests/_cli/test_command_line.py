@@ -208,6 +208,7 @@ def test_a_reader_that_has_enough_ends_it_quietly(iris_csv):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.exhaustive
 def test_a_full_disk_is_told_in_a_line(iris_csv):
     command = [sys.executable, "-m", "skstructured", "--data", str(iris_csv), "--target", "kind"]
     with open("/dev/full", "w") as full:
@@ -232,6 +233,7 @@ def test_help_explains_the_columns(capsys):
         assert word in out
 
 
+@pytest.mark.exhaustive
 def test_the_warm_up_runs_learners_of_every_kind(monkeypatch, capsys):
     from skstructured._cli import warm_up as _warm_up
 

@@ -83,6 +83,7 @@ def test_a_changed_callee_in_another_file_is_compiled_again(copied):
     assert run(DRAW, copied)[0] == "0\n"
 
 
+@pytest.mark.exhaustive
 def test_a_second_process_compiles_nothing(copied, tmp_path):
     run(DRAW, copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     before = {path: path.stat().st_mtime_ns for path in kernels_below(tmp_path / "cache")}
@@ -106,6 +107,7 @@ print(mu.sum().round(9))
 """
 
 
+@pytest.mark.exhaustive
 def test_kernels_of_our_oracles_are_kept(tmp_path):
     places = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert run(PROJECT.format(k=2), **places)[0] == "2.0\n"
@@ -116,6 +118,7 @@ def test_kernels_of_our_oracles_are_kept(tmp_path):
     assert run(PROJECT.format(k=3), **places)[0] == "3.0\n"
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_file_is_compiled_again(copied):
     run(DRAW, copied)
     whole = {path: path.read_bytes() for path in kernels_below(copied)}
@@ -147,6 +150,7 @@ def check_learned_with_one_warning(out):
     assert float(score) == 1.0
 
 
+@pytest.mark.exhaustive
 def test_learning_works_where_nothing_can_be_written(copied, tmp_path):
     (copied / "skstructured" / "__pycache__").write_text("a file in the folder's place")
     nowhere = str(tmp_path / "nowhere")
@@ -169,6 +173,7 @@ raise SystemExit(main(["--warm-up"]))
 """
 
 
+@pytest.mark.exhaustive
 def test_the_warm_up_keeps_kernels_or_says_that_it_cannot(copied, tmp_path):
     out, _ = run(WARM_UP.format(learners=1), copied, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     (folder,) = (tmp_path / "cache").iterdir()
@@ -201,6 +206,7 @@ def test_the_warm_up_knows_every_optimizer_and_pair():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on file sizes")
+@pytest.mark.exhaustive
 def test_learning_works_on_a_full_disk(copied, tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
     home = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""}

@@ -80,6 +80,7 @@ def learn_interrupted(model, X, y, seconds):
 @needs_timer
 @pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize("which", list(LEARNERS))
+@pytest.mark.short(every=4)
 def test_signals_leave_rounds_that_are_learned_and_counted(which):
     model, (n, attributes) = EVERY_LEARNER[which], LEARNERS[which]
     n = min(n, 400) if INTERPRETED else n

@@ -138,6 +138,7 @@ def every_state(case, X, method):
         "sequences",
     ],
 )
+@pytest.mark.short(every=4)
 def test_eight_threads_are_told_what_was_between_two_rows(name, rows):
     case, method = FITTED[name], "decision_function"
     model, (_, (X, y)) = case.started(), case.halves()

@@ -286,6 +286,7 @@ def test_mean_mistakes_stay_below_the_bound(kind, exploration, adversary):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.short(every=3)
 def test_mean_mistakes_against_a_greedy_adversary(kind):
     """Each round is answered with the class least likely to be played."""
     n, seeds = (20, 3) if INTERPRETED else (60, 100)

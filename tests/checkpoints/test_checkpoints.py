@@ -67,6 +67,7 @@ def copied(model):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.short(every=3)
 def test_every_estimator_comes_back_and_goes_on_bit_for_bit(name, path):
     case = FITTED[name]
     model = case.started()
@@ -522,6 +523,7 @@ class TestWriting:
         assert leftovers(path) == [temporary]
 
     @pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
+    @pytest.mark.exhaustive
     def test_processes_that_save_to_one_file_all_succeed(self, model, path):
         program = (
             "import sys; from pathlib import Path\n"

@@ -56,6 +56,7 @@ def test_rounds_equal_the_literal_learner(kind, K, radius, rng):
 
 @pytest.mark.parametrize("K", [2, 3, 10, 50])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.short(every=4)
 def test_the_surrogate_gap_pays_for_mistakes_and_gradients(kind, K, rng):
     """(1−a) 1[y*≠y] + a(K−1)/K − ℓ + (η/2)‖g‖² ≤ 0 with ‖x‖ = X, pointwise (proofs of Thms 1-3)."""
     n = 50 if INTERPRETED else 3000

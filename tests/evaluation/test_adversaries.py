@@ -89,6 +89,7 @@ def test_bound_holds_against_every_adversary(name, dim, kind, optimizer):
 
 
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
+@pytest.mark.short(every=4)
 def test_bound_with_high_probability_holds_in_every_run(name, dim):
     """It fails with probability at most δ = 0.05: never more than 23 times in 200 (p < 1e-4)."""
     if is_slow(name):

@@ -134,6 +134,7 @@ fuzz.worker(0.5, play)
 """
 
 
+@pytest.mark.exhaustive
 def test_crashes_and_endless_calls_are_told_with_the_seeds_to_blame(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     start = functools.partial(fuzz.Worker, (), 0.5, program=tmp_path / "program.py")

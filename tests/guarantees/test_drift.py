@@ -167,6 +167,7 @@ class TestMonitor:
         assert 0.6 < monitor.bound_ < 0.75
 
     @slow_if_interpreted
+    @pytest.mark.exhaustive
     def test_windows_hold_as_often_as_they_say(self):
         rng, failed, n = np.random.RandomState(3), 0, 600
         for _ in range(n):

@@ -51,6 +51,7 @@ def real_streams(load):
 
 @pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
 @pytest.mark.parametrize("which", range(7))
+@pytest.mark.short(every=3)
 def test_bound_holds_on_real_streams(which, load):
     space, X, y = list(real_streams(load))[which]
     for regularizer in REGULARIZERS[space]:

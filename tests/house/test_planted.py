@@ -30,6 +30,7 @@ def test_bug_fits_the_code(bug):
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.short(every=5)
 def test_its_tests_exist(bug):
     for test in bug.tests:
         file, _, function = test.partition("[")[0].partition("::")

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from selection import few_cases, values_of
+from selection import few_cases, short_cases, values_of
 
 
 def case(*marks, **params):
@@ -11,6 +11,13 @@ def case(*marks, **params):
     return SimpleNamespace(
         callspec=SimpleNamespace(params=params),
         iter_markers=lambda name: [mark.mark for mark in marks],
+    )
+
+
+def item_of(mark, id):
+    """A case that has a mark and the name `id`."""
+    return SimpleNamespace(
+        callspec=SimpleNamespace(id=id), get_closest_marker=lambda name: mark.mark
     )
 
 
@@ -29,3 +36,10 @@ def test_a_list_is_kept_whole_and_what_is_no_list_stands_for_itself():
     assert few_cases(sizes) == sizes
     assert len(values_of(case(SIZES, n=1, K=2))) == 1
     assert len(values_of(case(SIZES, n=1, K=2, fixture="x"))) == 2
+
+
+def test_a_mark_names_cases_or_every_nth():
+    cases = [item_of(pytest.mark.short("b", "c"), id=id) for id in "abc"]
+    assert short_cases(cases) == cases[1:]
+    cases = [item_of(pytest.mark.short(every=2), id=id) for id in "abc"]
+    assert short_cases(cases) == [cases[0], cases[2]]

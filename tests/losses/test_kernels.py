@@ -116,6 +116,7 @@ def test_one_score_of_minus_infinity(name, dim, where, rng):
         assert value == np.inf if v[where] else value >= 0
 
 
+@pytest.mark.exhaustive
 def test_sparsemax_and_staircase_against_their_textbook_formulas(rng):
     for dim in (1, 2, 5, 40):
         for spread in (0.01, 1.0, 100.0):

@@ -52,6 +52,7 @@ def test_projections_on_spanning_trees_do_not_see_an_offset(offset, rng):
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e8, 1e12])
+@pytest.mark.short(every=3)
 def test_projections_over_an_oracle_do_not_stop_early_far_from_zero(offset, rng):
     space = space_of("k_subsets-squared", 12)
     for theta in 0.1 * grains(rng, (60, 12), offset).round(4):

@@ -113,6 +113,7 @@ def test_decompositions_of_large_rankings(rng):
     np.testing.assert_allclose(weights @ vertices, mu, atol=1e-10)
 
 
+@pytest.mark.exhaustive
 def test_samplers_of_larger_sizes_have_exact_means(rng):
     if INTERPRETED:
         pytest.skip("needs compiled kernels")
@@ -182,6 +183,7 @@ STREAMS = [
 
 
 @pytest.mark.parametrize("name", STREAMS[:3] if INTERPRETED else STREAMS)
+@pytest.mark.short(every=4)
 def test_bounds_hold_on_label_ranking_streams(name, load):
     arrays = load(f"ranking_{name}")
     X = (arrays["X"] - arrays["X"].mean(axis=0)) / (arrays["X"].std(axis=0) + 1e-12)

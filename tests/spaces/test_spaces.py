@@ -47,6 +47,7 @@ def test_ties_are_broken_deterministically(name, dim):
 
 
 @pytest.mark.parametrize(("name", "dim"), CASES)
+@pytest.mark.short(every=4)
 def test_samplers_draw_vertices_with_exact_means(name, dim, rng):
     space = space_of(name, dim)
     mu = loss_of(name, dim).mean(2 * rng.randn(1, dim))

@@ -73,11 +73,13 @@ def test_labels_may_be_objects_and_boolean(rng):
 @pytest.mark.parametrize(
     ("learner", "wanted"), list(broken_learners.BROKEN.items()), ids=lambda x: type(x).__name__
 )
+@pytest.mark.short(every=3)
 def test_a_broken_learner_fails_its_check_and_no_other(learner, wanted):
     assert_fails(learner, learner_checks(learner), wanted)
 
 
 @pytest.mark.parametrize(("space", "outputs"), SPACES, ids=str)
+@pytest.mark.short(every=3)
 def test_shipped_spaces_pass(space, outputs):
     check_space(space, outputs)
     assert not hasattr(space, "dim_")

@@ -90,6 +90,7 @@ def compare(model, reference, X, y, weight=None):
 
 @pytest.mark.parametrize("change", [lambda rng, X: X, units], ids=["as they are", "in units"])
 @pytest.mark.parametrize("lam", [0.1, 1.0, 10.0])
+@pytest.mark.short(every=3)
 def test_the_compiled_loop_is_the_literal_algorithm(lam, change, rng):
     X, y = stream(rng, min(N, 200))
     X, model = change(rng, X), AdaBoostOLMClassifier(TREE, lam=lam, **SMALL)
@@ -97,6 +98,7 @@ def test_the_compiled_loop_is_the_literal_algorithm(lam, change, rng):
     compare(model, naive.Boosting(K, naive_trees(model), lam), X, y)
 
 
+@pytest.mark.exhaustive
 def test_weights_multiply_the_losses_of_the_corrections_and_the_weak_weights(rng):
     X, y = stream(rng)
     weight = rng.choice([0.0, 0.25, 1.0, 3.0, 20.0], size=len(y))
@@ -346,6 +348,7 @@ class TestWeakLearners:
 
     @pytest.mark.parametrize("weak", [SGDClassifier(), Perceptron(), GaussianNB()], ids=str)
     @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+    @pytest.mark.short(every=3)
     def test_those_of_scikit_learn_are_boosted(self, weak, rng):
         X, y = stream(rng, 150)
         model = AdaBoostOLMClassifier(weak, **SMALL).fit(X, y)

@@ -132,6 +132,7 @@ class TestOptimum:
         assert found - best <= model.duality_gap_ + 1e-9
 
     @pytest.mark.parametrize("space", SPACES)
+    @pytest.mark.short(every=2)
     def test_of_vectors_is_a_generic_solvers(self, space, rng):
         X = rng.randn(20, 2)
         y = outputs(space, X, rng)
@@ -215,6 +216,7 @@ class TestRows:
         for one, two in zip(thin.predict(X), model.fit(X, y).predict(X), strict=True):
             assert one.shape == two.shape
 
+    @pytest.mark.exhaustive
     def test_csr_is_never_densified(self, rng):
         p = 10**4 if INTERPRETED else 10**6
         X = sparse.random(60, p, 10 / p, "csr", random_state=0)
@@ -323,6 +325,7 @@ class TestEstimator:
 
     @SLOW
     @pytest.mark.parametrize("decoder", ["map", "min_risk", "nearest", "randomized", "sampled"])
+    @pytest.mark.short(every=3)
     def test_draws_have_the_expected_loss(self, decoder, rng):
         X, y = words(rng)
         model = ConditionalRandomField(alpha=0.1, decoder=decoder, random_state=0).fit(X, y)

@@ -48,6 +48,7 @@ def naive_folklore(K, p, B, lam):
 
 class TestFolkloreIsLiteral:
     @pytest.mark.parametrize(("K", "p"), SIZES)
+    @pytest.mark.short(every=4)
     def test_logits_equal_the_minimiser_over_all_weights(self, K, p):
         T = 60 if config.DISABLE_JIT else 500
         X, Y = stream(K, p, T, scale=2.0)

@@ -68,6 +68,7 @@ def test_equal_weights_at_the_ends_of_the_range(name, weight):
 @pytest.mark.parametrize("name", sorted(LEARNERS))
 @settings(deadline=None, max_examples=60 if not config.DISABLE_JIT else 6)
 @given(st.integers(0, 10**6), st.sampled_from(["mixed", "one", "ends", "rising", "falling"]))
+@pytest.mark.short(every=4)
 def test_weights_over_forty_orders(name, seed, kind):
     rng = np.random.RandomState(seed)
     K = 2 if name == "AIOLI" else rng.randint(2, 5)

@@ -454,5 +454,6 @@ def expected_failures(model):
     [kind() for kind in MODELS] + [MaxMinMarginNetwork("ordinal", "rbf")],
     expected_failed_checks=expected_failures,
 )
+@pytest.mark.short(every=4)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
