@@ -73,6 +73,7 @@ def kernels_below(folder):
     return sorted(folder.rglob(f"{kernel_cache.FOLDER}*/*"))
 
 
+@pytest.mark.exhaustive
 def test_a_changed_callee_in_another_file_is_compiled_again(copied):
     assert run(DRAW, copied)[0] == "1\n"
     assert kernels_below(copied)

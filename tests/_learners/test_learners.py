@@ -74,7 +74,7 @@ def test_every_public_learner_is_in_the_list():
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.short(every=4)
+@pytest.mark.short(every=7)
 def test_the_public_checks_pass(check):
     check()
 

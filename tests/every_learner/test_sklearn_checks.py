@@ -79,7 +79,7 @@ def expected_failures(estimator):
     ],
     expected_failed_checks=expected_failures,
 )
-@pytest.mark.short(every=4)
+@pytest.mark.short(every=7)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -22,6 +22,7 @@ import skstructured
 from skstructured import SequenceTransformer
 
 
+@pytest.mark.exhaustive
 def test_a_short_run_finds_nothing(capsys):
     calls = "60" if INTERPRETED else "300"
     arguments = ["--calls", calls, "--seed", "0", "--areas", "foreign,mapped"]

@@ -315,6 +315,7 @@ def test_averages_inherit_the_bound(average, factor):
 
 
 @pytest.mark.parametrize("name", ["ogd", "adaptive", "parameter_free", "pistol"])
+@pytest.mark.short(every=4)
 def test_linear_averages_have_weighted_sums_beside_their_weighted_bound(name):
     """Round t is learned with weight t: Σ t E[L_t] ≤ Σ t S_t(U) + regret, over the mean of t."""
     n, space = 30 if INTERPRETED else 1000, space_of("simplex-shannon", 3)

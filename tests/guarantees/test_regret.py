@@ -210,7 +210,6 @@ SHARE = {
 
 @pytest.mark.parametrize("which", list(OPTIMIZERS))
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
-@pytest.mark.short(every=4)
 def test_regret_of_the_linear_losses_is_below_the_optimisers_bound(name, dim, which):
     space = space_of(name, dim)
     for kind in STREAMS:
@@ -458,7 +457,6 @@ CERTIFIED = {
         ("permutahedron-squared", 2),
     ],
 )
-@pytest.mark.short(every=4)
 def test_bounds_that_are_better_than_chance_hold(name, dim, which, noise):
     n, space = 20_000, space_of(name, dim)
     X, y = two_outputs(space, noise, n, np.random.RandomState(1))

@@ -161,7 +161,6 @@ class TestTheoremOne:
 
     @pytest.mark.parametrize("loss", LOSSES)
     @pytest.mark.parametrize("kind", [LabelNoise, Drifting, Separable, GreedyAdversary])
-    @pytest.mark.short(every=2)
     def test_on_every_adversary(self, kind, loss):
         n = 40 if INTERPRETED else 60 if kind is GreedyAdversary else 400
         given = {"loss": loss, "a": 2.5, "b": 0.1, "feature_norm": 1.0}
