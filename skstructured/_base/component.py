@@ -1,5 +1,6 @@
 """Components: parameters as scikit-learn has them, and strings that stand for them."""
 
+import functools
 from types import MappingProxyType
 
 from sklearn.base import BaseEstimator
@@ -14,6 +15,12 @@ class Component(BaseEstimator):
     Components follow scikit-learn's rules for parameters, so that ``clone``, ``get_params``,
     ``set_params(space__…=…)`` and grid searches reach inside.
     """
+
+    @classmethod
+    @functools.cache
+    def _get_param_names(cls):
+        # scikit-learn reads the constructor's signature at each clone, and each fit has several
+        return super()._get_param_names()
 
 
 def resolve(kind, value, shortcuts, base, meanings=MappingProxyType({})):
