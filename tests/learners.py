@@ -33,6 +33,7 @@ EVERY_LEARNER = {
     "sampled": predictor(decoder="sampled", fit_intercept=False),
     "adagrad": predictor(optimizer="adagrad", average="polynomial"),
     "ftrl": predictor(optimizer=FTRLProximal(l1=0.1), average=True),
+    "mixture": predictor(optimizer="mixture", average="polynomial"),
     "hinge": predictor(loss="hinge", decoder="gap"),
     "perceptron loss": predictor(loss="perceptron", optimizer="parameter_free"),
     "gaptron": gaptron(),

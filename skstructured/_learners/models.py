@@ -72,6 +72,11 @@ class Model(Learned, ABC):
     def __init__(self, learner):
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         self.averaged = bool(learner.average)
+        if not isinstance(self, getattr(self.optimizer, "model", Model)):
+            raise ValueError(
+                f"optimizer={self.optimizer!r} is for rows and weights of features: kernels and "
+                "sequences have no loop for it."
+            )
         vector = check_state(self.optimizer, self.optimizer.init(self.loss))
         self._set_up(learner, vector)
 
@@ -140,6 +145,10 @@ class Model(Learned, ABC):
     def certified_loss(self):
         """The loss that certificates are about."""
         return self.loss
+
+    def certificate(self, delta):
+        """The theorem about the rounds learned so far; `delta` as for `OnlineOptimizer`."""
+        return self.optimizer.certificate(self.certified_loss(), self.state.vector, delta)
 
     def trouble(self):
         """Sentences about what went wrong; the loss warns by itself."""

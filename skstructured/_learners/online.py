@@ -51,7 +51,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     def _new_model(self):
         """What is learned, with zero weights."""
-        return LinearModel(self)
+        return getattr(self.optimizer_, "model", LinearModel)(self)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn the rows in order, one round each; chunks of any size give the same weights.

@@ -10,6 +10,7 @@ from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.label_sets import calibrator_for
+from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
@@ -286,8 +287,33 @@ class OnlineStructuredPredictor(
                 if isinstance(loss, Surrogate)
                 else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
             )
-        model = self._model
-        return self.optimizer_.certificate(model.certified_loss(), model.state.vector, delta)
+        return self._model.certificate(delta)
+
+    @property
+    def expert_weights_(self):
+        """How much each expert of ``optimizer="mixture"`` counts in the next prediction.
+
+        (N,), of sum 1, in the order of `expert_names_`; (d, N) where labels are mixed one by one.
+        """
+        return self._mixture("expert_weights_").expert_weights()
+
+    @property
+    def expert_losses_(self):
+        """The sum of the surrogate losses of each expert, without the loss scale, (N,)."""
+        return self._mixture("expert_losses_").state.sums.copy()
+
+    @property
+    def expert_names_(self):
+        """What the experts of ``optimizer="mixture"`` are called, a list of N."""
+        model = self._mixture("expert_names_")
+        return self.optimizer_.names(model.averaged)
+
+    def _mixture(self, name):
+        """The model, where it is a mixture."""
+        model = self._fitted_model(f"{name} is")
+        if not isinstance(model, MixtureModel):
+            raise AttributeError(f'{name} is set where optimizer="mixture".')
+        return model
 
     transitions_ = weights_of_sequences(
         "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T

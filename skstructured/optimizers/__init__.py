@@ -9,6 +9,7 @@ from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
 from skstructured.optimizers.ftrl import FTRLProximal
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
+from skstructured.optimizers.step_mixture import StepMixture
 
 __all__ = [
     "AdaGrad",
@@ -19,6 +20,7 @@ __all__ = [
     "OnlineOptimizer",
     "ParameterFree",
     "PiSTOL",
+    "StepMixture",
 ]
 
 OPTIMIZERS = {
@@ -26,6 +28,7 @@ OPTIMIZERS = {
     "adagrad": AdaGrad,
     "adaptive": AdaptiveGradientDescent,
     "ftrl": FTRLProximal,
+    "mixture": StepMixture,
     "parameter_free": ParameterFree,
     "pistol": PiSTOL,
 }

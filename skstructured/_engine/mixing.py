@@ -1,0 +1,172 @@
+"""How the scores of several experts become one, and how the experts' weights follow their losses.
+
+Weights are ``u`` of shape (groups, R, N): for each group of outputs that is mixed by itself, the
+joint weights of R rates of sharing and N experts, which sum to 1. A round multiplies them by
+``exp(−η ℓ)``; then each rate r shares, ``u_r ← (1 − α_r) u_r + α_r Σu_r/N``, and the rates share
+among each other by the rate that thins out, so that none is lost for ever.
+"""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.compiled import kernel
+
+#: What is mixed: probabilities of classes, those of each label by itself, or scores.
+CLASSES, LABELS, SCORES = range(3)
+
+#: Entries of the vector of totals: rounds that counted, the largest weight of a round (1 at least),
+#: and by how much scores mixed by their losses have lost more than the mixability gap allows, Δ.
+ROUNDS, HEAVIEST, GAP = range(3)
+
+#: Mixed probabilities are (1 − FLOOR) p + FLOOR/K: none is 0, and no loss is infinite.
+FLOOR = 1e-9
+
+#: A rate of sharing below 0 stands for `thinning`.
+THINNING = -1.0
+
+
+@kernel
+def thinning(t):
+    """α = min{½, 1/((t + 2) ln²(t + 2))}: −Σ_{t≥1} ln(1 − α_t) is below 1.9."""
+    logarithm = math.log(t + 2.0)
+    return min(0.5, 1.0 / ((t + 2.0) * logarithm * logarithm))
+
+
+@kernel
+def marginal(u, v):
+    """v (N,) of one group: weights of the experts over all rates."""
+    v[:] = 0.0
+    for r in range(u.shape[0]):
+        for b in range(u.shape[1]):
+            v[b] += u[r, b]
+
+
+@kernel
+def mix(kind, u, theta, means, v, played):
+    """Scores `played` (dim,) of N experts with scores theta and means (N, dim).
+
+    `v` (N,) is scratch. Classes: ``ln Σ v q``, q the floored probabilities; labels: the logit of
+    ``Σ v q`` for each; else ``Σ v θ``.
+    """
+    experts, dim = theta.shape
+    played[:] = 0.0
+    for k in range(dim):
+        if k == 0 or kind == LABELS:
+            marginal(u[k if kind == LABELS else 0], v)
+        source = theta if kind == SCORES else means
+        for b in range(experts):
+            played[k] += v[b] * source[b, k]
+    if kind == CLASSES:
+        for k in range(dim):
+            played[k] = math.log((1.0 - FLOOR) * played[k] + FLOOR / dim)
+    elif kind == LABELS:
+        for k in range(dim):
+            q = (1.0 - FLOOR) * played[k] + 0.5 * FLOOR
+            played[k] = math.log(q / (1.0 - q))
+
+
+@kernel
+def shared(u, rates, t):
+    """Each rate shares among the experts, and the rates among each other; u (R, N) sums to 1."""
+    few, experts = u.shape
+    between = thinning(t)
+    for r in range(few):
+        alpha = thinning(t) if rates[r] < 0.0 else rates[r]
+        total = 0.0
+        for b in range(experts):
+            total += u[r, b]
+        after = (1.0 - between) * total + between / few
+        for b in range(experts):
+            kept = u[r, b] / total if total > 0.0 else 1.0 / experts
+            u[r, b] = after * ((1.0 - alpha) * kept + alpha / experts)
+
+
+@kernel
+def multiplied(u, losses, eta):
+    """u ← u e^{−η ℓ}/Z; returns −ln Z. Losses are taken less their least, which is added again."""
+    least, total = losses[0], 0.0
+    for b in range(losses.shape[0]):
+        least = min(least, losses[b])
+    for b in range(losses.shape[0]):
+        factor = math.exp(-eta * (losses[b] - least))
+        for r in range(u.shape[0]):
+            u[r, b] *= factor
+            total += u[r, b]
+    for r in range(u.shape[0]):
+        for b in range(losses.shape[0]):
+            u[r, b] /= total
+    return eta * least - math.log(total)
+
+
+@kernel
+def tempered(u, power):
+    """u ← u^power/Z: weights of a smaller η, by this share of the one before."""
+    total = 0.0
+    for r in range(u.shape[0]):
+        for b in range(u.shape[1]):
+            u[r, b] = u[r, b] ** power
+            total += u[r, b]
+    for r in range(u.shape[0]):
+        for b in range(u.shape[1]):
+            u[r, b] /= total
+
+
+@kernel
+def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums):
+    """Weights after a round of log-losses, of classes or of labels.
+
+    η = 1/max w, the weight of this round included: log-loss times w is 1/w-mixable.
+    """
+    experts, dim = means.shape
+    heaviest = max(totals[HEAVIEST], weight)
+    if heaviest > totals[HEAVIEST]:
+        for k in range(u.shape[0]):
+            tempered(u[k], totals[HEAVIEST] / heaviest)
+        totals[HEAVIEST] = heaviest
+    totals[ROUNDS] += 1.0
+    for k in range(dim):
+        if kind == CLASSES and truth[k] == 0.0:
+            continue
+        floor = FLOOR / dim if kind == CLASSES else 0.5 * FLOOR
+        for b in range(experts):
+            q = (1.0 - FLOOR) * means[b, k] + floor
+            losses[b] = -weight * math.log(q if truth[k] > 0.0 else 1.0 - q)
+            sums[b] += losses[b]
+        group = u[k if kind == LABELS else 0]
+        multiplied(group, losses, 1.0 / heaviest)
+        shared(group, rates, totals[ROUNDS])
+
+
+@kernel
+def learn_losses(u, rates, totals, losses, sums):
+    """Weights after a round of any losses (N,), times its weight: AdaHedge that shares.
+
+    η = ln(RN)/Δ, and Δ grows by the mixability gap ``<v, ℓ> + ln(Σ u e^{−ηℓ})/η`` of each round;
+    while Δ = 0 all experts have lost the same, and η = ∞.
+    """
+    experts = losses.shape[0]
+    price, least, mean = math.log(u.shape[1] * experts), losses[0], 0.0
+    totals[ROUNDS] += 1.0
+    for b in range(experts):
+        least = min(least, losses[b])
+        sums[b] += losses[b]
+    for b in range(experts):
+        losses[b] -= least
+        for r in range(u.shape[1]):
+            mean += u[0, r, b] * losses[b]
+    gap = totals[GAP]
+    if gap > 0.0:
+        eta = price / gap
+        gap += max(0.0, mean - multiplied(u[0], losses, eta) / eta)
+        tempered(u[0], totals[GAP] / gap)
+    elif mean > 0.0:
+        gap = mean
+        multiplied(u[0], losses, price / gap)
+    totals[GAP] = gap
+    shared(u[0], rates, totals[ROUNDS])
+
+
+def fresh_weights(groups, rates, experts):
+    """Equal weights (groups, R, N)."""
+    return np.full((groups, rates, experts), 1.0 / (rates * experts))

@@ -1,0 +1,313 @@
+"""The compiled epoch of a mixture: many experts move by each row, and are played as one.
+
+Every expert has weights ``W = s Θ`` and a vector of its own, as the learner of `epoch` has; their
+Θ stand below each other in one array, and behind them the sums of their averages, so that one sweep
+moves all of them and scores the next row.
+"""
+
+import functools
+
+import numpy as np
+from numba import float64, int64, types
+
+from skstructured._engine.compiled import (
+    CUBE,
+    LOSS,
+    MATRIX,
+    MOVE_AND_SCORE,
+    READ_INT32,
+    READ_INT64,
+    READ_MATRIX,
+    READ_VECTOR,
+    SCALE,
+    STEP,
+    VECTOR,
+    address,
+    as_loss,
+    as_move_and_score,
+    as_scale,
+    as_step,
+    is_compiled,
+    kernel,
+)
+from skstructured._engine.epoch import BLOCK, LARGEST, SLOW_BLOCK
+from skstructured._engine.mixing import (
+    CLASSES,
+    SCORES,
+    fresh_weights,
+    learn_log_losses,
+    learn_losses,
+    mix,
+)
+from skstructured._engine.rows import is_zero_row
+from skstructured._engine.state import (
+    CLOCK,
+    FLUSH,
+    RENEW,
+    RENEWED,
+    RESCALE,
+    SCALED_WEIGHT_SUM,
+    WEIGHT_SUM,
+    LinearState,
+    renew_norm,
+    share_of,
+)
+
+
+class MixtureState(LinearState):
+    """Θ of E experts below each other, sums of their averages behind, and the experts' weights.
+
+    Parameters
+    ----------
+    dim, width : int
+        Outputs, and features with the intercept.
+    vectors : ndarray of shape (E, length)
+        The vectors of the experts' optimisers, one per row, filled up with zeros.
+    kind : int
+        What is mixed; see `skstructured._engine.mixing`.
+    rates : ndarray of shape (R,)
+        Rates of sharing.
+    averaged : bool
+        Whether the averages of the experts are experts too.
+    limits : (float, float)
+        The least and the largest norm of rows.
+    """
+
+    def __init__(self, dim, width, vectors, kind, rates, averaged, limits):
+        experts = len(vectors)
+        super().__init__(dim * experts, width, np.zeros(0), (1, 0), averaged, limits=limits)
+        self.vectors, self.kind, self.rates = vectors, kind, rates
+        self.n_experts = experts * (2 if averaged else 1)
+        groups = dim if kind not in (CLASSES, SCORES) else 1
+        self.shares = fresh_weights(groups, len(rates), self.n_experts)
+        self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
+
+    @property
+    def vector(self):
+        """The vector of the first expert, which counts the rounds as those of all others do."""
+        return self.vectors[0]
+
+    @vector.setter
+    def vector(self, value):
+        """Vectors are set whole."""
+
+
+@kernel
+def fold_expert(Theta, dim, dense, averaged, e, few, vector):
+    """As `average.fold`, of one expert; its vector then asks for nothing more."""
+    factor, played = vector[RESCALE], vector[SCALED_WEIGHT_SUM]
+    features = Theta.shape[1] if dense else Theta.shape[0]
+    for j in range(features):
+        for k in range(e * dim, (e + 1) * dim):
+            if dense:
+                if averaged:
+                    Theta[few * dim + k, j] += played * Theta[k, j]
+                Theta[k, j] *= factor
+            else:
+                if averaged:
+                    Theta[j, few * dim + k] += played * Theta[j, k]
+                Theta[j, k] *= factor
+    vector[RESCALE], vector[SCALED_WEIGHT_SUM], vector[FLUSH] = 1.0, 0.0, 0.0
+
+
+@kernel
+def score_experts(vectors, scales, raw, x_sq, weight, averaged, theta, s):
+    """Scores of the experts, and of their averages, from raw ones; the sum of their sizes."""
+    few, dim = vectors.shape[0], theta.shape[1]
+    size = 0.0
+    for e in range(few):
+        vector = vectors[e]
+        s[e] = as_scale(scales[e])(vector, x_sq, weight)
+        played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
+        for k in range(dim):
+            theta[e, k] = s[e] * raw[e * dim + k]
+            size += abs(theta[e, k])
+            if averaged:
+                mean = played * raw[e * dim + k] + raw[(few + e) * dim + k]
+                theta[few + e, k] = mean / total if total > 0.0 else 0.0
+                size += abs(theta[few + e, k])
+    return size
+
+
+@kernel
+def shift(g, y, sign):
+    """Gradients ŷ − y to means ŷ, or back."""
+    for b in range(g.shape[0]):
+        for k in range(g.shape[1]):
+            g[b, k] += sign * y[k]
+
+
+@kernel
+def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
+    """The experts' weights after a round."""
+    if kind != SCORES:
+        learn_log_losses(kind, shares, rates, totals, means, y, weight, losses, sums)
+        return
+    for b in range(losses.shape[0]):
+        losses[b] *= weight
+    learn_losses(shares, rates, totals, losses, sums)
+
+
+@kernel
+def settle_step(vector, step, raw, g, x_sq, weight, s):
+    """Count a round of an expert; its step u."""
+    part = share_of(vector, weight)
+    vector[SCALED_WEIGHT_SUM] += part * s
+    vector[WEIGHT_SUM] += part
+    vector[CLOCK] += weight
+    return as_step(step)(vector, raw, g, x_sq, weight)
+
+
+@kernel
+def renew_expert(vector, Theta, dim, dense, e):
+    """‖Θ_e‖², summed anew."""
+    if dense:
+        renew_norm(vector, Theta[e * dim : (e + 1) * dim], dim, Theta.shape[1])
+    else:
+        renew_norm(vector, Theta[:, e * dim : (e + 1) * dim], Theta.shape[0], dim)
+
+
+def mixture_epoch(
+    data,
+    indices,
+    indptr,
+    width,
+    rows,
+    truth,
+    weight,
+    Theta,
+    averaged,
+    shortest_sq,
+    longest_sq,
+    vectors,
+    shares,
+    rates,
+    totals,
+    sums,
+    kind,
+    inner,
+    params,
+    work,
+    scores,
+    kernels,
+    scales,
+    steps,
+):
+    """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
+
+    Each round: raw = Θz of all experts at once; θ_e = s_e raw_e, and θ of its average
+    ((Σ v s)_e raw_e + A_e z)/Σ v; the loss of each, less <θ, y> where `inner`; what is played, by
+    `mix`; the weights of the experts; then every Θ_e ← Θ_e + u_e g_e xᵀ, and A_e ← A_e − u_e
+    (Σ v s)_e g_e xᵀ. Where `scores` has rows, it receives what is played. Returns the place of the
+    row that stopped it, or -1.
+    """
+    move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
+    n, dim = truth.shape
+    few, record = vectors.shape[0], scores.shape[0] > 0
+    experts = 2 * few if averaged else few
+    dense = indptr.shape[0] == 0
+    raw, move = np.empty(experts * dim), np.zeros(experts * dim)
+    theta, g, played = np.empty((experts, dim)), np.empty((experts, dim)), np.empty(dim)
+    y, losses, v, s = np.empty(dim), np.empty(experts), np.empty(experts), np.empty(few)
+    first, w, stopped = rows[0], weight[0], -1
+    x_sq = move_and_score(data, indices, indptr, width, first, first, Theta, y, move, 0.0, w, raw)
+    for r in range(n):
+        usual = shortest_sq <= x_sq <= longest_sq
+        if not usual and not is_zero_row(data, indptr, width, rows[r]):
+            stopped = r
+            break
+        w = weight[r]
+        size = score_experts(vectors, scales, raw, x_sq, w, averaged, theta, s)
+        if not size <= LARGEST:
+            stopped = r
+            break
+        for k in range(dim):
+            y[k] = truth[r, k]
+        for b in range(experts):
+            losses[b] = loss(theta[b], y, g[b], params, work)
+            for k in range(dim):
+                losses[b] -= inner * theta[b, k] * y[k]
+        if kind != SCORES:  # means, for as long as they are mixed
+            shift(g, y, 1.0)
+        mix(kind, shares, theta, g, v, played)
+        if record:
+            scores[r] = played
+        if w > 0.0:
+            learn_shares(kind, shares, rates, totals, g, y, w, losses, sums)
+        if kind != SCORES:
+            shift(g, y, -1.0)
+        for e in range(few):
+            u = settle_step(vectors[e], steps[e], raw[e * dim : (e + 1) * dim], g[e], x_sq, w, s[e])
+            if vectors[e, RESCALE] != 1.0 or (averaged and vectors[e, FLUSH] > 0.0):
+                fold_expert(Theta, dim, dense, averaged, e, few, vectors[e])
+            for k in range(dim):
+                move[e * dim + k] = u * g[e, k]
+                if averaged:
+                    move[(few + e) * dim + k] = -u * vectors[e, SCALED_WEIGHT_SUM] * g[e, k]
+        after = min(r + 1, n - 1)
+        x_sq = move_and_score(
+            data, indices, indptr, width, rows[r], rows[after], Theta, y, move, 1.0, w, raw
+        )
+        for e in range(few):
+            if vectors[e, RENEWED] + 1.0 < RENEW:
+                vectors[e, RENEWED] += 1.0
+            else:
+                renew_expert(vectors[e], Theta, dim, dense, e)
+    return stopped
+
+
+@functools.cache
+def _compiled_epoch():
+    arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
+    learned = (MATRIX, types.boolean, float64, float64, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
+    rest = (int64, float64, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 2))
+    kernels = (READ_INT64, READ_INT64)
+    return kernel(mixture_epoch, signature=int64(*arrays, *learned, *rest, *kernels))
+
+
+def mixture_epoch_for(kernels, experts):
+    """The epoch with kernels (move and score, loss) and pairs (scale, step) of the experts.
+
+    As `skstructured._engine.epoch.epoch_for`; it is called as ``(rows, order, truth, weight, state,
+    inner, params, work, scores)`` with a `MixtureState`.
+    """
+    if all(map(is_compiled, (*kernels, *(kernel for pair in experts for kernel in pair)))):
+        at = tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS)))
+        scales = np.array([address(scale, SCALE) for scale, _ in experts])
+        steps = np.array([address(step, STEP) for _, step in experts])
+        return functools.partial(_run, _compiled_epoch(), (at, scales, steps)), BLOCK
+    scales, steps = zip(*experts, strict=True)
+    return functools.partial(_run_interpreted, (kernels, scales, steps)), SLOW_BLOCK
+
+
+def _run(run, kernels, rows, order, truth, weight, state, inner, params, work, scores):
+    learned = (state.Theta, state.summed, *state.limits_sq, state.vectors)
+    mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
+    given = (order, truth, weight)
+    return run(*rows.arrays, *given, *learned, *mixed, inner, params, work, scores, *kernels)
+
+
+def _run_interpreted(kernels, rows, order, truth, weight, state, *rest):
+    """`mixture_epoch` with kernels that may raise: the state is then as it was."""
+    arrays = (state.Theta, state.vectors, state.shares, state.totals, state.sums)
+    before = [array.copy() for array in arrays]
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _run(mixture_epoch, kernels, rows, order, truth, weight, state, *rest)
+    except BaseException:
+        for array, copy in zip(arrays, before, strict=True):
+            array[...] = copy
+        raise
+
+
+def mix_rows(kind, shares, theta, means, played):
+    """What is played at the scores and means (n, N, dim) of many rows."""
+    v = np.empty(theta.shape[1])
+    for i in range(len(theta)):
+        mix(kind, shares, theta[i], means[i], v, played[i])
+
+
+@functools.cache
+def compiled_mix_rows():
+    """The compiled `mix_rows`."""
+    return kernel(mix_rows, signature=types.void(int64, CUBE, CUBE, CUBE, MATRIX))

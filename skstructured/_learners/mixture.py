@@ -1,0 +1,119 @@
+"""A mixture of linear models, each moved by an optimiser of its own."""
+
+import numpy as np
+
+from skstructured._engine.mixing import CLASSES, LABELS, SCORES
+from skstructured._engine.mixture import MixtureState, compiled_mix_rows, mixture_epoch_for
+from skstructured._engine.move_and_score import move_and_score_kernel
+from skstructured._engine.rows import LONGEST, SHORTEST
+from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._learners.models import LinearModel
+from skstructured._learners.scaling import scale_of
+from skstructured._learners.weights import linear_scores
+from skstructured.losses.fenchel_young import FenchelYoung
+from skstructured.spaces import hypercube, simplex
+
+#: Losses whose means are probabilities, which are mixed in the place of scores.
+MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
+
+#: Rows that are scored at a time.
+ROWS = 4096
+
+
+class MixtureModel(LinearModel):
+    """Weights of several experts over the same rows, and how much each of them counts."""
+
+    def __init__(self, learner):
+        self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
+        vectors = self.optimizer.init(self.loss)
+        vectors[:, DECAYS] = float(learner._average_decays())
+        self.averaged = bool(learner.average and self.optimizer.averages)
+        self._set_up(learner, vectors)
+
+    def _set_up(self, learner, vectors):
+        dim = self.space.dim_
+        self.intercept, self.width = learner._intercept, learner.n_features_in_
+        self.scale = scale_of(learner, self.width, self.intercept)
+        kind = MIXED_AS.get(self.loss.kernel, SCORES)
+        rates, width = self.optimizer.rates(), self.width + self.intercept
+        limits = (SHORTEST, LONGEST)
+        self.state = MixtureState(dim, width, vectors, kind, rates, self.averaged, limits)
+        self._inner = float(isinstance(self.loss, FenchelYoung))
+        self._take_kernels()
+
+    def _new_loop(self):
+        state, experts = self.state, self.optimizer.experts()
+        size = state.n_experts * self.space.dim_
+        move = move_and_score_kernel(size, state.by_feature)
+        kernels = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
+        learn, size = mixture_epoch_for((move, self.loss.kernel), kernels)
+
+        def epoch(ready, places, V, weight, state, params, work, theta):
+            return learn(ready, places, V, weight, state, self._inner, params, work[0], theta)
+
+        return epoch, size
+
+    def certificate(self, delta):
+        """See `Model`."""
+        return self.optimizer.certificate(self.loss, self.state, delta)
+
+    def _learn(self, rows, block, V, weight, theta, count):
+        stopped = super()._learn(rows, block, V, weight, theta, count)
+        if self._inner:
+            learned = slice(stopped if stopped >= 0 else None)
+            self.state.sums += weight[learned] @ self.loss.omega(V[learned])
+        return stopped
+
+    def _matrices(self):
+        """W of every expert (N, dim, width) for rows as they are given."""
+        state, dim = self.state, self.space.dim_
+        last, sums = (part.reshape(len(state.vectors), dim, -1) for part in state.parts)
+        matrices = []
+        for expert, W, vector in zip(self.optimizer.experts(), last, state.vectors, strict=True):
+            matrices.append(expert.weights(W, vector, dim))
+        for W, A, vector in zip(last, sums, state.vectors, strict=True):
+            if self.averaged:
+                total = max(vector[WEIGHT_SUM], 1e-300)
+                matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
+        return np.stack([self.scale.fold(W) for W in matrices])
+
+    def shares(self, averaged):
+        """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
+        shares = self.state.shares
+        if averaged or not self.averaged:
+            return shares
+        kept = shares.copy()
+        kept[:, :, len(self.state.vectors) :] = 0.0
+        total = kept.sum(axis=(1, 2), keepdims=True)
+        return kept / np.where(total > 0.0, total, 1.0)
+
+    def expert_weights(self):
+        """How much each expert counts: (N,), or (dim, N) where labels are mixed by themselves."""
+        weights = self.state.shares.sum(axis=1)
+        return weights if len(weights) > 1 else weights[0]
+
+    def weights(self, averaged):
+        """The mean of the experts' weights; see `Model`."""
+        v = self.shares(averaged).sum(axis=1)
+        return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, self._matrices())
+
+    def scores(self, batch, averaged):
+        """What the mixture plays, (n, dim)."""
+        matrices, shares = self._matrices(), self.shares(averaged)
+        experts, dim, _ = matrices.shape
+        X, played = batch.rows.matrix, np.empty((batch.rows.n_rows, dim))
+        for start in range(0, len(played), ROWS):
+            rows = slice(start, start + ROWS)
+            flat = linear_scores(matrices.reshape(experts * dim, -1), X[rows])
+            theta = np.ascontiguousarray(flat).reshape(-1, experts, dim)
+            means = theta
+            if self.state.kind != SCORES:
+                means = self.loss.mean(flat.reshape(-1, dim)).reshape(theta.shape)
+            compiled_mix_rows()(self.state.kind, shares, theta, means, played[rows])
+        return played
+
+    def trouble(self):
+        """As `Model`, of every expert."""
+        self.loss.check_residual(self.work[0])
+        experts = zip(self.optimizer.experts(), self.state.vectors, strict=True)
+        return [said for expert, vector in experts if (said := expert.check(vector)) is not None]

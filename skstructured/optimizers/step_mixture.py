@@ -1,0 +1,162 @@
+"""A mixture of steps and of their averages: nothing to tune, also where the world moves."""
+
+import numpy as np
+
+from skstructured._base.component import resolve
+from skstructured._base.validation import check_bool, check_real
+from skstructured._engine.mixing import THINNING
+from skstructured._learners.mixture import MixtureModel
+from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.guarantees.mixture import MixtureCertificate
+from skstructured.optimizers._mixed_steps import RelativeStep, RootStep
+from skstructured.optimizers.adaptive import AdaptiveGradientDescent
+from skstructured.optimizers.coin_betting import ParameterFree
+from skstructured.optimizers.gradient_descent import GradientDescent
+from skstructured.optimizers.pistol import PiSTOL
+
+#: What `others` may name.
+OTHERS = {
+    "adaptive": AdaptiveGradientDescent,
+    "ogd": GradientDescent,
+    "parameter_free": ParameterFree,
+    "pistol": PiSTOL,
+}
+
+
+class StepMixture(OnlineOptimizer):
+    r"""Many optimisers at once, each an expert, and what they play weighed by their losses.
+
+    Streams that stay want steps that become small, and averages; streams that change want large
+    ones. Nobody has to know: experts of several steps learn each row, each with weights of its own,
+    and so do the averages of their weights. Experts that lose less get more to say, and those that
+    are behind keep a share from which they come back when the world moves.
+
+    With the "shannon" regularizer the experts' probabilities are mixed, ``θ = ln Σ_e v_e q_e``, of
+    classes, or of each label of a label set by itself, and v follows the log-losses (η = 1). Over
+    other spaces and losses scores are mixed, ``θ = Σ_e v_e θ_e``, and v follows AdaHedge. After
+    each round the experts share,
+
+    .. math:: v ← (1 - α_t) v + α_t/N, \qquad
+        α_t = \min\{½, 1/((t+2) \ln^2(t+2))\},
+
+    for "thinning"; other rates of sharing are constants. Several are mixed as experts are.
+
+    Parameters
+    ----------
+    steps : sequence of float, default=(1.0, 4.0, 16.0)
+        η of experts with the step ``η/mean‖x‖²``, the mean over the rows so far.
+    adaptive : sequence of float, default=(0.25, 1.0, 4.0)
+        D of experts with the step ``D/√Σ‖G‖²``, the sum over the rounds so far.
+    others : sequence of str or OnlineOptimizer, default=("parameter_free",)
+        Optimisers that are experts too: "parameter_free", "ogd", "adaptive", "pistol", or
+        instances of them, or of those of one's own that have the kernels `scale_kernel` and
+        `step_kernel`. The certificate against every U comes from them.
+    averages : bool, default=True
+        Whether the average of each expert is an expert too, of the kind that `average` of the
+        learner says; where that is False there are none.
+    share : "thinning", float or sequence of them, default=("thinning", 0.001, 0.01)
+        Rates of sharing, between 0 and 1. The certificate needs "thinning" among them.
+
+    Raises
+    ------
+    ValueError
+        At the first ``fit`` or ``partial_fit``, for parameters that are not as above, or where
+        there is no expert.
+
+    Notes
+    -----
+    With N experts, R rates and losses in nats, weights w_t ≤ M (M = 1 at least), against every
+    expert e
+
+    .. math:: \sum_t w_t ℓ_t \le \sum_t w_t ℓ_{t,e} + M (\ln N + \ln R + 3.8)
+
+    for classes; d times the last term for d labels. A change of experts at round t costs
+    ``M (ln N + ln(1/α_t))`` more, for the rate of the smallest sum. Sharing costs
+    ``−Σ ln(1 − α_t) < 1.9``; twice, because the rates share among each other as well.
+
+    Memory and time are those of N + 1 learners or so.
+
+    References
+    ----------
+    Herbster, Warmuth (1998), "Tracking the best expert"; Bousquet, Warmuth (2002), "Tracking a
+    small set of experts by mixing past posteriors"; de Rooij, van Erven, Grünwald, Koolen (2014),
+    "Follow the leader if you can, hedge if you must".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured import OnlineStructuredPredictor
+    >>> X = np.random.RandomState(0).randn(400, 2)
+    >>> y = (X[:, 0] > 0) ^ (np.arange(400) >= 200)  # turned round half-way
+    >>> model = OnlineStructuredPredictor(optimizer="mixture").partial_fit(X, y, classes=[0, 1])
+    >>> model.score(X[200:], y[200:]) > 0.9
+    True
+    >>> model.expert_weights_.shape  # seven steps, and their averages
+    (14,)
+    """
+
+    model = MixtureModel
+
+    #: Experts have what they need in a state of their own.
+    blocks = (0, 0)
+
+    def __init__(
+        self,
+        steps=(1.0, 4.0, 16.0),
+        adaptive=(0.25, 1.0, 4.0),
+        others=("parameter_free",),
+        averages=True,
+        share=("thinning", 0.001, 0.01),
+    ):
+        self.steps = steps
+        self.adaptive = adaptive
+        self.others = others
+        self.averages = averages
+        self.share = share
+
+    def experts(self):
+        """The optimisers that are mixed, in the order of their weights."""
+        others = [resolve("others", other, OTHERS, OnlineOptimizer) for other in self.others]
+        for other in others:
+            if other.specialised() is not other or other.blocks != (1, 0):
+                raise ValueError(f"others must be optimisers of one scale and step, got {other!r}.")
+        found = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
+        if not found:
+            raise ValueError("steps, adaptive and others must have one expert at least, got none.")
+        return found
+
+    def rates(self):
+        """Rates of sharing (R,), `THINNING` for "thinning"."""
+        given = [self.share] if isinstance(self.share, (str, int, float)) else list(self.share)
+        if not given:
+            raise ValueError('share must be "thinning", a number or several of them, got none.')
+        return np.array([_rate(rate) for rate in given])
+
+    def init(self, loss):
+        """The initial vectors of the experts (N, length), one per row, filled up with zeros."""
+        check_bool("averages", self.averages)
+        vectors = [expert.init(loss) for expert in self.experts()]
+        together = np.zeros((len(vectors), max(map(len, vectors))))
+        for row, vector in zip(together, vectors, strict=True):
+            row[: len(vector)] = vector
+        return together
+
+    def names(self, averaged):
+        """What the experts are called, in the order of their weights."""
+        names = [repr(expert) for expert in self.experts()]
+        return names + [f"average of {name}" for name in names] if averaged else names
+
+    def certificate(self, loss, state, delta=None):
+        """The bound against every U, by that of an expert among `others`, and against the experts.
+
+        See `skstructured.guarantees.mixture.MixtureCertificate`.
+        """
+        no_high_probability(self, delta)
+        return MixtureCertificate.of(self, loss, state)
+
+
+def _rate(given):
+    """A rate of sharing as the kernels read it."""
+    if isinstance(given, str) and given == "thinning":
+        return THINNING
+    return check_real("share", given, lambda v: 0.0 < v < 1.0, 'be "thinning" or within (0, 1)')
