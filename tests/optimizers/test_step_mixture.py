@@ -15,6 +15,7 @@ from sklearn.base import clone
 from streams import weighted_vertices
 
 from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
+from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import AdaGrad, StepMixture
 
 STEPS, ADAPTIVE = (0.25, 2.0), (0.5, 3.0)
@@ -65,16 +66,14 @@ def test_it_equals_the_literal_mixture(name, dim, average, rng):
         np.testing.assert_allclose(scores, wanted, atol=1e-9 * size)
         state = model._model.state
         np.testing.assert_allclose(state.shares, u, atol=1e-8)
-        np.testing.assert_allclose(
-            model.expert_losses_, losses.sum(axis=0), rtol=1e-8, atol=1e-6
-        )
+        np.testing.assert_allclose(model.expert_losses_, losses.sum(axis=0), rtol=1e-8, atol=1e-6)
         np.testing.assert_allclose(model.expert_weights_.sum(axis=-1), 1.0)
 
 
 @pytest.mark.parametrize("name", ["simplex-shannon", "hypercube-shannon", "permutahedron-squared"])
 def test_predictions_are_what_the_next_round_plays(name, rng):
     dim = PAIRS[name][2][-1]
-    space, X, V, weight = weighted_vertices(name, dim, rng, 40)
+    space, X, V, _ = weighted_vertices(name, dim, rng, 40)
     y = space.decode(V)
     model = model_of(name, space).set_params(standardize=False)
     classes = np.arange(dim) if name.startswith("simplex") else None
@@ -125,4 +124,128 @@ def test_experts_are_told_by_name_weight_and_loss(rng):
     alone.partial_fit(X, y, classes=[0, 1])
     assert alone.expert_weights_.shape == (7,)
     with pytest.raises(AttributeError, match='set where optimizer="mixture"'):
-        OnlineStructuredPredictor().fit(X, y).expert_weights_
+        _ = OnlineStructuredPredictor().fit(X, y).expert_weights_
+
+
+def overhead_of(model):
+    return model.certificate().constants["overhead"]
+
+
+@pytest.mark.parametrize("heaviest", [1.0, 3.0])
+@pytest.mark.parametrize("name", ["simplex-shannon", "hypercube-shannon", "simplex-squared"])
+def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
+    """The bound by its literal formula, and the losses below it, on outputs that are hostile."""
+    dim, n = 3, 40 if INTERPRETED else 1500
+    space, X, V, _ = weighted_vertices(name, dim, rng, n)
+    vertices = space.vertices()
+    model = model_of(name, space).set_params(random_state=0)
+    model.partial_fit(
+        X[:1], space.decode(V[:1]), classes=np.arange(dim) if "simp" in name else None
+    )
+    total, first = 0.0, model.expert_losses_.copy()
+    for t in range(1, n):
+        w = heaviest if t % 3 else 1.0
+        surrogate = [
+            model.loss_.value(
+                model._model.upcoming(X[t : t + 1], v[None], np.array([w]))[0], v[None]
+            )
+            for v in vertices
+        ]
+        worst = int(np.argmax(surrogate)) if t % 7 else 0
+        total += w * float(surrogate[worst][0]) / model.loss_.scale_
+        model.partial_fit(
+            X[t : t + 1], space.decode(vertices[worst : worst + 1]), sample_weight=[w]
+        )
+    groups, rates, experts = model._model.state.shares.shape
+    if name in KINDS:
+        wanted = groups * heaviest * (math.log(experts) + math.log(rates) + 3.8)
+    else:
+        gap = model._model.state.totals[2]
+        wanted = gap * (2.0 + 3.8 / math.log(experts * rates))
+    assert overhead_of(model) == pytest.approx(wanted)
+    assert total <= (model.expert_losses_ - first).min() + wanted
+    assert total > (model.expert_losses_ - first).min() - wanted  # the sums are of the same losses
+
+
+def test_the_certificate_is_that_of_the_bettor_and_the_overhead(rng):
+    X, y = rng.randn(400, 3), rng.randint(3, size=400)
+    mixture = OnlineStructuredPredictor(optimizer="mixture", standardize=False)
+    alone = OnlineStructuredPredictor(standardize=False)
+    for model in (mixture, alone):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    found, k = mixture.certificate(), mixture.loss_.constants_of()
+    assert found.constants["overhead"] == pytest.approx(math.log(14) + math.log(3) + 3.8)
+    price = (1 - k.a) * k.c * found.constants["overhead"]
+    for norm in (0.0, 1.0, 10.0):
+        wanted = alone.certificate().regret(norm) + price
+        assert found.regret(norm) == pytest.approx(wanted)
+        assert found.bound(7.0, norm) == pytest.approx(7.0 + wanted)
+    least = min(found.losses.values())
+    assert found.bound_of_experts() == pytest.approx((1 - k.a) * k.c * least + price)
+    result = progressive_validate(mixture, X, y)
+    assert result.expected_target_loss.sum() < found.bound_of_experts()
+
+
+def test_no_bound_is_stated_where_none_is_known(rng):
+    X, y = rng.randn(30, 2), rng.randint(2, size=30)
+    for given in ({"share": 0.01}, {"others": ()}):
+        model = OnlineStructuredPredictor(optimizer=StepMixture(**given)).fit(X, y)
+        with pytest.raises(GuaranteeError, match="thinning|None of the experts"):
+            model.certificate().regret(1.0)
+
+
+def test_the_costs_of_sharing_are_below_their_constant():
+    t = np.arange(10**6)
+    alpha = np.minimum(0.5, 1 / ((t + 2) * np.log(t + 2) ** 2))
+    beyond = 1 / np.log(10**6)  # the integral of the rest
+    assert -np.log1p(-alpha).sum() + beyond * 1.001 < 1.9
+    assert alpha[5] == literal.alpha(5)
+
+
+def turned(kind, rng, n=12_000, p=5, K=3):
+    """Rows and classes whose weights are others from time to time."""
+    X, W, y = rng.randn(n, p), 2.0 * rng.randn(K, p), np.empty(n, dtype=int)
+    for t in range(n):
+        if kind == "abrupt" and t % 3000 == 0:
+            W = 2.0 * rng.randn(K, p)
+        if kind == "gradual":
+            W = W * math.sqrt(1 - 1e-3) + 2.0 * math.sqrt(1e-3) * rng.randn(K, p)
+        y[t] = np.argmax(W @ X[t] + rng.gumbel(size=K))
+    return X, y
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.parametrize("kind", ["abrupt", "gradual", "still"])
+def test_it_follows_what_changes_and_loses_nothing_where_nothing_does(kind, rng):
+    X, y = turned(kind, rng)
+    losses = {
+        name: progressive_validate(OnlineStructuredPredictor(optimizer=name), X, y, play=play)
+        for name, play in (("mixture", "iterates"), ("parameter_free", "average"))
+    }
+    mixed, still = (losses[name].surrogate_loss.mean() for name in losses)
+    assert mixed < (1.01 if kind == "still" else 0.9) * still
+
+
+def test_predictions_after_a_change_are_those_of_who_leads(rng):
+    X, y = turned("abrupt", rng, n=300 if INTERPRETED else 6000)
+    model = OnlineStructuredPredictor(optimizer="mixture").partial_fit(X, y, classes=[0, 1, 2])
+    last = clone(model).set_params(average=False)
+    assert model.predict_proba(X[-50:]).shape == (50, 3)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    theta = model.embedding_scores(X[-50:])
+    model.set_params(average=False)  # the last weights alone
+    assert not np.allclose(theta, model.embedding_scores(X[-50:]))
+    assert last.optimizer == "mixture"
+
+
+def test_copies_learn_by_themselves(rng):
+    X, y = rng.randn(60, 2), rng.randint(2, size=60)
+    model = OnlineStructuredPredictor(optimizer="mixture").partial_fit(X, y, classes=[0, 1])
+    twin = pickle.loads(pickle.dumps(model))
+    before = model.predict_proba(X)
+    twin.partial_fit(X, 1 - y)
+    np.testing.assert_array_equal(before, model.predict_proba(X))
+    twin = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(
+        twin.partial_fit(X, y).predict_proba(X), model.partial_fit(X, y).predict_proba(X)
+    )
