@@ -159,14 +159,15 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             refuse_row(self, x, 0)
         return self._decode(theta).expected_losses(V)
 
-    def _start(self, space):
-        """Set up the fitted components and zero weights."""
+    def _start(self, space, passes=1):
+        """Set up the fitted components and zero weights, for so many passes over the rows."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):
             raise ValueError(
                 'average must be a bool, "uniform", "polynomial" or "linear", got '
                 f"{self.average!r}."
             )
         self.space_ = check_dimension(space)
+        self._many_passes = passes > 1
         self.loss_, optimizer = self._parts(space)
         self.optimizer_ = clone(optimizer).specialised()
         if space.task is not None or hasattr(space, "classes_"):

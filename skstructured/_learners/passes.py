@@ -67,7 +67,7 @@ class Passes:
             batch = self._read(X, reset=True)
             if self.standardize:  # afterwards, what was out of range is not seen any more
                 self._check_rows(batch, fresh=True)
-            self._start(self._unfitted_space().fit(y))
+            self._start(self._unfitted_space().fit(y), self.max_iter)
             batch = self._with_outputs(batch, y, sample_weight)
             self._make_passes(self._weigh_classes(batch, y))
         self.warn_of_trouble()

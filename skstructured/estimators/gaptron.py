@@ -107,10 +107,10 @@ class GaptronClassifier(OnlineStructuredPredictor):
     def _resolvers(self):
         return {"decoder": resolve_decoder}
 
-    def _start(self, space):
+    def _start(self, space, passes=1):
         # It chooses the surrogate and the step, which stay with it.
         self.decoder_ = clone(resolve_decoder(self.decoder))
-        super()._start(space)
+        super()._start(space, passes)
 
     def _parts(self, space):
         surrogate = GapSurrogate(kind=self.loss).over(space)

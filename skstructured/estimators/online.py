@@ -29,6 +29,12 @@ from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
 
+#: The optimiser that is chosen by what is to be learned.
+AUTO = "auto"
+
+#: "auto" mixes steps for at most so many weights: every expert has as many.
+MOST_WEIGHTS = 1 << 20
+
 
 @parameters
 class OnlineStructuredPredictor(
@@ -71,10 +77,12 @@ class OnlineStructuredPredictor(
         are the same for all of them on "simplex" without costs: to choose one by a search, give it
         ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`
         plays.
-    optimizer : str or OnlineOptimizer, default="parameter_free"
-        How the weights move: "parameter_free", "ogd", "adaptive", "pistol". For sequences
-        "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their gradients are
-        the looser the longer they are.
+    optimizer : str or OnlineOptimizer, default="auto"
+        How the weights move: "mixture", "parameter_free", "ogd", "adaptive", "pistol", "adagrad",
+        "ftrl". "auto" is "mixture" for streams and single passes, which may change as they go, and
+        "parameter_free" for `fit` with more passes, for sequences, and for more than 2²⁰ weights.
+        For sequences "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their
+        gradients are the looser the longer they are.
     average : bool, "uniform", "polynomial" or "linear", default="polynomial"
         Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
         "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
@@ -121,6 +129,8 @@ class OnlineStructuredPredictor(
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
         The weights predictions use, without the intercept: averaged with `average`, else the last.
+        Of a mixture the mean of its experts' weights; where probabilities are mixed, predictions
+        are not linear in X, and close to what these say.
     intercept_ : ndarray of shape (dim,)
         The intercept; zeros without one.
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
@@ -130,6 +140,11 @@ class OnlineStructuredPredictor(
         0 … m−1 (birkhoff); not set for spaces without labels.
     space_, loss_, optimizer_ : components
         The space, the loss and the optimiser, fitted.
+    expert_weights_, expert_losses_ : ndarray of shape (n_experts,)
+        With ``optimizer="mixture"``: how much each expert counts in the next prediction, for label
+        sets (n_labels, n_experts); and the sum of its surrogate losses, without the loss scale.
+    expert_names_ : list of str
+        What the experts are called.
     t_ : int
         Rounds seen: rows learned, repeated passes counted.
     n_iter_ : int
@@ -196,7 +211,7 @@ class OnlineStructuredPredictor(
     regularizer: str | Regularizer | None = None
     loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
-    optimizer: str | OnlineOptimizer = "parameter_free"
+    optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool = True
@@ -230,21 +245,28 @@ class OnlineStructuredPredictor(
             "space": resolve_space,
             "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
             "decoder": resolve_decoder,
-            "optimizer": resolve_optimizer,
+            "optimizer": lambda given: resolve_optimizer("mixture" if given == AUTO else given),
         }
 
     def _parts(self, space):
         resolve_decoder(self.decoder)
-        chains = isinstance(space, LabelSequence)
-        resolved = (sequence_optimizer if chains else resolve_optimizer)(self.optimizer)
-        return self._loss_over(space), resolved
+        return self._loss_over(space), self._optimizer_for(space)
+
+    def _optimizer_for(self, space):
+        """The optimiser; "auto" by the passes to come and the number of weights."""
+        given, chains = self.optimizer, isinstance(space, LabelSequence)
+        if isinstance(given, str) and given == AUTO:
+            few = space.dim_ * (self.n_features_in_ + 1) <= MOST_WEIGHTS
+            mixed = few and not (chains or self._many_passes)
+            given = "mixture" if mixed else "parameter_free"
+        return (sequence_optimizer if chains else resolve_optimizer)(given)
 
     def _new_model(self):
         sequences = isinstance(self.space_, LabelSequence)
         return ChainModel(self) if sequences else super()._new_model()
 
-    def _start(self, space):
-        super()._start(space)
+    def _start(self, space, passes=1):
+        super()._start(space, passes)
         self._calibrator = calibrator_for(self.loss_, self._given_decoder())
         if isinstance(self.loss_, Surrogate):
             return
