@@ -60,8 +60,8 @@ OPTIONS = {
         "help": "what an output is (default: simplex, classes)",
     },
     "--optimizer": {
-        "choices": tuple(OPTIMIZERS),
-        "help": "how weights move (default: parameter_free; ogd with --bounds)",
+        "choices": ("auto", *OPTIMIZERS),
+        "help": "how weights move (default: auto, a mixture for one pass; ogd with --bounds)",
     },
     "--no-average": {"action": "store_true", "help": "predict with the last weights"},
     "--no-standardize": {"action": "store_true", "help": "take features as they are"},
@@ -142,7 +142,7 @@ def _warm_up():
 
 def _parameters(options):
     """Parameters of the learner that options ask for."""
-    default = "ogd" if options.bounds else "parameter_free"
+    default = "ogd" if options.bounds else "auto"
     return {
         "constants": "sharp" if options.bounds else "paper",
         "optimizer": options.optimizer or default,
@@ -191,6 +191,8 @@ def _learner(options):
     learner = Choice.grid(*given, **_parameters(options))[0].learner
     if options.regularizer is None:
         learner.set_params(regularizer=None)
+    if learner.optimizer in ("auto", "mixture"):
+        return learner, "iterates"
     return learner, "last" if options.no_average else "average"
 
 

@@ -34,6 +34,7 @@ EVERY_LEARNER = {
     "adagrad": predictor(optimizer="adagrad", average="polynomial"),
     "ftrl": predictor(optimizer=FTRLProximal(l1=0.1), average=True),
     "mixture": predictor(optimizer="mixture", average="polynomial"),
+    "default, passes": sk.OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
     "hinge": predictor(loss="hinge", decoder="gap"),
     "perceptron loss": predictor(loss="perceptron", optimizer="parameter_free"),
     "gaptron": gaptron(),

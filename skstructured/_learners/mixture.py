@@ -7,6 +7,7 @@ from skstructured._engine.mixture import MixtureState, compiled_mix_rows, mixtur
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._learners.gates import reads_state
 from skstructured._learners.models import LinearModel
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
@@ -15,6 +16,9 @@ from skstructured.spaces import hypercube, simplex
 
 #: Losses whose means are probabilities, which are mixed in the place of scores.
 MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
+
+#: What a linear model has too, besides what it learns.
+LINEAR = ("averaged", "intercept", "width", "params", "work", "scale")
 
 #: Rows that are scored at a time.
 ROWS = 4096
@@ -79,10 +83,9 @@ class MixtureModel(LinearModel):
 
     def shares(self, averaged):
         """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
-        shares = self.state.shares
+        kept = np.array(self.state.shares)
         if averaged or not self.averaged:
-            return shares
-        kept = shares.copy()
+            return kept
         kept[:, :, len(self.state.vectors) :] = 0.0
         total = kept.sum(axis=(1, 2), keepdims=True)
         return kept / np.where(total > 0.0, total, 1.0)
@@ -91,6 +94,20 @@ class MixtureModel(LinearModel):
         """How much each expert counts: (N,), or (dim, N) where labels are mixed by themselves."""
         weights = self.state.shares.sum(axis=1)
         return weights if len(weights) > 1 else weights[0]
+
+    def expert_losses(self):
+        """Sums of the experts' surrogate losses, without the loss scale, (N,)."""
+        return self.state.sums.copy()
+
+    def expert_names(self):
+        """What the experts are called."""
+        return self.optimizer.names(self.averaged)
+
+    def stopped_at(self, learner, state, scale):
+        """One linear model, with the mean of the experts' weights; see `Model`."""
+        linear = object.__new__(LinearModel)
+        vars(linear).update({name: getattr(self, name) for name in LINEAR})
+        return linear.stopped_at(learner, state, scale)
 
     def weights(self, averaged):
         """The mean of the experts' weights; see `Model`."""
@@ -117,3 +134,16 @@ class MixtureModel(LinearModel):
         self.loss.check_residual(self.work[0])
         experts = zip(self.optimizer.experts(), self.state.vectors, strict=True)
         return [said for expert, vector in experts if (said := expert.check(vector)) is not None]
+
+
+def of_experts(what, read):
+    """Make the property that reads something of a learner's `MixtureModel`."""
+
+    @reads_state
+    def get(self):
+        model = getattr(self, "_model", None)
+        if not isinstance(model, MixtureModel):
+            raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
+        return read(model)
+
+    return property(get, doc=what)

@@ -1,39 +1,32 @@
 """The first-order online learner over any output space."""
 
-import warnings
 from typing import Literal
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.label_sets import calibrator_for
-from skstructured._learners.mixture import MixtureModel
+from skstructured._learners.mixture import MixtureModel, of_experts
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
+from skstructured.estimators._auto import component_of, optimizer_for
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
-from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
-from skstructured.sequences._model import ChainModel, sequence_optimizer
+from skstructured.sequences._model import ChainModel
 from skstructured.sequences._predictions import SequencePredictions, weights_of_sequences
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
-
-#: The optimiser that is chosen by what is to be learned.
-AUTO = "auto"
-
-#: "auto" mixes steps for at most so many weights: every expert has as many.
-MOST_WEIGHTS = 1 << 20
 
 
 @parameters
@@ -45,11 +38,11 @@ class OnlineStructuredPredictor(
     The defaults are the place to start: raw features in, no step size, no scaling. Then choose
 
     - `space`, by what an output is;
-    - ``partial_fit`` for streams, or ``max_iter=1`` where there are very many rows;
+    - ``partial_fit`` for streams, still or moving, or ``max_iter=1`` where rows are very many;
     - ``decoder``: "nearest", if a prediction that is never drawn is all that counts; "f1" for label
       sets judged by F1;
-    - ``optimizer="ogd", average=False`` where a regret bound is wanted that is as small as theory
-      makes it, and ``standardize=False`` where features have one scale already.
+    - ``optimizer="ogd", average=False`` for the smallest regret bound that theory has, and
+      ``standardize=False`` where features have one scale already.
 
     It is online structured prediction with a Fenchel–Young loss and a linear model. In round t the
     learner plays ``ψ(θ_t)``, ``θ_t = W_t x_t``, x_t the row as standardised, sees y_t and moves by
@@ -129,8 +122,7 @@ class OnlineStructuredPredictor(
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
         The weights predictions use, without the intercept: averaged with `average`, else the last.
-        Of a mixture the mean of its experts' weights; where probabilities are mixed, predictions
-        are not linear in X, and close to what these say.
+        Of a mixture the mean over its experts; where it mixes probabilities θ is not linear in X.
     intercept_ : ndarray of shape (dim,)
         The intercept; zeros without one.
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
@@ -245,21 +237,13 @@ class OnlineStructuredPredictor(
             "space": resolve_space,
             "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
             "decoder": resolve_decoder,
-            "optimizer": lambda given: resolve_optimizer("mixture" if given == AUTO else given),
+            "optimizer": component_of,
         }
 
     def _parts(self, space):
         resolve_decoder(self.decoder)
-        return self._loss_over(space), self._optimizer_for(space)
-
-    def _optimizer_for(self, space):
-        """The optimiser; "auto" by the passes to come and the number of weights."""
-        given, chains = self.optimizer, isinstance(space, LabelSequence)
-        if isinstance(given, str) and given == AUTO:
-            few = space.dim_ * (self.n_features_in_ + 1) <= MOST_WEIGHTS
-            mixed = few and not (chains or self._many_passes)
-            given = "mixture" if mixed else "parameter_free"
-        return (sequence_optimizer if chains else resolve_optimizer)(given)
+        size = space.dim_ * (self.n_features_in_ + 1)
+        return self._loss_over(space), optimizer_for(self, space, size)
 
     def _new_model(self):
         sequences = isinstance(self.space_, LabelSequence)
@@ -268,17 +252,8 @@ class OnlineStructuredPredictor(
     def _start(self, space, passes=1):
         super()._start(space, passes)
         self._calibrator = calibrator_for(self.loss_, self._given_decoder())
-        if isinstance(self.loss_, Surrogate):
-            return
-        constants = self.loss_.constants_of()
-        if constants.a <= 0:
-            threshold = (1.0 - constants.a) * constants.c
-            warnings.warn(
-                f"loss_scale={self.loss_scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
-                f"the learner works without a regret bound; c > {threshold:.4g} would give one.",
-                GuaranteeWarning,
-                stacklevel=5,
-            )
+        if not isinstance(self.loss_, Surrogate):
+            self.loss_.warn_without_gap()
 
     def _given_decoder(self):
         return resolve_decoder(self.decoder)
@@ -311,31 +286,13 @@ class OnlineStructuredPredictor(
             )
         return self._model.certificate(delta)
 
-    @property
-    def expert_weights_(self):
-        """How much each expert of ``optimizer="mixture"`` counts in the next prediction.
-
-        (N,), of sum 1, in the order of `expert_names_`; (d, N) where labels are mixed one by one.
-        """
-        return self._mixture("expert_weights_").expert_weights()
-
-    @property
-    def expert_losses_(self):
-        """The sum of the surrogate losses of each expert, without the loss scale, (N,)."""
-        return self._mixture("expert_losses_").state.sums.copy()
-
-    @property
-    def expert_names_(self):
-        """What the experts of ``optimizer="mixture"`` are called, a list of N."""
-        model = self._mixture("expert_names_")
-        return self.optimizer_.names(model.averaged)
-
-    def _mixture(self, name):
-        """The model, where it is a mixture."""
-        model = self._fitted_model(f"{name} is")
-        if not isinstance(model, MixtureModel):
-            raise AttributeError(f'{name} is set where optimizer="mixture".')
-        return model
+    expert_weights_ = of_experts(
+        "Weights of the experts of a mixture in the next prediction.", MixtureModel.expert_weights
+    )
+    expert_losses_ = of_experts(
+        "Sums of the experts' surrogate losses, without the loss scale.", MixtureModel.expert_losses
+    )
+    expert_names_ = of_experts("Names of the experts.", MixtureModel.expert_names)
 
     transitions_ = weights_of_sequences(
         "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T

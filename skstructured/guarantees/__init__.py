@@ -12,12 +12,14 @@ from skstructured.guarantees.comparators import (
     comparator_for,
     comparator_losses,
 )
+from skstructured.guarantees.mixture import MixtureCertificate
 from skstructured.guarantees.risk import RiskMonitor, risk_bound, risk_curve
 
 __all__ = [
     "AbstentionCertificate",
     "Certificate",
     "CoinBettingCertificate",
+    "MixtureCertificate",
     "PiSTOLCertificate",
     "RiskMonitor",
     "best_comparator",

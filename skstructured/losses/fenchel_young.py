@@ -1,11 +1,13 @@
 """Fenchel–Young losses over an output space."""
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from skstructured._base.component import Component
+from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.foreign import is_ours
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import LARGEST_SIZE, check_real
@@ -155,6 +157,18 @@ class FenchelYoung(ShortCuts, Component):
     def scale_(self):
         """The loss scale c; needs a fitted space."""
         return self.constants_of().c
+
+    def warn_without_gap(self):
+        """Warn (GuaranteeWarning) who fits a learner with this loss, where it has no gap."""
+        constants = self.constants_of()
+        if constants.a <= 0:
+            threshold = (1.0 - constants.a) * constants.c
+            warnings.warn(
+                f"loss_scale={self.scale!r} leaves no surrogate gap (a = {constants.a:.4g}): "
+                f"the learner works without a regret bound; c > {threshold:.4g} would give one.",
+                GuaranteeWarning,
+                stacklevel=6,
+            )
 
     @property
     def lipschitz(self):

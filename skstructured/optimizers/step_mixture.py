@@ -142,7 +142,17 @@ class StepMixture(OnlineOptimizer):
         return together
 
     def names(self, averaged):
-        """What the experts are called, in the order of their weights."""
+        """What the experts are called, in the order of their weights.
+
+        Parameters
+        ----------
+        averaged : bool
+            Whether their averages are experts too.
+
+        Returns
+        -------
+        list of str
+        """
         names = [repr(expert) for expert in self.experts()]
         return names + [f"average of {name}" for name in names] if averaged else names
 

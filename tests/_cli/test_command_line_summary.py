@@ -48,7 +48,7 @@ def percents(line):
     return [float(number) / 100.0 for number in re.findall(r"([\d.]+)%", line)]
 
 
-def validated(table, play="average", seed=0, **parameters):
+def validated(table, play="iterates", seed=0, **parameters):
     model = OnlineStructuredPredictor(decoder="nearest", random_state=seed, **parameters)
     return progressive_validate(model, table.X, table.y, random_state=seed, play=play)
 
@@ -56,11 +56,16 @@ def validated(table, play="average", seed=0, **parameters):
 @pytest.mark.parametrize(
     ("flags", "play", "parameters"),
     [
-        ([], "average", {}),
-        (["--no-average"], "last", {"average": False}),
-        (["--no-standardize"], "average", {"standardize": False}),
+        ([], "iterates", {}),
+        (["--no-average"], "iterates", {"average": False}),
+        (
+            ["--no-average", "--optimizer", "pistol"],
+            "last",
+            {"average": False, "optimizer": "pistol"},
+        ),
+        (["--no-standardize"], "iterates", {"standardize": False}),
         (["--optimizer", "ogd"], "average", {"optimizer": "ogd"}),
-        (["--regularizer", "squared"], "average", {"regularizer": "squared"}),
+        (["--regularizer", "squared"], "iterates", {"regularizer": "squared"}),
     ],
 )
 def test_the_summary_is_of_a_progressive_validation(flags, play, parameters, iris_csv, capsys):

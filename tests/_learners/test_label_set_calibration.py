@@ -33,7 +33,8 @@ def data(n=80, d=5, seed=0):
 
 
 def model(**parameters):
-    return OnlineStructuredPredictor("hypercube", decoder="f1", random_state=0, **parameters)
+    given = {"optimizer": "parameter_free", "random_state": 0} | parameters
+    return OnlineStructuredPredictor("hypercube", decoder="f1", **given)
 
 
 def scored(rng, n=60, d=4):

@@ -23,7 +23,8 @@ CLASSES = [0, 1, 2]
 
 
 def online(**given):
-    return sk.OnlineStructuredPredictor(**({"random_state": 0} | given))
+    plain = {"optimizer": "parameter_free", "random_state": 0}
+    return sk.OnlineStructuredPredictor(**(plain | given))
 
 
 def bandit_gaptron(**given):

@@ -38,7 +38,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 OF_SEVERAL_ROOMS = {"every_learner", "fuzzing", "house"}
 
 #: Loops over rows, which calls of parts would slow down: as long as they need.
-HOT_LOOPS = ["epoch"]
+HOT_LOOPS = ["epoch", "mixture_epoch"]
 
 
 def imports_of(tree):

@@ -123,7 +123,7 @@ def test_experts_are_told_by_name_weight_and_loss(rng):
     alone = OnlineStructuredPredictor(optimizer="mixture", average=False)
     alone.partial_fit(X, y, classes=[0, 1])
     assert alone.expert_weights_.shape == (7,)
-    with pytest.raises(AttributeError, match='set where optimizer="mixture"'):
+    with pytest.raises(AttributeError, match='with optimizer="mixture"'):
         _ = OnlineStructuredPredictor().fit(X, y).expert_weights_
 
 
@@ -170,7 +170,7 @@ def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
 def test_the_certificate_is_that_of_the_bettor_and_the_overhead(rng):
     X, y = rng.randn(400, 3), rng.randint(3, size=400)
     mixture = OnlineStructuredPredictor(optimizer="mixture", standardize=False)
-    alone = OnlineStructuredPredictor(standardize=False)
+    alone = OnlineStructuredPredictor(optimizer="parameter_free", standardize=False)
     for model in (mixture, alone):
         model.partial_fit(X, y, classes=[0, 1, 2])
     found, k = mixture.certificate(), mixture.loss_.constants_of()

@@ -1,5 +1,6 @@
 """Means of estimators of shards, against exact fractions; and what has no mean."""
 
+import functools
 import pickle
 from fractions import Fraction
 
@@ -42,7 +43,7 @@ OPTIMISERS = {
     "per coordinate": CoordinatePiSTOL(),
     "ball": GradientDescent(radius=0.5),
 }
-DEFAULT = sk.OnlineStructuredPredictor
+DEFAULT = functools.partial(sk.OnlineStructuredPredictor, optimizer="parameter_free")
 LEARNERS = {
     **{f"{name}, last": predictor(optimizer=o) for name, o in OPTIMISERS.items()},
     **{f"{name}, averaged": DEFAULT(optimizer=o) for name, o in OPTIMISERS.items()},
