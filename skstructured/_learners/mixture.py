@@ -3,7 +3,8 @@
 import numpy as np
 
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES
-from skstructured._engine.mixture import MixtureState, compiled_mix_rows, mixture_epoch_for
+from skstructured._engine.mixture import compiled_mix_rows, mixture_epoch_for
+from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM
@@ -21,7 +22,7 @@ MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
 LINEAR = ("averaged", "intercept", "width", "params", "work", "scale")
 
 #: Rows that are scored at a time.
-ROWS = 4096
+ROWS = 1024
 
 
 class MixtureModel(LinearModel):

@@ -72,10 +72,9 @@ class OnlineStructuredPredictor(
         plays.
     optimizer : str or OnlineOptimizer, default="auto"
         How the weights move: "mixture", "parameter_free", "ogd", "adaptive", "pistol", "adagrad",
-        "ftrl". "auto" is "mixture" for streams and single passes, which may change as they go, and
-        "parameter_free" for `fit` with more passes, for sequences, and for more than 2²⁰ weights.
-        For sequences "parameter_free" is ``ParameterFree(wealth=10_000)``, because bounds on their
-        gradients are the looser the longer they are.
+        "ftrl". "auto" is "mixture" for streams and single passes, and "parameter_free" for `fit`
+        with more passes, for sequences (``ParameterFree(wealth=10_000)``, because bounds on their
+        gradients are the looser the longer they are), and for more than 2²⁰ weights.
     average : bool, "uniform", "polynomial" or "linear", default="polynomial"
         Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
         "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,

@@ -1,5 +1,6 @@
 """The bound of a mixture of experts, as a number."""
 
+import contextlib
 import math
 
 from skstructured._base.exceptions import GuaranteeError
@@ -46,22 +47,6 @@ class MixtureCertificate(Certificate):
         super().__init__("Mixture of experts", None, None, math.inf, constants)
         self.losses, self.certificates = losses, certificates
 
-    @classmethod
-    def of(cls, optimizer, loss, state):
-        """That of a `StepMixture` over a loss, from the state of its model."""
-        if not (state.rates == THINNING).any():
-            raise GuaranteeError(f'share={optimizer.share!r} has no "thinning", and so no bound.')
-        certificates = []
-        for expert, vector in zip(optimizer.experts(), state.vectors, strict=True):
-            try:
-                certificates.append(expert.certificate(loss, vector))
-            except GuaranteeError:
-                continue
-        constants = gap_constants(loss, 0.0) | {"overhead": overhead(state)}
-        names = optimizer.names(state.summed)
-        losses = dict(zip(names, map(float, state.sums), strict=True))
-        return cls(constants, losses, certificates)
-
     def _price(self):
         """(1 − a) c A."""
         k = self.constants
@@ -89,3 +74,17 @@ def overhead(state):
     if price == 0.0:
         return 0.0
     return float(state.totals[GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
+
+
+def certificate_of(optimizer, loss, state):
+    """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model."""
+    if not (state.rates == THINNING).any():
+        raise GuaranteeError(f'share={optimizer.share!r} has no "thinning", and so no bound.')
+    certificates = []
+    for expert, vector in zip(optimizer.experts(), state.vectors, strict=True):
+        with contextlib.suppress(GuaranteeError):
+            certificates.append(expert.certificate(loss, vector))
+    constants = gap_constants(loss, 0.0) | {"overhead": overhead(state)}
+    names = optimizer.names(state.summed)
+    losses = dict(zip(names, map(float, state.sums), strict=True))
+    return MixtureCertificate(constants, losses, certificates)

@@ -7,7 +7,7 @@ from skstructured._base.validation import check_bool, check_real
 from skstructured._engine.mixing import THINNING
 from skstructured._learners.mixture import MixtureModel
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
-from skstructured.guarantees.mixture import MixtureCertificate
+from skstructured.guarantees.mixture import certificate_of
 from skstructured.optimizers._mixed_steps import RelativeStep, RootStep
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
@@ -162,7 +162,7 @@ class StepMixture(OnlineOptimizer):
         See `skstructured.guarantees.mixture.MixtureCertificate`.
         """
         no_high_probability(self, delta)
-        return MixtureCertificate.of(self, loss, state)
+        return certificate_of(self, loss, state)
 
 
 def _rate(given):

@@ -45,7 +45,10 @@ ORDINAL = dict.fromkeys(
 #: so that the others hardly move it, and a Perceptron corrects its last heavy mistake by 1000 rows.
 #: Averages pass, and the defaults, which are parameter-free too.
 #: What a budget lets go is what weighs the least.
-STEEP = {repr(EVERY_LEARNER[name]) for name in ("sampled", "perceptron", "kernel budget")}
+#: A mixture waits for as many rows of the heaviest weight as tell its experts apart.
+STEEP = {
+    repr(EVERY_LEARNER[name]) for name in ("sampled", "perceptron", "kernel budget", "mixture")
+}
 CLASS_WEIGHTS = {"check_class_weight_classifiers": "steps made for the heaviest row; see STEEP"}
 
 ORDER = "rows are visited in another order, and the ascent stops at another point within its gap."
