@@ -94,6 +94,13 @@ class Rows(NamedTuple):
         arrays = (self.data, self.indices, self.indptr)
         return csr_matrix(arrays, shape=(self.n_rows, self.width))
 
+    def columns(self):
+        """Columns that have entries, in order, and the CSR rows with these columns alone."""
+        first, last = self.indptr[0], self.indptr[-1]
+        columns, indices = np.unique(self.indices[first:last], return_inverse=True)
+        arrays = (self.data[first:last], indices.astype(np.int32), self.indptr - first)
+        return columns, csr_matrix(arrays, shape=(self.n_rows, len(columns)))
+
     @property
     def arrays(self):
         """What kernels are handed of the rows: data, indices, indptr, width."""

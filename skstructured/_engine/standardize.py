@@ -256,12 +256,16 @@ class RunningScale(Learned):
         fresh.divided = self.divided
         return fresh
 
-    def fold(self, W):
-        """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given."""
+    def fold(self, W, columns=slice(None)):
+        """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given.
+
+        Of some columns alone, all others of the rows being 0 and not centred.
+        """
         if not self.used:
             return W
-        width, folded = self.statistics.shape[1], W.copy()
-        folded[:, :width] *= self.statistics[INVERSE]
+        inverse, mean = self.statistics[INVERSE][columns], self.statistics[MEAN][columns]
+        width, folded = len(inverse), W.copy()
+        folded[:, :width] *= inverse
         if W.shape[1] > width:
-            folded[:, width] -= folded[:, :width] @ self.statistics[MEAN]
+            folded[:, width] -= folded[:, :width] @ mean
         return folded

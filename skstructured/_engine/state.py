@@ -255,6 +255,11 @@ class LinearState(Learned):
         matrix = self.matrix
         return matrix[: self._own], matrix[self._own :]
 
+    def parts_of(self, columns):
+        """`parts` of some columns alone, where Θ is stored by feature."""
+        matrix = self.Theta[columns].T
+        return matrix[: self._own], matrix[self._own :]
+
     def copy(self):
         """Another state that moves by itself."""
         twin = super().copy()

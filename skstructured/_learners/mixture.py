@@ -71,8 +71,18 @@ class MixtureModel(LinearModel):
 
     def _matrices(self):
         """W of every expert (N, dim, width) for rows as they are given."""
+        return np.stack([self.scale.fold(W) for W in self._stored_matrices(self.state.parts)])
+
+    def _matrices_of(self, columns):
+        """`_matrices` of some columns, and of the intercept."""
+        places = np.append(columns, self.width) if self.intercept else columns
+        stored = self._stored_matrices(self.state.parts_of(places))
+        return np.stack([self.scale.fold(W, columns) for W in stored])
+
+    def _stored_matrices(self, parts):
+        """W of every expert (dim, width) for rows as standardised."""
         state, dim = self.state, self.space.dim_
-        last, sums = (part.reshape(len(state.vectors), dim, -1) for part in state.parts)
+        last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)
         matrices = []
         for expert, W, vector in zip(self.optimizer.experts(), last, state.vectors, strict=True):
             matrices.append(expert.weights(W, vector, dim))
@@ -80,7 +90,7 @@ class MixtureModel(LinearModel):
             if self.averaged:
                 total = max(vector[WEIGHT_SUM], 1e-300)
                 matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
-        return np.stack([self.scale.fold(W) for W in matrices])
+        return matrices
 
     def shares(self, averaged):
         """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
@@ -117,9 +127,18 @@ class MixtureModel(LinearModel):
 
     def scores(self, batch, averaged):
         """What the mixture plays, (n, dim)."""
-        matrices, shares = self._matrices(), self.shares(averaged)
+        rows, shares = batch.rows, self.shares(averaged)
+        if self._is_wide(rows):
+            columns, X = rows.columns()
+            matrices = self._matrices_of(columns)
+        else:
+            matrices, X = self._matrices(), rows.matrix
+        return self._played(matrices, shares, X)
+
+    def _played(self, matrices, shares, X):
+        """`scores`, some rows at a time."""
         experts, dim, _ = matrices.shape
-        X, played = batch.rows.matrix, np.empty((batch.rows.n_rows, dim))
+        played = np.empty((X.shape[0], dim))
         for start in range(0, len(played), ROWS):
             rows = slice(start, start + ROWS)
             flat = linear_scores(matrices.reshape(experts * dim, -1), X[rows])

@@ -264,16 +264,33 @@ class LinearModel(VectorModel):
 
     def weights(self, averaged):
         """W of rows as they are given; see `Model`."""
+        return self.scale.fold(self._stored_weights(self.state.parts, averaged))
+
+    def _stored_weights(self, parts, averaged):
+        """W of rows as standardised, from Θ and the sums behind it."""
         state, dim = self.state, self.space.dim_
         if averaged:
-            W = self.optimizer.average_weights(*state.parts, state.vector, dim)
-        else:
-            W = self.optimizer.weights(state.parts[0], state.vector, dim)
-        return self.scale.fold(W)
+            return self.optimizer.average_weights(*parts, state.vector, dim)
+        return self.optimizer.weights(parts[0], state.vector, dim)
 
     def scores(self, batch, averaged):
-        """``XWᵀ``, (n, dim)."""
-        return linear_scores(self.weights(averaged), batch.rows.matrix)
+        """``XWᵀ``, (n, dim); of wide rows from the columns that have entries."""
+        rows = batch.rows
+        if not self._is_wide(rows):
+            return linear_scores(self.weights(averaged), rows.matrix)
+        columns, X = rows.columns()
+        return linear_scores(self._weights_of(columns, averaged), X)
+
+    def _is_wide(self, rows):
+        """Whether few of the columns have entries in these rows."""
+        by_feature = getattr(self.state, "by_feature", False)
+        return rows.is_sparse and by_feature and 2 * len(rows.indices) < rows.width
+
+    def _weights_of(self, columns, averaged):
+        """`weights` of some columns, and of the intercept."""
+        places = np.append(columns, self.width) if self.intercept else columns
+        W = self._stored_weights(self.state.parts_of(places), averaged)
+        return self.scale.fold(W, columns)
 
     def comparison(self, batch, weight):
         """What a comparator is measured by: over the rows as they were standardised."""

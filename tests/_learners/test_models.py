@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from bits import differences
 from fitted import FITTED
+from scipy import sparse
 
 from skstructured import OnlineStructuredPredictor
 from skstructured._engine.average import LINE
+from skstructured.optimizers import OPTIMIZERS, PiSTOL
 
 KINDS = ("online", "average", "kernel", "kernel budget", "sequences", "label sets")
 
@@ -76,3 +78,23 @@ def test_lengths_are_those_of_all_chunks():
     seen = [len(x) for x in case.X]
     learner.partial_fit([x for x in case.X if len(x) == 2], [y for y in case.y if len(y) == 2])
     assert learner._model.lengths == (min(seen), max(seen))
+
+
+@pytest.mark.parametrize("standardize", [False, "auto"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("optimizer", [*OPTIMIZERS, PiSTOL(per_coordinate=True)], ids=str)
+def test_scores_of_wide_rows_are_those_of_all_columns(optimizer, intercept, standardize, rng):
+    """Rows with entries in few columns are scored from these alone."""
+    X = sparse.random(60, 500, 0.01, format="csr", random_state=0)
+    y = rng.randint(3, size=60)
+    model = OnlineStructuredPredictor(
+        optimizer=optimizer, fit_intercept=intercept, standardize=standardize
+    ).partial_fit(X[:50], y[:50], classes=[0, 1, 2])
+    for rows in (X[50:], X[50:51], sparse.csr_matrix((2, 500))):
+        batch = model._read(rows)
+        assert model._model._is_wide(batch.rows)
+        for averaged in (False, True):
+            few = model._model.scores(batch, averaged)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(type(model._model), "_is_wide", lambda self, rows: False)
+                np.testing.assert_allclose(few, model._model.scores(batch, averaged), atol=1e-13)
