@@ -15,6 +15,7 @@ __all__ = [
     "Bound",
     "Features",
     "Floats",
+    "Given",
     "Ints",
     "Kernel",
     "Loss",
@@ -42,6 +43,9 @@ Outputs: TypeAlias = ArrayLike | Sequence[ArrayLike]
 
 #: Outputs as a space packs them, an entry per round: what they are, only the space knows.
 Packed: TypeAlias = Any
+
+#: What users may give or leave out: labels, weights.
+Given: TypeAlias = ArrayLike | None
 
 #: A function for `skstructured.extend.kernel`, compiled or plain Python.
 Kernel: TypeAlias = Callable[..., Any]

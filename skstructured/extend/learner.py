@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -12,7 +11,7 @@ from skstructured._base.documented import linked
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
-from skstructured.extend._types import Bound, Features, Floats, Ints, Loss, Outputs, Packed, Seed
+from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
 __all__ = ["Batch", "Comparison", "ExpertComparison", "Losses", "OnlineLearner"]
 
@@ -35,7 +34,7 @@ class Batch(NamedTuple):
     """
 
     rows: Any
-    packed: Packed
+    packed: Any
     weight: Floats | None = None
     offsets: Ints | None = None
 
@@ -60,7 +59,7 @@ class Batch(NamedTuple):
         weight = None if self.weight is None else self.weight[which]
         return Batch(rows, packed, weight, offsets)
 
-    def check_lengths(self, packed: Packed) -> None:
+    def check_lengths(self, packed: Any) -> None:
         """A ValueError unless there is one output per round, and one label per position."""
         if self.offsets is None:
             check_lengths(self.rows.n_rows, len(packed))
@@ -140,7 +139,7 @@ class OnlineLearner(ABC):
     """
 
     @abstractmethod
-    def begin(self, X: Features, y: Outputs, classes: ArrayLike | None = None) -> Batch:
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream: check X and y, forget what was learned, learn nothing yet.
 
         Parameters

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
@@ -13,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Component
 from skstructured._base.foreign import check_vertices
 from skstructured.extend._by_vertices import project
-from skstructured.extend._types import Floats, Kernel, Outputs, Packed, Seed
+from skstructured.extend._types import Floats, Given, Kernel, Outputs, Packed, Seed
 
 
 class Geometry(NamedTuple):
@@ -70,14 +69,14 @@ class OutputSpace(Component, ABC):
         self.encode(y)
         return self
 
-    def fit_stream(self, y: Outputs, classes: ArrayLike | None = None) -> Self:
+    def fit_stream(self, y: Outputs, classes: Given = None) -> Self:
         """Fit on the first chunk of a stream, of which `y` may not show every output."""
         self.fit(y)
         if classes is not None:
             self.check_classes(classes)
         return self
 
-    def check_classes(self, classes: ArrayLike | None) -> None:
+    def check_classes(self, classes: Given) -> None:
         """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
 
         That is, for label sets, the values 0 and 1; the learner's own `classes_` are accepted too.
