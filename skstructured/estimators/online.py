@@ -18,6 +18,7 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
+from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
@@ -271,7 +272,7 @@ class OnlineStructuredPredictor(
         named = isinstance(self.space, str)
         return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """The theorem that bounds the target loss of the rounds seen so far.
 
         As `OnlineLearner.certificate`; ``bound(ΣS(U), ‖U‖_F)`` of the result is the number. With

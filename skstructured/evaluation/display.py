@@ -1,6 +1,7 @@
 """Pictures of progressive validations."""
 
 from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
@@ -80,7 +81,16 @@ class RegretDisplay:
     >>> plt.show()  # doctest: +SKIP
     """
 
-    def __init__(self, *, names, rounds, losses, comparators, bounds, risks=None):
+    def __init__(
+        self,
+        *,
+        names: Any,
+        rounds: Any,
+        losses: Any,
+        comparators: Any,
+        bounds: Any,
+        risks: Any = None,
+    ) -> None:
         self.names = names
         self.rounds = rounds
         self.losses = losses
@@ -91,15 +101,15 @@ class RegretDisplay:
     @classmethod
     def from_result(
         cls,
-        result,
+        result: Any,
         *,
-        ax=None,
-        name=None,
-        comparator=None,
-        log=False,
-        legend_kwargs=None,
-        risk_delta=None,
-    ):
+        ax: Any = None,
+        name: Any = None,
+        comparator: Any = None,
+        log: bool = False,
+        legend_kwargs: dict[str, Any] | None = None,
+        risk_delta: float | None = None,
+    ) -> Self:
         """Draw one or several progressive validations.
 
         Parameters
@@ -148,7 +158,9 @@ class RegretDisplay:
         display = cls(names=names, **drawn)
         return display.plot(ax, log=log, legend_kwargs=legend_kwargs)
 
-    def plot(self, ax=None, *, log=False, legend_kwargs=None):
+    def plot(
+        self, ax: Any = None, *, log: bool = False, legend_kwargs: dict[str, Any] | None = None
+    ) -> Self:
         """Draw the curves.
 
         Parameters

@@ -24,11 +24,15 @@ __all__ = [
     "Packed",
     "Polytope",
     "Seed",
+    "Vectors",
 ]
 
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+
+#: Embeddings: an array, or a list where label sequences have several lengths.
+Vectors: TypeAlias = Floats | list[Floats]
 
 #: Rows as learners keep them: an array, or a CSR matrix.
 Matrix: TypeAlias = Array | sparse.csr_array | sparse.csr_matrix
@@ -39,7 +43,7 @@ Features: TypeAlias = (
 )
 
 #: y as users give it, and as they get it back from spaces in which it is an array or a list.
-Outputs: TypeAlias = ArrayLike | Sequence[ArrayLike]
+Outputs: TypeAlias = ArrayLike | Sequence[ArrayLike] | Ragged
 
 #: Outputs as a space packs them, an entry per round: what they are, only the space knows.
 Packed: TypeAlias = Any

@@ -24,6 +24,9 @@ class Surrogate(Component):
     The rest has defaults. Such a loss has no certificate, unless a learner knows a theorem on it.
     """
 
+    #: As given; a fitted space once learners have set it.
+    space: Any
+
     kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings it
 
     #: Whether means are probabilities where the space says what of.
