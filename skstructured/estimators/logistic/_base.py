@@ -43,8 +43,8 @@ READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
-    `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, which returns the logits
-    (n, K) played, ``logits(Z)``, ``copy()`` and ``residual``. Parameters `R`, `long_rows`, `iterate`,
+    `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, the logits (n, K)
+    played, ``logits(Z)``, ``copy()``, ``residual``. Parameters `R`, `long_rows`, `iterate`,
     `decoder`, `standardize`, `fit_intercept`, `shuffle`, `verbose`, `random_state`.
     """
 
