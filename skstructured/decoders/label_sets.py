@@ -1,11 +1,12 @@
 """Decoders of label sets: for F1, and by thresholds."""
 
 import copy
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.validation import check_share
+from skstructured._learners.label_sets import Calibration
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.spaces import Hypercube
@@ -55,12 +56,12 @@ class ExpectedF1(Decoder):
     Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure maximization".
     """
 
-    _calibration = None
+    _calibration: Calibration | None = None
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = zero_division
 
-    def calibrated(self, calibration: Any) -> Decoder:
+    def calibrated(self, calibration: Calibration) -> Decoder:
         """The same decoder, on marginals that are made of the scores θ and not ŷ_Ω(θ).
 
         Parameters
@@ -116,7 +117,7 @@ class Threshold(Decoder):
     ['decoder__threshold']
     """
 
-    def __init__(self, threshold: float = 0.5) -> None:
+    def __init__(self, threshold: ArrayLike = 0.5) -> None:
         self.threshold = threshold
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:

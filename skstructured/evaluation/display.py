@@ -1,13 +1,15 @@
 """Pictures of progressive validations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation._risk_coverage import RiskCoverageDisplay
+from skstructured.extend._types import Array, Floats, Given
 
 __all__ = ["RegretDisplay", "RiskCoverageDisplay"]
 
@@ -84,12 +86,12 @@ class RegretDisplay:
     def __init__(
         self,
         *,
-        names: Any,
-        rounds: Any,
-        losses: Any,
-        comparators: Any,
-        bounds: Any,
-        risks: Any = None,
+        names: Sequence[str],
+        rounds: Sequence[Array],
+        losses: Sequence[Floats],
+        comparators: Sequence[Floats | None],
+        bounds: Sequence[Floats | None],
+        risks: Sequence[Floats | None] | None = None,
     ) -> None:
         self.names = names
         self.rounds = rounds
@@ -101,11 +103,11 @@ class RegretDisplay:
     @classmethod
     def from_result(
         cls,
-        result: Any,
+        result: ProgressiveResult | Sequence[ProgressiveResult] | Mapping[str, ProgressiveResult],
         *,
         ax: Any = None,
-        name: Any = None,
-        comparator: Any = None,
+        name: str | Sequence[str] | None = None,
+        comparator: Given = None,
         log: bool = False,
         legend_kwargs: dict[str, Any] | None = None,
         risk_delta: float | None = None,

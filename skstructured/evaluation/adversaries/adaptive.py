@@ -1,6 +1,6 @@
 """Adversaries that see the learner's weights, and the function that plays any adversary."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,16 @@ from skstructured.extend._types import Floats, Seed
 from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import resolve_space
+
+
+class AdaptiveAdversary(Protocol):
+    """What `play` asks of an adversary that answers round by round."""
+
+    def features(self) -> Floats:
+        """Features of all rounds."""
+
+    def answer(self, losses: Floats) -> int:
+        """Position of the vertex to answer with, given the expected target loss of each."""
 
 
 class GreedyAdversary(Component):
@@ -55,7 +65,10 @@ class GreedyAdversary(Component):
 
 
 def play(
-    estimator: Any, adversary: Any, space: str | OutputSpace, random_state: Seed = None
+    estimator: Any,
+    adversary: ObliviousAdversary | AdaptiveAdversary,
+    space: str | OutputSpace,
+    random_state: Seed = None,
 ) -> ProgressiveResult:
     """Play a learner against an adversary.
 
