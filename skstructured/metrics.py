@@ -11,11 +11,15 @@ They are given as objects, ``scoring=ndcg_scorer``, several as a dictionary,
 scikit-learn's ``get_scorer`` knows its own names only, and has no public way to add others.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import Pipeline
 
 from skstructured._base.validation import weighted_mean
+from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.guarantees.certificates import Certificate
 from skstructured.guarantees.comparators import best_comparator, comparator_for, comparator_losses
 from skstructured.spaces._rankings import relevances
@@ -36,7 +40,7 @@ __all__ = [
 ]
 
 
-def kendall_tau(y_pred, y_true, average=False):
+def kendall_tau(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> Floats | float:
     """Kendall's τ of each pair of rankings without ties.
 
     The share of pairs of items in the same order less the share in the other.
@@ -59,7 +63,7 @@ def kendall_tau(y_pred, y_true, average=False):
     return float(tau.mean()) if average else tau
 
 
-def spearman_rho(y_pred, y_true, average=False):
+def spearman_rho(y_pred: ArrayLike, y_true: ArrayLike, average: bool = False) -> Floats | float:
     """Spearman's ρ = 1 − 6 Σ (a − b)²/(m(m²−1)) of each pair of rankings without ties.
 
     It equals 1 − 2L for the target loss L of `Permutahedron`.
@@ -99,7 +103,7 @@ def gains(relevance, gain):
     return relevance if gain == "linear" else np.exp2(relevance) - 1.0
 
 
-def ndcg(y_pred, relevance, gain="exponential"):
+def ndcg(y_pred: ArrayLike, relevance: ArrayLike, gain: str = "exponential") -> Floats:
     """Normalised discounted cumulative gain of each predicted ranking.
 
     ``Σ_j gain_j / log2(2 + position_j)``, divided by its largest value; 1 where no item is
@@ -135,7 +139,9 @@ def ndcg(y_pred, relevance, gain="exponential"):
     return np.minimum(share, 1.0)  # both sums are rounded, in different orders
 
 
-def ndcg_of_rankings(y_true, y_pred, gain="exponential", average=False):
+def ndcg_of_rankings(
+    y_true: ArrayLike, y_pred: ArrayLike, gain: str = "exponential", average: bool = False
+) -> Floats | float:
     """NDCG of each predicted ranking, where the truth is a ranking too.
 
     The relevance of an item is the number of items behind it in the truth: the item in front has
@@ -190,7 +196,9 @@ spearman_rho_scorer = make_scorer(spearman_rho, average=True)
 ndcg_scorer = make_scorer(ndcg_of_rankings, average=True)
 
 
-def expected_target_loss_scorer(estimator, X, y, sample_weight=None):
+def expected_target_loss_scorer(
+    estimator: Any, X: Features, y: Outputs, sample_weight: Given = None
+) -> float:
     """Minus the mean exact expected target loss of `sample`: ``scoring=`` of a search.
 
     `score` is about `predict`, which is the same for every decoder where the vertex nearest to

@@ -4,6 +4,7 @@ import numpy as np
 
 from skstructured._base.component import resolve
 from skstructured._base.validation import check_real
+from skstructured.extend._types import Floats
 from skstructured.extend.regularizer import Regularizer
 
 __all__ = ["Shannon", "SquaredNorm", "Tsallis"]
@@ -56,10 +57,10 @@ class Tsallis(Regularizer):
     Peters, Niculae, Martins (2019), "Sparse sequence-to-sequence models".
     """
 
-    def __init__(self, alpha=1.5):
+    def __init__(self, alpha: float = 1.5) -> None:
         self.alpha = alpha
 
-    def kernel_params(self):
+    def kernel_params(self) -> Floats:
         """The vector [α]."""
         name, allowed = "alpha of Tsallis", "lie in (1, 2]"
         return np.array([check_real(name, self.alpha, lambda v: 1.0 < v <= 2.0, allowed)])

@@ -66,6 +66,6 @@ def parameters(cls: C) -> C:
     for name, _, default in fields:
         if default is not dataclasses.MISSING:
             delattr(cls, name)
-    cls.__init__ = bare.__init__
-    cls.__init__.__module__ = cls.__module__
+    cls.__init__ = bare.__init__  # type: ignore[misc]
+    cls.__init__.__module__ = cls.__module__  # type: ignore[misc]
     return cls

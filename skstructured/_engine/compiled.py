@@ -50,7 +50,7 @@ STEP = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, float64, float64))
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
-_ADDRESSES = {}
+_ADDRESSES: dict = {}
 
 
 def is_compiled(kernel):

@@ -8,6 +8,9 @@ from numba.extending import intrinsic
 
 from skstructured._engine.compiled import kernel
 
+#: Whether kernels are plain Python.
+INTERPRETED = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
+
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
 #: 1.5·2⁵²: a number of the size of n added to it is rounded to an integer n, which then stands in
@@ -72,7 +75,7 @@ def _no_prefetch(array, offset):
 
 
 #: prefetch(array, offset): ask for the cache line that holds entry `offset` of the flat array.
-prefetch = _no_prefetch if config.DISABLE_JIT else _prefetch_line
+prefetch = _no_prefetch if INTERPRETED else _prefetch_line
 
 
 @kernel
@@ -95,7 +98,7 @@ def _add_slices(target, at, factors, source, starts, length):
 #: add_row(target, at, factors, source, starts, length): target[at:at + length] += Σ_i factors[i]
 #: source[starts[i]:starts[i] + length] of the flat arrays, by whole vectors, which a compiler that
 #: knows too little of the arrays' overlap would not use. Bounds are the caller's to keep.
-add_row = _add_slices if config.DISABLE_JIT else _add_row
+add_row = _add_slices if INTERPRETED else _add_row
 
 
 @intrinsic
@@ -113,7 +116,7 @@ def _power_of_two(shifted):
 
 
 #: two_to(shifted): 2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorises.
-two_to = _power_of_two if config.DISABLE_JIT else _last_bits_as_exponent
+two_to = _power_of_two if INTERPRETED else _last_bits_as_exponent
 
 
 def _of_two(name):
@@ -133,5 +136,5 @@ def _of_two(name):
 
 #: lesser(a, b), greater(a, b): the smaller and the larger of two numbers that are not NaN; loops of
 #: them become vectors, which a compiler that must think of NaN does not make of comparisons.
-lesser = min if config.DISABLE_JIT else _of_two("llvm.minnum")
-greater = max if config.DISABLE_JIT else _of_two("llvm.maxnum")
+lesser = min if INTERPRETED else _of_two("llvm.minnum")
+greater = max if INTERPRETED else _of_two("llvm.maxnum")

@@ -145,7 +145,7 @@ def _forget_old(folder):
 #: Called, where it is not None, each time that a kernel is not kept and so will be compiled.
 on_missing = None
 
-_told = set()
+_told: set[str] = set()
 
 
 def warn_once(message):

@@ -1,6 +1,6 @@
 """Rows of X as the kernels read them, and which of them are out of range."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -74,7 +74,7 @@ class Rows(NamedTuple):
     indptr: np.ndarray
     width: int
     n_rows: int
-    X: object
+    X: Any
 
     @classmethod
     def from_array(cls, X):

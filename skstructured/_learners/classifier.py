@@ -1,6 +1,8 @@
 """Learners of classes that state their scores, and how they learn from one row."""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,11 +22,13 @@ from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose, with_progress
 from skstructured._learners.scaling import scale_of
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
+from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
 
-def with_intercept(X, intercept):
+def with_intercept(X: Matrix, intercept: bool) -> Array:
     """Rows as a C-contiguous dense array, a constant 1 appended where there is an intercept."""
     X = np.asarray(X.todense()) if hasattr(X, "todense") else X
     return np.hstack([X, np.ones((len(X), 1))]) if intercept else np.ascontiguousarray(X)
@@ -33,21 +37,25 @@ def with_intercept(X, intercept):
 class ClassScores:
     """What a learner with one score per class says of new rows; needs `_thetas(X)`, `classes_`."""
 
+    space_: OutputSpace
+    classes_: Array
+    _start: Callable[[Any], None]
+
     @abstractmethod
-    def _thetas(self, X):
+    def _thetas(self, X: Matrix) -> Floats:
         """Scores (n, K) of checked rows, with the weights the next round is played with."""
 
-    def decision_function(self, X):
+    def decision_function(self, X: Features) -> Floats:
         """Scores of the classes, (n, K); with two classes their difference, (n,)."""
         theta = self._scores(X)
         return theta[:, 1] - theta[:, 0] if theta.shape[1] == 2 else theta
 
-    def predict(self, X):
+    def predict(self, X: Features) -> Array:
         """The class of the largest score of every row, without randomness."""
         best = np.argmax(self._scores(X), axis=1)
         return self.classes_[best]
 
-    def begin(self, X, y, classes=None):
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`.
 
         Bandits whose constructor names the classes have those.
@@ -57,34 +65,34 @@ class ClassScores:
             self._start(Simplex().fit(y if classes is None else classes))
             return Batch(rows, self._check_labels(rows, y))
 
-    def resume(self, X, y):
+    def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
         rows = self._rows(X)
         return Batch(rows, self._check_labels(rows, y))
 
     @reads_state
-    def _scores(self, X):
+    def _scores(self, X: Features) -> Floats:
         return self._thetas(self._fitted_rows(X))
 
-    def _fitted_rows(self, X):
+    def _fitted_rows(self, X: Features) -> Matrix:
         check_is_fitted(self, "classes_")
         return self._rows(X).X
 
-    def _rows(self, X, reset=False):
+    def _rows(self, X: Features, reset: bool = False) -> Rows:
         """`Rows` of a new X, checked."""
         fresh = reset or not hasattr(self, "classes_")
         rows = read_rows(self, X, reset=fresh)
         check_finite(self, rows, fresh)
         return rows
 
-    def _check_labels(self, rows, y):
+    def _check_labels(self, rows: Rows, y: Outputs) -> Ints:
         """Positions of labels among the classes, one per row."""
         codes = self.space_.pack(y)
         check_lengths(rows.n_rows, len(codes))
         return codes
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the class that it is mixed into
         tags.input_tags.sparse = True
         return tags
 
@@ -98,20 +106,20 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
     """
 
     @abstractmethod
-    def _setup(self, K, width):
+    def _setup(self, K: int, width: int) -> None:
         """Check the parameters and make what is learned, for rows of `width` features."""
 
     @abstractmethod
-    def _learn_row(self, x, code):
+    def _learn_row(self, x: Floats, code: int) -> bool:
         """Learn a row (width,), the 1 of the intercept included; whether it was a mistake."""
 
-    def fit(self, X, y):
+    def fit(self, X: Features, y: Outputs) -> Self:
         """Learn one pass from scratch; returns self."""
         self._fit(X, y)
         return self
 
     @exclusive
-    def _fit(self, X, y):
+    def _fit(self, X: Features, y: Outputs) -> None:
         check_bool("shuffle", self.shuffle)
         with unchanged_on_error(self):
             rows = self._rows(X, reset=True)
@@ -122,7 +130,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
             self._learn_rows(rows.X, codes, order)
 
     @exclusive
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
         with unchanged_on_error(self):
             is_verbose(self)
@@ -136,28 +144,28 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._learn_rows(rows.X, codes, np.arange(rows.n_rows))
         return self
 
-    def play(self, rounds, which, random_state=None):
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of the classes of the largest scores: mistakes."""
         best = np.argmax(self._thetas(rounds.X[which]), axis=1)
         mistakes = (best != rounds.packed[which]).astype(np.float64)
         return Losses(mistakes, mistakes, np.full(len(mistakes), np.nan))
 
     @exclusive
-    def learn(self, rounds, which):
+    def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn_rows(rounds.X, rounds.packed, np.asarray(which))
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Mistakes (m,) of the next prediction at x (1, p) against each vertex (m, K)."""
         return 1.0 - V[:, np.argmax(self._thetas(x)[0])]
 
-    def _start(self, space):
+    def _start(self, space: OutputSpace) -> None:
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
         self._setup(space.dim_, self.n_features_in_ + self._intercept)
 
-    def _learn_rows(self, X, codes, order):
+    def _learn_rows(self, X: Matrix, codes: Ints, order: Ints) -> None:
         for i in with_progress(self, order, len(order)):
             with uninterrupted(self):
                 rows, *_ = self._scale.apply(Rows.from_array(X[i : i + 1]))

@@ -1,9 +1,13 @@
 """How a decoder turns scores into outputs, with exact expectations."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_lengths, weighted_mean
+from skstructured.extend._types import Floats, Given, Loss, Outputs, Seed
+from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Losses
 
 
@@ -20,70 +24,70 @@ class Decoding:
         How scores become outputs.
     """
 
-    def __init__(self, theta, loss, decoder):
+    def __init__(self, theta: Floats, loss: Loss, decoder: Decoder) -> None:
         self.theta, self.loss, self.decoder, self.space = theta, loss, decoder, loss.space
-        self._mu = None
+        self._mu: Floats | None = None
 
     @property
-    def mu(self):
+    def mu(self) -> Floats:
         """Regularized predictions (n, dim)."""
         if self._mu is None:  # functools.cached_property takes longer than a row
             self._mu = self.loss.mean(self.theta)
         return self._mu
 
-    def scores(self):
+    def scores(self) -> Any:
         """The scores, as users see them."""
         return self.theta
 
-    def means(self):
+    def means(self) -> Any:
         """The regularized predictions, as users see them."""
         return self.mu
 
-    def most_likely(self):
+    def most_likely(self) -> Any:
         """The decoder's most likely outputs, in the form of y."""
         return self.space.decode(self._anchor())
 
-    def _anchor(self):
+    def _anchor(self) -> Floats:
         return self.decoder.most_likely(self.theta, self.mu, self.loss)
 
-    def draw(self, rng):
+    def draw(self, rng: Seed) -> Any:
         """Outputs that the decoder draws, in the form of y."""
         return self.space.decode(self._drawn(rng))
 
-    def _drawn(self, rng):
+    def _drawn(self, rng: Seed) -> Floats:
         return self.decoder.decode(self.theta, self.mu, self.loss, rng)
 
-    def expected_vertex(self):
+    def expected_vertex(self) -> Floats:
         """E[ŷ] (n, dim) over the draw."""
         return self.decoder.expected_vertex(self.theta, self.mu, self.loss)
 
-    def expected_loss(self, V):
+    def expected_loss(self, V: Floats) -> Floats:
         """Exact expected target losses (n,) where the vertices V (n, dim) are true."""
         return self.decoder.expected_loss(self.theta, self.mu, V, self.loss)
 
-    def expected_losses(self, V):
+    def expected_losses(self, V: Floats) -> Floats:
         """Those (m,) of the only row against each of the vertices V (m, dim)."""
         same = [np.repeat(row, len(V), axis=0) for row in (self.theta, self.mu)]
-        return self.decoder.expected_loss(*same, V, self.loss)
+        return self.decoder.expected_loss(same[0], same[1], V, self.loss)
 
-    def truths(self, y):
+    def truths(self, y: Outputs) -> Floats:
         """Outputs y as vertices; a ValueError unless there is one per row."""
         V = self.space._encoded(y)
         check_lengths(len(self.theta), len(V))
         return V
 
-    def losses(self, V, random_state=None):
+    def losses(self, V: Floats, random_state: Seed = None) -> Losses:
         """The `Losses` of what is played where V was true."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         drawn = self._drawn(check_random_state(random_state))
         return Losses(self.space.expected_loss(drawn, V), self.expected_loss(V), surrogate)
 
-    def sure_losses(self, V):
+    def sure_losses(self, V: Floats) -> tuple[Floats, Floats]:
         """Surrogate losses, and target losses of the most likely outputs, (n,) each."""
         self._mu, surrogate = self.loss.mean_and_value(self.theta, V)
         return surrogate, self.space.expected_loss(self._anchor(), V)
 
-    def score(self, y, sample_weight):
+    def score(self, y: Outputs, sample_weight: Given) -> float:
         """1 − mean target loss of the most likely outputs."""
         loss = self.space.target_loss(self.most_likely(), y)
         return 1.0 - weighted_mean(loss, sample_weight)

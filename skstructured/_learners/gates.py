@@ -10,6 +10,11 @@ import functools
 import os
 import threading
 import time
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Seconds between two looks at who is still reading, and of those that wait at whether a signal
 #: kept the other side from telling them.
@@ -17,13 +22,13 @@ LOOK, WAIT = 5e-5, 0.1
 
 #: The gate of every estimator that learns now, by identity; also gates that are no longer `held`,
 #: where a signal came before they were removed.
-_LEARNING = {}
+_LEARNING: dict[int, "Gate"] = {}
 
 #: Held while a gate is removed.
 _REMOVING = threading.Lock()
 
 #: (identity of an estimator, thread) of those that read while nobody learned.
-_READING = {}
+_READING: dict[tuple[int, int], None] = {}
 
 
 class Ticket:
@@ -32,12 +37,12 @@ class Ticket:
     Events of `threading` are not for what a signal may interrupt: they hold a lock of their own.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.go, self.done, self.is_over = threading.Lock(), threading.Lock(), False
         self.go.acquire()
         self.done.acquire()
 
-    def let_go(self):
+    def let_go(self) -> None:
         """Have the reader go on, if it was not told to before."""
         with contextlib.suppress(RuntimeError):
             self.go.release()
@@ -50,10 +55,11 @@ class Gate:
     begins, but not between the parts of ``gate.held.clear()``, which is how learning ends.
     """
 
-    def __init__(self):
-        self.thread, self.waiting, self.held = threading.get_ident(), {}, [True]
+    def __init__(self) -> None:
+        self.thread, self.held = threading.get_ident(), [True]
+        self.waiting: dict[Ticket, None] = {}
 
-    def take(self, estimator):
+    def take(self, estimator: object) -> "Gate":
         """The gate by which the thread learns: itself, or one before. RuntimeError if others do."""
         while True:
             held = _LEARNING.setdefault(id(estimator), self)
@@ -66,13 +72,13 @@ class Gate:
             raise _refusal(estimator)
         return held
 
-    def close(self, estimator):
+    def close(self, estimator: object) -> None:
         """Let those end that began to read before."""
         key = id(estimator)
         while any(who == key and thread != self.thread for who, thread in list(_READING)):
             time.sleep(LOOK)
 
-    def let_pass(self):
+    def let_pass(self) -> None:
         """Let those read that wait now, side by side, and wait for them."""
         here = list(self.waiting)
         for ticket in here:
@@ -81,7 +87,7 @@ class Gate:
             while not ticket.done.acquire(timeout=WAIT) and ticket in self.waiting:
                 continue
 
-    def remove(self, estimator):
+    def remove(self, estimator: object) -> None:
         """Be no gate of the estimator, once it is not held; those that wait go on without it."""
         with _REMOVING:
             if _LEARNING.get(id(estimator)) is self:
@@ -90,7 +96,7 @@ class Gate:
             ticket.is_over = True
             ticket.let_go()
 
-    def passed(self, key, read):
+    def passed(self, key: tuple[int, int], read: Callable[[], T]) -> tuple[T] | None:
         """What `read` returns between two blocks, in a tuple; None where learning has ended."""
         ticket = Ticket()
         self.waiting[ticket] = None
@@ -108,31 +114,31 @@ class Gate:
             ticket.done.release()
 
 
-def gate_of(key):
+def gate_of(key: int) -> Gate | None:
     """The gate of the estimator of this identity, None where nobody learns with it."""
     gate = _LEARNING.get(key)
     return gate if gate is not None and gate.held else None
 
 
-def _refusal(estimator):
+def _refusal(estimator: object) -> RuntimeError:
     return RuntimeError(
         f"this {type(estimator).__name__} is learning in another thread: one thread at a time "
         "may call its fit, partial_fit or update, or save it, while any number predict."
     )
 
 
-def refuse_elsewhere(estimator):
+def refuse_elsewhere(estimator: object) -> None:
     """A RuntimeError where another thread learns with the estimator."""
     gate = gate_of(id(estimator))
     if gate is not None and gate.thread != threading.get_ident():
         raise _refusal(estimator)
 
 
-def reads_state(method):
+def reads_state(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
     """Have a method that reads what was learned see it between two blocks of a learning thread."""
 
     @functools.wraps(method)
-    def reads(self, *args, **kwargs):
+    def reads(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         key = (id(self), threading.get_ident())
         if key in _READING:
             return method(self, *args, **kwargs)
@@ -154,14 +160,14 @@ def reads_state(method):
     return reads
 
 
-def between_blocks(estimator):
+def between_blocks(estimator: object) -> None:
     """Say that a block has been learned, so that readers may pass."""
     gate = gate_of(id(estimator))
     if gate is not None and gate.waiting:
         gate.let_pass()
 
 
-def _forget():
+def _forget() -> None:
     """In a child process there is none of the threads that learned or read."""
     _LEARNING.clear()
     _READING.clear()

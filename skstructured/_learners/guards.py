@@ -4,8 +4,14 @@ import _signal  # without the enums of `signal`, which cost more than a row of l
 import functools
 import signal
 import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from skstructured._learners.gates import Gate, between_blocks
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Signals whose handlers may raise in the middle of a round, as Ctrl-C does.
 RAISING = tuple(
@@ -23,11 +29,13 @@ class uninterrupted:  # noqa: N801
     with `estimator`.
     """
 
-    def __init__(self, estimator=None):
+    def __init__(self, estimator: object = None) -> None:
         self._estimator = estimator
 
-    def __enter__(self):
-        self._came, self._handlers, self._held = [], {}, []
+    def __enter__(self) -> Self:
+        self._came: list[tuple[int, FrameType | None]] = []
+        self._handlers: dict[int, Callable[..., object]] = {}
+        self._held: list[int] = []
         if threading.current_thread() is threading.main_thread():
             try:
                 self._hold()
@@ -36,7 +44,7 @@ class uninterrupted:  # noqa: N801
                 raise
         return self
 
-    def _hold(self):
+    def _hold(self) -> None:
         for number in RAISING:
             handler = _signal.getsignal(number)
             if callable(handler):
@@ -44,10 +52,10 @@ class uninterrupted:  # noqa: N801
                 self._held.append(number)
                 _signal.signal(number, self._note)
 
-    def _note(self, number, frame):
+    def _note(self, number: int, frame: FrameType | None) -> None:
         self._came.append((number, frame))
 
-    def _release(self):
+    def _release(self) -> None:
         """Give every handler back, although the first ones given back may raise meanwhile."""
         try:
             while self._held:
@@ -57,7 +65,7 @@ class uninterrupted:  # noqa: N801
             self._release()
             raise
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         try:
             if error[0] is None:
                 between_blocks(self._estimator)
@@ -66,7 +74,7 @@ class uninterrupted:  # noqa: N801
         if self._came:
             self._call_handlers()
 
-    def _call_handlers(self):
+    def _call_handlers(self) -> None:
         """Call the handler of every signal that came, also where the one before it raised."""
         number, frame = self._came.pop(0)
         try:
@@ -76,14 +84,14 @@ class uninterrupted:  # noqa: N801
                 self._call_handlers()
 
 
-def exclusive(method):
+def exclusive(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
     """Have a method that learns refuse to run beside another thread's on the same estimator.
 
     Those that predict are let pass between two blocks, see `gates`.
     """
 
     @functools.wraps(method)
-    def guarded(self, *args, **kwargs):
+    def guarded(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         mine = Gate()
         try:
             held = mine.take(self)

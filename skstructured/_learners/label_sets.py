@@ -1,12 +1,15 @@
 """Probabilities of labels, calibrated by what was played before each label set was learned."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import Learned
+from skstructured.extend._types import Floats, Loss
+from skstructured.extend.decoder import Decoder
 from skstructured.regularizers import Shannon
 from skstructured.spaces import Hypercube
 
@@ -23,14 +26,14 @@ SLOPE, OFFSET, COMMON, EXPECTED, CAME, CLOCK, SIZE = range(7)
 
 
 @kernel
-def _odds(p):
+def _odds(p: float) -> float:
     """p/(1 − p), of p mixed with a toss."""
     p = 0.5 * TOSS + (1.0 - TOSS) * p
     return p / (1.0 - p)
 
 
 @kernel
-def _solve(A, x):
+def _solve(A: Floats, x: Floats) -> None:
     """x ← A⁻¹x for a positive definite A, which is lost."""
     d = x.shape[0]
     for i in range(d):
@@ -46,7 +49,7 @@ def _solve(A, x):
 
 
 @kernel
-def _move(state, curvature, share, step, A):
+def _move(state: Floats, curvature: Floats, share: float, step: Floats, A: Floats) -> None:
     """A Newton step against the gradient `step`, no number by more than `LARGEST_MOVE`."""
     ridge = share + RIDGE * (curvature[0, 0] + curvature[1, 1] + curvature[2, 2])
     largest = 0.0
@@ -65,7 +68,7 @@ def _move(state, curvature, share, step, A):
 
 
 @kernel(fastmath=FASTMATH)
-def _mean_score(theta):
+def _mean_score(theta: Floats) -> float:
     """The mean of scores (d,), none beyond `LARGEST_SCORE`."""
     total = 0.0
     for k in range(theta.shape[0]):
@@ -74,7 +77,7 @@ def _mean_score(theta):
 
 
 @kernel(fastmath=FASTMATH)
-def _look(theta, truth, state, mean, sums):
+def _look(theta: Floats, truth: Floats, state: Floats, mean: float, sums: Floats) -> None:
     """Sums over the labels of a row; whether it is empty, as expected and as it is."""
     a, b = state[SLOPE], state[OFFSET] + state[COMMON] * mean
     slope, offset, ss, so, oo, none, true = 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
@@ -90,7 +93,16 @@ def _look(theta, truth, state, mean, sums):
 
 
 @kernel
-def _learn_row(theta, truth, weight, state, curvature, sums, step, A):
+def _learn_row(
+    theta: Floats,
+    truth: Floats,
+    weight: float,
+    state: Floats,
+    curvature: Floats,
+    sums: Floats,
+    step: Floats,
+    A: Floats,
+) -> None:
     """Learn one row of scores (d,), played before its label set `truth` was known."""
     mean = _mean_score(theta)
     _look(theta, truth, state, mean, sums)
@@ -108,7 +120,9 @@ def _learn_row(theta, truth, weight, state, curvature, sums, step, A):
 
 
 @kernel
-def _follow(theta, truth, weight, state, curvature, before):
+def _follow(
+    theta: Floats, truth: Floats, weight: Floats, state: Floats, curvature: Floats, before: Floats
+) -> None:
     """Learn rows (n, d); the numbers of `Calibration` before each into before (n, 4)."""
     sums, step, A = np.empty(7), np.empty(3), np.empty((3, 3))
     for i in range(theta.shape[0]):
@@ -129,12 +143,12 @@ class Calibration(NamedTuple):
         The empty set is so many times as likely, beside the others, as if labels were independent.
     """
 
-    slope: object
-    offset: object
-    common: object
-    empty: object
+    slope: float | Floats
+    offset: float | Floats
+    common: float | Floats
+    empty: float | Floats
 
-    def marginals(self, theta):
+    def marginals(self, theta: Floats) -> Floats:
         """Calibrated probabilities (n, d) of scores (n, d)."""
         theta = np.asarray(theta)
         mean = np.clip(theta, -LARGEST_SCORE, LARGEST_SCORE).mean(axis=1, keepdims=True)
@@ -161,18 +175,18 @@ class Calibrator(Learned):
     likelihood methods"; for the weights Shamir, Zhang (2013), section 4.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.state, self.curvature = np.zeros(SIZE), np.zeros((3, 3))
         self.state[SLOPE] = 1.0
 
-    def follow(self, theta, V, weight):
+    def follow(self, theta: Floats, V: Floats, weight: Floats) -> Calibration:
         """Learn rows of scores and label sets (n, d); the `Calibration` before each of them."""
         before = np.empty((len(theta), 4))
         given = (np.ascontiguousarray(one, dtype=np.float64) for one in (theta, V, weight))
         _follow(*given, self.state, self.curvature, before)
         return Calibration(*(before[:, k : k + 1] for k in range(4)))
 
-    def now(self):
+    def now(self) -> Calibration:
         """The `Calibration` by all rows so far; the arrays may be maps of a file."""
         state = self.state
         odds = _odds(float(state[CAME])) / _odds(float(state[EXPECTED]))
@@ -180,15 +194,15 @@ class Calibrator(Learned):
         return Calibration(*(np.full((1, 1), number) for number in numbers))
 
     @classmethod
-    def mean(cls, several, shares):
+    def mean(cls, several: Iterable["Calibrator"], shares: Iterable[float]) -> Self:
         """One with the mean numbers of several."""
-        found = cls()
+        found: Any = cls()
         found.state = sum(w * one.state for w, one in zip(shares, several, strict=True))
         found.curvature = sum(w * one.curvature for w, one in zip(shares, several, strict=True))
         return found
 
 
-def calibrator_for(loss, decoder):
+def calibrator_for(loss: Loss, decoder: Decoder) -> Calibrator | None:
     """A new `Calibrator` where scores are logits of labels and the decoder asks for it; or None."""
     logits = isinstance(loss.space, Hypercube) and isinstance(
         getattr(loss, "regularizer", None), Shannon

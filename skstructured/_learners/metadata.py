@@ -1,5 +1,7 @@
 """Metadata that a learner hands on to the estimator it wraps, if that requests them."""
 
+from typing import Any
+
 from sklearn import get_config
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -16,9 +18,10 @@ class RoutesToEstimator:
     them asks for nothing that a caller could give, and is not listed.
     """
 
-    _made = ("classes",)
+    estimator: Any
+    _made: tuple[str, ...] = ("classes",)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Own requests, and those of the estimator's ``partial_fit`` for what can be handed on."""
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping()
@@ -26,7 +29,7 @@ class RoutesToEstimator:
             mapping.add(caller=method, callee="partial_fit")
         return router.add(estimator=self._requests(), method_mapping=mapping)
 
-    def _requests(self):
+    def _requests(self) -> Any:
         """Requests of the estimator, without those for what is made here."""
         estimator = None if isinstance(self.estimator, type) else self._wrapped()
         requests = get_routing_for_object(estimator)
@@ -35,11 +38,11 @@ class RoutesToEstimator:
             own.partial_fit.requests.pop(name, None)
         return requests
 
-    def _wrapped(self):
+    def _wrapped(self) -> Any:
         """The estimator whose clones learn."""
         return self.estimator
 
-    def _routed(self, method, params):
+    def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Metadata `params` of a call, by the names the estimator's ``partial_fit`` has for them.
 
         Raises

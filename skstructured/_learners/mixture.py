@@ -1,17 +1,24 @@
 """A mixture of linear models, each moved by an optimiser of its own."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES
 from skstructured._engine.mixture import compiled_mix_rows, mixture_epoch_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.rows import LONGEST, SHORTEST
-from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._engine.rows import LONGEST, SHORTEST, Rows
+from skstructured._engine.standardize import RunningScale
+from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, MeanState
 from skstructured._learners.gates import reads_state
-from skstructured._learners.models import LinearModel
+from skstructured._learners.linear import LinearModel
+from skstructured._learners.models import Count, Model
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
+from skstructured.extend._types import Array, Floats, Ints, Kernel, Matrix
+from skstructured.extend.learner import Batch
 from skstructured.losses.fenchel_young import FenchelYoung
 from skstructured.spaces import hypercube, simplex
 
@@ -28,14 +35,14 @@ ROWS = 1024
 class MixtureModel(LinearModel):
     """Weights of several experts over the same rows, and how much each of them counts."""
 
-    def __init__(self, learner):
+    def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         vectors = self.optimizer.init(self.loss)
         vectors[:, DECAYS] = float(learner._average_decays())
         self.averaged = bool(learner.average and self.optimizer.averages)
         self._set_up(learner, vectors)
 
-    def _set_up(self, learner, vectors):
+    def _set_up(self, learner: Any, vectors: Floats) -> None:
         dim = self.space.dim_
         self.intercept, self.width = learner._intercept, learner.n_features_in_
         self.scale = scale_of(learner, self.width, self.intercept)
@@ -46,40 +53,43 @@ class MixtureModel(LinearModel):
         self._inner = float(isinstance(self.loss, FenchelYoung))
         self._take_kernels()
 
-    def _new_loop(self):
+    def _new_loop(self) -> tuple[Kernel, int]:
         state, experts = self.state, self.optimizer.experts()
         size = state.n_experts * self.space.dim_
         move = move_and_score_kernel(size, state.by_feature)
         kernels = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
         learn, size = mixture_epoch_for((move, self.loss.kernel), kernels)
 
-        def epoch(ready, places, V, weight, state, params, work, theta):
-            return learn(ready, places, V, weight, state, self._inner, params, work[0], theta)
+        def epoch(*given: Any) -> int:
+            *rounds, params, work, theta = given
+            return learn(*rounds, self._inner, params, work[0], theta)
 
         return epoch, size
 
-    def certificate(self, delta):
+    def certificate(self, delta: float | None) -> Any:
         """See `Model`."""
         return self.optimizer.certificate(self.loss, self.state, delta)
 
-    def _learn(self, rows, block, V, weight, theta, count):
+    def _learn(
+        self, rows: Rows, block: Ints, V: Array, weight: Floats, theta: Floats, count: Count
+    ) -> int:
         stopped = super()._learn(rows, block, V, weight, theta, count)
         if self._inner:
             learned = slice(stopped if stopped >= 0 else None)
             self.state.sums += weight[learned] @ self.loss.omega(V[learned])
         return stopped
 
-    def _matrices(self):
+    def _matrices(self) -> Floats:
         """W of every expert (N, dim, width) for rows as they are given."""
         return np.stack([self.scale.fold(W) for W in self._stored_matrices(self.state.parts)])
 
-    def _matrices_of(self, columns):
+    def _matrices_of(self, columns: Array) -> Floats:
         """`_matrices` of some columns, and of the intercept."""
         places = np.append(columns, self.width) if self.intercept else columns
         stored = self._stored_matrices(self.state.parts_of(places))
         return np.stack([self.scale.fold(W, columns) for W in stored])
 
-    def _stored_matrices(self, parts):
+    def _stored_matrices(self, parts: tuple[Floats, Floats]) -> list[Floats]:
         """W of every expert (dim, width) for rows as standardised."""
         state, dim = self.state, self.space.dim_
         last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)
@@ -92,7 +102,7 @@ class MixtureModel(LinearModel):
                 matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
         return matrices
 
-    def shares(self, averaged):
+    def shares(self, averaged: bool) -> Floats:
         """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
         kept = np.array(self.state.shares)
         if averaged or not self.averaged:
@@ -101,31 +111,31 @@ class MixtureModel(LinearModel):
         total = kept.sum(axis=(1, 2), keepdims=True)
         return kept / np.where(total > 0.0, total, 1.0)
 
-    def expert_weights(self):
+    def expert_weights(self) -> Floats:
         """How much each expert counts: (N,), or (dim, N) where labels are mixed by themselves."""
         weights = self.state.shares.sum(axis=1)
         return weights if len(weights) > 1 else weights[0]
 
-    def expert_losses(self):
+    def expert_losses(self) -> Floats:
         """Sums of the experts' surrogate losses, without the loss scale, (N,)."""
         return self.state.sums.copy()
 
-    def expert_names(self):
+    def expert_names(self) -> list[str]:
         """What the experts are called."""
         return self.optimizer.names(self.averaged)
 
-    def stopped_at(self, learner, state, scale):
+    def stopped_at(self, learner: Any, state: MeanState, scale: RunningScale) -> Model:
         """One linear model, with the mean of the experts' weights; see `Model`."""
         linear = object.__new__(LinearModel)
         vars(linear).update({name: getattr(self, name) for name in LINEAR})
         return linear.stopped_at(learner, state, scale)
 
-    def weights(self, averaged):
+    def weights(self, averaged: bool) -> Floats:
         """The mean of the experts' weights; see `Model`."""
         v = self.shares(averaged).sum(axis=1)
         return np.einsum("gn,nkp->kp" if len(v) == 1 else "kn,nkp->kp", v, self._matrices())
 
-    def scores(self, batch, averaged):
+    def scores(self, batch: Batch, averaged: bool) -> Floats:
         """What the mixture plays, (n, dim)."""
         rows, shares = batch.rows, self.shares(averaged)
         if self._is_wide(rows):
@@ -135,7 +145,7 @@ class MixtureModel(LinearModel):
             matrices, X = self._matrices(), rows.matrix
         return self._played(matrices, shares, X)
 
-    def _played(self, matrices, shares, X):
+    def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
         """`scores`, some rows at a time."""
         experts, dim, _ = matrices.shape
         played = np.empty((X.shape[0], dim))
@@ -149,18 +159,18 @@ class MixtureModel(LinearModel):
             compiled_mix_rows()(self.state.kind, shares, theta, means, played[rows])
         return played
 
-    def trouble(self):
+    def trouble(self) -> list[str]:
         """As `Model`, of every expert."""
         self.loss.check_residual(self.work[0])
         experts = zip(self.optimizer.experts(), self.state.vectors, strict=True)
         return [said for expert, vector in experts if (said := expert.check(vector)) is not None]
 
 
-def of_experts(what, read):
+def of_experts(what: str, read: Callable[[MixtureModel], Any]) -> property:
     """Make the property that reads something of a learner's `MixtureModel`."""
 
     @reads_state
-    def get(self):
+    def get(self: Any) -> Any:
         model = getattr(self, "_model", None)
         if not isinstance(model, MixtureModel):
             raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')

@@ -1,20 +1,27 @@
-"""What learners learn: weights of rows that an optimiser moves; other models are in other rooms."""
+"""What learners learn, and how a block of rounds moves it."""
 
 import copy
 import functools
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from skstructured._base.foreign import check_state, check_vertices, is_ours
-from skstructured._base.validation import dtype_of, refuse_row
-from skstructured._engine.epoch import epoch_for
-from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
-from skstructured._engine.state import Learned, LinearState
-from skstructured._learners.scaling import scale_of
-from skstructured._learners.weights import linear_scores
-from skstructured.extend.learner import Comparison
+from skstructured._base.validation import refuse_row
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+from skstructured._engine.state import Learned, MeanState
+from skstructured.extend._types import Floats, Ints, Kernel, Loss, Packed
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.learner import Batch, Comparison
+
+#: Who counts rounds as soon as they are learned, by their weights.
+Count: TypeAlias = Callable[[Floats], object]
+
+#: Who is told of every block and its weights, if anybody is.
+Note: TypeAlias = "Callable[[Played, Floats], object] | None"
 
 #: What a block tells of its rounds: nothing, their losses, or the scores they were played with.
 NOTHING, LOSSES, SCORES = range(3)
@@ -38,13 +45,13 @@ class Played(NamedTuple):
     """
 
     stopped: int
-    theta: object
-    truth: object
-    losses: object = None
-    decoder: object = None
+    theta: Any
+    truth: Any
+    losses: tuple[Floats, Floats] | None = None
+    decoder: Decoder | None = None
 
     @property
-    def learned(self):
+    def learned(self) -> slice:
         """The places of the rounds that were learned."""
         return slice(self.stopped if self.stopped >= 0 else None)
 
@@ -69,7 +76,10 @@ class Model(Learned, ABC):
         How rows are standardised.
     """
 
-    def __init__(self, learner):
+    state: Any  # a LinearState, or one of other rooms that has the same vector and clock
+    scale: RunningScale
+
+    def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
         self.averaged = bool(learner.average)
         if not isinstance(self, getattr(self.optimizer, "model", Model)):
@@ -81,81 +91,81 @@ class Model(Learned, ABC):
         self._set_up(learner, vector)
 
     @abstractmethod
-    def _set_up(self, learner, vector):
+    def _set_up(self, learner: Any, vector: Floats) -> None:
         """`state` with zero weights, moved by the optimiser's `vector`, and `scale`."""
 
     @abstractmethod
-    def blocks(self, batch, order, record):
+    def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
         """Parts of `order`, each to be learned by one call of `learn`."""
 
     @abstractmethod
-    def learn(self, batch, block, weight, record, count):
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
         """Learn the rounds `block` (m,), of weights (m,), in order; what was `Played`.
 
         ``count(weight)`` is told of rounds as soon as they are learned.
         """
 
     @abstractmethod
-    def upcoming(self, x, V, weight):
+    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
         """Scores of the next play at one round x of weight (1,); the place that stops it, or −1.
 
         V are possible outputs.
         """
 
     @abstractmethod
-    def comparison(self, batch, weight):
+    def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """What a comparator over rounds of weights (n,) is measured by; see `OnlineLearner`."""
 
     @abstractmethod
-    def scores(self, batch, averaged):
+    def scores(self, batch: Batch, averaged: bool) -> Any:
         """Scores of checked rows by the last weights, or by the average."""
 
     @abstractmethod
-    def weights(self, averaged):
+    def weights(self, averaged: bool) -> Floats:
         """The last weights, or their average, for rows as they are given; float64."""
 
-    def check(self, learner, batch, stream):
+    def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """A ValueError for rounds that the model cannot learn, before any is."""
 
-    def noting(self, batch):
+    def noting(self, batch: Batch) -> "Model":
         """The model once it has seen what rounds will come; the same arrays."""
         return self
 
-    def prepare(self, learner, batch):
+    def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""
 
-    def settle(self, n_rounds):
+    def settle(self, n_rounds: int) -> None:
         """End the passes of `fit`."""
 
-    def truths(self, packed):
+    def truths(self, packed: Packed) -> Any:
         """Vertices (n, dim) of packed outputs, as the kernels read them."""
         V = self.space.unpack(packed)
         if is_ours(self.space):
             return V
         return check_vertices(self.space, "unpack", V, (len(packed), self.space.dim_))
 
-    def refuse(self, learner, batch, place):
+    def refuse(self, learner: Any, batch: Batch, place: int) -> None:
         """Raise the ValueError for the round that stopped learning."""
         refuse_row(learner, batch.X, place)
 
-    def concatenated(self, scores):
+    def concatenated(self, scores: Sequence[Any]) -> Any:
         """The scores of several blocks."""
         return np.concatenate(scores)
 
-    def certified_loss(self):
+    def certified_loss(self) -> Loss:
         """The loss that certificates are about."""
         return self.loss
 
-    def certificate(self, delta):
+    def certificate(self, delta: float | None) -> Any:
         """The theorem about the rounds learned so far; `delta` as for `OnlineOptimizer`."""
         return self.optimizer.certificate(self.certified_loss(), self.state.vector, delta)
 
-    def trouble(self):
+    def trouble(self) -> list[str]:
         """Sentences about what went wrong; the loss warns by itself."""
         found = self.optimizer.check(self.state.vector)
         return [] if found is None else [found]
 
-    def stopped_at(self, learner, state, scale):
+    def stopped_at(self, learner: Any, state: MeanState, scale: RunningScale) -> "Model":
         """The model of a learner with weights that do not move any more, in a `MeanState`."""
         twin = copy.copy(self)
         twin.space, twin.loss, twin.optimizer = learner.space_, learner.loss_, learner.optimizer_
@@ -166,12 +176,14 @@ class Model(Learned, ABC):
 class VectorModel(Model):
     """A model of rows whose loss has a kernel over vectors of scores."""
 
-    def _take_kernels(self):
+    _block_size: Callable[[Rows], int]
+
+    def _take_kernels(self) -> None:
         """Parameters of the loss's kernel, and one row of scratch for all rounds."""
         self.params, work = self.loss.kernel_arguments(self.space.dim_)
         self.work = work[None]
 
-    def _loop(self):
+    def _loop(self) -> tuple[Kernel, int]:
         """The loop for the state as it is stored, and how many rows it learns at a time."""
         stored = self.state.by_feature
         if stored not in self._loops:
@@ -179,28 +191,28 @@ class VectorModel(Model):
         return self._loops[stored]
 
     @abstractmethod
-    def _new_loop(self):
+    def _new_loop(self) -> tuple[Kernel, int]:
         """`_loop`, put together."""
 
     @functools.cached_property
-    def _loops(self):
+    def _loops(self) -> dict[bool, tuple[Kernel, int]]:
         return {}
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Without addresses of compiled kernels, which are those of this process."""
         return {name: value for name, value in vars(self).items() if name != "_loops"}
 
-    def trouble(self):
+    def trouble(self) -> list[str]:
         """As `Model`; the loss warns of its residual."""
         self.loss.check_residual(self.work[0])
         return super().trouble()
 
-    def blocks(self, batch, order, record):
+    def blocks(self, batch: Batch, order: Ints, record: int) -> list[Ints]:
         """Blocks whose rows stay in cache."""
         size = self._block_size(batch.rows)
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def upcoming(self, x, V, weight):
+    def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Floats, int]:
         """Scores (1, dim) of the next play at the row x (1, p); see `Model`."""
         twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
         twin._block_size(rows)
@@ -208,93 +220,14 @@ class VectorModel(Model):
         stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, len)
         return theta, stopped
 
-    def learn(self, batch, block, weight, record, count):
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
         """See `Model`."""
         V = self.truths(batch.packed[block])
         theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
         return Played(self._learn(batch.rows, block, V, weight, theta, count), theta, V)
 
     @abstractmethod
-    def _learn(self, rows, block, V, weight, theta, count):
+    def _learn(
+        self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, count: Count
+    ) -> int:
         """Learn a block; the place of the row that stopped it, or −1."""
-
-
-class LinearModel(VectorModel):
-    """W of shape (dim, p [+ 1]), the intercept last, in the units of rows as standardised."""
-
-    def _set_up(self, learner, vector):
-        optimizer, dim = self.optimizer, self.space.dim_
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
-        summed = self.averaged and not optimizer.keeps_average
-        single = dtype_of(learner) == SINGLE and optimizer.single_precision
-        read = SINGLE if single else DOUBLE
-        self.scale = scale_of(learner, self.width, self.intercept, read)
-        learns_singles = dtype_of(learner) == SINGLE and not self.scale.used
-        limits = SINGLE_NORMS if learns_singles else (SHORTEST, LONGEST)
-        width = self.width + self.intercept
-        self.state = LinearState(dim, width, vector, optimizer.blocks, summed, single, limits)
-        self._take_kernels()
-
-    def _new_loop(self):
-        state, optimizer = self.state, self.optimizer
-        steps = (optimizer.scale_kernel, optimizer.step_kernel)
-        move = optimizer.move_and_score_kernel(self.space.dim_, state.by_feature, state.summed)
-        return epoch_for((move, self.loss.kernel, *steps), state.is_single)
-
-    def _block_size(self, rows):
-        """Rows to learn at a time; the state is stored for them."""
-        self.state.store_for(self.scale.makes_sparse(rows))
-        return self.scale.block_size(self._loop()[1], rows)
-
-    def _learn(self, rows, block, V, weight, theta, count):
-        """Transform, learn and count a block; the place of the row that stopped it, or −1."""
-        ready, places, undo = self.scale.apply(rows, block, weight)
-        learn = self._loop()[0]
-        try:
-            stopped = learn(ready, places, V, weight, self.state, self.params, self.work, theta)
-        except BaseException:
-            undo()
-            raise
-        if stopped >= 0:  # the rows before it are counted again, without it
-            undo()
-            weight = weight[:stopped]
-            self.scale.apply(rows, block[:stopped], weight)
-        count(weight)
-        return stopped
-
-    def weights(self, averaged):
-        """W of rows as they are given; see `Model`."""
-        return self.scale.fold(self._stored_weights(self.state.parts, averaged))
-
-    def _stored_weights(self, parts, averaged):
-        """W of rows as standardised, from Θ and the sums behind it."""
-        state, dim = self.state, self.space.dim_
-        if averaged:
-            return self.optimizer.average_weights(*parts, state.vector, dim)
-        return self.optimizer.weights(parts[0], state.vector, dim)
-
-    def scores(self, batch, averaged):
-        """``XWᵀ``, (n, dim); of wide rows from the columns that have entries."""
-        rows = batch.rows
-        if not self._is_wide(rows):
-            return linear_scores(self.weights(averaged), rows.matrix)
-        columns, X = rows.columns()
-        return linear_scores(self._weights_of(columns, averaged), X)
-
-    def _is_wide(self, rows):
-        """Whether few of the columns have entries in these rows."""
-        by_feature = getattr(self.state, "by_feature", False)
-        return rows.is_sparse and by_feature and 2 * len(rows.indices) < rows.width
-
-    def _weights_of(self, columns, averaged):
-        """`weights` of some columns, and of the intercept."""
-        places = np.append(columns, self.width) if self.intercept else columns
-        W = self._stored_weights(self.state.parts_of(places), averaged)
-        return self.scale.fold(W, columns)
-
-    def comparison(self, batch, weight):
-        """What a comparator is measured by: over the rows as they were standardised."""
-        rows = batch.rows
-        if self.scale.used:
-            rows = self.scale.anew().apply(rows, weight=weight)[0]
-        return Comparison(self.loss, rows.matrix, self.space.unpack(batch.packed), self.intercept)

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -21,10 +22,13 @@ from skstructured._base.validation import (
 from skstructured._engine.state import DECAYS
 from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
-from skstructured._learners.models import NOTHING, SCORES, LinearModel
+from skstructured._learners.linear import LinearModel
+from skstructured._learners.models import NOTHING, SCORES, Model, Note, Played
 from skstructured._learners.passes import Passes, numbered
 from skstructured._learners.weights import LinearWeights, rounded
-from skstructured.extend.learner import Losses, OnlineLearner
+from skstructured.extend import OnlineOptimizer, OutputSpace
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Loss, Outputs, Seed
+from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial", "linear")
@@ -34,26 +38,27 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
     """Rounds of a model with a loss and an optimiser; weights are W of shape (dim, p [+ 1]).
 
     A subclass has the parameters of `Passes`, `average`, `standardize`, `fit_intercept` and
-    `random_state`, reads rows in `_read` and `_check_rows`, says in `_unfitted_space` and `_parts`
-    what it learns with, and in `_new_model` what is learned, if it is not a `LinearModel`.
+    `random_state`, and brings `_read`, `_check_rows`, `_unfitted_space`, `_parts`, a `_new_model`.
     """
 
     _learns_singles = True
     _calibrator = None
 
     @abstractmethod
-    def _unfitted_space(self):
+    def _unfitted_space(self) -> OutputSpace:
         """A new output space."""
 
     @abstractmethod
-    def _parts(self, space):
+    def _parts(self, space: OutputSpace) -> tuple[Loss, OnlineOptimizer]:
         """The loss over a fitted space, and an optimiser; parameters are checked here."""
 
-    def _new_model(self):
+    def _new_model(self) -> Model:
         """What is learned, with zero weights."""
         return getattr(self.optimizer_, "model", LinearModel)(self)
 
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+    ) -> Self:
         """Learn the rows in order, one round each; chunks of any size give the same weights.
 
         Parameters
@@ -83,7 +88,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         return self
 
     @exclusive
-    def _partial_fit(self, X, y, classes, sample_weight):
+    def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         first = not hasattr(self, "space_")
         if not first:
             self._model.state.check_moves()
@@ -105,7 +110,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         self.n_iter_ = 1
         self.warn_of_trouble()
 
-    def begin(self, X, y, classes=None):
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
         with unchanged_on_error(self):
             batch = self._read(X, reset=True)
@@ -113,30 +118,30 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             self._start(self._space_of_stream(y, classes))
             return self._weigh_classes(self._with_outputs(batch, y), y, stream=True)
 
-    def resume(self, X, y):
+    def resume(self, X: Features, y: Outputs) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
         batch = self._read(X)
         self._check_rows(batch)
         return self._weigh_classes(self._with_outputs(batch, y), y, stream=True)
 
-    def _space_of_stream(self, y, classes):
+    def _space_of_stream(self, y: Outputs, classes: Given) -> OutputSpace:
         """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""
         space = self._unfitted_space()
         return space.fit(y) if classes is None else space.fit_stream(y, classes)
 
-    def play(self, rounds, which, random_state=None):
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds played with the last weights; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._scores_by(rounds, False)
         return self._losses(theta, self._truths(rounds.packed), random_state)
 
     @exclusive
-    def learn(self, rounds, which):
+    def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn(rounds, np.asarray(which))
 
     @exclusive
-    def play_and_learn(self, rounds, which, random_state=None):
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
         played, which = [], np.asarray(which)
         self._learn(rounds, which, lambda block, weight: played.append(block), SCORES)
@@ -146,12 +151,11 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         theta = self._model.concatenated([block.theta for block in played])
         return self._losses(theta, self._truths(rounds.packed[which]), random_state)
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, dim).
 
         A copy of the model learns the row, because optimisers see how long it is before they play.
-        Label sequences are given as one matrix in a list, and V as `Ragged` positions among the
-        labels, or as embeddings.
+        Label sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
         """
         weight = self._weights_of_rounds(np.ones(1), np.arange(1))
         theta, stopped = self._model.upcoming(x, V, weight)
@@ -159,13 +163,11 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             refuse_row(self, x, 0)
         return self._decode(theta).expected_losses(V)
 
-    def _start(self, space, passes=1):
+    def _start(self, space: OutputSpace, passes: int = 1) -> None:
         """Set up the fitted components and zero weights, for so many passes over the rows."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):
-            raise ValueError(
-                'average must be a bool, "uniform", "polynomial" or "linear", got '
-                f"{self.average!r}."
-            )
+            names = '"uniform", "polynomial" or "linear"'
+            raise ValueError(f"average must be a bool, {names}, got {self.average!r}.")
         self.space_ = check_dimension(space)
         self._many_passes = passes > 1
         self.loss_, optimizer = self._parts(space)
@@ -178,16 +180,18 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         self._model = self._new_model()
         self._model.state.vector[DECAYS] = float(self._average_decays())
 
-    def _average_decays(self):
+    def _average_decays(self) -> bool:
         """Whether round t counts t³ in the average."""
         return self.average == "polynomial"
 
-    def _wants_intercept(self):
+    def _wants_intercept(self) -> bool:
         """Whether there is an intercept."""
         check_bool("fit_intercept", self.fit_intercept)
         return bool(self.fit_intercept)
 
-    def _with_outputs(self, batch, y, sample_weight=None, stream=False):
+    def _with_outputs(
+        self, batch: Batch, y: Outputs, sample_weight: Given = None, stream: bool = False
+    ) -> Batch:
         """The `Batch` with outputs and weights that fit its rows."""
         packed = self.space_.pack(y)
         batch.check_lengths(packed)
@@ -199,7 +203,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         self.loss_ = self._model.loss
         return batch
 
-    def _learn(self, batch, order, note=None, record=NOTHING):
+    def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
         """Learn rounds in `order`; ``note(played, weight)`` is told of every block."""
         model = self._model
         if writable(model.state.vector) is not model.state.vector:  # the others are as it is
@@ -216,7 +220,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             if note is not None:
                 note(played, now)
 
-    def _calibrated(self, played, weight):
+    def _calibrated(self, played: Played, weight: Floats) -> Played:
         """Scores of a block calibrate those to come, where somebody asks for it."""
         if self._calibrator is None:
             return played
@@ -227,68 +231,65 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             played = played._replace(decoder=decoder.calibrated(before))
         return played
 
-    def _truths(self, packed):
+    def _truths(self, packed: Any) -> Any:
         """What scores are compared with."""
         return self._model.truths(packed)
 
-    def _count(self, weight):
+    def _count(self, weight: Floats) -> None:
         """Count rounds learned with these weights."""
         self.t_ += len(weight)
         self._counted += int(np.count_nonzero(weight))
 
-    def _weights_of_rounds(self, weight, order):
-        """Weights of rows; linear averages multiply them by the number of the round.
-
-        Rounds of weight zero have no number.
-        """
+    def _weights_of_rounds(self, weight: Floats, order: Ints) -> Floats:
+        """Weights of rows; linear averages multiply those above 0 by the number of the round."""
         if not self._weigh_linearly:
             return weight
         weight = weight.copy()
         weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
         return weight
 
-    def comparison(self, rounds):
+    def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator is measured by; see `OnlineLearner.comparison`."""
         return self._model.comparison(rounds, numbered(self, rounds))
 
-    def round_weights(self, n):
+    def round_weights(self, n: int) -> Floats:
         """1, or with linear averages the number of the round over its mean, (n,)."""
         if not self._weigh_linearly:
             return super().round_weights(n)
-        return 2.0 * np.arange(1, n + 1) / (n + 1.0)
+        return 2.0 * np.arange(1, n + 1) / (n + 1.0)  # type: ignore[return-value]  # float64
 
-    def warn_of_trouble(self):
+    def warn_of_trouble(self) -> None:
         """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
         for trouble in self._model.trouble():
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
     @reads_state
-    def _scores_by(self, batch, averaged):
+    def _scores_by(self, batch: Batch, averaged: bool) -> Any:
         """Scores of checked rows by the last weights, or by their average."""
         return self._model.scores(batch, averaged)
 
-    def _thetas(self, batch):
+    def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))
 
     @reads_state
-    def _weights(self, averaged=None):
+    def _weights(self, averaged: bool | None = None) -> Floats:
         """The weights that predictions use, the last ones, or their average, in float64."""
         model = self._fitted_model("weights are")
         return model.weights(bool(self.average if averaged is None else averaged))
 
     @property
-    def last_weights_(self):
+    def last_weights_(self) -> Array:
         """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
         return rounded(self._weights(averaged=False), self._dtype)
 
     @property
-    def average_weights_(self):
+    def average_weights_(self) -> Array:
         """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
         if not self._fitted_model("average_weights_ is").averaged:
             raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
         return rounded(self._weights(averaged=True), self._dtype)
 
-    def _fitted_model(self, what):
+    def _fitted_model(self, what: str) -> Model:
         if not hasattr(self, "_model"):
             raise AttributeError(f"{what} set by fit or partial_fit.")
         return self._model

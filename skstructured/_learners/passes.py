@@ -2,6 +2,8 @@
 
 import math
 import time
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
@@ -15,9 +17,13 @@ from skstructured._base.validation import (
     takes_singles_as_they_are,
     unchanged_on_error,
 )
+from skstructured._learners.decoding import Decoding
 from skstructured._learners.guards import exclusive
-from skstructured._learners.models import LOSSES
+from skstructured._learners.models import LOSSES, Model, Played
 from skstructured._learners.progress import is_verbose
+from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Packed
+from skstructured.extend.learner import Batch
+from skstructured.extend.output_space import OutputSpace
 
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9
@@ -29,7 +35,25 @@ class Passes:
     Parameters `max_iter`, `tol`, `shuffle`, `class_weight` and `verbose`.
     """
 
-    def fit(self, X, y, sample_weight=None):
+    max_iter: int
+    tol: float | None
+    shuffle: bool
+    class_weight: Any
+    standardize: bool | str
+    verbose: int
+    space_: Any
+    random_state_: np.random.RandomState
+    _model: Model
+    _read: Callable[..., Batch]
+    _check_rows: Callable[..., None]
+    _start: Callable[[OutputSpace, int], None]
+    _unfitted_space: Callable[[], OutputSpace]
+    _with_outputs: Callable[..., Batch]
+    _learn: Callable[..., None]
+    _decode: Callable[..., Decoding]
+    warn_of_trouble: Callable[[], None]
+
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn from scratch, in at most `max_iter` passes.
 
         Parameters
@@ -57,7 +81,7 @@ class Passes:
         return self
 
     @exclusive
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
         check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
@@ -72,7 +96,7 @@ class Passes:
             self._make_passes(self._weigh_classes(batch, y))
         self.warn_of_trouble()
 
-    def _make_passes(self, rounds):
+    def _make_passes(self, rounds: Batch) -> None:
         """Learn until `max_iter`, or until a pass is no better than the best before it."""
         curve, started = [], time.perf_counter()
         self._model.prepare(self, rounds)
@@ -93,25 +117,25 @@ class Passes:
             -1, 2
         )
 
-    def _recorded(self):
+    def _recorded(self) -> bool:
         """Whether the losses of passes are of use to anybody."""
         return self.max_iter > 1 or self.verbose > 0
 
-    def _is_enough(self, losses):
+    def _is_enough(self, losses: list[float]) -> bool:
         return (
             self.tol is not None
             and len(losses) > 1
             and not losses[-1] < min(losses[:-1]) * (1.0 - self.tol)
         )
 
-    def _learn_pass(self, rounds):
+    def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
         """Learn every round once; the mean surrogate and target loss of what was played."""
         order, told = self._visiting_order(rounds.n_rounds), []
         if not self._recorded():
             self._learn(rounds, order)
             return np.nan, np.nan
 
-        def note(played, weight):
+        def note(played: Played, weight: Floats) -> None:
             losses = played.losses
             if losses is None:
                 losses = self._decode(played.theta, played.decoder).sure_losses(played.truth)
@@ -122,19 +146,19 @@ class Passes:
         total = max(weight, 1e-300)
         return surrogate / total, target / total
 
-    def _visiting_order(self, n):
+    def _visiting_order(self, n: int) -> Ints:
         return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
 
-    def _weigh_classes(self, rounds, y, stream=False):
+    def _weigh_classes(self, rounds: Batch, y: Outputs, stream: bool = False) -> Batch:
         """Rounds whose weights are multiplied by those of their classes."""
         if self.class_weight is None:
             return rounds
         self._check_class_weight(stream)
-        weight = rounds.weight * self._class_weights(rounds.packed)
+        weight = rounds.weight * self._class_weights(rounds.packed)  # type: ignore[operator]  # they have weights
         name, single = "sample_weight times class_weight", takes_singles_as_they_are(self)
         return rounds._replace(weight=check_range_of_weights(name, weight, single))
 
-    def _check_class_weight(self, stream):
+    def _check_class_weight(self, stream: bool) -> None:
         """A ValueError for a `class_weight` that is none, or none for what is learned."""
         given = self.class_weight
         if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
@@ -148,7 +172,7 @@ class Passes:
                 "progressive_validate take a dict of weights."
             )
 
-    def _class_weights(self, packed):
+    def _class_weights(self, packed: Packed) -> Floats:
         """What `class_weight` says of packed outputs (n,), whichever classes are among them."""
         space, given = self.space_, self.class_weight
         labels = space.classes_[packed] if is_ours(space) else space.decode(space.unpack(packed))
@@ -158,18 +182,18 @@ class Passes:
         seen, place = np.unique(labels, return_inverse=True)
         return np.array([weights[classes == label][0] for label in seen])[place.ravel()]
 
-    def _weighs_classes(self):
+    def _weighs_classes(self) -> bool:
         """Whether the weight of a round tells something of its class."""
         given = getattr(self, "class_weight", None) is not None
         return given and bool(np.ptp(self._weight_of_each_class()) > 0.0)
 
-    def _weight_of_each_class(self):
+    def _weight_of_each_class(self) -> Floats:
         """Weights in the order of ``classes_``; a ValueError for labels that are not there."""
         classes = self.space_.classes_
         return compute_class_weight(self.class_weight, classes=classes, y=classes)
 
 
-def numbered(learner, rounds):
+def numbered(learner: Any, rounds: Batch) -> Floats:
     """What losses were multiplied by in rounds that were learned from the first on, (n,)."""
     weight = rounds.weights
     # Rounds of weight zero have no number.

@@ -1,5 +1,9 @@
 """What a learner over an output space says about new rows, given their scores."""
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -7,13 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.gates import reads_state
 from skstructured._learners.reading import check_batch, read_batch
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs, Seed
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.learner import Batch, Losses
+from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
 
-def _space_has(method):
+def _space_has(method: str) -> Callable[[Any], bool]:
     """Whether the estimator's space has `method`; for `available_if`."""
 
-    def check(estimator):
+    def check(estimator: Any) -> bool:
         space = getattr(estimator, "space_", None) or estimator._unfitted_space()
         if not hasattr(space, method):
             hint = getattr(space, "instead_of_probabilities", "")
@@ -23,7 +31,7 @@ def _space_has(method):
     return check
 
 
-def _has_probabilities(estimator):
+def _has_probabilities(estimator: Any) -> bool:
     """Whether means are probabilities, by the space and by the loss; for `available_if`."""
     _space_has("mean_proba")(estimator)
     loss = getattr(estimator, "loss_", None) or estimator._unfitted_loss()
@@ -39,8 +47,16 @@ class DecodedPredictions:
     before it is fitted, `_unfitted_space()` and `_unfitted_loss()`.
     """
 
+    space_: Any
+    loss_: Any
+    classes_: Array
+    random_state_: np.random.RandomState
+    _thetas: Callable[..., Any]
+    _decoder: Callable[[], Decoder]
+    _task: Callable[[], str | None]
+
     @reads_state
-    def _scores(self, X):
+    def _scores(self, X: Features) -> Any:
         """θ of every row of a new X, (n, dim)."""
         if not hasattr(self, "space_"):  # it takes longer than the rest of a call with one row
             check_is_fitted(self)
@@ -48,23 +64,23 @@ class DecodedPredictions:
         self._check_rows(batch)
         return self._thetas(batch)
 
-    def _read(self, X, reset=False):
+    def _read(self, X: Features, reset: bool = False) -> Batch:
         """The `Batch` of a new X, without outputs."""
         return read_batch(self, X, reset)
 
-    def _check_rows(self, batch, fresh=False):
+    def _check_rows(self, batch: Batch, fresh: bool = False) -> None:
         """Rows that are not finite, or out of range, raise a ValueError."""
         check_batch(self, batch, fresh)
 
-    def _decode(self, theta, decoder=None):
+    def _decode(self, theta: Any, decoder: Decoder | None = None) -> Decoding:
         """How scores become outputs, by the learner's decoder or by another."""
         return Decoding(theta, self.loss_, decoder or self._decoder())
 
     @reads_state
-    def _decoding(self, X):
+    def _decoding(self, X: Features) -> Decoding:
         return self._decode(self._scores(X))
 
-    def embedding_scores(self, X):
+    def embedding_scores(self, X: Features) -> Any:
         """Scores θ in the embedding of the outputs: what the decoder reads.
 
         For a linear model ``X coef_ᵀ + intercept_``.
@@ -77,7 +93,7 @@ class DecodedPredictions:
         """
         return self._decoding(X).scores()
 
-    def decision_function(self, X):
+    def decision_function(self, X: Features) -> Any:
         """Scores for scikit-learn: one per class, where outputs are classes.
 
         Returns
@@ -104,19 +120,19 @@ class DecodedPredictions:
             return self._difference(theta)
         return theta if self.space_.scores_classes else self._minus_losses(theta)
 
-    def _difference(self, theta):
+    def _difference(self, theta: Floats) -> Floats:
         """(S(θ; y_0) − S(θ; y_1))/c of every row."""
         vertices = self.space_.vertices()
         omega = self.loss_.omega(vertices)
         return theta @ (vertices[1] - vertices[0]) - (omega[1] - omega[0])
 
-    def _minus_losses(self, theta):
+    def _minus_losses(self, theta: Floats) -> Floats:
         """−S(θ; y_k)/c of every row and vertex."""
         vertices = self.space_.vertices()
         scores = theta @ vertices.T - self.loss_.omega(vertices)
         return scores - self.loss_.conjugate(theta)[:, None]
 
-    def predict_mean(self, X):
+    def predict_mean(self, X: Features) -> Any:
         """Regularized predictions ŷ_Ω(θ) in conv(Y), of shape (n, dim).
 
         For label sequences those of positions, as `predict_marginals`.
@@ -124,7 +140,7 @@ class DecodedPredictions:
         return self._decoding(X).means()
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> Floats:
         """Probabilities that the mean prediction stands for.
 
         Returns
@@ -137,7 +153,7 @@ class DecodedPredictions:
         return self.space_.mean_proba(mu)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms of `predict_proba`.
 
         Returns
@@ -156,11 +172,11 @@ class DecodedPredictions:
         theta = self._scores(X)
         return self.loss_.log_proba(theta)
 
-    def _losses(self, theta, V, random_state=None):
+    def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
         """The `Losses` of scores that were played where V was true."""
         return self._decode(theta).losses(V, random_state)
 
-    def predict(self, X):
+    def predict(self, X: Features) -> Any:
         """The decoder's most likely output of every row; deterministic.
 
         The nearest vertex to ŷ_Ω(θ) for "randomized", "nearest" and "sampled"; the linear oracle
@@ -168,7 +184,7 @@ class DecodedPredictions:
         """
         return self._decoding(X).most_likely()
 
-    def sample(self, X, random_state=None):
+    def sample(self, X: Features, random_state: Seed = None) -> Any:
         """Draw the decoder's output of every row: what the guarantees are about.
 
         Parameters
@@ -188,17 +204,17 @@ class DecodedPredictions:
         return decoding.draw(self.random_state_ if random_state is None else random_state)
 
     @available_if(_space_has("vertex_proba"))
-    def decoding_proba(self, X):
+    def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, n_classes) with which `sample` plays each class."""
         decoding = self._decoding(X)
         return self.space_.vertex_proba(decoding.expected_vertex())
 
-    def expected_target_loss(self, X, y):
+    def expected_target_loss(self, X: Features, y: Outputs) -> Floats:
         """Exact expectation of the target loss of `sample`, per sample (n,)."""
         decoding = self._decoding(X)
         return decoding.expected_loss(decoding.truths(y))
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Features, y: Outputs, sample_weight: Given = None) -> float:
         """1 − mean target loss of `predict`: the accuracy, for "simplex".
 
         Raises
@@ -208,8 +224,8 @@ class DecodedPredictions:
         """
         return self._decoding(X).score(y, sample_weight)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the class that it is mixed into
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         task = self._task()
@@ -227,8 +243,8 @@ class DecodedPredictions:
 class OverClasses:
     """Learners whose outputs are always classes."""
 
-    def _unfitted_space(self):
+    def _unfitted_space(self) -> OutputSpace:
         return Simplex()
 
-    def _task(self):
+    def _task(self) -> str | None:
         return "multiclass"

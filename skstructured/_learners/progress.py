@@ -1,16 +1,19 @@
 """Progress messages of long calls."""
 
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from skstructured._base.validation import check_integer
+from skstructured.extend._types import Array
 
 #: Seconds between two lines.
 EVERY = 1.0
 
 
-def is_verbose(model):
+def is_verbose(model: object) -> bool:
     """Whether a learner's `verbose`, 0 where it has none, asks for lines."""
     verbose = getattr(model, "verbose", 0)
     if not isinstance(verbose, (bool, np.bool_)):
@@ -18,12 +21,14 @@ def is_verbose(model):
     return verbose > 0
 
 
-def with_progress(model, starts, total, what="rows"):
+def with_progress(
+    model: object, starts: Sequence[Any] | Array, total: int, what: str = "rows"
+) -> Iterable[Any]:
     """The items of `starts`, where blocks start; a line per second, if `verbose` says so."""
     return _with_messages(starts, total, what) if is_verbose(model) else starts
 
 
-def _with_messages(starts, total, what):
+def _with_messages(starts: Sequence[Any] | Array, total: int, what: str) -> Iterator[Any]:
     started = last = time.perf_counter()
     for done, start in enumerate(starts):
         now = time.perf_counter()

@@ -1,5 +1,7 @@
 """How learners read a new X: rows, or label sequences where their space is one."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import assert_all_finite
 
@@ -12,18 +14,19 @@ from skstructured._base.validation import (
     refuse_row,
 )
 from skstructured._engine.rows import Rows
+from skstructured.extend._types import Features
 from skstructured.extend.learner import Batch
 from skstructured.spaces import LabelSequence
 
 
-def over_sequences(learner, fresh=False):
+def over_sequences(learner: Any, fresh: bool = False) -> bool:
     """Whether the outputs of a learner are label sequences, as fitted; `fresh` by its parameter."""
     known = {} if fresh else vars(learner)
     space = known["space_"] if "space_" in known else getattr(learner, "space", None)
     return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
 
 
-def read_batch(learner, X, reset=False):
+def read_batch(learner: Any, X: Features, reset: bool = False) -> Batch:
     """The `Batch` of a new X, without outputs; values are not yet checked to be finite.
 
     Of label sequences, a list of matrices or `Ragged`; ValueErrors name the sequence.
@@ -37,7 +40,7 @@ def read_batch(learner, X, reset=False):
     return Batch(Rows.from_array(values), None, None, stacked.offsets)
 
 
-def check_batch(learner, batch, fresh=False):
+def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
     """NaN, inf and norms out of range raise a ValueError that names the row, or the position."""
     if batch.offsets is None:
         return check_finite(learner, batch.rows, fresh)

@@ -1,11 +1,14 @@
 """The parameter `standardize` of learners."""
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from skstructured._engine.standardize import RunningScale
 
 
-def scale_of(learner, width, intercept, dtype=np.float64):
+def scale_of(
+    learner: object, width: int, intercept: bool, dtype: DTypeLike = np.float64
+) -> RunningScale:
     """A new `RunningScale` as ``learner.standardize`` says; a ValueError where that is unclear.
 
     "auto" is True for every kind of rows that there is today. Rows are centred where an intercept

@@ -12,6 +12,7 @@ import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import Learned
+from skstructured.extend._types import Floats
 from skstructured.losses.gap import best_other
 
 #: Rows are at most so much longer than those that weigh as much as the regularization: what a
@@ -23,7 +24,7 @@ SEEN = 1e-16
 
 
 @kernel
-def reduce_term(basis, g, x, z):
+def reduce_term(basis: Floats, g: Floats, x: Floats, z: Floats) -> None:
     """z = h ⊗ x, of shape ((K−1) p,), with g = Σ_m h_m basis_m; g, which sums to 0, is used up.
 
     The rows of `basis` are orthonormal and join it as they are seen: directions that no term had so
@@ -45,7 +46,7 @@ def reduce_term(basis, g, x, z):
 
 
 @kernel
-def expand(basis, V, W):
+def expand(basis: Floats, V: Floats, W: Floats) -> None:
     """W (K p,) of the reduced weights V ((K−1) p,): W_k = Σ_m basis_mk V_m."""
     p = W.shape[0] // basis.shape[1]
     W[:] = 0.0
@@ -56,7 +57,7 @@ def expand(basis, V, W):
 
 
 @kernel
-def rank_one(M, factor, v):
+def rank_one(M: Floats, factor: float, v: Floats) -> None:
     """M ← M + factor v vᵀ."""
     for i in range(M.shape[0]):
         c, row = factor * v[i], M[i]
@@ -65,7 +66,7 @@ def rank_one(M, factor, v):
 
 
 @kernel
-def rotate_in(R, r, z, target):
+def rotate_in(R: Floats, r: Floats, z: Floats, target: float) -> None:
     """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up."""
     n = R.shape[0]
     for i in range(n):
@@ -83,7 +84,7 @@ def rotate_in(R, r, z, target):
 
 
 @kernel
-def solve_transposed(R, z, u):
+def solve_transposed(R: Floats, z: Floats, u: Floats) -> float:
     """u = R⁻ᵀz, so that ‖u‖² = zᵀA⁻¹z; returns it."""
     n, total = R.shape[0], 0.0
     for i in range(n):  # u[:] = z would compile numba's error texts, for seconds
@@ -99,7 +100,7 @@ def solve_transposed(R, z, u):
 
 
 @kernel(fastmath=FASTMATH)
-def solve_upper(R, u, w):
+def solve_upper(R: Floats, u: Floats, w: Floats) -> None:
     """w = R⁻¹u, for u = r the weights."""
     n = R.shape[0]
     for i in range(n - 1, -1, -1):
@@ -110,7 +111,7 @@ def solve_upper(R, u, w):
 
 
 @kernel(fastmath=FASTMATH)
-def along(V, g, x):
+def along(V: Floats, g: Floats, x: Floats) -> float:
     """<V, g ⊗ x> for V of shape (K p,)."""
     p, total = x.shape[0], 0.0
     for k in range(g.shape[0]):
@@ -123,7 +124,20 @@ def along(V, g, x):
 
 
 @kernel
-def soba_update(R, r, basis, W, sums, theta, x, right, p, z, u, g):
+def soba_update(
+    R: Floats,
+    r: Floats,
+    basis: Floats,
+    W: Floats,
+    sums: Floats,
+    theta: Floats,
+    x: Floats,
+    right: int,
+    p: float,
+    z: Floats,
+    u: Floats,
+    g: Floats,
+) -> None:
     """One correct round: g = z/√p', z = (e_ȳ − e_right) ⊗ x/√p', ȳ the best other class.
 
     ``m = (<W,z>² + 2<W,g>)/(1 + zᵀA⁻¹z)``; where m + Σ m_s over earlier updates is not negative,
@@ -157,14 +171,14 @@ class SecondOrderWeights(Learned):
         Regularization.
     """
 
-    def __init__(self, K, width, a):
+    def __init__(self, K: int, width: int, a: float) -> None:
         size = (K - 1) * width
         self.W = np.zeros((K, width))
         self._factor = (math.sqrt(a) * np.eye(size), np.zeros(size), np.zeros((K - 1, K)))
         self.sums = np.zeros(2)
         self._scratch = (np.empty(size), np.empty(size), np.empty(K))
 
-    def learn(self, theta, x, right, propensity=1.0):
+    def learn(self, theta: Floats, x: Floats, right: int, propensity: float = 1.0) -> None:
         """Learn one row whose class is `right`, played with this propensity at the scores theta."""
         learned = (*self._factor, self.W.reshape(-1), self.sums)
         soba_update(*learned, theta, x, right, propensity, *self._scratch)

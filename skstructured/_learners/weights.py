@@ -1,15 +1,20 @@
 """Linear scores, and what learners with a matrix of weights have in common."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._base.validation import dtype_of
 from skstructured._engine.epoch import BLOCK
 from skstructured._engine.rows import Rows
-from skstructured.extend.learner import Comparison
+from skstructured.extend._types import Array, Floats, Matrix
+from skstructured.extend.learner import Batch, Comparison
+from skstructured.extend.output_space import OutputSpace
 
 
-def linear_scores(W, X):
+def linear_scores(W: Floats, X: Matrix) -> Floats:
     """Wx of every row of X (n, p), (n, dim); a column of W behind the p is an intercept.
 
     W is float64, and so are the scores: float32 rows are converted some at a time.
@@ -19,7 +24,7 @@ def linear_scores(W, X):
     return theta + W[:, p] if W.shape[1] > p else theta
 
 
-def _products(X, V):
+def _products(X: Matrix, V: Floats) -> Floats:
     """XV as a dense array, without a copy of X in another dtype as a whole."""
     if X.dtype == V.dtype:
         return X @ V if type(X) is np.ndarray else safe_sparse_dot(X, V, dense_output=True)
@@ -30,7 +35,7 @@ def _products(X, V):
     return products
 
 
-def rounded(W, dtype):
+def rounded(W: Floats, dtype: DTypeLike) -> Array:
     """Weights in another dtype; beyond the range of float32 its largest numbers."""
     if W.dtype == dtype:
         return W
@@ -41,20 +46,25 @@ def rounded(W, dtype):
 class LinearWeights:
     """Learners with the matrix that `_weights()` returns in float64, the intercept last."""
 
-    def comparison(self, rounds):
+    space_: OutputSpace
+    n_features_in_: int
+    _intercept: bool
+    _weights: Callable[[], Floats]
+
+    def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
         loss = getattr(self, "loss_", None)
         if loss is None:
-            return super().comparison(rounds)
+            return super().comparison(rounds)  # type: ignore[misc]  # of the class that it is mixed into
         return Comparison(loss, rounds.X, self.space_.unpack(rounds.packed), self._intercept)
 
     @property
-    def coef_(self):
+    def coef_(self) -> Array:
         """Weights that predictions use, without the intercept, (dim, n_features_in_)."""
         return rounded(self._weights()[:, : self.n_features_in_], dtype_of(self))
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> Array:
         """Intercepts of shape (dim,); zeros where it was fitted without."""
         W = self._weights()
         intercept = W[:, self.n_features_in_].copy() if self._intercept else np.zeros(len(W))

@@ -2,8 +2,10 @@
 
 import warnings
 from abc import abstractmethod
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
@@ -20,6 +22,7 @@ from skstructured._learners.progress import is_verbose
 from skstructured.bandits._own_choices import OwnChoices
 from skstructured.bandits._rounds import BanditRounds, check_feedback, invert
 from skstructured.bandits._stream import BanditStream
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs, Seed
 from skstructured.spaces import Simplex
 
 #: A horizon is a number of rounds, which float64 counts up to here.
@@ -52,7 +55,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
 
     @exclusive
     @reads_state
-    def choose(self, X, random_state=None):
+    def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose a class for every row, before anything about it is known.
 
         Parameters
@@ -84,7 +87,9 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         return self.classes_[codes], self._propensities_of(X, codes, P, random_state)
 
     @exclusive
-    def update(self, X, actions, rewards, propensities):
+    def update(
+        self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
+    ) -> Self:
         """Learn from the rewards of actions.
 
         Parameters
@@ -123,7 +128,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         return self
 
     @exclusive
-    def fit(self, X, y):
+    def fit(self, X: Features, y: Outputs) -> Self:
         """Start anew and simulate one pass of bandit feedback over labelled rows.
 
         Parameters
@@ -147,7 +152,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             self._start(Simplex().fit(y))
             self._simulate(rows, self._check_labels(rows, y), **given)
 
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Simulate bandit feedback over labelled rows, one round each, in order.
 
         Parameters
@@ -167,7 +172,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         return self
 
     @exclusive
-    def simulate(self, X, y, classes=None):
+    def simulate(self, X: Features, y: Outputs, classes: Given = None) -> BanditRounds:
         """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
         rounds = self._simulate_labels(X, y, classes)
         self._check_horizon()
@@ -187,7 +192,9 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
     @exclusive
-    def replay(self, X, actions, rewards, propensities):
+    def replay(
+        self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
+    ) -> Floats:
         """Learn from logged rounds, one by one, and estimate what the learner would have earned.
 
         Parameters
@@ -225,7 +232,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         return estimates
 
     @reads_state
-    def decoding_proba(self, X):
+    def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, K) with which `choose` plays each class."""
         X = self._fitted_rows(X)
         return self._distribution(self._thetas(X), X)

@@ -15,6 +15,7 @@ from skstructured._learners.progress import with_progress
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.bandits._base import BanditClassifier
+from skstructured.extend._types import Kernel
 from skstructured.losses.gap import best_class
 
 # The state vector, after the epoch's own entries; the gradient kernels read it too.
@@ -54,8 +55,8 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
 
     fractional_rewards = True
     _learns_singles = True
-    scale_kernel = None
-    gradient_kernel = None
+    scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
+    gradient_kernel: Kernel = None  # type: ignore[assignment]
 
     def _setup(self, dim, width):
         vector = new_state(11, THETA_SQ)

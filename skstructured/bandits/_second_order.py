@@ -32,7 +32,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         """Learn rounds whose rows are ready; as `_learn_rows`."""
 
     @property
-    def longest_row(self):
+    def longest_row(self) -> float:
         """The longest row whose square leaves digits of the regularization; `check_finite`."""
         return min(LONGEST, self._regularization_root() * LONGEST_OF_UNIT)
 

@@ -1,5 +1,8 @@
 """Bandit learners as online learners: rounds played, and learned from their own choices."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -8,7 +11,8 @@ from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import with_progress
 from skstructured.bandits._rounds import invert
 from skstructured.experts._binary import part_of
-from skstructured.extend.learner import Losses, OnlineLearner
+from skstructured.extend._types import Floats, Ints, Seed
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
 
 class BanditStream(OnlineLearner):
@@ -17,7 +21,11 @@ class BanditStream(OnlineLearner):
     Needs what `BanditClassifier` has.
     """
 
-    def play(self, rounds, which, random_state=None):
+    _thetas: Callable[[Any], Floats]
+    _distribution: Callable[[Floats, Any], Floats]
+    _check_horizon: Callable[[], None]
+
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
         X, codes = rounds.X[which], rounds.packed[which]
         theta = self._thetas(X)
@@ -26,12 +34,12 @@ class BanditStream(OnlineLearner):
         return self._losses(theta, P, actions, codes)
 
     @exclusive
-    def learn(self, rounds, which):
+    def learn(self, rounds: Batch, which: Ints) -> None:
         """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""
         self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
 
     @exclusive
-    def play_and_learn(self, rounds, which, random_state=None):
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Simulate rounds; the `Losses` of the choices, which the learner's own generator draws."""
         kept = []
         for i in np.asarray(which):
@@ -42,7 +50,7 @@ class BanditStream(OnlineLearner):
             kept.append(self._losses(theta, P, actions, code))
         return Losses(*map(np.concatenate, zip(*kept, strict=True)))
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
         return 1.0 - V @ self._distribution(self._thetas(x), x)[0]
 
@@ -59,7 +67,7 @@ class BanditStream(OnlineLearner):
             return np.full(len(theta), np.nan)
         return loss.value(theta, self.space_.unpack(codes))
 
-    def warn_of_trouble(self):
+    def warn_of_trouble(self) -> None:
         """Warn where the rounds exceed the horizon."""
         self._check_horizon()
 

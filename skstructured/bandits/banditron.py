@@ -20,11 +20,12 @@ from skstructured.bandits._first_order import (
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits.gaptron import BanditGaptronClassifier
 from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.extend._types import Floats
 from skstructured.losses.gap import best_class
 
 
 @kernel
-def banditron_scale(state, x_sq, weight):
+def banditron_scale(state: Floats, x_sq: float, weight: float) -> float:
     """s = 1; ρ = min(½, (K/T)^{1/3}) unless it was given."""
     state[ROUND] += 1.0
     rounds = state[HORIZON] if state[HORIZON] > 0.0 else state[ROUND]
@@ -35,7 +36,7 @@ def banditron_scale(state, x_sq, weight):
 
 
 @kernel
-def banditron(theta, truth, g, params, work):
+def banditron(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
     """Play (1−ρ) e_{y*} + ρ/K; g = e_{y*} − 1[y' = y]/p'(y') e_{y'}; returns the reward."""
     action, propensity = draw(theta, params[RHO], work)
     for k in range(theta.shape[0]):

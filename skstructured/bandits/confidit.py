@@ -15,6 +15,7 @@ from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
 from skstructured.bandits.gaptron import BanditGaptronClassifier
 from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.extend._types import Array, Features, Floats
 
 
 @kernel
@@ -123,7 +124,7 @@ class ConfiditClassifier(SecondOrderBandit):
         return mix_uniform(self._bounds(X), 0.0)
 
     @reads_state
-    def choose(self, X, random_state=None):
+    def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose the class of the largest upper confidence bound; propensities are 1."""
         with unchanged_on_error(self):
             X = self._rows(X).X
@@ -131,7 +132,9 @@ class ConfiditClassifier(SecondOrderBandit):
             codes = np.argmax(self._bounds(X), axis=1)
         return self.classes_[codes], np.ones(len(codes))
 
-    def replay(self, X, actions, rewards, propensities):
+    def replay(
+        self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
+    ) -> Floats:
         """Not possible without randomization: actions it would not have chosen teach nothing."""
         raise ValueError(
             "ConfiditClassifier does not use propensities and has no estimate on logged rounds."

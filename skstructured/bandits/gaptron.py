@@ -29,13 +29,14 @@ from skstructured.bandits._first_order import (
 )
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.extend._types import Floats
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
 
 
 @kernel
-def gap_bandit_scale(state, x_sq, weight):
+def gap_bandit_scale(state: Floats, x_sq: float, weight: float) -> float:
     """The round's ρ, and s = η(X_t), projected on the ball of radius D (spec of Theorems 4 to 6).
 
     With T the horizon, or the round where none is given: logistic ``ρ = KXD/√(T ln 2)``,
@@ -71,7 +72,7 @@ def gap_bandit_scale(state, x_sq, weight):
 
 
 @kernel
-def gap_bandit(theta, truth, g, params, work):
+def gap_bandit(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
     """Play p'; g = 1[y' = y]/p'(y') ∇ℓ(θ; y'); returns the reward."""
     action, propensity = draw(theta, max(gap(theta, params[KIND]), params[RHO]), work)
     for k in range(theta.shape[0]):
@@ -203,7 +204,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         _gap_gradients(theta, codes, shares, KINDS[self.loss], G)
         return G
 
-    def regret_bound(self):
+    def regret_bound(self) -> float:
         """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.
 
         For the rounds of the horizon, or those learned so far where none was given. Each must have
@@ -224,7 +225,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         if trouble is not None:
             raise GuaranteeError(trouble)
         dim, T = len(self.classes_), self.horizon or max(self.t_, 1)
-        reach = dim * math.sqrt(self._state.vector[X_SQ]) * self.radius
+        reach = dim * math.sqrt(self._state.vector[X_SQ]) * self.radius  # type: ignore[operator]  # given
         if self._exploration() == 0.0:
             factor = math.exp(2.0 * reach / dim) if 2.0 * reach / dim < 700.0 else math.inf
             return factor * reach**2 / math.log(2.0)
@@ -237,7 +238,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
             return max(dim * reach**2 / (dim - 1.0), 2.0 * reach * math.sqrt(T / 2.0))
         return max(4.0 * reach**2, 2.0 * reach * math.sqrt(2.0 * T))
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """The theorem behind `regret_bound`, for comparators with ‖U‖_F ≤ radius.
 
         As `OnlineLearner.certificate`; the theorems are about the expectation, not about `delta`.
@@ -245,7 +246,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         no_high_probability(self, delta)
         numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._state.vector[X_SQ])}
         name = f"Gaptron with bandit feedback, {self.loss}"
-        return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)
+        return Certificate(name, 0.0, self.regret_bound(), float(self.radius), numbers)  # type: ignore[arg-type]
 
     def _why_no_bound(self):
         """What voids the theorems, or None."""

@@ -20,6 +20,7 @@ from skstructured._learners.second_order import (
 from skstructured.bandits._second_order import SecondOrderBandit
 from skstructured.bandits.gaptron import BanditGaptronClassifier
 from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.extend._types import Features, Floats
 from skstructured.spaces.simplex import log_softmax
 
 
@@ -96,7 +97,7 @@ class NewtronClassifier(SecondOrderBandit):
         self._W = np.zeros((dim, width))
         size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
         self._A, self._R = np.eye(size) / self.radius, np.eye(size) / np.sqrt(self.radius)
-        self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0
+        self._b, self._r, self._V, self._mu = *np.zeros((3, size)), 0.0  # type: ignore[misc]
 
     def _softmax(self, theta):
         p = np.exp(self.alpha * (theta - theta.max(axis=1, keepdims=True)))
@@ -106,11 +107,11 @@ class NewtronClassifier(SecondOrderBandit):
         rho = self._rho()
         return (1.0 - rho) * self._softmax(theta) + rho / theta.shape[1]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> Floats:
         """softmax(αWx), (n, K)."""
         return self._softmax(self._scores(X))
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Features) -> Floats:
         """Log softmax(αWx), (n, K), from the scores: with all digits in the tails."""
         return log_softmax(self.alpha * self._scores(X))
 

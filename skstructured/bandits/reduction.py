@@ -1,6 +1,7 @@
 """Bandit feedback for any online learner with class probabilities."""
 
 import math
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.bandits._base import BanditClassifier
 from skstructured.bandits.gaptron import BanditGaptronClassifier
 from skstructured.estimators.logistic import FolkloreClassifier
+from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.spaces.simplex import log_softmax
 
 
@@ -98,13 +100,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     random_state: Seed = None
 
     @exclusive
-    def fit(self, X, y, **params):
+    def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
         """Start anew and simulate one pass; `params` are metadata that the estimator requests."""
         self._fit(X, y, **self._checked(X, self._routed("fit", params)))
         self._check_horizon()
         return self
 
-    def partial_fit(self, X, y, classes=None, **params):
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
         """Simulate bandit feedback over labelled rows, one round each, in order."""
         self._simulate_routed(X, y, classes, params)
         return self
@@ -206,13 +208,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
             self.estimator_.partial_fit(X[taught], y, classes=self.classes_, **given)
             self.n_taught_ += len(taught)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the wrapped learner."""
         p = np.exp(self._thetas(self._fitted_rows(X)))
         return p / p.sum(axis=1, keepdims=True)
 
     @reads_state
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
         X = self._fitted_rows(X)
         if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):

@@ -8,7 +8,7 @@ import uuid
 try:
     import fcntl
 except ImportError:  # Windows lets nobody remove what another process is writing
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 
 def write_whole(path, content):

@@ -4,7 +4,10 @@ import io
 import json
 import os
 import warnings
+from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -19,7 +22,7 @@ from skstructured.checkpoints._whole_file import write_whole
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 
-def save_checkpoint(estimator, path):
+def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     """Keep a fitted estimator in a file, from which `load_checkpoint` goes on bit for bit.
 
     Needs skops: ``pip install skstructured[checkpoint]``. Whenever the process is killed or the
@@ -80,7 +83,7 @@ def save_checkpoint(estimator, path):
     write_whole(target, content.getbuffer())
 
 
-def load_checkpoint(path, trusted=()):
+def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> Any:
     """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
 
     Needs skops: ``pip install skstructured[checkpoint]``. The classes of this package, of

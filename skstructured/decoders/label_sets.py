@@ -3,8 +3,11 @@
 import copy
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.validation import check_share
+from skstructured._learners.label_sets import Calibration
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.spaces import Hypercube
 from skstructured.spaces._expected_f1 import best_label_sets
@@ -53,12 +56,12 @@ class ExpectedF1(Decoder):
     Waegeman, Cheng, Hüllermeier (2011), "An exact algorithm for F-measure maximization".
     """
 
-    _calibration = None
+    _calibration: Calibration | None = None
 
-    def __init__(self, zero_division=1.0):
+    def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = zero_division
 
-    def calibrated(self, calibration):
+    def calibrated(self, calibration: Calibration) -> Decoder:
         """The same decoder, on marginals that are made of the scores θ and not ŷ_Ω(θ).
 
         Parameters
@@ -75,7 +78,7 @@ class ExpectedF1(Decoder):
         other._calibration = calibration
         return other
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmax E F1 and p = 0."""
         self._only_over(Hypercube, loss)
         empty = check_share("zero_division", self.zero_division)
@@ -114,10 +117,10 @@ class Threshold(Decoder):
     ['decoder__threshold']
     """
 
-    def __init__(self, threshold=0.5):
+    def __init__(self, threshold: ArrayLike = 0.5) -> None:
         self.threshold = threshold
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = 1 where μ exceeds the threshold and p = 0."""
         self._only_over(Hypercube, loss)
         return (mu > self._thresholds(mu.shape[1])).astype(np.float64), np.zeros(len(mu))

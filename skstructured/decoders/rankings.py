@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.metrics import gains
 from skstructured.spaces import Birkhoff
@@ -29,10 +30,10 @@ class DiscountedGain(Decoder):
     Blondel (2019), "Structured prediction with projection oracles", section 4 and appendix.
     """
 
-    def __init__(self, gain="exponential"):
+    def __init__(self, gain: str = "exponential") -> None:
         self.gain = gain
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = items by decreasing expected gain and p = 0."""
         self._only_over(Birkhoff, loss)
         m = round(mu.shape[1] ** 0.5)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skstructured._base.foreign import check_vertices
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.spaces import OrdinalChain, Simplex
 
@@ -14,7 +15,7 @@ def _nearest(mu, loss):
 class MAP(Decoder):
     """Maximum a posteriori: the linear oracle ``argmax_{y ∈ Y} <θ, y>``. Deterministic."""
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmax <θ, y> and p = 0."""
         best = check_vertices(loss.space, "argmax", loss.space.argmax(theta), theta.shape)
         return best, np.zeros(len(theta))
@@ -28,7 +29,7 @@ class Nearest(Decoder):
     costs that were given and for label sequences, where steps count in the norm: see `MinimumRisk`.
     """
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = nearest vertex to μ and p = 0."""
         return _nearest(mu, loss), np.zeros(len(mu))
 
@@ -67,7 +68,7 @@ class MinimumRisk(Decoder):
     ['ill']
     """
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmin of the expected loss and p = 0."""
         space, stay = loss.space, np.zeros(len(mu))
         costs = space.costs_ if isinstance(space, (Simplex, OrdinalChain)) else None
@@ -87,14 +88,14 @@ class Randomized(Decoder):
 
     exploits_gap = True
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = nearest vertex to μ and p = min(1, 2‖y* − μ‖/ν)."""
         anchor = _nearest(mu, loss)
         nu = loss.space.geometry(loss.norm, mu.shape[1]).nu
         distance = np.linalg.norm(anchor - mu, ord=1 if loss.norm == "l1" else 2, axis=1)
         return anchor, np.minimum(1.0, 2.0 * distance / nu)
 
-    def most_likely(self, theta, mu, loss):
+    def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
         """y* (n, dim), without p."""
         return _nearest(mu, loss)
 
@@ -102,6 +103,6 @@ class Randomized(Decoder):
 class Sampled(Decoder):
     """Always a vertex drawn with mean ŷ_Ω(θ); with entropies over vertices, a Gibbs sample."""
 
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = nearest vertex to μ and p = 1."""
         return _nearest(mu, loss), np.ones(len(mu))

@@ -1,11 +1,16 @@
 """Gaptron: online classification that exploits the surrogate gap, with full information."""
 
+from typing import Literal
+
 from sklearn.base import clone
 
 from skstructured._base.shared_docs import documented
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.perceptron import MulticlassPerceptron
+from skstructured.extend._types import Seed
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FenchelYoung, GapSurrogate
 from skstructured.optimizers import GradientDescent
 
@@ -70,20 +75,20 @@ class GaptronClassifier(OnlineStructuredPredictor):
 
     def __init__(
         self,
-        loss="hinge",
-        radius=None,
-        feature_norm=None,
-        decoder="gap",
-        average="polynomial",
-        standardize="auto",
-        fit_intercept=True,
-        max_iter=10,
-        tol=1e-4,
-        shuffle=True,
-        class_weight=None,
-        verbose=0,
-        random_state=None,
-    ):
+        loss: str | Surrogate = "hinge",
+        radius: float | None = None,
+        feature_norm: float | None = None,
+        decoder: str | Decoder = "gap",
+        average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial",
+        standardize: bool | Literal["auto"] = "auto",
+        fit_intercept: bool = True,
+        max_iter: int = 10,
+        tol: float | None = 1e-4,
+        shuffle: bool = True,
+        class_weight: dict | Literal["balanced"] | None = None,
+        verbose: bool | int = 0,
+        random_state: Seed = None,
+    ) -> None:
         self.loss = loss
         self.radius = radius
         self.feature_norm = feature_norm

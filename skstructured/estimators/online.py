@@ -19,6 +19,7 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
+from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
@@ -268,7 +269,7 @@ class OnlineStructuredPredictor(
         named = isinstance(self.space, str)
         return getattr(SPACES.get(self.space) if named else self.space, "task", None)
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """The theorem that bounds the target loss of the rounds seen so far.
 
         As `OnlineLearner.certificate`; ``bound(ΣS(U), ‖U‖_F)`` of the result is the number. With
@@ -288,9 +289,7 @@ class OnlineStructuredPredictor(
     expert_weights_ = of_experts(
         "Weights of the experts of a mixture in the next prediction.", MixtureModel.expert_weights
     )
-    expert_losses_ = of_experts(
-        "Sums of the experts' surrogate losses, without the loss scale.", MixtureModel.expert_losses
-    )
+    expert_losses_ = of_experts("Sums of the experts' losses.", MixtureModel.expert_losses)
     expert_names_ = of_experts("Names of the experts.", MixtureModel.expert_names)
 
     transitions_ = weights_of_sequences(

@@ -18,6 +18,7 @@ from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeig
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.decoders import MAP
 from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import ZeroOneLoss
 from skstructured.optimizers._fixed import FixedStep
 
@@ -77,7 +78,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     def _parts(self, space):
         return ZeroOneLoss(space), FixedStep()
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """No theorem: a GuaranteeError."""
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
 
@@ -139,7 +140,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     random_state: Seed = None
 
     @property
-    def longest_row(self):
+    def longest_row(self) -> float:
         """As for `SOBAClassifier`."""
         return min(LONGEST, math.sqrt(check_positive("a", self.a)) * LONGEST_OF_UNIT)
 

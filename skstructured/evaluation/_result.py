@@ -1,12 +1,14 @@
 """What is known of a progressive validation: losses, comparators, bounds, certificates."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
-from skstructured.extend.learner import Batch
+from skstructured.extend._types import Floats
 from skstructured.guarantees._running_risk import rise_found
 from skstructured.guarantees.comparators import best_measured, measured
 from skstructured.guarantees.risk import fewest_losses, risk_bound, risk_curve
@@ -39,12 +41,12 @@ class ProgressiveResult:
         Why the rows were no independent draws for who played them, where that is known.
     """
 
-    target_loss: np.ndarray
-    expected_target_loss: np.ndarray
-    surrogate_loss: np.ndarray
-    estimator: object
+    target_loss: Floats
+    expected_target_loss: Floats
+    surrogate_loss: Floats
+    estimator: Any
     batch_size: int
-    rounds: Batch = None
+    rounds: Any = None
     play: str = "iterates"
     dependence: str | None = None
 
@@ -57,7 +59,7 @@ class ProgressiveResult:
         )
 
     @property
-    def weight(self):
+    def weight(self) -> Floats:
         """What the losses of each round are multiplied by in sums, (n,), of mean 1.
 
         All 1, but for ``class_weight`` and for ``average="linear"``, which multiplies by the number
@@ -75,7 +77,7 @@ class ProgressiveResult:
         learned[counted] = given[counted] * (number / number[:1])
         return learned
 
-    def comparator_loss(self, U):
+    def comparator_loss(self, U: ArrayLike) -> Floats:
         """Surrogate losses S_t(U) of a fixed comparator.
 
         Parameters
@@ -90,7 +92,7 @@ class ProgressiveResult:
         """
         return measured(self.estimator.comparison(self.rounds), U)
 
-    def best_comparator(self, delta=None):
+    def best_comparator(self, delta: float | None = None) -> Floats:
         """The U that (nearly) minimises `regret_bound`, fitted by L-BFGS; (dim, p [+ 1]).
 
         For advice of experts the best of them, (d,).
@@ -99,11 +101,11 @@ class ProgressiveResult:
         return best_measured(certificate, self.estimator.comparison(self.rounds), weight)
 
     @property
-    def encoded(self):
+    def encoded(self) -> Floats:
         """The true outputs as vertices (n, dim), for learners over an output space."""
         return self.estimator.space_.unpack(self.rounds.packed)
 
-    def surrogate_regret(self, U=None):
+    def surrogate_regret(self, U: ArrayLike | None = None) -> float:
         """Surrogate regret Σ w_t (E[L_t] − S_t(U)), w_t the `weight`: what theorems bound.
 
         Parameters
@@ -118,7 +120,7 @@ class ProgressiveResult:
         U = self.best_comparator() if U is None else U
         return float(self.weight @ (self.expected_target_loss - self.comparator_loss(U)))
 
-    def regret_bound(self, U=None, delta=None):
+    def regret_bound(self, U: ArrayLike | None = None, delta: float | None = None) -> float:
         """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
 
         The weights w_t are those of `weight`, 1 but for ``class_weight`` and ``average="linear"``.
@@ -144,7 +146,7 @@ class ProgressiveResult:
         comparator, unit = float(weight @ self.comparator_loss(U)), float(np.mean(weight)) or 1.0
         return self._certificate(delta).bound(comparator, float(np.linalg.norm(U))) / unit
 
-    def risk_bound(self, delta=0.05, last=0.5):
+    def risk_bound(self, delta: float = 0.05, last: float = 0.5) -> float:
         r"""Bound on what the rules that played the last rounds expect to lose on a new row.
 
         With probability at least 1 − delta over independent rows,
@@ -211,7 +213,7 @@ class ProgressiveResult:
             )
         return risk_bound(losses[-kept:], delta)
 
-    def risk_curve(self, delta=0.05):
+    def risk_curve(self, delta: float = 0.05) -> Floats:
         """Bound on the mean risk up to every round, valid for all rounds at once, (n,).
 
         Parameters
@@ -232,7 +234,7 @@ class ProgressiveResult:
         return risk_curve(self._new_row_losses(), delta)
 
     @property
-    def changed_(self):
+    def changed_(self) -> bool:
         """Whether the test of `RiskMonitor` finds, at level 0.05, that the risk rose at some time.
 
         Of all rounds' expected target losses; False where `risk_curve` has no number for them.

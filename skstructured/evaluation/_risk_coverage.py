@@ -1,10 +1,15 @@
 """The picture of what a classifier loses where it is asked for its surest predictions only."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils.validation import check_is_fitted
+
+from skstructured.extend._types import Features, Floats, Given
 
 
 class RiskCoverageDisplay:
@@ -49,7 +54,15 @@ class RiskCoverageDisplay:
     ([0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.0, 0.25])
     """
 
-    def __init__(self, *, coverage, risk, confidence, own=None, estimator_name=None):
+    def __init__(
+        self,
+        *,
+        coverage: Floats,
+        risk: Floats,
+        confidence: Floats,
+        own: tuple[float, float] | None = None,
+        estimator_name: str | None = None,
+    ) -> None:
         self.coverage = coverage
         self.risk = risk
         self.confidence = confidence
@@ -57,12 +70,20 @@ class RiskCoverageDisplay:
         self.estimator_name = estimator_name
 
     @property
-    def area(self):
+    def area(self) -> float:
         """Mean risk over coverages."""
         return float(self.risk @ np.diff(self.coverage, prepend=0.0))
 
     @classmethod
-    def of(cls, y_true, y_pred, confidence, *, abstains=None, name=None):
+    def of(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        confidence: ArrayLike,
+        *,
+        abstains: Given = None,
+        name: str | None = None,
+    ) -> Self:
         """The curve of predictions, not drawn.
 
         Parameters
@@ -74,15 +95,15 @@ class RiskCoverageDisplay:
         -------
         RiskCoverageDisplay
         """
-        y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
-        confidence = column_or_1d(confidence, dtype=np.float64)
-        assert_all_finite(confidence, input_name="confidence")
-        check_consistent_length(y_true, y_pred, confidence)
-        order = np.argsort(-confidence, kind="stable")
-        sure, wrong = confidence[order], (y_true != y_pred)[order]
+        truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
+        sureness: Floats = column_or_1d(confidence, dtype=np.float64)
+        assert_all_finite(sureness, input_name="confidence")
+        check_consistent_length(truth, predicted, sureness)
+        order = np.argsort(-sureness, kind="stable")
+        sure, wrong = sureness[order], (truth != predicted)[order]
         last = np.flatnonzero(np.r_[sure[1:] != sure[:-1], True])
         risk = np.cumsum(wrong)[last] / (last + 1.0)
-        own = None if abstains is None else _chosen(y_true != y_pred, abstains)
+        own = None if abstains is None else _chosen(truth != predicted, abstains)
         coverage = (last + 1.0) / len(order)
         return cls(
             coverage=coverage, risk=risk, confidence=sure[last], own=own, estimator_name=name
@@ -90,8 +111,16 @@ class RiskCoverageDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_pred, confidence, *, abstains=None, name=None, ax=None, **line_kwargs
-    ):
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        confidence: ArrayLike,
+        *,
+        abstains: Given = None,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kwargs: Any,
+    ) -> Self:
         """Draw the curve of predictions.
 
         Parameters
@@ -125,7 +154,16 @@ class RiskCoverageDisplay:
         return curve.plot(ax, **line_kwargs)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, name=None, ax=None, **line_kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Features,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kwargs: Any,
+    ) -> Self:
         """Draw the curve of a fitted classifier on rows it has not seen.
 
         Parameters
@@ -157,7 +195,7 @@ class RiskCoverageDisplay:
             y, predicted, confidence, abstains=abstains, name=name, ax=ax, **line_kwargs
         )
 
-    def plot(self, ax=None, **line_kwargs):
+    def plot(self, ax: Any = None, **line_kwargs: Any) -> Self:
         """Draw the curve.
 
         Parameters

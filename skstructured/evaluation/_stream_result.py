@@ -1,12 +1,14 @@
 """What is kept of a progressive validation over chunks: sums, whatever the number of rounds."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.shared_docs import documented
 from skstructured.evaluation._result import ROUNDING, ProgressiveResult
+from skstructured.extend._types import Floats
 from skstructured.guarantees._running_risk import RecentBound, RiseTest, read_delta, warn_of_rise
 
 #: What a mean is kept of, in the order of `Losses`.
@@ -35,15 +37,18 @@ class StreamResult:
         a learner that got worse.
     """
 
-    def __init__(self, estimator, play, batch_size, dependence, delta):
+    def __init__(
+        self, estimator: Any, play: str, batch_size: int, dependence: str | None, delta: float
+    ) -> None:
         read_delta(delta)
         self.estimator, self.play, self.batch_size = estimator, play, batch_size
         self.dependence, self.delta = dependence, delta
-        self._rows, self._risk, self._in_range = [], RecentBound(delta), True
+        self._risk, self._in_range = RecentBound(delta), True
+        self._rows: list[tuple[float, ...]] = []
         self._rise = RiseTest(delta)
         self.n_rounds, self._sums = 0, np.zeros(len(KINDS))
 
-    def add_chunk(self, losses):
+    def add_chunk(self, losses: Floats) -> None:
         """Add the losses (3, m) of a chunk."""
         m, sums = losses.shape[1], losses.sum(axis=1)
         self._rows.append((m, *(sums / m if m else np.full(len(KINDS), math.nan))))
@@ -54,7 +59,7 @@ class StreamResult:
         self._rise.update(expected)
 
     @property
-    def chunks(self):
+    def chunks(self) -> Floats:
         """A row a chunk: rounds, mean target, expected target and surrogate loss."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, 1 + len(KINDS))
 
@@ -63,26 +68,26 @@ class StreamResult:
         return float(total / self.n_rounds) if self.n_rounds else math.nan
 
     @property
-    def target_loss(self):
+    def target_loss(self) -> float:
         """Mean target loss of the outputs drawn."""
         return self._mean("target_loss")
 
     @property
-    def expected_target_loss(self):
+    def expected_target_loss(self) -> float:
         """Its mean exact expectation."""
         return self._mean("expected_target_loss")
 
     @property
-    def surrogate_loss(self):
+    def surrogate_loss(self) -> float:
         """Mean surrogate loss of the weights played."""
         return self._mean("surrogate_loss")
 
     @property
-    def changed_(self):
+    def changed_(self) -> bool:
         """Whether the test of `RiskMonitor`, at level delta, found that the risk ever rose."""
         return self._rise.found_at is not None
 
-    def risk_bound(self):
+    def risk_bound(self) -> float:
         r"""Bound on what the rules that played the last rounds expect to lose on a new row.
 
         As `ProgressiveResult.risk_bound`, but at any time: with probability 1 − delta it holds

@@ -1,12 +1,15 @@
 """Pictures of progressive validations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation._risk_coverage import RiskCoverageDisplay
+from skstructured.extend._types import Array, Floats, Given
 
 __all__ = ["RegretDisplay", "RiskCoverageDisplay"]
 
@@ -80,7 +83,16 @@ class RegretDisplay:
     >>> plt.show()  # doctest: +SKIP
     """
 
-    def __init__(self, *, names, rounds, losses, comparators, bounds, risks=None):
+    def __init__(
+        self,
+        *,
+        names: Sequence[str],
+        rounds: Sequence[Array],
+        losses: Sequence[Floats],
+        comparators: Sequence[Floats | None],
+        bounds: Sequence[Floats | None],
+        risks: Sequence[Floats | None] | None = None,
+    ) -> None:
         self.names = names
         self.rounds = rounds
         self.losses = losses
@@ -91,15 +103,15 @@ class RegretDisplay:
     @classmethod
     def from_result(
         cls,
-        result,
+        result: ProgressiveResult | Sequence[ProgressiveResult] | Mapping[str, ProgressiveResult],
         *,
-        ax=None,
-        name=None,
-        comparator=None,
-        log=False,
-        legend_kwargs=None,
-        risk_delta=None,
-    ):
+        ax: Any = None,
+        name: str | Sequence[str] | None = None,
+        comparator: Given = None,
+        log: bool = False,
+        legend_kwargs: dict[str, Any] | None = None,
+        risk_delta: float | None = None,
+    ) -> Self:
         """Draw one or several progressive validations.
 
         Parameters
@@ -148,7 +160,9 @@ class RegretDisplay:
         display = cls(names=names, **drawn)
         return display.plot(ax, log=log, legend_kwargs=legend_kwargs)
 
-    def plot(self, ax=None, *, log=False, legend_kwargs=None):
+    def plot(
+        self, ax: Any = None, *, log: bool = False, legend_kwargs: dict[str, Any] | None = None
+    ) -> Self:
         """Draw the curves.
 
         Parameters

@@ -1,6 +1,8 @@
 """Progressive validation: predict each round, then learn it."""
 
 import functools
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +12,7 @@ from sklearn.utils import check_random_state
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation._stream_result import StreamResult
 from skstructured.evaluation.display import RegretDisplay
+from skstructured.extend._types import Features, Given, Outputs, Seed
 from skstructured.extend.learner import OnlineLearner
 from skstructured.streaming.chunks import (
     is_fitted,
@@ -35,16 +38,16 @@ PLAYS = ("iterates", "last", "average")
 
 
 def progressive_validate(
-    estimator,
-    X,
-    y=None,
-    batch_size=1,
-    random_state=None,
-    progress=None,
-    classes=None,
-    play="iterates",
-    delta=0.05,
-):
+    estimator: Any,
+    X: Features | Iterable[Any],
+    y: Outputs | None = None,
+    batch_size: int = 1,
+    random_state: Seed = None,
+    progress: Callable[[int, Any], object] | None = None,
+    classes: Given = None,
+    play: str = "iterates",
+    delta: float = 0.05,
+) -> ProgressiveResult | StreamResult:
     """Play and then learn the rows in order, and record every round's losses.
 
     Rows that do not fit into memory are given as chunks, ``progressive_validate(model, chunks)``.
@@ -116,7 +119,7 @@ def progressive_validate(
     losses = _play_rounds(learner, rounds, how, rng, progress, rounds.X.shape[0])
     learner.warn_of_trouble()
     dependence = _dependence(estimator, learner, *how)
-    return ProgressiveResult(*losses, learner, batch_size, rounds, play, dependence)
+    return ProgressiveResult(*losses, learner, batch_size, rounds, play, dependence)  # type: ignore[call-arg]  # three
 
 
 def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):

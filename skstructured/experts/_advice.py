@@ -35,6 +35,7 @@ from skstructured.experts._binary import (
 from skstructured.experts._calibration import METHODS, calibrated_out_of_fold, calibrator
 from skstructured.experts._parameters import OverExperts
 from skstructured.experts.hedge import AdaHedge
+from skstructured.extend._types import Features, Given, Ints, Outputs
 from skstructured.extend.learner import Batch, OnlineLearner
 from skstructured.spaces import Simplex
 
@@ -92,11 +93,11 @@ class HedgedExperts(OnlineLearner, OverExperts):
         self._learn(rows, codes, np.arange(len(codes)), given=given)
 
     @exclusive
-    def learn(self, rounds, which):
+    def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn(rounds.X, rounds.packed, np.asarray(which), record_of(rounds))
 
-    def begin(self, X, y, classes=None):
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`.
 
         Its `rows` take the losses of the experts (n, d), as rounds are learned.
@@ -105,7 +106,7 @@ class HedgedExperts(OnlineLearner, OverExperts):
             rows, codes = self._begin(X, y, classes)
             return Batch(self._asked(rows), codes)
 
-    def resume(self, X, y):
+    def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
         rows = checked_rows(self, X, reset=False)
         codes = self._codes(rows, y)

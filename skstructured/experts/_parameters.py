@@ -1,6 +1,7 @@
 """Parameters of learners over a list of experts, by name."""
 
 from copy import deepcopy
+from typing import Any, Self
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -19,7 +20,7 @@ class OverExperts(ClassifierMixin, BaseEstimator):
     def _named(self):
         return named_experts(self.estimators, super().get_params(deep=False))
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""
         found = super().get_params(deep=False)
         if deep:
@@ -32,7 +33,7 @@ class OverExperts(ClassifierMixin, BaseEstimator):
                 found |= {f"{name}__{key}": value for key, value in expert.get_params().items()}
         return found
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters, experts by their names, and parameters of experts; returns self."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
@@ -49,7 +50,7 @@ class OverExperts(ClassifierMixin, BaseEstimator):
             pairs = all(isinstance(one, (tuple, list)) for one in self.estimators)
             self.estimators = new if pairs else [expert for _, expert in new]
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """How metadata are handed on to the experts, by what each requests."""
         router = MetadataRouter(owner=self)
         for name, expert in self._named():

@@ -1,7 +1,7 @@
 """Expert advice with abstention: a classifier that may say nothing, over given classifiers."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -12,8 +12,9 @@ from skstructured._base.validation import check_share
 from skstructured._learners.guards import exclusive
 from skstructured.experts._advice import HedgedExperts, losses_of, record_of
 from skstructured.experts._binary import check_marker, rows_of
-from skstructured.extend.learner import ExpertComparison, Losses
-from skstructured.guarantees.certificates import AbstentionCertificate
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
+from skstructured.extend.learner import Batch, ExpertComparison, Losses
+from skstructured.guarantees.certificates import AbstentionCertificate, Certificate
 
 __all__ = ["AbstainingHedgeClassifier"]
 
@@ -123,7 +124,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def fit(self, X, y, **params):
+    def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
         """Fit the experts that are to be trained, and weigh all by rows they have not seen.
 
         Parameters
@@ -142,7 +143,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         self._fit(X, y, params)
         return self
 
-    def partial_fit(self, X, y, classes=None, **params):
+    def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
         """Learn rows in order, one round each; chunks of any size give the same result.
 
         Parameters
@@ -161,34 +162,34 @@ class AbstainingHedgeClassifier(HedgedExperts):
         self._partial_fit(X, y, classes, params)
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Features) -> Floats:
         """ŷ in [−1, 1], (n,): the experts' weighted mean."""
         return self._scores(X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> Floats:
         """The experts' weighted mean as probabilities of the classes, (n, 2)."""
         score = self._scores(X)
         return 0.5 * np.column_stack([1.0 - score, 1.0 + score])
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms of `predict_proba`, (n, 2)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def predict(self, X):
+    def predict(self, X: Features) -> Array:
         """The class thought more likely, (n,); `abstain_label`, if it is not None, where b > 2c."""
         score = self._scores(X)
         return self._answers(score > 0.0, self._abstains(score))
 
-    def abstains(self, X):
+    def abstains(self, X: Features) -> Array:
         """Where a prediction would cost more than abstaining, if ŷ is right: b > 2c, (n,)."""
         return self._abstains(self._scores(X))
 
-    def abstain_proba(self, X):
+    def abstain_proba(self, X: Features) -> Floats:
         """b, with which `sample` abstains, (n,)."""
         return 1.0 - np.abs(self._scores(X))
 
-    def sample(self, X, random_state=None):
+    def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Draw what the theorem is about, (n,): `abstain_label` with probability b, or the class.
 
         With ``abstain_label=None`` a coin decides in its place: classes as by `predict_proba`.
@@ -229,19 +230,19 @@ class AbstainingHedgeClassifier(HedgedExperts):
         answers[abstains] = marker
         return answers
 
-    def play(self, rounds, which, random_state=None):
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
         score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
         return self._losses(score, rounds.packed[which], random_state)
 
     @exclusive
-    def play_and_learn(self, rounds, which, random_state=None):
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         which = np.asarray(which)
         score = self._learn(rounds.X, rounds.packed, which, record_of(rounds))
         return self._losses(score, rounds.packed[which], random_state)
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected losses (m,) of the next play at x (1, p) against each vertex (m, 2)."""
         score = np.repeat(self._hedged(x), len(V))
         return self._expected(score, np.argmax(V, axis=1))
@@ -260,17 +261,17 @@ class AbstainingHedgeClassifier(HedgedExperts):
         return Losses(target, self._expected(score, codes), losses_of(score[:, None], codes)[:, 0])
 
     @property
-    def expert_losses_(self):
+    def expert_losses_(self) -> Floats:
         """Total losses of the experts, (d,)."""
         if not hasattr(self, "hedge_"):
             raise AttributeError("expert_losses_ is set by fit or partial_fit.")
         return self.hedge_.losses_.copy()
 
-    def comparison(self, rounds):
+    def comparison(self, rounds: Batch) -> ExpertComparison:
         """Losses of the experts in these rounds, as an `ExpertComparison`."""
         return ExpertComparison(self._losses_in(rounds))
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """Theorem 7 for the rounds seen so far: ``certificate().bound()`` is the number.
 
         Parameters

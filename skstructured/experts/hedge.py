@@ -3,9 +3,11 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.validation import check_integer
 from skstructured._engine.compiled import kernel
+from skstructured.extend._types import Floats
 
 __all__ = ["AdaHedge"]
 
@@ -128,13 +130,13 @@ class AdaHedge:
     (0, True)
     """
 
-    def __init__(self, n_experts):
+    def __init__(self, n_experts: int) -> None:
         check_integer("n_experts", n_experts)
         self.n_experts, self.n_rounds = int(n_experts), 0
         self.losses_, self._behind = np.zeros(self.n_experts), np.zeros(self.n_experts)
         self._sums, self._work = np.zeros(4), np.zeros(self.n_experts)
 
-    def update(self, losses):
+    def update(self, losses: ArrayLike) -> Floats:
         """Learn rounds in order; chunks of any size give the same bits.
 
         Parameters
@@ -159,7 +161,7 @@ class AdaHedge:
         self.n_rounds += len(losses)
         return hedged
 
-    def _checked(self, losses):
+    def _checked(self, losses: ArrayLike) -> Floats:
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         if losses.ndim != 2 or losses.shape[1] != self.n_experts:
             raise ValueError(
@@ -182,34 +184,34 @@ class AdaHedge:
                 setattr(self, name, np.array(array))
 
     @property
-    def weights_(self):
+    def weights_(self) -> Floats:
         """p̂ of the next round, (d,)."""
         w = np.empty(self.n_experts)
         total = hedge_weights(np.asarray(self._behind), self._sums[GAP], w)
         return w / total
 
     @property
-    def total_loss(self):
+    def total_loss(self) -> float:
         """Σ<p̂,ℓ>, what the weights have lost."""
         return float(self._sums[TOTAL])
 
     @property
-    def gap(self):
+    def gap(self) -> float:
         """Δ, the sum of the mixability gaps."""
         return float(self._sums[GAP])
 
     @property
-    def variance(self):
+    def variance(self) -> float:
         """Σv, the variances of the losses under p̂."""
         return float(self._sums[VARIANCE])
 
     @property
-    def regret(self):
+    def regret(self) -> float:
         """Σ<p̂,ℓ> less the total loss of the best expert."""
         return self.total_loss - float(self.losses_.min())
 
     @property
-    def regret_bound(self):
+    def regret_bound(self) -> float:
         """2 √(ln d Σv) + S (4/3 ln d + 2), which the regret never exceeds."""
         price = math.log(self.n_experts)
         spread = math.sqrt(price) * math.sqrt(self.variance)

@@ -8,15 +8,17 @@ what leaves their convex hull. The Frank–Wolfe gap ``max_v <θ − x, v − x>
 import functools
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.foreign import check_vertices
 from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.kernel_cache import is_ours
+from skstructured.extend._types import Floats, Kernel, Polytope
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
 
 
-def _affine_weights(S, k, theta):
+def _affine_weights(S: Floats, k: int, theta: Floats) -> Floats:
     """Weights, summing to 1, of the point nearest to theta in the affine hull of S[:k]."""
     A = np.empty((k + 1, k + 1))
     b = np.ones(k + 1)
@@ -27,11 +29,11 @@ def _affine_weights(S, k, theta):
         b[i] = np.dot(S[i] - S[0], theta - S[0])
         for j in range(k):
             A[i, j] = np.dot(S[i] - S[0], S[j] - S[0])
-    return np.linalg.solve(A, b)[:k]
+    return np.linalg.solve(A, b)[:k]  # type: ignore[return-value]  # of float64, as A and b
 
 
 @kernel(cached=False)
-def _step_towards(target, S, w, k):
+def _step_towards(target: Floats, S: Floats, w: Floats, k: int) -> tuple[int, bool]:
     """Move the weights w[:k] to `target`, or as far as none is negative; then drop the zero ones.
 
     Returns how many vertices are left, and whether the target was reached.
@@ -57,7 +59,9 @@ def _step_towards(target, S, w, k):
     return kept, False
 
 
-def _wolfe(oracle, theta, S, w, affine):
+def _wolfe(
+    oracle: Kernel, theta: Floats, S: Floats, w: Floats, affine: Kernel
+) -> tuple[Floats, int, float]:
     """Project theta on conv(Y); returns (x, number of active vertices, gap). Fills S and w."""
     dim = theta.shape[0]
     direction, vertex, x = theta.copy(), np.zeros(dim), np.zeros(dim)
@@ -90,7 +94,7 @@ def _wolfe(oracle, theta, S, w, affine):
     return x, k, gap
 
 
-def _centre(theta):
+def _centre(theta: Floats) -> Floats:
     """Take the score nearest to 0 off all scores; no score loses more than its last digit."""
     nearest = theta[0]
     for j in range(theta.shape[0]):
@@ -104,15 +108,15 @@ _affine_jit = kernel(cached=False)(_affine_weights)
 _wolfe_jit = kernel(cached=False)(_wolfe)
 
 
-def _interpreted_oracle(space):
-    def oracle(theta, vertex):
+def _interpreted_oracle(space: Polytope) -> Kernel:
+    def oracle(theta: Floats, vertex: Floats) -> None:
         best = check_vertices(space, "argmax", space.argmax(theta[None]), (1, len(theta)))
         vertex[:] = best[0]
 
     return oracle
 
 
-def project(space, theta):
+def project(space: Polytope, theta: ArrayLike) -> tuple[Floats, Floats, Floats, float]:
     """Projection x of theta (dim,) on conv(Y), with its active vertices, weights and gap."""
     theta = np.array(theta, dtype=np.float64)
     theta = _centre(theta) if space.constant_sum else theta
@@ -124,7 +128,7 @@ def project(space, theta):
     return x, S[:k], w[:k], gap
 
 
-def projection_kernel(space):
+def projection_kernel(space: Polytope) -> Kernel:
     """The kernel (see `skstructured.losses.oracles.Oracle`) of the projection on a user's polytope.
 
     Compiled where the space's ``oracle_kernel`` is a numba function: once for all processes if that
@@ -137,14 +141,16 @@ def projection_kernel(space):
 
 
 @functools.cache
-def _compiled_kernel(oracle, constant_sum):
+def _compiled_kernel(oracle: Kernel, constant_sum: bool) -> Kernel:
     centre = _centre_jit if constant_sum else np.copy
     made = _make_kernel(oracle, _wolfe_jit, _affine_jit, centre)
     return kernel(cached=is_ours(oracle))(made)
 
 
-def _make_kernel(oracle, wolfe, affine, centre):
-    def active_set_projection(theta, truth, mu, params, work):
+def _make_kernel(oracle: Kernel, wolfe: Kernel, affine: Kernel, centre: Kernel) -> Kernel:
+    def active_set_projection(
+        theta: Floats, truth: Floats, mu: Floats, params: Floats, work: Floats
+    ) -> float:
         dim = theta.shape[0]
         S, w = np.zeros((dim + 2, dim)), np.zeros(dim + 2)
         centred = centre(theta)

@@ -11,17 +11,18 @@ from numba import int64
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.state import WEIGHT_SUM, new_state
+from skstructured.extend._types import Array, Floats, Ints, Kernel, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
 
 
 @kernel
-def weight_step(state, raw, g, x_sq, weight):
+def weight_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
     """u = w, which multiplies gradients."""
     return weight
 
 
 @kernel(fastmath=FASTMATH)
-def _dot(x, y):
+def _dot(x: Array, y: Array) -> float:
     total = 0.0
     for j in range(x.shape[0]):
         total += x[j] * y[j]
@@ -29,11 +30,11 @@ def _dot(x, y):
 
 
 @functools.cache
-def dense_kernel_for(coordinate, numbers):
+def dense_kernel_for(coordinate: Kernel, numbers: int) -> Kernel:
     """The row primitive of dense rows, for a rule that keeps so many numbers for each weight."""
 
     @kernel
-    def move_one(Theta, dim, k, j, state, g):
+    def move_one(Theta: Floats, dim: int, k: int, j: int, state: Floats, g: float) -> None:
         summed, visit = (1 + numbers) * dim + k, (2 + numbers) * dim
         W, a, b = Theta[k, j], Theta[dim + k, j], 0.0
         if numbers > 1:
@@ -45,7 +46,10 @@ def dense_kernel_for(coordinate, numbers):
             Theta[2 * dim + k, j] = b
 
     @kernel
-    def move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
+    def move_and_score(
+        data: Array, indices: Ints, indptr: Ints, width: int, row: int, ahead: int,
+        Theta: Floats, state: Floats, g: Floats, u: float, weight: float, raw: Floats,
+    ) -> float:  # fmt: skip
         dim, own = raw.shape[0], Theta.shape[1] - width
         x, z = data[row * width : (row + 1) * width], data[ahead * width : (ahead + 1) * width]
         if u != 0.0:
@@ -67,11 +71,11 @@ def dense_kernel_for(coordinate, numbers):
 
 
 @functools.cache
-def csr_kernel_for(coordinate, numbers):
+def csr_kernel_for(coordinate: Kernel, numbers: int) -> Kernel:
     """The row primitive of CSR rows; see `dense_kernel_for`."""
 
     @kernel
-    def move_feature(Theta, dim, j, state, g, c):
+    def move_feature(Theta: Floats, dim: int, j: int, state: Floats, g: Floats, c: float) -> None:
         summed, visit = (1 + numbers) * dim, (2 + numbers) * dim
         passed, b = state[WEIGHT_SUM] - Theta[j, visit], 0.0
         Theta[j, visit] = state[WEIGHT_SUM]
@@ -86,7 +90,10 @@ def csr_kernel_for(coordinate, numbers):
                 Theta[j, 2 * dim + k] = b
 
     @kernel
-    def move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
+    def move_and_score(
+        data: Array, indices: Ints, indptr: Ints, width: int, row: int, ahead: int,
+        Theta: Floats, state: Floats, g: Floats, u: float, weight: float, raw: Floats,
+    ) -> float:  # fmt: skip
         dim, own = raw.shape[0], Theta.shape[0] - width
         z_sq = float(own)
         if u != 0.0:
@@ -122,7 +129,7 @@ class CoordinateOptimizer(OnlineOptimizer):
     sequences, have no such weights, and refuse it by name.
     """
 
-    coordinate_kernel = None
+    coordinate_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings it
     numbers = 1
 
     scale_kernel = staticmethod(unit_scale)
@@ -130,37 +137,37 @@ class CoordinateOptimizer(OnlineOptimizer):
     keeps_average = True
     single_precision = False
 
-    def parameters(self):
+    def parameters(self) -> tuple[float, ...]:
         """Checked parameters, as the numbers that `coordinate_kernel` reads in the state."""
         return ()
 
     @property
-    def entries(self):
+    def entries(self) -> int:  # type: ignore[override]  # a number in most optimisers
         """How many numbers of the state are its own."""
         return len(self.parameters())
 
     @property
-    def blocks(self):
+    def blocks(self) -> tuple[int, int]:  # type: ignore[override]
         """W, the numbers of each weight and Σ v W, and a clock for each feature."""
         return (2 + self.numbers, 1)
 
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         given = self.parameters()
         state = new_state(len(given))
         state[len(state) - len(given) :] = given
         return state
 
-    def move_and_score_kernel(self, dim, sparse, average=False):
+    def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
         made_for = csr_kernel_for if sparse else dense_kernel_for
         return made_for(self.coordinate_kernel, self.numbers)
 
-    def weights(self, Theta, state, dim):
+    def weights(self, Theta: Floats, state: Floats, dim: int) -> Floats:
         """The last weights; see `OnlineOptimizer`."""
         return Theta[:dim].copy()
 
-    def average_weights(self, Theta, A, state, dim):
+    def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean of the weights played; see `OnlineOptimizer`."""
         at, visit = (1 + self.numbers) * dim, Theta[(2 + self.numbers) * dim]
         summed = Theta[at : at + dim] + (state[WEIGHT_SUM] - visit) * Theta[:dim]

@@ -6,6 +6,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.component import Component
 from skstructured._base.foreign import check_vertices
+from skstructured.extend._types import Floats, Loss, Seed
 from skstructured.extend.surrogate import Surrogate
 
 
@@ -19,15 +20,15 @@ class Decoder(Component, ABC):
     #: Whether E[L(ψ(θ); y)] ≤ (1 − a) S(θ; y) holds for this decoder (Lemma 3.1).
     exploits_gap = False
 
-    def keeps_bound(self, loss):
+    def keeps_bound(self, loss: Loss) -> bool:
         """Whether a theorem bounds what the decoder plays, where `loss` is learned."""
         return self.exploits_gap and not isinstance(loss, Surrogate)
 
     @abstractmethod
-    def mixture(self, theta, mu, loss):
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
 
-    def _only_over(self, kind, loss):
+    def _only_over(self, kind: type, loss: Loss) -> None:
         """A ValueError unless the loss is over a space of this kind."""
         if not isinstance(loss.space, kind):
             given = type(loss.space).__name__
@@ -35,15 +36,15 @@ class Decoder(Component, ABC):
                 f"decoder={type(self).__name__}() is for {kind.__name__}, got the space {given}."
             )
 
-    def draw_mean(self, theta, mu):
+    def draw_mean(self, theta: Floats, mu: Floats) -> Floats:
         """Mean (n, dim) of the draws that leave y*: ŷ_Ω(θ), unless a decoder says otherwise."""
         return mu
 
-    def most_likely(self, theta, mu, loss):
+    def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
         """The deterministic output y* (n, dim)."""
         return self.mixture(theta, mu, loss)[0]
 
-    def decode(self, theta, mu, loss, random_state=None):
+    def decode(self, theta: Floats, mu: Floats, loss: Loss, random_state: Seed = None) -> Floats:
         """Draw an output for each row.
 
         Parameters
@@ -70,12 +71,12 @@ class Decoder(Component, ABC):
             drawn[leave] = check_vertices(loss.space, "sample", sampled, means.shape)
         return drawn
 
-    def expected_vertex(self, theta, mu, loss):
+    def expected_vertex(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
         """E[ψ(θ)] = (1 − p) y* + p μ, of shape (n, dim)."""
         anchor, p = self.mixture(theta, mu, loss)
         return anchor + p[:, None] * (self.draw_mean(theta, mu) - anchor)
 
-    def expected_loss(self, theta, mu, V, loss):
+    def expected_loss(self, theta: Floats, mu: Floats, V: Floats, loss: Loss) -> Floats:
         """Exact E[L(ψ(θ); y)] = (1 − p) L(y*; y) + p L(μ; y), of shape (n,)."""
         anchor, p = self.mixture(theta, mu, loss)
         stay, leave = loss.space.expected_loss(anchor, V), self.draw_mean(theta, mu)

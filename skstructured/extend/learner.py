@@ -1,7 +1,7 @@
 """The protocol of online learners: all that progressive validation asks of an estimator."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +11,7 @@ from skstructured._base.documented import linked
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
+from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Loss, Outputs, Seed
 
 __all__ = ["Batch", "Comparison", "ExpertComparison", "Losses", "OnlineLearner"]
 
@@ -32,23 +33,23 @@ class Batch(NamedTuple):
         Round i has the rows ``offsets[i]:offsets[i + 1]``; None for one row per round.
     """
 
-    rows: object
-    packed: object
-    weight: object = None
-    offsets: object = None
+    rows: Any
+    packed: Any
+    weight: Floats | None = None
+    offsets: Ints | None = None
 
     @property
-    def X(self):
+    def X(self) -> Any:
         """Features: an array or a CSR matrix with one row per round, or `Ragged` sequences."""
         matrix = getattr(self.rows, "matrix", self.rows)
         return matrix if self.offsets is None else Ragged(matrix, self.offsets)
 
     @property
-    def n_rounds(self):
+    def n_rounds(self) -> int:
         """How many rounds."""
         return len(self.packed)
 
-    def take(self, which):
+    def take(self, which: Ints) -> "Batch":
         """The rounds `which`, in their order."""
         X = self.X[which]
         offsets = None if self.offsets is None else X.offsets
@@ -58,7 +59,7 @@ class Batch(NamedTuple):
         weight = None if self.weight is None else self.weight[which]
         return Batch(rows, packed, weight, offsets)
 
-    def check_lengths(self, packed):
+    def check_lengths(self, packed: Any) -> None:
         """A ValueError unless there is one output per round, and one label per position."""
         if self.offsets is None:
             check_lengths(self.rows.n_rows, len(packed))
@@ -66,7 +67,7 @@ class Batch(NamedTuple):
             check_same_lengths(self.X, packed)
 
     @property
-    def weights(self):
+    def weights(self) -> Floats:
         """Weights (n,), ones where there are none."""
         return np.ones(self.n_rounds) if self.weight is None else self.weight
 
@@ -84,9 +85,9 @@ class Losses(NamedTuple):
         The learner's surrogate loss; NaN where it has none.
     """
 
-    target: np.ndarray
-    expected: np.ndarray
-    surrogate: np.ndarray
+    target: Floats
+    expected: Floats
+    surrogate: Floats
 
 
 class Comparison(NamedTuple):
@@ -104,9 +105,9 @@ class Comparison(NamedTuple):
         Whether a comparator has an intercept, as its last column.
     """
 
-    loss: object
-    X: object
-    V: np.ndarray
+    loss: Loss
+    X: Any
+    V: Floats
     intercept: bool
 
 
@@ -119,7 +120,7 @@ class ExpertComparison(NamedTuple):
         Losses of the experts, one round per row.
     """
 
-    losses: np.ndarray
+    losses: Floats
 
 
 @linked
@@ -138,7 +139,7 @@ class OnlineLearner(ABC):
     """
 
     @abstractmethod
-    def begin(self, X, y, classes=None):
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream: check X and y, forget what was learned, learn nothing yet.
 
         Parameters
@@ -155,7 +156,7 @@ class OnlineLearner(ABC):
         Batch
         """
 
-    def resume(self, X, y):
+    def resume(self, X: Features, y: Outputs) -> Batch:
         """Check further rows of the stream that is being learned; learn nothing yet.
 
         Parameters
@@ -183,7 +184,7 @@ class OnlineLearner(ABC):
         return rounds
 
     @abstractmethod
-    def play(self, rounds, which, random_state=None):
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play some rounds with what has been learned so far, and learn nothing; their `Losses`.
 
         Parameters
@@ -197,10 +198,10 @@ class OnlineLearner(ABC):
         """
 
     @abstractmethod
-    def learn(self, rounds, which):
+    def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn some rounds, one by one in the order of `which`, and count them in ``t_``."""
 
-    def play_and_learn(self, rounds, which, random_state=None):
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round and learn it before the next; the `Losses` of what was played."""
         rng, played = check_random_state(random_state), []
         for i in np.asarray(which):
@@ -208,7 +209,7 @@ class OnlineLearner(ABC):
             self.learn(rounds, np.array([i]))
         return Losses(*map(np.concatenate, zip(*played, strict=True)))
 
-    def play_average(self, rounds, which, random_state=None):
+    def play_average(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play some rounds with the average of the weights so far, and learn nothing.
 
         For learners with ``average_weights_`` that score rows and decode scores as those of the
@@ -231,9 +232,9 @@ class OnlineLearner(ABC):
                 "play='iterates' are for every learner."
             )
         rounds = rounds.take(which)
-        return self._losses(self._thetas(rounds), self._truths(rounds.packed), random_state)
+        return self._losses(self._thetas(rounds), self._truths(rounds.packed), random_state)  # type: ignore[attr-defined]
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Exact expected target losses of the next round's play, were its row x; learns nothing.
 
         What an adaptive adversary chooses its answer by.
@@ -256,11 +257,11 @@ class OnlineLearner(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no expected_losses.")
 
-    def warn_of_trouble(self):
+    def warn_of_trouble(self) -> None:
         """Warn of what went wrong in the rounds learned, if anything did; called after learning."""
         return None
 
-    def comparison(self, rounds):
+    def comparison(self, rounds: Batch) -> Comparison | ExpertComparison:
         """What a comparator over these rounds is measured by: `Comparison` or `ExpertComparison`.
 
         Raises
@@ -272,11 +273,11 @@ class OnlineLearner(ABC):
             f"{type(self).__name__} has no surrogate loss to measure a comparator by."
         )
 
-    def round_weights(self, n):
+    def round_weights(self, n: int) -> Floats:
         """What the losses of the first n rounds are multiplied by in sums, (n,), of mean 1."""
         return np.ones(n)
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Bound:
         """The theorem that bounds the target loss of the rounds seen so far.
 
         Parameters

@@ -7,10 +7,11 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.compiled import kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured.extend._types import Bound, Floats, Kernel, Loss
 
 
 @kernel
-def unit_scale(state, x_sq, weight):
+def unit_scale(state: Floats, x_sq: float, weight: float) -> float:
     """s = 1: Θ are the weights."""
     return 1.0
 
@@ -25,57 +26,57 @@ class OnlineOptimizer(Component, ABC):
     `new_state` makes it.
     """
 
-    scale_kernel = None
-    step_kernel = None
+    scale_kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings both
+    step_kernel: Kernel = None  # type: ignore[assignment]
 
     #: How many entries of the state, behind the epoch's own, belong to the kernels.
-    entries = 0
+    entries: int = 0
 
     @abstractmethod
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state, a float64 vector."""
 
     #: How many arrays of the shape of W, and how many numbers a feature, Θ consists of.
-    blocks = (1, 0)
+    blocks: tuple[int, int] = (1, 0)
     #: Whether its row primitive reads float32 rows and moves a float32 Θ; else float32 rows are
     #: converted to float64, block by block.
     single_precision = True
     #: Whether the optimiser keeps averages by itself, in Θ; otherwise the epoch keeps them in A.
     keeps_average = False
 
-    def specialised(self):
+    def specialised(self) -> "OnlineOptimizer":
         """The optimiser that does the work: self, unless parameters choose another."""
         return self
 
-    def move_and_score_kernel(self, dim, sparse, average=False):
+    def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `skstructured._engine.move_and_score`."""
         return move_and_score_kernel(dim, sparse, average)
 
-    def weights(self, Theta, state, dim):
+    def weights(self, Theta: Floats, state: Floats, dim: int) -> Floats:
         """The last weights W (dim, width) behind the stored rows of Θ."""
         return self.scale_kernel(state.copy(), 0.0, 0.0) * Theta
 
-    def average_weights(self, Theta, A, state, dim):
+    def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean (dim, width) of the weights played, weighted as the rounds were."""
         return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
 
-    def forget(self, state, lost):
+    def forget(self, state: Floats, lost: float) -> None:
         """Rows left Θ, and ‖Θ‖² fell by `lost`; an optimiser that keeps ‖Θ‖² in `state` says so.
 
         Θ is in the units of the steps u, as the kernels see it. Called by learners with kernels.
         """
         return None
 
-    def certificate(self, loss, state, delta=None):
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Bound:
         """The regret bound of the rounds that made `state`, or a GuaranteeError."""
         raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
 
-    def check(self, state):
+    def check(self, state: Floats) -> str | None:
         """A sentence on what went wrong in the rounds that made `state`, or None."""
         return None
 
 
-def no_high_probability(optimizer, delta):
+def no_high_probability(optimizer: OnlineOptimizer, delta: float | None) -> None:
     """Refuse `delta` for an optimiser whose theorem is about the expectation."""
     if delta is not None:
         raise GuaranteeError(

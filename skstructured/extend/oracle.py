@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skstructured.extend._by_vertices import projection_kernel
+from skstructured.extend._types import Kernel
+from skstructured.extend.output_space import OutputSpace
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,10 @@ class Oracle:
     iterative: bool = False
     log_proba: Callable | None = None
 
-    def kernel_for(self, space):
+    def kernel_for(self, space: OutputSpace) -> Kernel:
         """The kernel, made for `space` where each space needs its own."""
         return self.kernel if self.kernel is not None else projection_kernel(space)
 
 
 #: (space class, regularizer class) -> `Oracle`; a pair of one's own is a row put in here.
-ORACLES = {}
+ORACLES: dict[tuple[type, type], Oracle] = {}

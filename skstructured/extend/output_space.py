@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 from skstructured._base.component import Component
 from skstructured._base.foreign import check_vertices
 from skstructured.extend._by_vertices import project
+from skstructured.extend._types import Floats, Given, Kernel, Outputs, Packed, Seed
 
 
 class Geometry(NamedTuple):
@@ -46,55 +47,55 @@ class OutputSpace(Component, ABC):
     """
 
     #: How scikit-learn sees a learner over this space: "multiclass", "multilabel" or None.
-    task = None
+    task: str | None = None
     #: Whether θ has one score for each of `classes_`, as scikit-learn wants it of a classifier.
-    scores_classes = False
+    scores_classes: bool = False
     #: Short-cut of the regularizer that a loss over this space uses where none is given.
-    default_regularizer = "squared"
+    default_regularizer: str = "squared"
     #: Whether all vertices have the same sum, so that a number added to all scores changes nothing:
     #: losses and projections then take it off first, which keeps the digits behind it.
-    constant_sum = False
+    constant_sum: bool = False
     #: ``oracle(theta, vertex)``, a numba function that writes the vertex `argmax` would return for
     #: one row: projections then run compiled. None calls `argmax` from Python.
-    oracle_kernel = None
+    oracle_kernel: Kernel | None = None
 
     @abstractmethod
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """Linear oracle: a vertex maximising <θ, y> for every row of theta (n, dim)."""
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Learn the dimension from outputs (n, dim); returns self."""
         self.dim_ = check_array(y, dtype=np.float64, input_name="y").shape[1]
         self.encode(y)
         return self
 
-    def fit_stream(self, y, classes=None):
+    def fit_stream(self, y: Outputs, classes: Given = None) -> Self:
         """Fit on the first chunk of a stream, of which `y` may not show every output."""
         self.fit(y)
         if classes is not None:
             self.check_classes(classes)
         return self
 
-    def check_classes(self, classes):
+    def check_classes(self, classes: Given) -> None:
         """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
 
         That is, for label sets, the values 0 and 1; the learner's own `classes_` are accepted too.
         """
-        known = getattr(self, "classes_", range(self.dim_ if self.task else 0))
-        given, known = (set(np.ravel(labels).tolist()) for labels in (classes, known))
+        known: Any = getattr(self, "classes_", range(self.dim_ if self.task else 0))
+        given, known = (set(np.ravel(labels).tolist()) for labels in (classes, known))  # type: ignore[arg-type]
         if given != known and not (self.task == "multilabel" and given <= {0, 1}):
             name = type(self).__name__
             raise ValueError(f"classes={classes!r} was given, but {name} has no class labels.")
 
-    def pack(self, y):
+    def pack(self, y: Outputs) -> Packed:
         """Validate outputs and return a compact array, one entry per sample, for `unpack`."""
         return self._encoded(y)
 
-    def unpack(self, packed):
+    def unpack(self, packed: Packed) -> Floats:
         """Vertices (n, dim) of packed outputs; learners call it block by block to bound memory."""
         return packed
 
-    def encode(self, y):
+    def encode(self, y: Outputs) -> Floats:
         """Vertices (n, dim) of user-side outputs; a ValueError names a row outside the space."""
         V = check_array(y, dtype=np.float64, order="C", input_name="y")
         if V.shape[1] != self._dimension():
@@ -106,19 +107,19 @@ class OutputSpace(Component, ABC):
             raise ValueError(f"row {row} of y, {V[row].tolist()[:20]}, {self.refusal(V[row])}.")
         return V
 
-    def refusal(self, v):
+    def refusal(self, v: Floats) -> str:
         """What is wrong with `v` (dim,), which is no vertex: the end of an error's sentence."""
         return f"is not a vertex of {type(self).__name__}"
 
-    def decode(self, V):
+    def decode(self, V: Floats) -> Any:
         """User-side outputs of vertices (n, dim): the inverse of `encode`."""
         return np.rint(V).astype(np.int64)
 
-    def nearest(self, mu):
+    def nearest(self, mu: Floats) -> Floats:
         """Vertex nearest to every row of mu: for 0/1 vertices argmax <2μ − 1, y> (Prop. 3.2)."""
         return self.argmax(2.0 * np.asarray(mu) - 1.0)
 
-    def decompose(self, mu):
+    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Convex decomposition of one mean.
 
         Parameters
@@ -135,7 +136,7 @@ class OutputSpace(Component, ABC):
         _, vertices, weights, _ = project(self, mu)
         return vertices, weights
 
-    def sample(self, mu, random_state=None):
+    def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
         """Draw one vertex for every row of mu (n, dim), with expectation exactly that row."""
         rng = check_random_state(random_state)
         drawn = np.empty(np.shape(mu))
@@ -147,15 +148,15 @@ class OutputSpace(Component, ABC):
             drawn[i] = vertices[min(place, len(weights) - 1)]
         return drawn
 
-    def vertices(self):
+    def vertices(self) -> Floats:
         """All vertices (m, dim), for spaces small enough to list."""
         raise ValueError(f"The vertices of {type(self).__name__} are not listed.")
 
-    def expected_loss(self, mu, V):
+    def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Target loss L(μ; y), affine in μ: (<μ,1> + <y,1> − 2<μ,y>)/dim, of shape (n,)."""
         return np.mean(mu + V - 2.0 * mu * V, axis=1)
 
-    def geometry(self, norm, dim=None):
+    def geometry(self, norm: str, dim: int | None = None) -> Geometry:
         """Constants ν, D, γ in `norm`, as a `Geometry`; a lower ν or larger D, γ is safe too.
 
         For 0/1 vertices and the Hamming loss: ℓ1 (1, d, 1/d); ℓ2 (1, √d, 1/√d).
@@ -165,7 +166,7 @@ class OutputSpace(Component, ABC):
             return Geometry(1.0, float(dim), 1.0 / dim)
         return Geometry(1.0, math.sqrt(dim), 1.0 / math.sqrt(dim))
 
-    def target_loss(self, y_pred, y_true):
+    def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
         """Target loss in [0, 1] of each sample.
 
         Parameters
@@ -185,16 +186,16 @@ class OutputSpace(Component, ABC):
         check_consistent_length(y_pred, y_true)
         return self.expected_loss(self._encoded(y_pred), self._encoded(y_true))
 
-    def _encoded(self, y):
+    def _encoded(self, y: Outputs) -> Floats:
         """`encode`, which a subclass may have replaced, checked."""
         return check_vertices(self, "encode", self.encode(y), (_num_samples(y), self._dimension()))
 
-    def _dimension(self, dim=None):
+    def _dimension(self, dim: int | None = None) -> int:
         dim = getattr(self, "dim_", None) if dim is None else dim
         if dim is None:
             name = type(self).__name__
             raise NotFittedError(f"This {name} does not know its size yet: call {name}.fit(y).")
         return dim
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dim_")

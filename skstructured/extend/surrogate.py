@@ -1,9 +1,13 @@
 """The interface of losses without a regularizer."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
+from skstructured.extend._types import Floats, Kernel
+from skstructured.extend.output_space import OutputSpace
 
 
 class Surrogate(Component):
@@ -20,50 +24,53 @@ class Surrogate(Component):
     The rest has defaults. Such a loss has no certificate, unless a learner knows a theorem on it.
     """
 
-    kernel = None
+    #: As given; a fitted space once learners have set it.
+    space: Any
+
+    kernel: Kernel = None  # type: ignore[assignment]  # a subclass brings it
 
     #: Whether means are probabilities where the space says what of.
-    has_probabilities = False
+    has_probabilities: bool = False
 
     #: The norm in which decoders measure how far ŷ is from a vertex.
-    norm = "l2"
+    norm: str = "l2"
 
     #: η C² of the step of gradient descent with ``eta="theory"``.
-    descent_gain = 1.0
+    descent_gain: float = 1.0
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """The largest ‖∇ℓ‖ in θ."""
         raise NotImplementedError(f"{type(self).__name__} must say how long gradients are.")
 
-    def over(self, space):
+    def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; a ValueError where it is not for it."""
         given = self.get_params(deep=False)
         return type(self)(**{**given, "space": space})
 
-    def kernel_arguments(self, dim):
+    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the kernel for scores of length `dim`."""
         return np.zeros(0), np.zeros(0)
 
-    def value(self, theta, V):
+    def value(self, theta: Floats, V: Floats) -> Floats:
         """Losses (n,) of scores where V was true."""
         return self.value_and_gradient(theta, V)[0]
 
-    def mean_and_value(self, theta, V):
+    def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """`mean` and `value`."""
         return self.mean(theta), self.value(theta, V)
 
-    def omega(self, mu):
+    def omega(self, mu: Floats) -> Floats:
         """Zeros (n,): scores of classes are compared as they are."""
         return np.zeros(len(mu))
 
-    def conjugate(self, theta):
+    def conjugate(self, theta: Floats) -> Floats:
         """Zeros (n,), as `omega`."""
         return np.zeros(len(theta))
 
-    def constants_of(self, dim=None):
+    def constants_of(self, dim: int | None = None) -> Any:
         """A GuaranteeError: constants are those of a `FenchelYoung` loss."""
         raise GuaranteeError(f"{self!r} has no regularizer, and so none of the constants of one.")
 
-    def check_residual(self, work):
+    def check_residual(self, work: Floats) -> None:
         """Nothing iterates here."""

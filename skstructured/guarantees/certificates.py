@@ -1,8 +1,10 @@
 """Regret bounds of the theorems as numbers, with what went into them."""
 
 import math
+from typing import Any
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured.extend._types import Floats, Loss
 from skstructured.guarantees._coin_regret import Game, linear_regret, target_regret
 
 __all__ = [
@@ -31,7 +33,15 @@ class Certificate:
         What losses and regrets are counted in, where that is a choice: "bits" or "nats".
     """
 
-    def __init__(self, theorem, quadratic, offset, radius=math.inf, constants=None, unit=None):
+    def __init__(
+        self,
+        theorem: str,
+        quadratic: float,
+        offset: float,
+        radius: float = math.inf,
+        constants: dict[str, Any] | None = None,
+        unit: str | None = None,
+    ) -> None:
         self.theorem = theorem
         self.quadratic = quadratic
         self.offset = offset
@@ -39,11 +49,11 @@ class Certificate:
         self.constants = {} if constants is None else constants
         self.unit = unit
 
-    def regret(self, norm):
+    def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset."""
         return self.quadratic * norm**2 + self.offset
 
-    def bound(self, comparator_loss, norm):
+    def bound(self, comparator_loss: float, norm: float) -> float:
         """The bound for a comparator.
 
         Parameters
@@ -102,10 +112,10 @@ class CoinBettingCertificate(Certificate):
     Sakaue et al. (2024), appendix E.2; Cutkosky, Orabona (2018), Theorems 1 to 3.
     """
 
-    def __init__(self, constants):
-        super().__init__("Appendix E.2", None, None, math.inf, constants)
+    def __init__(self, constants: dict[str, Any]) -> None:
+        super().__init__("Appendix E.2", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
-    def regret(self, norm):
+    def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm, from above; inf if it overflows."""
         k = self.constants
         unit = k["c"] * k["D_2"]
@@ -119,7 +129,7 @@ class CoinBettingCertificate(Certificate):
         found = unit * target_regret(game, k["a"], per_v)
         return found if found < math.inf else math.inf
 
-    def linear_regret(self, norm, squares):
+    def linear_regret(self, norm: float, squares: float) -> float:
         """c D_2 R(V) from above, the bound on Σ<G_t, W_t − U> given squares = Σ‖G_t‖².
 
         Parameters
@@ -164,10 +174,10 @@ class PiSTOLCertificate(Certificate):
     Orabona (2014), Theorem 1, with the sum and the factor T + 1 that its proof gives.
     """
 
-    def __init__(self, constants):
-        super().__init__("PiSTOL, Theorem 1", None, None, math.inf, constants)
+    def __init__(self, constants: dict[str, Any]) -> None:
+        super().__init__("PiSTOL, Theorem 1", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
-    def regret(self, norm):
+    def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm."""
         k = self.constants
         L, T, x = k["L"] * k["N"], k["rounds"], 1.0 / k["alpha"]
@@ -202,11 +212,11 @@ class AbstentionCertificate(Certificate):
     Theorem 7.
     """
 
-    def __init__(self, expert_losses, constants):
+    def __init__(self, expert_losses: Floats, constants: dict[str, Any]) -> None:
         super().__init__("Theorem 7", 0.0, _abstention_regret(constants), math.inf, constants)
         self.expert_losses = expert_losses
 
-    def bound(self, comparator_loss=None, norm=0.0):
+    def bound(self, comparator_loss: float | None = None, norm: float = 0.0) -> float:
         """The bound against an expert.
 
         Parameters
@@ -223,7 +233,7 @@ class AbstentionCertificate(Certificate):
         least = float(min(self.expert_losses)) if comparator_loss is None else comparator_loss
         return super().bound(least, norm)
 
-    def regret(self, norm=0.0):
+    def regret(self, norm: float = 0.0) -> float:
         """The regret against every expert, and every fixed mixture of them."""
         return super().regret(0.0)
 
@@ -234,7 +244,7 @@ def _abstention_regret(k):
     return min(constant, 2.0 * math.sqrt(price * k["variance"])) + 4.0 / 3.0 * price + 2.0
 
 
-def gap_constants(loss, norm):
+def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
     """Numbers of a loss that enter bounds, for features of norm at most C = `norm`.
 
     Parameters

@@ -4,10 +4,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skstructured._learners.weights import linear_scores
+from skstructured.extend._types import Floats, Loss, Matrix
 from skstructured.extend.learner import ExpertComparison
+from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["best_comparator", "comparator_for", "comparator_losses"]
 
@@ -16,7 +19,9 @@ __all__ = ["best_comparator", "comparator_for", "comparator_losses"]
 ON_SPHERE, NEGLIGIBLE = 1e-3, 1e-12
 
 
-def comparator_losses(loss, U, X, V, fit_intercept=True):
+def comparator_losses(
+    loss: Loss, U: ArrayLike, X: Matrix, V: Floats, fit_intercept: bool = True
+) -> Floats:
     """Surrogate losses S(U x_t; y_t) of a fixed comparator.
 
     Parameters
@@ -52,16 +57,16 @@ def comparator_losses(loss, U, X, V, fit_intercept=True):
 
 
 def best_comparator(
-    loss,
-    X,
-    V,
-    quadratic,
-    fit_intercept=True,
-    radius=math.inf,
-    max_iter=500,
-    tol=1e-6,
-    sample_weight=None,
-):
+    loss: Loss,
+    X: Matrix,
+    V: Floats,
+    quadratic: float,
+    fit_intercept: bool = True,
+    radius: float = math.inf,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+    sample_weight: Floats | None = None,
+) -> Floats:
     """The U that minimises ``Σ_t w_t S(U x_t; y_t) + quadratic · ‖U‖_F²`` (in a ball, where given).
 
     Any U makes a valid bound; this one makes it (nearly) the smallest, and never larger than U = 0
@@ -104,8 +109,15 @@ def best_comparator(
 
 
 def comparator_for(
-    certificate, loss, X, V, fit_intercept=True, max_iter=500, tol=1e-6, sample_weight=None
-):
+    certificate: Certificate,
+    loss: Loss,
+    X: Matrix,
+    V: Floats,
+    fit_intercept: bool = True,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+    sample_weight: Floats | None = None,
+) -> Floats:
     """The U that makes the bound of a certificate (nearly) the smallest.
 
     Where the regret is quadratic in ‖U‖_F, or the same all over a ball, this is `best_comparator`.
@@ -132,8 +144,8 @@ def comparator_for(
     found, start = [zero], max(rounds.weight.sum() * certificate.constants.get("b", 1.0), 1e-12)
     for penalty in start * np.logspace(0, -8, 17):
         U = rounds.ridge_fit(penalty, U)
-        found.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))
-    return min(found, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))
+        found.append(U * min(1.0, certificate.radius / max(np.linalg.norm(U), 1e-300)))  # type: ignore[operator]
+    return min(found, key=lambda U: rounds.total(U) + certificate.regret(np.linalg.norm(U)))  # type: ignore[arg-type]
 
 
 class _Rounds(NamedTuple):

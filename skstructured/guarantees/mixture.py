@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from typing import Any
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.mixing import CLASSES, GAP, HEAVIEST, LABELS, THINNING
@@ -52,20 +53,20 @@ class MixtureCertificate(Certificate):
         k = self.constants
         return (1.0 - k["a"]) * k["c"] * k["overhead"]
 
-    def regret(self, norm):
+    def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm; a GuaranteeError without a bound."""
         found = [known.regret(norm) for known in self.certificates if norm <= known.radius]
         if not found:
             raise GuaranteeError(f"None of the experts has a bound against ‖U‖_F = {norm:g}.")
         return min(found) + self._price()
 
-    def bound_of_experts(self):
+    def bound_of_experts(self) -> float:
         """The bound on the target loss against the best expert, ``(1 − a) c (min_e L_e + A)``."""
         k = self.constants
         return (1.0 - k["a"]) * k["c"] * min(self.losses.values()) + self._price()
 
 
-def overhead(state):
+def overhead(state: Any) -> float:
     """A in nats, of a `MixtureState`; see `MixtureCertificate`."""
     groups, rates, experts = state.shares.shape
     price = math.log(rates * experts)
@@ -76,7 +77,7 @@ def overhead(state):
     return float(state.totals[GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
 
 
-def certificate_of(optimizer, loss, state):
+def certificate_of(optimizer: Any, loss: Any, state: Any) -> MixtureCertificate:
     """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model."""
     if not (state.rates == THINNING).any():
         raise GuaranteeError(f'share={optimizer.share!r} has no "thinning", and so no bound.')

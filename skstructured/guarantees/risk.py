@@ -2,13 +2,16 @@
 
 import math
 from copy import deepcopy
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skstructured._base.documented import linked
 from skstructured._base.validation import check_integer
+from skstructured.extend._types import Floats
 from skstructured.guarantees._running_risk import (
     HEAVIEST,
     STATE,
@@ -97,11 +100,13 @@ class RiskMonitor(BaseEstimator):
     0.099, risk at most 0.128
     """
 
-    def __init__(self, delta=0.05, window=None):
+    _runs: tuple[RunningBound | RecentBound, RiseTest]
+
+    def __init__(self, delta: float = 0.05, window: int | None = None) -> None:
         self.delta = delta
         self.window = window
 
-    def update(self, losses):
+    def update(self, losses: ArrayLike) -> Self:
         """Add losses, in the order of their rounds; chunks of any size give the same bits.
 
         Parameters
@@ -150,27 +155,27 @@ class RiskMonitor(BaseEstimator):
             )
 
     @property
-    def bound_(self):
+    def bound_(self) -> float:
         """The bound on the weighted mean risk of the rounds so far, or of the last ones."""
         return self._current().bound
 
     @property
-    def weighted_mean_(self):
+    def weighted_mean_(self) -> float:
         """Σ λ_t L_t/Σ λ_t."""
         return self._current().weighted_mean
 
     @property
-    def mean_(self):
+    def mean_(self) -> float:
         """The mean of the losses."""
         return self._current().mean
 
     @property
-    def n_(self):
+    def n_(self) -> int:
         """How many losses were seen."""
         return self._seen()[1].n
 
     @property
-    def changed_(self):
+    def changed_(self) -> bool:
         """Whether the risk rose."""
         return self._seen()[1].found_at is not None or self.bound_ < self.mean_
 
@@ -185,7 +190,7 @@ class RiskMonitor(BaseEstimator):
         return self._runs
 
 
-def risk_bound(losses, delta=0.05):
+def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
     r"""Bound on the mean risk of rounds whose number was known before the first.
 
     As `RiskMonitor`, but for the weights: with n losses ``λ_t = min(¾, √(2 ln(1/δ)/(V_t n)))``,
@@ -237,7 +242,7 @@ def risk_bound(losses, delta=0.05):
     return bound
 
 
-def risk_curve(losses, delta=0.05):
+def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
     """``RiskMonitor(delta).update(losses[:t]).bound_`` for every t = 1, …, n, of shape (n,).
 
     Parameters
@@ -259,7 +264,7 @@ def risk_curve(losses, delta=0.05):
     return path(read_losses(losses), delta)[1]
 
 
-def path(losses, delta, horizon=0):
+def path(losses: Floats, delta: float, horizon: int = 0) -> tuple[Floats, Floats]:
     """Weights λ_t (n,) and bounds (n,) of every round; a horizon of 0 is any time."""
     weights, bounds = np.empty((2, len(losses)))
     certify(losses, np.zeros(STATE), read_delta(delta), float(horizon), weights, bounds)
@@ -271,7 +276,7 @@ def fewest_losses(delta):
     return math.floor(read_delta(delta) / HEAVIEST) + 1
 
 
-def read_losses(losses):
+def read_losses(losses: ArrayLike) -> Floats:
     """Losses as a new float64 vector, a number as a vector of one."""
     given = np.asarray(losses)
     if given.dtype.kind not in "biuf" or given.ndim > 1:

@@ -5,6 +5,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeWarning
@@ -12,6 +13,9 @@ from skstructured._base.foreign import is_ours
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import LARGEST_SIZE, check_real
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
+from skstructured.extend._types import Floats, Kernel
+from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.regularizer import Regularizer
 from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle, warn_of_residual
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space
@@ -97,7 +101,13 @@ class FenchelYoung(ShortCuts, Component):
     #: Whether means are probabilities where the space says what of.
     has_probabilities = True
 
-    def __init__(self, space="simplex", regularizer=None, scale="theory", constants="paper"):
+    def __init__(
+        self,
+        space: str | OutputSpace = "simplex",
+        regularizer: str | Regularizer | None = None,
+        scale: str | float = "theory",
+        constants: str = "paper",
+    ) -> None:
         self.space = space
         self.regularizer = regularizer
         self.scale = scale
@@ -115,17 +125,17 @@ class FenchelYoung(ShortCuts, Component):
         return space, regularizer, find_oracle(space, regularizer)
 
     @property
-    def kernel(self):
+    def kernel(self) -> Kernel:
         """The kernel of the pair; see `skstructured.losses.oracles.Oracle`."""
         space, _, oracle = self._terms()
         return oracle.kernel_for(space)
 
-    def kernel_arguments(self, dim):
+    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the kernel for scores of length `dim`."""
         _, regularizer, oracle = self._terms()
         return regularizer.kernel_params(), np.zeros(oracle.work(dim))
 
-    def constants_of(self, dim=None):
+    def constants_of(self, dim: int | None = None) -> LossConstants:
         """The `LossConstants` for scores of length `dim` (default: the fitted space's)."""
         space, _, oracle = self._terms()
         dim = space._dimension(dim)
@@ -149,12 +159,12 @@ class FenchelYoung(ShortCuts, Component):
         return check_real("scale (loss_scale)", self.scale, lambda v: least <= v <= most, allowed)
 
     @property
-    def norm(self):
+    def norm(self) -> str:
         """The norm in which Ω is strongly convex: "l1" or "l2"."""
         return self._terms()[2].norm
 
     @property
-    def scale_(self):
+    def scale_(self) -> float:
         """The loss scale c; needs a fitted space."""
         return self.constants_of().c
 
@@ -171,18 +181,18 @@ class FenchelYoung(ShortCuts, Component):
             )
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """D_2, the largest ‖ŷ_Ω(θ) − y‖_2: the Lipschitz constant of the loss without c."""
         return resolve_space(self.space).geometry("l2").diameter
 
     @property
-    def surrogate_gap(self):
+    def surrogate_gap(self) -> float:
         """a = 1 − 4γ/(λνc); with the theory scale 1 − ln 2."""
         if isinstance(self.scale, str) and self.scale == "theory":
             return 1.0 - math.log(2)
         return self.constants_of().a
 
-    def mean(self, theta):
+    def mean(self, theta: ArrayLike) -> Floats:
         """Regularized prediction ŷ_Ω(θ) = argmax over conv(Y) of <θ,μ> − Ψ(μ).
 
         Parameters
@@ -196,7 +206,7 @@ class FenchelYoung(ShortCuts, Component):
         """
         return self._mean_and_conjugate(theta)[0]
 
-    def log_proba(self, theta):
+    def log_proba(self, theta: ArrayLike) -> Floats:
         """Logarithms of what the space's `mean_proba` says of ŷ_Ω(θ), in its shape.
 
         For "shannon" on "simplex", "hypercube" and "ordinal" from the scores, with all digits
@@ -209,7 +219,7 @@ class FenchelYoung(ShortCuts, Component):
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(space.mean_proba(self.mean(theta)), 0.0))
 
-    def conjugate(self, theta):
+    def conjugate(self, theta: ArrayLike) -> Floats:
         """Ω*(θ) = max over conv(Y) of <θ,μ> − Ψ(μ), of shape (n,), without the scale."""
         return self._mean_and_conjugate(theta)[1]
 
@@ -217,7 +227,7 @@ class FenchelYoung(ShortCuts, Component):
         terms = self._terms()
         return self._solve(self._check_scores(theta, terms), terms)
 
-    def value(self, theta, V):
+    def value(self, theta: ArrayLike, V: ArrayLike) -> Floats:
         """S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>) ≥ 0.
 
         Computed as ``c (<θ, μ − y> − Ω(μ) + Ω(y))`` with μ = ŷ_Ω(θ), which does not lose a small
@@ -234,22 +244,22 @@ class FenchelYoung(ShortCuts, Component):
         """
         return self.mean_and_value(theta, V)[1]
 
-    def omega(self, mu):
+    def omega(self, mu: ArrayLike) -> Floats:
         """Ω(μ) of points (n, dim) of conv(Y), of shape (n,), without the scale."""
         _, regularizer, oracle = self._terms()
         return oracle.omega(np.asarray(mu, dtype=np.float64), regularizer)
 
-    def gradient(self, theta, V):
+    def gradient(self, theta: ArrayLike, V: ArrayLike) -> Floats:
         """∇_θ S(θ; y) = c (ŷ_Ω(θ) − y), of shape (n, dim)."""
         mu = self.mean(theta)
         return self.constants_of(mu.shape[1]).c * (mu - np.asarray(V))
 
-    def value_and_gradient(self, theta, V):
+    def value_and_gradient(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`value` and `gradient` from one solve."""
         mu, value = self.mean_and_value(theta, V)
         return value, self.constants_of(mu.shape[1]).c * (mu - np.asarray(V))
 
-    def mean_and_value(self, theta, V):
+    def mean_and_value(self, theta: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
         """`mean` and `value` from one solve."""
         terms = self._terms()
         theta = self._check_scores(theta, terms)
@@ -271,7 +281,7 @@ class FenchelYoung(ShortCuts, Component):
         warn_of_residual(oracle, work)
         return solved
 
-    def check_residual(self, work):
+    def check_residual(self, work: Floats) -> None:
         """Warn (ConvergenceWarning) where the kernel left a residual in its scratch vector."""
         if len(work) and work[0] > RESIDUAL_TOL:
             warn_of_residual(self._terms()[2], work)

@@ -1,11 +1,14 @@
 """Surrogates of the zero-one loss with a gap that a randomized prediction can exploit."""
 
 import math
+from typing import Self
 
 import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
+from skstructured.extend._types import Floats
+from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import log_softmax, softmax_into
@@ -93,7 +96,7 @@ def add_gradient(theta, y, kind, share, g):
 
 
 @kernel
-def gap_gradient(theta, truth, g, params, work):
+def gap_gradient(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
     """g = ∇ℓ(θ; y); returns ℓ(θ; y)."""
     y = best_class(truth)
     if params[0] == LOGISTIC:
@@ -108,7 +111,9 @@ def gap_gradient(theta, truth, g, params, work):
 
 
 @kernel
-def mistake_gradient(theta, truth, g, params, work):
+def mistake_gradient(
+    theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats
+) -> float:
     """g = e_{y*} − e_y; returns 1[y* ≠ y]."""
     top = best_class(theta)
     for k in range(theta.shape[0]):
@@ -135,18 +140,18 @@ class ZeroOneLoss(Surrogate):
     kernel = staticmethod(mistake_gradient)
     lipschitz = math.sqrt(2.0)
 
-    def __init__(self, space=None):
+    def __init__(self, space: str | OutputSpace | None = None) -> None:
         self.space = space
 
-    def mean(self, theta):
+    def mean(self, theta: Floats) -> Floats:
         """e_{y*} of every row, (n, K)."""
         return Simplex().argmax(np.asarray(theta))
 
-    def over(self, space):
+    def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; see `Surrogate`."""
         return super().over(only_classes(self, space))
 
-    def value_and_gradient(self, theta, V):
+    def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """1[y* ≠ y], (n,), and e_{y*} − e_y, (n, K)."""
         best = self.mean(theta)
         return 1.0 - (best * V).sum(axis=1), best - V
@@ -175,22 +180,22 @@ class GapSurrogate(Surrogate):
 
     kernel = staticmethod(gap_gradient)
 
-    def __init__(self, space=None, kind="logistic"):
+    def __init__(self, space: str | OutputSpace | None = None, kind: str = "logistic") -> None:
         self.space = space
         self.kind = kind
 
-    def over(self, space):
+    def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; see `Surrogate`."""
         _ = self.code  # names an unknown kind
         return super().over(only_classes(self, space))
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """The largest ‖∇ℓ‖: √2 times the largest slope."""
         return math.sqrt(2.0) * {"logistic": 1.0 / math.log(2.0), "hinge": 1.0}.get(self.kind, 2.0)
 
     @property
-    def descent_gain(self):
+    def descent_gain(self) -> float:  # type: ignore[override]
         """η C² of van der Hoeven (2020), Table 2: ln 2/2K, (1 − 1/K)/K and 1/4K.
 
         The table's 1/2K for the smooth hinge is a misprint: the proof of Theorem 3 needs 1/4K.
@@ -200,7 +205,7 @@ class GapSurrogate(Surrogate):
         return gains[self.kind] / K
 
     @property
-    def code(self):
+    def code(self) -> float:
         """The number kernels know the surrogate by; a ValueError lists the valid names."""
         if self.kind not in tuple(KINDS):
             valid = ", ".join(map(repr, KINDS))
@@ -208,15 +213,15 @@ class GapSurrogate(Surrogate):
         return KINDS[self.kind]
 
     @property
-    def has_probabilities(self):
+    def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind
         """Whether means are probabilities: the logistic loss has them."""
         return self.kind == "logistic"
 
-    def kernel_arguments(self, dim):
+    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the kernel for scores of length `dim`."""
         return np.array([self.code]), np.zeros(0)
 
-    def mean(self, theta):
+    def mean(self, theta: Floats) -> Floats:
         """softmax(θ) for the logistic loss; e_{y*} for the others, which have no probabilities."""
         theta = np.asarray(theta, dtype=np.float64)
         if self.code != LOGISTIC:
@@ -224,11 +229,11 @@ class GapSurrogate(Surrogate):
         p = np.exp(theta - theta.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
 
-    def log_proba(self, theta):
+    def log_proba(self, theta: Floats) -> Floats:
         """Log softmax(θ), (n, K), with all digits in the tails; for the logistic loss."""
         return log_softmax(_scores(theta))
 
-    def value_and_gradient(self, theta, V):
+    def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """Values (n,) of a fixed comparator and gradients (n, K): the hinge is the plain one."""
         theta, V = _scores(theta), np.ascontiguousarray(V, dtype=np.float64)
         if V.shape != theta.shape:
@@ -238,7 +243,7 @@ class GapSurrogate(Surrogate):
         arguments = self.kernel_arguments(V.shape[1])
         return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
 
-    def gaps(self, theta):
+    def gaps(self, theta: Floats) -> Floats:
         """a(θ) of every row, of shape (n,)."""
         return _gaps(_scores(theta), self.code)
 

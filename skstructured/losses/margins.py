@@ -1,6 +1,7 @@
 """Losses of margins: what classifiers with one score per class, or one for two, are trained by."""
 
 import math
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
@@ -8,6 +9,8 @@ from scipy.special import expit
 from skstructured._base.validation import check_choice
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import run_gradient_rows
+from skstructured.extend._types import Floats
+from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Hypercube, OrdinalChain
 
@@ -44,7 +47,7 @@ def margin_slope(z, kind):
 
 
 @kernel
-def margin_gradient(theta, truth, g, params, work):
+def margin_gradient(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
     """g_k = v_k φ'(v_k θ_k); returns Σ_k φ(v_k θ_k)."""
     value = 0.0
     for k in range(theta.shape[0]):
@@ -55,7 +58,9 @@ def margin_gradient(theta, truth, g, params, work):
 
 
 @kernel
-def indicator_margin_gradient(theta, truth, g, params, work):
+def indicator_margin_gradient(
+    theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats
+) -> float:
     """`margin_gradient` for y in {0, 1}, with v = 2y − 1."""
     value = 0.0
     for k in range(theta.shape[0]):
@@ -92,12 +97,12 @@ class MarginLoss(Surrogate):
     #: No decoder gains anything here: bounds are on the surrogate itself.
     bounds_surrogate = True
 
-    def __init__(self, space=None, kind="smooth_hinge"):
+    def __init__(self, space: str | OutputSpace | None = None, kind: str = "smooth_hinge") -> None:
         self.space = space
         self.kind = kind
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """The largest norm of a gradient: that of φ times √dim."""
         self._check_kind()
         return SLOPES[self.kind] * math.sqrt(self.space.dim_)
@@ -106,21 +111,21 @@ class MarginLoss(Surrogate):
         check_choice("loss", self.kind, tuple(KINDS))
 
     @property
-    def has_probabilities(self):
+    def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind
         """Whether means are probabilities: those of the logistic loss."""
         return self.kind == "logistic"
 
-    def kernel_arguments(self, dim):
+    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the kernel for scores of length `dim`."""
         self._check_kind()
         return np.array([KINDS[self.kind]]), np.zeros(0)
 
-    def mean(self, theta):
+    def mean(self, theta: Floats) -> Floats:
         """2σ(θ) − 1 for the logistic loss, else the vertex of the largest score, (n, dim)."""
         theta = np.asarray(theta, dtype=np.float64)
         return 2.0 * expit(theta) - 1.0 if self.has_probabilities else self.space.argmax(theta)
 
-    def log_proba(self, theta):
+    def log_proba(self, theta: Floats) -> Floats:
         """Logarithms of probabilities; of two classes with all digits in the tails."""
         share = -np.logaddexp(0.0, -np.hstack([-theta, theta] if theta.shape[1] == 1 else [theta]))
         top = share.max(axis=1, keepdims=True)
@@ -128,7 +133,7 @@ class MarginLoss(Surrogate):
             return share
         return share - top - np.log(np.exp(share - top).sum(axis=1, keepdims=True))
 
-    def value_and_gradient(self, theta, V):
+    def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """Values (n,) and gradients (n, dim)."""
         theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
         arguments = self.kernel_arguments(theta.shape[1])
@@ -158,13 +163,13 @@ class IndicatorMargins(MarginLoss):
     kernel = staticmethod(indicator_margin_gradient)
     has_probabilities = False
 
-    def over(self, space):
+    def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; see `Surrogate`."""
         self._check_kind()
         if not isinstance(space, (Hypercube, OrdinalChain)):
             raise ValueError(f"loss={self!r} is for label sets and grades, not for {space!r}.")
         return super().over(space)
 
-    def mean(self, theta):
+    def mean(self, theta: Floats) -> Floats:
         """The vertex of the largest score, (n, dim)."""
         return self.space.argmax(np.asarray(theta, dtype=np.float64))

@@ -4,10 +4,11 @@ import math
 
 from skstructured._base.validation import check_positive
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
+from skstructured.extend._types import Floats
 
 
 @kernel
-def adagrad(state, W, a, b, g):
+def adagrad(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, float, float]:
     """The sum of squares a ← a + g², and W ← W − η g/√a."""
     a += g * g
     return (W - state[OWN] * g / math.sqrt(a) if a > 0.0 else W), a, b
@@ -38,9 +39,9 @@ class AdaGrad(CoordinateOptimizer):
 
     coordinate_kernel = staticmethod(adagrad)
 
-    def __init__(self, eta=1.0):
+    def __init__(self, eta: float = 1.0) -> None:
         self.eta = eta
 
-    def parameters(self):
+    def parameters(self) -> tuple[float, ...]:
         """η."""
         return (check_positive("eta", self.eta),)

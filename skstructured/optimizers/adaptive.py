@@ -6,6 +6,7 @@ from skstructured._base.validation import check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, RESCALE, new_state
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, gap_constants
 
@@ -17,14 +18,14 @@ SMALL = 2.0**-10
 
 
 @kernel
-def ball_scale(state, x_sq, weight):
+def ball_scale(state: Floats, x_sq: float, weight: float) -> float:
     """s, as the last projection left it; keeps the largest w‖x‖²."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
     return state[SHRINK]
 
 
 @kernel
-def ball_step(state, raw, g, x_sq, weight):
+def ball_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
     """u = −η_t w/s with η_t = √2 R/√(Σ w²‖g‖²‖x‖²); then s ← s min(1, R/‖sΘ‖).
 
     ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖². The loss scale c, a factor of η⁻¹ and of G, cancels.
@@ -75,21 +76,21 @@ class AdaptiveGradientDescent(OnlineOptimizer):
     step_kernel = staticmethod(ball_step)
     entries = 5
 
-    def __init__(self, diameter=40.0):
+    def __init__(self, diameter: float = 40.0) -> None:
         self.diameter = diameter
 
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries, THETA_SQ)
         state[SHRINK] = 1.0
         state[RADIUS] = check_size("diameter", self.diameter) / 2.0
         return state
 
-    def forget(self, state, lost):
+    def forget(self, state: Floats, lost: float) -> None:
         """‖Θ‖² fell by `lost`, because rows left Θ."""
         state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
-    def certificate(self, loss, state, delta=None):
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """Theorem E.1: regret ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2.
 
         That is ``bB²/(2a)`` for a ≤ ½ and ``2(1−a) b B²`` above: the best that follows from the

@@ -6,8 +6,9 @@ from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, RESCALE, flush_if_grown, new_state
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
-from skstructured.guarantees.certificates import CoinBettingCertificate, gap_constants
+from skstructured.guarantees.certificates import Certificate, CoinBettingCertificate, gap_constants
 
 # The state vector, after the epoch's own entries.
 NORM, FIRST, BET, Z_SQ, LOG_WEALTH = range(OWN, OWN + 5)
@@ -24,7 +25,7 @@ LARGEST_LOG = 400.0
 
 
 @kernel
-def bet_scale(state, x_sq, weight):
+def bet_scale(state: Floats, x_sq: float, weight: float) -> float:
     """s = v Wealth · s_direction; first N ← max(N, w‖x‖) and v ← clip(v, ±1/(2N))."""
     norm = weight * math.sqrt(x_sq)
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
@@ -40,7 +41,7 @@ def bet_scale(state, x_sq, weight):
 
 
 @kernel
-def bet_step(state, raw, g, x_sq, weight):
+def bet_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
     """Settle the bet on −<G, direction>, take the Newton step, and move the direction.
 
     With gradients in units of c·D_2: ``Wealth ← Wealth (1 − gv)``, ``z = g/(1 − gv)``,
@@ -120,11 +121,11 @@ class ParameterFree(OnlineOptimizer):
     step_kernel = staticmethod(bet_step)
     entries = 11
 
-    def __init__(self, wealth=100.0, feature_norm=None):
+    def __init__(self, wealth: float = 100.0, feature_norm: float | None = None) -> None:
         self.wealth = wealth
         self.feature_norm = feature_norm
 
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries, THETA_SQ)
         state[SHRINK] = 1.0
@@ -134,11 +135,11 @@ class ParameterFree(OnlineOptimizer):
         state[DIAMETER] = loss.lipschitz
         return state
 
-    def forget(self, state, lost):
+    def forget(self, state: Floats, lost: float) -> None:
         """‖Θ‖² fell by `lost`, because rows left Θ."""
         state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
-    def certificate(self, loss, state, delta=None):
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """A regret bound from appendix E.2 with its constants made explicit.
 
         See `skstructured.guarantees.certificates.CoinBettingCertificate`.

@@ -16,7 +16,9 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.exponential import exp_of
 from skstructured._engine.move_and_score import LARGEST_KNOWN_DIM, prefetch_row
 from skstructured._engine.state import OWN, WEIGHT_SUM, new_state
+from skstructured.extend._types import Floats, Kernel, Loss
 from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.guarantees.certificates import Certificate
 
 # The state vector, after the epoch's own entries.
 PARAMETER_A, PARAMETER_B, LIPSCHITZ, CAPPED = range(OWN, OWN + 4)
@@ -35,13 +37,13 @@ SMALLEST_ALPHA = 1e-280
 
 
 @kernel
-def coordinate_scale(state, x_sq, weight):
+def coordinate_scale(state: Floats, x_sq: float, weight: float) -> float:
     """s = 1: the weights are stored as they are."""
     return 1.0
 
 
 @kernel
-def coordinate_step(state, raw, g, x_sq, weight):
+def coordinate_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
     """u = −w."""
     return -weight
 
@@ -252,11 +254,11 @@ class CoordinatePiSTOL(OnlineOptimizer):
     #: Its α and exponents take more range than float32 has.
     single_precision = False
 
-    def __init__(self, a=0.08, b=1.0):
+    def __init__(self, a: float = 0.08, b: float = 1.0) -> None:
         self.a = a
         self.b = b
 
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries)
         state[PARAMETER_A] = check_positive("a", self.a)
@@ -264,25 +266,25 @@ class CoordinatePiSTOL(OnlineOptimizer):
         state[LIPSCHITZ] = loss.lipschitz
         return state
 
-    def move_and_score_kernel(self, dim, sparse, average=False):
+    def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
         known = dim if dim <= LARGEST_KNOWN_DIM else 0
         return coordinate_csr_for(known) if sparse else coordinate_dense
 
-    def weights(self, Theta, state, dim):
+    def weights(self, Theta: Floats, state: Floats, dim: int) -> Floats:
         """The last weights; see `OnlineOptimizer`."""
         return Theta[2 * dim : 3 * dim].copy()
 
-    def average_weights(self, Theta, A, state, dim):
+    def average_weights(self, Theta: Floats, A: Floats, state: Floats, dim: int) -> Floats:
         """The mean of the weights played; see `OnlineOptimizer`."""
         W, summed, visit = Theta[2 * dim : 3 * dim], Theta[3 * dim : 4 * dim], Theta[4 * dim + 1]
         rounds = state[WEIGHT_SUM]
         return (summed + (rounds - visit) * W) / max(rounds, 1e-300)
 
-    def certificate(self, loss, state, delta=None):
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """No theorem: a GuaranteeError."""
         raise GuaranteeError("No bound is stated for per_coordinate=True.")
 
-    def check(self, state):
+    def check(self, state: Floats) -> str | None:
         """A sentence on what went wrong in the rounds that made `state`, or None."""
         return told_of_caps("PiSTOL", self.a, state)

@@ -4,12 +4,13 @@ import math
 
 from skstructured._base.validation import check_positive, check_real
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
+from skstructured.extend._types import Floats
 
 ALPHA, BETA, L1, L2 = range(OWN, OWN + 4)
 
 
 @kernel
-def ftrl(state, W, a, b, g):
+def ftrl(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, float, float]:
     """a ← a + g − (√(b + g²) − √b)/α W, b ← b + g², W = −(a − λ₁ sgn a)₊/((β + √b)/α + λ₂)."""
     root = math.sqrt(b + g * g)
     a += g - (root - math.sqrt(b)) / state[ALPHA] * W
@@ -51,13 +52,15 @@ class FTRLProximal(CoordinateOptimizer):
     coordinate_kernel = staticmethod(ftrl)
     numbers = 2
 
-    def __init__(self, alpha=1.0, beta=1.0, l1=0.0, l2=0.0):
+    def __init__(
+        self, alpha: float = 1.0, beta: float = 1.0, l1: float = 0.0, l2: float = 0.0
+    ) -> None:
         self.alpha = alpha
         self.beta = beta
         self.l1 = l1
         self.l2 = l2
 
-    def parameters(self):
+    def parameters(self) -> tuple[float, ...]:
         """α, β, λ₁ and λ₂."""
         steps = check_positive("alpha", self.alpha), check_positive("beta", self.beta)
         return (*steps, self._penalty("l1"), self._penalty("l2"))

@@ -7,6 +7,7 @@ from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.extend.surrogate import Surrogate
 from skstructured.guarantees.certificates import Certificate, gap_constants
@@ -17,7 +18,7 @@ GAIN, LARGEST_SQ, LEARN_NORM, RADIUS, THETA_SQ, FLUSHED_SQ, HEAVIEST = range(OWN
 
 
 @kernel
-def descent_scale(state, x_sq, weight):
+def descent_scale(state: Floats, x_sq: float, weight: float) -> float:
     """s = gain/C² (or the gain), at most radius/‖Θ‖; C² is the largest w‖x‖² so far."""
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
     s = state[GAIN]
@@ -29,7 +30,7 @@ def descent_scale(state, x_sq, weight):
 
 
 @kernel
-def descent_step(state, raw, g, x_sq, weight):
+def descent_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
     """u = −w; keeps ‖Θ‖² ← ‖Θ‖² + 2u<g, raw> + u²‖g‖²‖x‖² where there is a ball."""
     state[HEAVIEST] = max(state[HEAVIEST], weight)
     if state[RADIUS] < math.inf:
@@ -75,12 +76,17 @@ class GradientDescent(OnlineOptimizer):
     step_kernel = staticmethod(descent_step)
     entries = 7
 
-    def __init__(self, feature_norm=None, radius=None, eta="theory"):
+    def __init__(
+        self,
+        feature_norm: float | None = None,
+        radius: float | None = None,
+        eta: float | str = "theory",
+    ) -> None:
         self.feature_norm = feature_norm
         self.radius = radius
         self.eta = eta
 
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         norm = check_size("feature_norm", self.feature_norm, 1.0)
         state = new_state(self.entries, THETA_SQ)
@@ -117,12 +123,12 @@ class GradientDescent(OnlineOptimizer):
             f'eta must be "theory", "high_probability" or a positive number, got {self.eta!r}.'
         )
 
-    def forget(self, state, lost):
+    def forget(self, state: Floats, lost: float) -> None:
         """‖Θ‖² fell by `lost`, because rows left Θ; kept where there is a ball."""
         if state[RADIUS] < math.inf:
             state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
-    def certificate(self, loss, state, delta=None):
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The theorem that covers the rounds behind `state`, as a `Certificate`.
 
         Expected regret (Thm 4.2, 5.1): ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½). With

@@ -9,8 +9,9 @@ from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import OWN, flush_if_grown, new_state
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
-from skstructured.guarantees.certificates import PiSTOLCertificate, gap_constants
+from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
 from skstructured.optimizers.coordinate_pistol import (
     CAPPED,
     LARGEST_EXPONENT,
@@ -26,7 +27,7 @@ NORM, THETA_SQ, PATH, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 4, OWN + 10)
 
 
 @kernel
-def exponential_scale(state, x_sq, weight):
+def exponential_scale(state: Floats, x_sq: float, weight: float) -> float:
     """s = (b/α) exp(‖Θ‖²/(2α)), α = a L N (L N + Σ w‖g‖‖x‖); first N ← max(N, w‖x‖)."""
     state[NORM] = max(state[NORM], weight * math.sqrt(x_sq))
     state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
@@ -43,7 +44,7 @@ def exponential_scale(state, x_sq, weight):
 
 
 @kernel
-def exponential_step(state, raw, g, x_sq, weight):
+def exponential_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
     """u = −w; ‖Θ‖² ← ‖Θ‖² − 2w<g, raw> + w²‖g‖²‖x‖², and Σ w‖g‖‖x‖ grows."""
     inner, g_sq = products(g, raw)
     length = weight * math.sqrt(g_sq) * math.sqrt(x_sq)
@@ -102,13 +103,19 @@ class PiSTOL(OnlineOptimizer):
     step_kernel = staticmethod(exponential_step)
     entries = 10
 
-    def __init__(self, a=0.08, b=1.0, feature_norm=None, per_coordinate=False):
+    def __init__(
+        self,
+        a: float = 0.08,
+        b: float = 1.0,
+        feature_norm: float | None = None,
+        per_coordinate: bool = False,
+    ) -> None:
         self.a = a
         self.b = b
         self.feature_norm = feature_norm
         self.per_coordinate = per_coordinate
 
-    def specialised(self):
+    def specialised(self) -> OnlineOptimizer:
         """`CoordinatePiSTOL` with `per_coordinate`; a ValueError where that does not fit."""
         if not isinstance(self.per_coordinate, (bool, np.bool_)):
             raise ValueError(f"per_coordinate must be a bool, got {self.per_coordinate!r}.")
@@ -119,7 +126,7 @@ class PiSTOL(OnlineOptimizer):
             )
         return CoordinatePiSTOL(self.a, self.b) if self.per_coordinate else self
 
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
         state = new_state(self.entries, THETA_SQ)
         state[PARAMETER_A] = check_positive("a", self.a)
@@ -129,11 +136,11 @@ class PiSTOL(OnlineOptimizer):
             state[NORM] = check_size("feature_norm", self.feature_norm)
         return state
 
-    def forget(self, state, lost):
+    def forget(self, state: Floats, lost: float) -> None:
         """‖Θ‖² fell by `lost`, because rows left Θ."""
         state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
-    def certificate(self, loss, state, delta=None):
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """Theorem 1 (for a ≥ 2.25 and C given), in its vector-valued form."""
         no_high_probability(self, delta)
         if self.a < 2.25:
@@ -156,6 +163,6 @@ class PiSTOL(OnlineOptimizer):
         numbers |= {"path": float(state[PATH]), "rounds": float(state[ROUNDS])}
         return PiSTOLCertificate(numbers)
 
-    def check(self, state):
+    def check(self, state: Floats) -> str | None:
         """A sentence on what went wrong in the rounds that made `state`, or None."""
         return told_of_caps("PiSTOL", self.a, state)

@@ -1,11 +1,14 @@
 """A mixture of steps and of their averages: nothing to tune, also where the world moves."""
 
+from typing import Any
+
 import numpy as np
 
 from skstructured._base.component import resolve
 from skstructured._base.validation import check_bool, check_real
 from skstructured._engine.mixing import THINNING
 from skstructured._learners.mixture import MixtureModel
+from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.mixture import certificate_of
 from skstructured.optimizers._mixed_steps import RelativeStep, RootStep
@@ -114,7 +117,7 @@ class StepMixture(OnlineOptimizer):
         self.averages = averages
         self.share = share
 
-    def experts(self):
+    def experts(self) -> list[OnlineOptimizer]:
         """The optimisers that are mixed, in the order of their weights."""
         others = [resolve("others", other, OTHERS, OnlineOptimizer) for other in self.others]
         for other in others:
@@ -125,14 +128,14 @@ class StepMixture(OnlineOptimizer):
             raise ValueError("steps, adaptive and others must have one expert at least, got none.")
         return found
 
-    def rates(self):
+    def rates(self) -> Floats:
         """Rates of sharing (R,), `THINNING` for "thinning"."""
         given = [self.share] if isinstance(self.share, (str, int, float)) else list(self.share)
         if not given:
             raise ValueError('share must be "thinning", a number or several of them, got none.')
         return np.array([_rate(rate) for rate in given])
 
-    def init(self, loss):
+    def init(self, loss: Loss) -> Floats:
         """The initial vectors of the experts (N, length), one per row, filled up with zeros."""
         check_bool("averages", self.averages)
         vectors = [expert.init(loss) for expert in self.experts()]
@@ -141,7 +144,7 @@ class StepMixture(OnlineOptimizer):
             row[: len(vector)] = vector
         return together
 
-    def names(self, averaged):
+    def names(self, averaged: bool) -> list[str]:
         """What the experts are called, in the order of their weights.
 
         Parameters
@@ -156,7 +159,7 @@ class StepMixture(OnlineOptimizer):
         names = [repr(expert) for expert in self.experts()]
         return names + [f"average of {name}" for name in names] if averaged else names
 
-    def certificate(self, loss, state, delta=None):
+    def certificate(self, loss: Loss, state: Any, delta: float | None = None) -> Any:
         """The bound against every U, by that of an expert among `others`, and against the experts.
 
         See `skstructured.guarantees.mixture.MixtureCertificate`.

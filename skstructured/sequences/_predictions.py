@@ -1,11 +1,16 @@
 """What a learner of label sequences says of new ones, given their scores."""
 
+from collections.abc import Callable
+from typing import Any
+
 from sklearn.utils.metaestimators import available_if
 
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._chains import batch
+from skstructured._learners.decoding import Decoding
 from skstructured._learners.reading import over_sequences
+from skstructured.extend._types import Array, Features, Floats, Outputs
 from skstructured.sequences._decoding import SequenceDecoding
 from skstructured.sequences._loss import Chains
 
@@ -43,13 +48,17 @@ class SequencePredictions:
     Needs `space_`, `loss_` and `_decoder()`. Scores of sequences are `Chains`.
     """
 
+    space_: Any
+    _scores: Callable[[Features], Any]
+    _decoding: Callable[[Features], Decoding]
+
     def _decode(self, theta, decoder=None):
         if isinstance(theta, Chains):
             return SequenceDecoding(theta, self.loss_, decoder or self._decoder())
         return super()._decode(theta, decoder)
 
     @available_if(_has_sequences)
-    def predict_marginals(self, X):
+    def predict_marginals(self, X: Features) -> list[Floats]:
         """Mean of the labels at every position.
 
         Parameters
@@ -66,7 +75,7 @@ class SequencePredictions:
         return self._decoding(X).means()
 
     @available_if(_has_sequences)
-    def predict_nbest(self, X, n=10):
+    def predict_nbest(self, X: Features, n: int = 10) -> list[list[tuple[Array, float]]]:
         """The n label sequences of the largest scores.
 
         Parameters
@@ -84,7 +93,7 @@ class SequencePredictions:
         """
         check_integer("n", n)
         theta = self._scores(X)
-        codes, scores, found = batch.nbest(*theta.arrays, n)
+        codes, scores, found = batch.nbest(*theta.arrays, n)  # type: ignore[call-arg]  # three arrays
         best = [Ragged(row, theta.offsets) for row in codes]
         return [
             [(self.space_.classes_[best[j][i]], scores[i, j]) for j in range(found[i])]
@@ -92,7 +101,7 @@ class SequencePredictions:
         ]
 
     @available_if(_has_log_proba)
-    def log_proba(self, X, y):
+    def log_proba(self, X: Features, y: Outputs) -> Floats:
         """Log probabilities ln p(y | x) of whole label sequences.
 
         ``score(x, y) − log Z(x)``, added up by p(y_{m+1} | y_m, x), so that no digits are lost
@@ -116,9 +125,9 @@ class SequencePredictions:
         """
         theta, V = self._scores(X), self.space_.pack(y)
         check_same_lengths(Ragged(theta.unary, theta.offsets), V)
-        return batch.log_probability(*theta.arrays, V.values)
+        return batch.log_probability(*theta.arrays, V.values)  # type: ignore[call-arg]
 
     @available_if(_has_log_proba)
-    def log_partition(self, X):
+    def log_partition(self, X: Features) -> Floats:
         """``log Z(x) = log Σ_y exp(score(x, y))`` of every sequence, (n,)."""
         return batch.marginals(*self._scores(X).arrays)[1]

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.metrics import f1_score, make_scorer
 
 from skstructured._base.ragged import check_same_lengths, stack_labels
+from skstructured.extend._types import Floats, Given, Outputs
 
 __all__ = [
     "label_f1",
@@ -22,7 +23,7 @@ def _pairs(y_true, y_pred):
     return truth, predicted
 
 
-def position_accuracy(y_true, y_pred):
+def position_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
     """Share of the positions of all sequences whose label is right.
 
     Parameters
@@ -50,7 +51,7 @@ def position_accuracy(y_true, y_pred):
     return float(np.mean(truth.values == predicted.values))
 
 
-def sequence_accuracy(y_true, y_pred):
+def sequence_accuracy(y_true: Outputs, y_pred: Outputs) -> float:
     """Share of the sequences all of whose labels are right.
 
     Parameters
@@ -67,7 +68,9 @@ def sequence_accuracy(y_true, y_pred):
     return float(np.mean(wrong == 0))
 
 
-def label_f1(y_true, y_pred, labels=None, average="macro"):
+def label_f1(
+    y_true: Outputs, y_pred: Outputs, labels: Given = None, average: str | None = "macro"
+) -> float | Floats:
     """F1 of labels over the positions of all sequences; see `sklearn.metrics.f1_score`.
 
     Parameters

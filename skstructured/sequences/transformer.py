@@ -1,6 +1,7 @@
 """Any row-wise transformer of scikit-learn, on sequences."""
 
 import itertools
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.documented import linked
 from skstructured._base.ragged import Ragged, Stacked, check_same_lengths, stack_labels, stack_rows
+from skstructured.extend._types import Array, Features, Given
 
 __all__ = ["SequenceTransformer"]
 
@@ -23,7 +25,7 @@ def _has(method):
 
 
 @linked
-class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Apply a transformer of rows to every position of sequences.
 
     All positions go through `transformer` in one call, one after the other, so that scalers,
@@ -53,10 +55,10 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     [(2, 3), (1, 3)]
     """
 
-    def __init__(self, transformer):
+    def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
 
-    def fit(self, X, y=None):
+    def fit(self, X: Features, y: Any = None) -> Self:
         """Fit a copy of `transformer` to the rows of all positions.
 
         Parameters
@@ -74,7 +76,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self.transformer_ = clone(self.transformer).fit(stacked.values, labels)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Features) -> Stacked:
         """The sequences transformed: `Stacked`, which acts as a list of matrices.
 
         Its ``unstack()`` is a list.
@@ -82,12 +84,12 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         check_is_fitted(self)
         return self._rebuilt(_stack(X), self.transformer_.transform)
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Features, y: Any = None) -> Stacked:
         """`fit`, and the sequences transformed."""
         return self.fit(X, y).transform(X)
 
     @available_if(_has("partial_fit"))
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: Features, y: Any = None) -> Self:
         """Go on fitting with more sequences."""
         if not hasattr(self, "transformer_"):
             self.transformer_ = clone(self.transformer)
@@ -95,14 +97,14 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self
 
     @available_if(_has("inverse_transform"))
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Features) -> Stacked:
         """Sequences of rows as they were before."""
         check_is_fitted(self)
         stacked = _stack(X)
         values = self.transformer_.inverse_transform(stacked.values)
         return Ragged.from_lengths(_Rows(values), stacked.lengths).unstack()
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: str | None = None) -> Self:
         """Sequences come out as `Stacked` matrices, and not as frames.
 
         Parameters
@@ -127,7 +129,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self
 
     @available_if(_has("get_feature_names_out"))
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Given = None) -> Array:
         """Names of the features of positions."""
         check_is_fitted(self)
         return self.transformer_.get_feature_names_out(input_features)

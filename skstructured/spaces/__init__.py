@@ -43,6 +43,6 @@ OUTPUTS = {
 }
 
 
-def resolve_space(space):
+def resolve_space(space: str | OutputSpace) -> OutputSpace:
     """Space of a short-cut or instance; see `skstructured.extend.decoder.resolve`."""
     return resolve("space", space, SPACES, OutputSpace, OUTPUTS)

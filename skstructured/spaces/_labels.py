@@ -1,8 +1,11 @@
 """Class labels, shared by the spaces whose outputs are single labels."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 
+from skstructured.extend._types import Floats, Given, Outputs, Packed
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces._costs import unit_costs
 
@@ -116,12 +119,12 @@ class LabelSpace(OutputSpace):
         `cost_matrix`, where it was given, in units of its largest entry.
     """
 
-    task = "multiclass"
-    cost_matrix = None  # a parameter where a space takes costs
-    costs_ = None
+    task: str | None = "multiclass"
+    cost_matrix: Given = None  # a parameter where a space takes costs
+    costs_: Any = None
     _fractions = False  # whether numbers that are no integers may be labels
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Learn the classes from labels `y` of shape (n,); returns self."""
         return self._adopt(self._find_classes(y))
 
@@ -140,7 +143,7 @@ class LabelSpace(OutputSpace):
         """The classes, in their order, that labels `y` show."""
         return distinct_labels(y, self._fractions)
 
-    def fit_stream(self, y, classes=None):
+    def fit_stream(self, y: Outputs, classes: Given = None) -> Self:
         """Fit on the labels `classes`, which the first chunk of a stream must bring along."""
         if classes is None:
             raise ValueError(
@@ -149,22 +152,22 @@ class LabelSpace(OutputSpace):
             )
         return self._adopt(distinct_labels(classes, self._fractions))
 
-    def check_classes(self, classes):
+    def check_classes(self, classes: Given) -> None:
         """A ValueError unless `classes` are those of the first call, in any order."""
-        given = np.ravel(classes).tolist()
+        given = np.ravel(classes).tolist()  # type: ignore[arg-type]
         if set(given) != set(self.classes_.tolist()):
             raise ValueError(f"classes={given!r} differ from those of the first call.")
 
-    def pack(self, y):
+    def pack(self, y: Outputs) -> Packed:
         """Positions (n,) of labels `y` in `classes_`; a ValueError lists unknown labels."""
         self._dimension()
         return self._sorter[class_codes(y, self.classes_[self._sorter])]
 
-    def encode(self, y):
+    def encode(self, y: Outputs) -> Floats:
         """Vertices (n, dim) of labels y (n,); a ValueError lists labels outside the classes."""
         return self.unpack(self.pack(y))
 
-    def decompose(self, mu):
+    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Vertices and weights of one mean μ (dim,): the classes with positive probability."""
         p = self.vertex_proba(np.asarray(mu, dtype=np.float64)[None])[0]
         return self.unpack(np.flatnonzero(p > 0.0)), p[p > 0.0]

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.utils import check_random_state
 
 from skstructured._engine.compiled import kernel
+from skstructured.extend._types import Floats, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.spaces._assignment import assign_rows
 from skstructured.spaces._rankings import check_permutations
@@ -165,7 +167,7 @@ class Birkhoff(OutputSpace):
     default_regularizer = "shannon"
     constant_sum = True
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Learn the number of items from positions (n, m); returns self."""
         self.n_items_ = check_permutations(y, 0, CONVENTION, OTHER).shape[1]
         self.dim_, self.classes_ = self.n_items_**2, np.arange(self.n_items_)
@@ -174,27 +176,27 @@ class Birkhoff(OutputSpace):
     def _side(self, dim=None):
         return math.isqrt(self._dimension(dim))
 
-    def pack(self, y):
+    def pack(self, y: Outputs) -> Packed:
         """Positions (n, m); a ValueError names a row that is no permutation of 0..m−1."""
         return check_permutations(y, 0, CONVENTION, OTHER, self._side())
 
-    def unpack(self, packed):
+    def unpack(self, packed: Packed) -> Floats:
         """Flattened permutation matrices (n, m²) of positions (n, m)."""
         n, m = packed.shape
         V = np.zeros((n, m * m))
         V[np.arange(n)[:, None], np.arange(m) * m + packed] = 1.0
         return V
 
-    def encode(self, y):
+    def encode(self, y: Outputs) -> Floats:
         """Flattened permutation matrices (n, m²) of positions y (n, m)."""
         return self.unpack(self.pack(y))
 
-    def decode(self, V):
+    def decode(self, V: Floats) -> Any:
         """Positions (n, m) of flattened permutation matrices (n, m²)."""
         m = math.isqrt(np.shape(V)[1])
         return np.argmax(np.reshape(V, (len(V), m, m)), axis=2)
 
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """Maximal assignment of each row of theta, by shortest augmenting paths (n, m²).
 
         NaN is a ValueError; infinite scores count as ±1e300.
@@ -204,11 +206,11 @@ class Birkhoff(OutputSpace):
         assign_rows(theta, V, math.isqrt(theta.shape[1]))
         return V
 
-    def nearest(self, mu):
+    def nearest(self, mu: Floats) -> Floats:
         """Nearest vertex in every norm: the maximal assignment of μ (n, m²)."""
         return self.argmax(mu)
 
-    def sample(self, mu, random_state=None):
+    def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
         """Draw a permutation with mean μ by dependent rounding, at most (m−1)² cycles a row."""
         P = np.array(mu, dtype=np.float64, order="C")
         m = math.isqrt(P.shape[1])
@@ -219,20 +221,21 @@ class Birkhoff(OutputSpace):
         draw_matching_rows(P, m, uniforms)
         return P
 
-    def vertices(self):
+    def vertices(self) -> Floats:
         """All m! permutation matrices (m!, m²); m ≤ 8."""
         m = self._side()
         if m > 8:
             raise ValueError(f"{m}! vertices are too many to list; at most m = 8 is supported.")
         return self.unpack(np.array(list(itertools.permutations(range(m)))))
 
-    def decompose(self, mu):
+    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Vertices (k, m²) and weights (k,) with weighted mean μ (m²,); k ≤ (m−1)² + 1.
 
         Birkhoff's theorem: take off as much as possible of a matching within the support.
         """
         m = math.isqrt(len(mu))
-        rest, vertices, weights = np.array(mu, dtype=np.float64).reshape(m, m), [], []
+        rest, vertices = np.array(mu, dtype=np.float64).reshape(m, m), []
+        weights: list[float] = []
         while len(weights) <= (m - 1) ** 2 and rest.sum() > 1e-12 * m:
             cost = np.where(rest > 1e-14, rest, -m)
             rows, columns = linear_sum_assignment(cost, maximize=True)
@@ -245,16 +248,16 @@ class Birkhoff(OutputSpace):
             rest[rest < 1e-14] = 0.0
         return self.unpack(np.array(vertices)), np.array(weights) / np.sum(weights)
 
-    def mean_proba(self, mu):
+    def mean_proba(self, mu: Floats) -> Floats:
         """Probabilities (n, m, m) that item j stands at position k: the doubly stochastic mean."""
         m = math.isqrt(mu.shape[1])
         return mu.reshape(len(mu), m, m)
 
-    def expected_loss(self, mu, V):
+    def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Share of misplaced items 1 − <μ, y>/m, of shape (n,)."""
         return 1.0 - np.einsum("nd,nd->n", mu, V) / math.isqrt(np.shape(V)[1])
 
-    def geometry(self, norm, dim=None):
+    def geometry(self, norm: str, dim: int | None = None) -> Geometry:
         """ν, D, γ: ℓ1 (4, 2m, 1/(2m)); ℓ2 (2, √(2m), √(m−1)/m)."""
         m = self._side(dim)
         if norm == "l1":

@@ -1,6 +1,7 @@
 """Multilabel: one coordinate a label."""
 
 import math
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -8,6 +9,7 @@ from sklearn.utils import check_array, check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
+from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import OutputSpace
 
 
@@ -66,12 +68,12 @@ class Hypercube(OutputSpace):
     task = "multilabel"
     default_regularizer = "shannon"
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Learn the number of labels from an indicator matrix (n, d); returns self."""
         self.dim_ = _indicator_matrix(y).shape[1]
         return self
 
-    def encode(self, y):
+    def encode(self, y: Outputs) -> Floats:
         """Indicator matrix (n, d) as float64; a ValueError names an entry other than 0 or 1."""
         V = _indicator_matrix(y)
         if V.shape[1] != self._dimension():
@@ -81,35 +83,35 @@ class Hypercube(OutputSpace):
             )
         return V
 
-    def decode(self, V):
+    def decode(self, V: Floats) -> Any:
         """Indicator matrix (n, d) of integers."""
         return np.asarray(V).astype(np.int64)
 
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """Labels with a positive score (n, d)."""
         return (np.asarray(theta) > 0).astype(np.float64)
 
-    def nearest(self, mu):
+    def nearest(self, mu: Floats) -> Floats:
         """Nearest vertex in every norm: μ rounded, ½ to 0 (n, d)."""
         return (np.asarray(mu) > 0.5).astype(np.float64)
 
-    def sample(self, mu, random_state=None):
+    def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
         """Draw the labels independently, label k with probability μ_k."""
         u = check_random_state(random_state).random_sample(np.shape(mu))
         return (u < mu).astype(np.float64)
 
-    def vertices(self):
+    def vertices(self) -> Floats:
         """All 2^d label sets (2^d, d); d ≤ 16."""
         d = self._dimension()
         if d > 16:
             raise ValueError(f"2^{d} vertices are too many to list; at most d = 16 is supported.")
         return ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(np.float64)
 
-    def mean_proba(self, mu):
+    def mean_proba(self, mu: Floats) -> Floats:
         """Probability of each label that a mean stands for: μ itself (n, d)."""
         return mu
 
-    def decompose(self, mu):
+    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Vertices (k, d) and weights (k,) with mean μ (d,): nested level sets, k ≤ d+1."""
         levels = np.unique(np.r_[0.0, mu, 1.0])
         vertices = (np.asarray(mu) >= levels[1:, None]).astype(np.float64)

@@ -3,11 +3,13 @@
 import itertools
 import math
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from numba import njit
 
 from skstructured.extend import Geometry, OutputSpace
+from skstructured.extend._types import Floats, Kernel, Outputs
 
 
 class KSubsets(OutputSpace):
@@ -35,34 +37,34 @@ class KSubsets(OutputSpace):
     task = "multilabel"
     constant_sum = True
 
-    def __init__(self, k=1):
+    def __init__(self, k: int = 1) -> None:
         self.k = k
 
     @property
-    def oracle_kernel(self):
+    def oracle_kernel(self) -> Kernel:  # type: ignore[override]  # of each k another
         """The k largest scores, compiled; ties to the first."""
         return _top_k_kernel(self.k)
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Learn d from indicator vectors (n, d); a ValueError if k is not in 1 … d−1."""
-        d = np.shape(y)[1] if np.ndim(y) == 2 else 0
+        d = np.shape(y)[1] if np.ndim(y) == 2 else 0  # type: ignore[arg-type,misc]
         is_size = isinstance(self.k, Integral) and not isinstance(self.k, bool)
         if d > 0 and not (is_size and 1 <= self.k < d):
             raise ValueError(f"k must be an integer in 1..{d - 1} for {d} labels, got {self.k!r}.")
         return super().fit(y)
 
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """The k largest scores of each row (n, d), ties to the first."""
         order = np.argsort(-np.asarray(theta), axis=1, kind="stable")
         V = np.zeros(order.shape)
         np.put_along_axis(V, order[:, : self.k], 1.0, axis=1)
         return V
 
-    def refusal(self, v):
+    def refusal(self, v: Floats) -> str:
         """What `encode` says of a vector that is no vertex."""
         return f"is not a vertex of KSubsets(k={self.k}): it needs {self.k} ones and else zeros"
 
-    def vertices(self):
+    def vertices(self) -> Floats:
         """All subsets (C(d, k), d); at most 10⁵ of them."""
         d = self._dimension()
         if math.comb(d, self.k) > 100_000:
@@ -72,15 +74,15 @@ class KSubsets(OutputSpace):
         np.put_along_axis(V, chosen, 1.0, axis=1)
         return V
 
-    def mean_proba(self, mu):
+    def mean_proba(self, mu: Floats) -> Floats:
         """Probability of each label that a mean stands for: μ itself (n, d)."""
         return mu
 
-    def expected_loss(self, mu, V):
+    def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Share of wrong members 1 − <μ, y>/k, of shape (n,)."""
         return 1.0 - np.einsum("nd,nd->n", mu, V) / self.k
 
-    def geometry(self, norm, dim=None):
+    def geometry(self, norm: str, dim: int | None = None) -> Geometry:
         """ν, D, γ: ℓ2 (√2, √(2 min(k, d−k)), √((d−k)/(kd))); ℓ1 (2, 2 min(k, d−k), 1/(2k))."""
         d, k = self._dimension(dim), self.k
         if norm == "l1":
@@ -89,7 +91,7 @@ class KSubsets(OutputSpace):
         return Geometry(math.sqrt(2), diameter, math.sqrt((d - k) / (k * d)))
 
 
-_KERNELS = {}
+_KERNELS: dict[int, Kernel] = {}
 
 
 def _top_k_kernel(k):

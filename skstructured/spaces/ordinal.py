@@ -1,12 +1,15 @@
 """Ordered classes: the staircase vertices 1…1 0…0."""
 
 import math
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
+from skstructured.extend._types import Floats, Given, Outputs, Packed, Seed
+from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace, declared_order
 from skstructured.spaces.simplex import log_softmax
 
@@ -112,7 +115,7 @@ class OrdinalChain(LabelSpace):
 
     default_regularizer = "shannon"
 
-    def __init__(self, categories=None, cost_matrix=None):
+    def __init__(self, categories: Given = None, cost_matrix: Given = None) -> None:
         self.categories = categories
         self.cost_matrix = cost_matrix
 
@@ -144,7 +147,7 @@ class OrdinalChain(LabelSpace):
             )
         return order
 
-    def fit_stream(self, y, classes=None):
+    def fit_stream(self, y: Outputs, classes: Given = None) -> Self:
         """Fit on the first chunk of a stream.
 
         The classes in their order are `categories`; else those of `classes` or else of `y` where
@@ -159,55 +162,55 @@ class OrdinalChain(LabelSpace):
             self.check_classes(classes)
         return self
 
-    def check_classes(self, classes):
+    def check_classes(self, classes: Given) -> None:
         """A ValueError unless `classes` are some of `classes_`: their order is known already."""
         _check_known("classes", classes, self.classes_)
 
-    def unpack(self, packed):
+    def unpack(self, packed: Packed) -> Floats:
         """Staircases (n, d) of class positions (n,)."""
         return _staircases(packed, self.dim_)
 
-    def decode(self, V):
+    def decode(self, V: Floats) -> Any:
         """Labels (n,) of staircases (n, d)."""
         return self.classes_[np.rint(np.sum(V, axis=1)).astype(np.intp)]
 
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """Best prefix: the class of the largest of (0, cumsum θ), the lowest of equals (n, d)."""
         prefix = _prefix_sums(theta)
         return _staircases(np.argmax(prefix, axis=1), prefix.shape[1] - 1)
 
-    def nearest(self, mu):
+    def nearest(self, mu: Floats) -> Floats:
         """Nearest vertex in ℓ1 and in ℓ2: the linear oracle of 2μ − 1 (Prop. 3.2), (n, d)."""
         return self.argmax(2.0 * np.asarray(mu) - 1.0)
 
-    def sample(self, mu, random_state=None):
+    def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
         """One uniform u a row; coordinate j is 1 where μ_j > u."""
         u = check_random_state(random_state).random_sample((len(mu), 1))
         return (np.asarray(mu) > u).astype(np.float64)
 
-    def vertices(self):
+    def vertices(self) -> Floats:
         """The d+1 staircases (d+1, d)."""
         d = self._dimension()
         return _staircases(np.arange(d + 1), d)
 
-    def vertex_proba(self, mu):
+    def vertex_proba(self, mu: Floats) -> Floats:
         """Probabilities of the classes under a draw with mean μ: 1−μ_1, μ_1−μ_2, …, μ_d."""
         n = len(mu)
         bounded = np.concatenate([np.ones((n, 1)), mu, np.zeros((n, 1))], axis=1)
         return bounded[:, :-1] - bounded[:, 1:]
 
-    def mean_proba(self, mu):
+    def mean_proba(self, mu: Floats) -> Floats:
         """Class probabilities (n, d+1) that a mean stands for: `vertex_proba`."""
         return self.vertex_proba(mu)
 
-    def expected_loss(self, mu, V):
+    def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Target loss L(μ; y), affine in μ and in y: Σ|μ − y|/d, or Σ_ij P_i(μ) A[i, j] P_j(y)."""
         if self.costs_ is None:
             return super().expected_loss(mu, V)
         drawn, true = self.vertex_proba(mu), self.vertex_proba(V)
         return np.einsum("nk,nk->n", drawn @ self.costs_, true)
 
-    def geometry(self, norm, dim=None):
+    def geometry(self, norm: str, dim: int | None = None) -> Geometry:
         """ν, D, γ of `OutputSpace`; with costs A, γ = max A[i, j]/|i − j| in ℓ1, √d times in ℓ2."""
         plain, costs = super().geometry(norm, dim), self.costs_
         if costs is None:

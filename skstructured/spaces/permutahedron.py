@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
+from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
 from skstructured.spaces._rankings import check_permutations
 
@@ -179,31 +181,31 @@ class Permutahedron(OutputSpace):
 
     constant_sum = True
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Learn the number of items from rank vectors (n, d); returns self."""
         self.dim_ = check_permutations(y, 1, CONVENTION, OTHER).shape[1]
         return self
 
-    def encode(self, y):
+    def encode(self, y: Outputs) -> Floats:
         """Rank vectors (n, d) as float64; a ValueError names a row that is no permutation."""
         return check_permutations(y, 1, CONVENTION, OTHER, self._dimension()).astype(np.float64)
 
-    def decode(self, V):
+    def decode(self, V: Floats) -> Any:
         """Rank vectors (n, d) of integers."""
         return np.rint(V).astype(np.int64)
 
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """Ranks of the scores, ties to the first item (n, d)."""
         order = np.argsort(-np.asarray(theta, dtype=np.float64), axis=1, kind="stable")
         V = np.empty(order.shape)
         np.put_along_axis(V, order, np.arange(order.shape[1], 0, -1.0)[None], axis=1)
         return V
 
-    def nearest(self, mu):
+    def nearest(self, mu: Floats) -> Floats:
         """Nearest vertex in ℓ2: the ranks of μ (Prop. C.1), (n, d)."""
         return self.argmax(mu)
 
-    def sample(self, mu, random_state=None):
+    def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
         """Draw a permutation with mean μ by random swaps, in O(d log d) a row."""
         mu = np.ascontiguousarray(mu, dtype=np.float64)
         rng = check_random_state(random_state)
@@ -211,14 +213,14 @@ class Permutahedron(OutputSpace):
         draw_rank_rows(mu, rng.random_sample((len(mu), mu.shape[1] - 1)), drawn)
         return drawn
 
-    def vertices(self):
+    def vertices(self) -> Floats:
         """All d! permutations; d ≤ 8."""
         d = self._dimension()
         if d > 8:
             raise ValueError(f"{d}! vertices are too many to list; at most d = 8 is supported.")
         return np.array(list(itertools.permutations(range(1, d + 1))), dtype=np.float64)
 
-    def decompose(self, mu):
+    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Vertices (k, d) and weights (k,) with weighted mean μ (d,); k ≤ d.
 
         Walks from the vertex that ranks μ through μ to the boundary, and on within that face: each
@@ -239,13 +241,13 @@ class Permutahedron(OutputSpace):
         kept = np.array(weights) > 0.0
         return np.array(vertices)[kept], np.array(weights)[kept] / np.sum(weights)
 
-    def expected_loss(self, mu, V):
+    def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Spearman loss <y, y − μ>/M, of shape (n,)."""
         d = np.shape(V)[1]
         centred = V - (d + 1) / 2.0
         return np.einsum("nd,nd->n", centred, V - mu) * 6.0 / (d * (d**2 - 1))
 
-    def geometry(self, norm, dim=None):
+    def geometry(self, norm: str, dim: int | None = None) -> Geometry:
         """ν, D, γ in ℓ2: √2, √(d(d²−1)/3), √(3/(d(d²−1))); in ℓ1: 2, ⌊d²/2⌋, 3/(d(d+1))."""
         d = self._dimension(dim)
         cube = d * (d**2 - 1)

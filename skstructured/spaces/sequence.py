@@ -1,12 +1,14 @@
 """Label sequences: a label at every position, scored alone and beside the one before it."""
 
 import math
+from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.ragged import Ragged, check_same_lengths, stack_labels
 from skstructured._chains import batch
+from skstructured.extend._types import Array, Floats, Given, Ints, Outputs, Seed, Vectors
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
 
@@ -60,10 +62,10 @@ class LabelSequence(LabelSpace):
     instead_of_probabilities = " predict_marginals has those of every position."
     default_regularizer = "shannon"
 
-    def __init__(self, cost_matrix=None):
+    def __init__(self, cost_matrix: Given = None) -> None:
         self.cost_matrix = cost_matrix
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Learn the labels from label arrays `y`; returns self."""
         return self._adopt(self._find_classes(stack_labels(y).values))
 
@@ -73,12 +75,12 @@ class LabelSequence(LabelSpace):
     def _dim_of(self, n_classes):
         return n_classes
 
-    def pack(self, y):
+    def pack(self, y: Outputs) -> Ragged:
         """Positions of the labels in `classes_`, as `Ragged`; ValueErrors list unknown labels."""
-        y = stack_labels(y)
-        return Ragged(super().pack(y.values), y.offsets)
+        stacked = stack_labels(y)
+        return Ragged(super().pack(stacked.values), stacked.offsets)
 
-    def unpack(self, packed):
+    def unpack(self, packed: Ragged) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of packed outputs: a list, or an array where all have one length."""
         return _together([self._vector(codes) for codes in packed.unstack()])
 
@@ -89,7 +91,7 @@ class LabelSequence(LabelSpace):
         pairs[np.arange(M - 1), codes[:-1], codes[1:]] = 1.0
         return np.concatenate([unary.ravel(), pairs.ravel()])
 
-    def chains(self, vectors):
+    def chains(self, vectors: Vectors) -> tuple[Floats, Ints, Floats]:
         """Scores, or marginals, of embeddings as arrays: unary (N, k), offsets, pair (N, k, k)."""
         k = self._dimension()
         vectors = [np.asarray(vector, dtype=np.float64) for vector in vectors]
@@ -109,32 +111,32 @@ class LabelSequence(LabelSpace):
             raise ValueError(f"no sequence of {k} labels is embedded in {size} numbers.")
         return length
 
-    def decode(self, V):
+    def decode(self, V: Vectors) -> list[Array]:
         """Labels, a list of arrays, of embeddings V."""
         unary, offsets, _ = self.chains(V)
         return self.named(Ragged(np.argmax(unary, axis=1), offsets))
 
-    def named(self, codes):
+    def named(self, codes: Ragged) -> list[Array]:
         """A list of label arrays for `Ragged` positions among `classes_`."""
         return [self.classes_[part] for part in codes.unstack()]
 
-    def argmax(self, theta):
+    def argmax(self, theta: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """Embeddings of the labels of the largest score, by Viterbi's algorithm."""
         unary, offsets, pair = self.chains(theta)
         return self.unpack(Ragged(batch.viterbi(unary, offsets, pair)[0], offsets))
 
-    def nearest(self, mu):
+    def nearest(self, mu: Vectors) -> Vectors:  # type: ignore[override]  # lists, too
         """The vertex nearest to every mean, in ℓ1 and ℓ2: argmax <2μ − 1, y> (Prop. 3.2)."""
         return self.argmax([2.0 * np.asarray(part) - 1.0 for part in mu])
 
-    def sample(self, mu, random_state=None):
+    def sample(self, mu: Vectors, random_state: Seed = None) -> Vectors:  # type: ignore[override]  # lists, too
         """Draw label sequences with these means, those of chains: step by step, exactly."""
         rng = check_random_state(random_state)
         unary, offsets, pairs = self.chains(mu)
         uniforms = rng.random_sample((1, len(unary)))
         return self.unpack(Ragged(batch.sample_mean(unary, offsets, pairs, uniforms)[0], offsets))
 
-    def vertices(self, length=2):
+    def vertices(self, length: int = 2) -> Floats:
         """All label sequences of one length, (k^length, dim)."""
         k = self._dimension()
         if k**length > 10**6:
@@ -142,17 +144,17 @@ class LabelSequence(LabelSpace):
         codes = np.indices((k,) * length).reshape(length, -1).T
         return np.array([self._vector(row) for row in codes])
 
-    def position_costs(self, mu, codes):
+    def position_costs(self, mu: Floats, codes: Ints) -> Floats:
         """Costs (N,) of marginals (N, k) where labels `codes` (N,) are true."""
         return np.einsum("nk,kn->n", mu, self.costs_[:, codes])
 
-    def expected_loss(self, mu, V):
+    def expected_loss(self, mu: Vectors, V: Vectors) -> Floats:
         """Target loss, affine in μ, of every embedding, (n,)."""
         unary, offsets, _ = self.chains(mu)
         truth = np.argmax(self.chains(V)[0], axis=1)
         return mean_of(self.position_costs(unary, truth), offsets)
 
-    def target_loss(self, y_pred, y_true):
+    def target_loss(self, y_pred: Outputs, y_true: Outputs) -> Floats:
         """Mean cost over the positions of each sequence, in [0, 1].
 
         Parameters
@@ -173,7 +175,7 @@ class LabelSequence(LabelSpace):
         check_same_lengths(predicted, truth)
         return mean_of(self.costs_[predicted.values, truth.values], truth.offsets)
 
-    def geometry(self, norm, dim=None, length=2):
+    def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.
 
         ℓ1: 4 (2 if M = 1), 2(2M − 1), 1/(2M); ℓ2: 2 (√2 if M = 1), √(2(2M − 1)), √((k−1)/(kM)).

@@ -1,12 +1,14 @@
 """Multiclass: one basis vector a class."""
 
 import math
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
+from skstructured.extend._types import Floats, Given, Packed, Seed
 from skstructured.extend.output_space import Geometry
 from skstructured.spaces._labels import LabelSpace
 
@@ -165,33 +167,33 @@ class Simplex(LabelSpace):
     default_regularizer = "shannon"
     constant_sum = True
 
-    def __init__(self, cost_matrix=None):
+    def __init__(self, cost_matrix: Given = None) -> None:
         self.cost_matrix = cost_matrix
 
     def _dim_of(self, n_classes):
         return n_classes
 
-    def unpack(self, packed):
+    def unpack(self, packed: Packed) -> Floats:
         """Basis vectors (n, K) of class positions (n,)."""
         V = np.zeros((len(packed), self.dim_))
         V[np.arange(len(packed)), packed] = 1.0
         return V
 
-    def decode(self, V):
+    def decode(self, V: Floats) -> Any:
         """Labels (n,) of basis vectors (n, K)."""
         return self.classes_[np.argmax(V, axis=1)]
 
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """Basis vector of the largest score in each row (n, K); ties go to the first."""
         V = np.zeros(np.shape(theta))
         V[np.arange(len(V)), np.argmax(theta, axis=1)] = 1.0
         return V
 
-    def nearest(self, mu):
+    def nearest(self, mu: Floats) -> Floats:
         """Nearest vertex in ℓ1 and in ℓ2: the basis vector of the largest entry (n, K)."""
         return self.argmax(mu)
 
-    def sample(self, mu, random_state=None):
+    def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
         """Draw class k with probability μ_k, by inversion of the distribution function."""
         cumulative = np.cumsum(mu, axis=1)
         u = check_random_state(random_state).random_sample((len(mu), 1)) * cumulative[:, -1:]
@@ -199,25 +201,25 @@ class Simplex(LabelSpace):
         V[np.arange(len(V)), (cumulative <= u).sum(axis=1)] = 1.0
         return V
 
-    def vertices(self):
+    def vertices(self) -> Floats:
         """The K basis vectors (K, K)."""
         return np.eye(self._dimension())
 
-    def vertex_proba(self, mu):
+    def vertex_proba(self, mu: Floats) -> Floats:
         """Probabilities of the classes under a draw with mean μ: μ itself (n, K)."""
         return mu
 
-    def mean_proba(self, mu):
+    def mean_proba(self, mu: Floats) -> Floats:
         """Class probabilities that a mean stands for: μ itself (n, K)."""
         return mu
 
-    def expected_loss(self, mu, V):
+    def expected_loss(self, mu: Floats, V: Floats) -> Floats:
         """Zero-one loss L(μ; e_i) = 1 − μ_i, or Σ_k μ_k A[k, i] with costs A, of shape (n,)."""
         if self.costs_ is None:
             return 1.0 - np.einsum("nk,nk->n", mu, V)
         return np.einsum("nk,nk->n", np.asarray(mu) @ self.costs_, V)
 
-    def geometry(self, norm, dim=None):
+    def geometry(self, norm: str, dim: int | None = None) -> Geometry:
         """ν, D, γ: ℓ1 (2, 2, ½); ℓ2 (√2, √2, √((K−1)/K)). Costs are at most the zero-one loss."""
         dim = self._dimension(dim)
         if norm == "l1":

@@ -1,8 +1,12 @@
 """Spanning trees of a graph: a matroid, with its greedy oracle in plain Python."""
 
+from collections.abc import Sequence
+from typing import Self
+
 import numpy as np
 
 from skstructured._base.validation import check_integer
+from skstructured.extend._types import Floats, Outputs
 from skstructured.extend.output_space import OutputSpace
 
 
@@ -27,18 +31,18 @@ class SpanningTrees(OutputSpace):
 
     constant_sum = True
 
-    def __init__(self, edges, n_nodes):
+    def __init__(self, edges: Sequence[tuple[int, int]], n_nodes: int) -> None:
         self.edges = edges
         self.n_nodes = n_nodes
 
-    def fit(self, y):
+    def fit(self, y: Outputs) -> Self:
         """Check the graph and the trees y (n, d); returns self."""
         check_integer("n_nodes", self.n_nodes, lowest=2)
         self._check_edges()
         everything = self.argmax(np.zeros((1, len(self.edges))))
         if everything.sum() != self.n_nodes - 1:
             raise ValueError(f"the graph of {self.n_nodes} nodes given by edges is not connected.")
-        if np.ndim(y) == 2 and np.shape(y)[1] != len(self.edges):
+        if np.ndim(y) == 2 and np.shape(y)[1] != len(self.edges):  # type: ignore[arg-type,misc]
             raise ValueError(f"y must have {len(self.edges)} columns, one an edge.")
         return super().fit(y)
 
@@ -50,7 +54,7 @@ class SpanningTrees(OutputSpace):
                 f"edges must be pairs of nodes from 0 to {self.n_nodes - 1}, got {self.edges!r}."
             )
 
-    def argmax(self, theta):
+    def argmax(self, theta: Floats) -> Floats:
         """Maximum spanning tree of each row of edge scores (n, d), ties to the first edge."""
         return np.array([self._kruskal(row) for row in np.asarray(theta)]).reshape(np.shape(theta))
 

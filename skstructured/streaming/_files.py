@@ -4,9 +4,11 @@ import contextlib
 import errno
 import io
 import os
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn.datasets import load_svmlight_file
 
 from skstructured._base.validation import check_integer
@@ -22,7 +24,12 @@ class Chunks:
         return self._make()
 
 
-def parquet_chunks(path, target, chunk_size=10_000, columns=None):
+def parquet_chunks(
+    path: str | os.PathLike[str],
+    target: str | Sequence[str],
+    chunk_size: int = 10_000,
+    columns: Sequence[str] | None = None,
+) -> Chunks:
     """Chunks of a Parquet file of numbers, which pyarrow reads a few rows at a time.
 
     Parameters
@@ -151,7 +158,13 @@ def _table(path, batch, names):
 WIDEST = 2**31 - 1
 
 
-def svmlight_chunks(path, n_features, chunk_bytes=1 << 24, zero_based=False, dtype=np.float64):
+def svmlight_chunks(
+    path: str | os.PathLike[str],
+    n_features: int,
+    chunk_bytes: int = 1 << 24,
+    zero_based: bool = False,
+    dtype: DTypeLike = np.float64,
+) -> Chunks:
     """Chunks of a svmlight (libsvm) file as CSR matrices, read some megabytes at a time.
 
     Parameters

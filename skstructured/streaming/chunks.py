@@ -2,7 +2,9 @@
 
 import contextlib
 import inspect
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -11,12 +13,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_integer, check_lengths, check_sparse
+from skstructured.extend._types import Given
 from skstructured.streaming._files import Chunks, parquet_chunks, svmlight_chunks
 
 __all__ = ["array_chunks", "fit_chunks", "parquet_chunks", "svmlight_chunks"]
 
 
-def fit_chunks(estimator, chunks, classes=None, progress=None):
+def fit_chunks(
+    estimator: Any,
+    chunks: Iterable[Sequence[Any]],
+    classes: Given = None,
+    progress: Callable[[int], object] | None = None,
+) -> Any:
     """Learn chunk after chunk by ``partial_fit``, holding one chunk in memory at a time.
 
     For any estimator that has ``partial_fit``, scikit-learn's included. One that has learned
@@ -153,7 +161,7 @@ def pairs_of(chunks):
     return checked_chunks(chunks, lengths=(2,))
 
 
-def array_chunks(X, y, chunk_size=10_000):
+def array_chunks(X: Any, y: Any, chunk_size: int = 10_000) -> Chunks:
     """Chunks of arrays in order: memory-mapped arrays, CSR matrices, data frames.
 
     Parameters

@@ -1,7 +1,8 @@
 """Learning in shards: estimators of disjoint rows made one, by the mean of their weights."""
 
 import copy
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -62,7 +63,7 @@ class Shard(NamedTuple):
     lengths: tuple | None
 
 
-def average_fitted(estimators, weights=None):
+def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
     r"""One estimator whose weights are the mean of those of estimators fitted on disjoint shards.
 
     Learn parts of the rows side by side, on cores or machines, and make one model of the results:

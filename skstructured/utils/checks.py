@@ -1,11 +1,13 @@
 """Checks for learners and spaces of one's own, in the manner of scikit-learn's check_estimator."""
 
 import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
 from unittest import SkipTest
 
 from sklearn.exceptions import SkipTestWarning
 
+from skstructured.extend._types import Given, Outputs
 from skstructured.extend.learner import OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.utils._estimator_checks import ESTIMATOR_CHECKS
@@ -18,7 +20,9 @@ from skstructured.utils._trial import LearnerTrial
 __all__ = ["check_learner", "check_space", "learner_checks", "space_checks"]
 
 
-def check_learner(learner, X=None, y=None, classes=None):
+def check_learner(
+    learner: OnlineLearner, X: Given = None, y: Outputs | None = None, classes: Given = None
+) -> None:
     """Check that a learner keeps what the protocol of `OnlineLearner` promises.
 
     Begins forget, plays learn nothing, no output enters what is played before its round, chunks
@@ -70,7 +74,9 @@ def check_learner(learner, X=None, y=None, classes=None):
     _run_all(learner_checks(learner, X, y, classes))
 
 
-def learner_checks(learner, X=None, y=None, classes=None):
+def learner_checks(
+    learner: OnlineLearner, X: Given = None, y: Outputs | None = None, classes: Given = None
+) -> Iterator[tuple[str, Callable[[], None]]]:
     """The checks of `check_learner` one by one.
 
     Parameters
@@ -111,7 +117,7 @@ def learner_checks(learner, X=None, y=None, classes=None):
     yield from _named(trial, PROTOCOL_CHECKS | ESTIMATOR_CHECKS | EVALUATION_CHECKS)
 
 
-def check_space(space, outputs):
+def check_space(space: OutputSpace, outputs: Outputs) -> None:
     """Check that an output space is what learners, losses and bounds take it for.
 
     Its oracle is exact, draws have the mean they were drawn with, the target loss lies in [0, 1]
@@ -145,7 +151,7 @@ def check_space(space, outputs):
     _run_all(space_checks(space, outputs))
 
 
-def space_checks(space, outputs):
+def space_checks(space: OutputSpace, outputs: Outputs) -> Iterator[tuple[str, Callable[[], None]]]:
     """The checks of `check_space` one by one.
 
     Parameters

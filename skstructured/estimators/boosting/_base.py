@@ -1,6 +1,7 @@
 """What boosting and its trees share: rounds of one pass, with weights, dense or CSR, played."""
 
 from abc import abstractmethod
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,7 +11,8 @@ from skstructured._base.validation import check_weights, own_arrays, unchanged_o
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose, with_progress
-from skstructured.extend.learner import Losses, OnlineLearner
+from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Seed
+from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
 #: Rows learned between two moments at which a signal may come in.
@@ -39,7 +41,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     def _played(self, X):
         """Votes (n, K) and log probabilities (n, K) or None with which rows would be played."""
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn one pass from scratch.
 
         Parameters
@@ -74,7 +76,9 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
                 order = check_random_state(self.random_state).permutation(len(codes))
             self._learn(rows, order, codes, weight, **given)
 
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+    ) -> Self:
         """Learn rows in order, one round each.
 
         Parameters
@@ -114,23 +118,23 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         own_arrays(self)
         self._learn(rows, np.arange(rows.n_rows), codes, weight, **given)
 
-    def play(self, rounds, which, random_state=None):
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
         votes, logs = self._played(rounds.X[which])
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
     @exclusive
-    def learn(self, rounds, which):
+    def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn_rounds(rounds, which)
 
     @exclusive
-    def play_and_learn(self, rounds, which, random_state=None):
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         votes, logs = self._learn_rounds(rounds, which)
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected mistakes (m,) of the next play at x (1, p) against each vertex (m, K)."""
         return 1.0 - V @ self._played(x)[0][0]
 

@@ -1,6 +1,8 @@
 """Online multiclass boosting: AdaBoost.OLM++."""
 
 import math
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,6 +25,7 @@ from skstructured.estimators.boosting._correction import (
 from skstructured.estimators.boosting._rounds import advance, expert_shares
 from skstructured.estimators.boosting._weak import reads_sparse, weak_learners
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier
+from skstructured.extend._types import Array, Bound, Features, Floats, Given, Outputs
 
 __all__ = ["AdaBoostOLMClassifier"]
 
@@ -133,31 +136,33 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn one pass from scratch; `params` are metadata that weak learners request."""
         self._fit(X, y, sample_weight, **self._routed("fit", params))
         return self
 
-    def partial_fit(self, X, y, classes=None, sample_weight=None, **params):
+    def partial_fit(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None,
+        **params: Any,
+    ) -> Self:  # fmt: skip
         """Learn rows in order, one round each."""
-        given = self._routed("partial_fit", params)
-        self._partial_fit(X, y, classes, sample_weight, **given)
+        self._partial_fit(X, y, classes, sample_weight, **self._routed("partial_fit", params))
         return self
 
-    def sample(self, X, random_state=None):
+    def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Labels (n,), each of an expert drawn with its `expert_weights_`: what rounds play."""
         votes = self._votes(self._fitted_rows(X))
         return self.space_.decode(self.space_.sample(votes, random_state))
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> Floats:
         """Softmax of the leading expert's logits: (n, K)."""
         return np.exp(self._scores(X))
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Features) -> Floats:
         """Log softmax of the leading expert's logits: (n, K)."""
         return self._scores(X)
 
-    def staged_predict(self, X):
+    def staged_predict(self, X: Features) -> Iterator[Array]:
         """Labels by expert 1, then by expert 2, … and N.
 
         Yields
@@ -167,7 +172,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         for logits in self._chain(self._fitted_rows(X)):
             yield self.classes_[np.argmax(logits, axis=1)]
 
-    def staged_predict_proba(self, X):
+    def staged_predict_proba(self, X: Features) -> Iterator[Floats]:
         """Probabilities by expert 1, then by expert 2, … and N: softmax(s^i).
 
         Yields
@@ -179,44 +184,38 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     @property
     @reads_state
-    def estimators_(self):
+    def estimators_(self) -> list[Any]:
         """Weak learners, in the order of the experts."""
         return self._weak_learners().estimators(self)
 
     @property
-    def expert_weights_(self):
+    def expert_weights_(self) -> Floats:
         """Probabilities (N,) with which the hedge draws an expert."""
         return self._shares()[0]
 
     @property
-    def expert_mistakes_(self):
+    def expert_mistakes_(self) -> Floats:
         """Mistakes (N,) of the experts in the rounds learned, by sample weight."""
         return self._column(MISTAKES)
 
     @property
-    def leader_(self):
+    def leader_(self) -> int:
         """Place of the expert that `predict` follows."""
         return int(self._shares()[1])
 
     @property
-    def edges_(self):
+    def edges_(self) -> Floats:
         """Edges γ_i (N,) of the weak learners in the rounds learned; 0 before the first."""
         cost = self._column(COST)
         return np.divide(self._column(EDGE), cost, np.zeros(len(cost)), where=cost > 0.0)
 
     @property
-    def correction_regrets_(self):
+    def correction_regrets_(self) -> Floats:
         """Bounds (N,) of Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
         return self._column(POTENTIAL) + 2.0 * self._lam + self._clipped
 
-    def certificate(self, delta=None):
-        """Always a GuaranteeError: see Notes.
-
-        Raises
-        ------
-        GuaranteeError
-            No bound against a comparator has constants that are stated.
-        """
+    def certificate(self, delta: float | None = None) -> Bound:
+        """Always a GuaranteeError: no bound has constants that are stated; see Notes."""
         raise GuaranteeError(
             "AdaBoostOLMClassifier has no bound against linear comparators: its mistakes are at "
             "most O(1) times those of its best expert, whose own depend on the edges."

@@ -15,6 +15,7 @@ from skstructured.estimators.boosting._tree_kernels import (
     tree_answers,
     tree_leaves,
 )
+from skstructured.extend._types import Features, Floats
 
 __all__ = ["OnlineTreeClassifier"]
 
@@ -83,7 +84,7 @@ class OnlineTreeClassifier(VotingLearner):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Features) -> Floats:
         """Shares of the classes, by weight, in the leaf of every row: (n, K).
 
         An empty leaf says 1/K.
@@ -92,7 +93,7 @@ class OnlineTreeClassifier(VotingLearner):
 
     @property
     @reads_state
-    def n_leaves_(self):
+    def n_leaves_(self) -> int:
         """Leaves so far."""
         check_is_fitted(self, "classes_")
         return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))

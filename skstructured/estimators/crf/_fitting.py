@@ -1,6 +1,7 @@
 """`fit` of a conditional random field: from rows and outputs to weights."""
 
 import warnings
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,6 +23,7 @@ from skstructured.estimators.crf._lbfgs import Trace, lbfgs
 from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
 from skstructured.estimators.crf._sdca import Sdca
 from skstructured.estimators.kernel._values import check_cache_size
+from skstructured.extend._types import Features, Given, Outputs
 from skstructured.regularizers import Shannon
 from skstructured.sequences._decoding import rule_of
 from skstructured.spaces import LabelSequence, Simplex
@@ -44,7 +46,7 @@ class BatchFit:
     of `ConditionalRandomField`.
     """
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn from all rows, or all sequences.
 
         Parameters

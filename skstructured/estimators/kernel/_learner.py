@@ -1,7 +1,10 @@
 """Learners whose model is one of kernels, or of weights where the kernel is linear."""
 
+from typing import Any
+
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._model import KernelModel
+from skstructured.extend._types import Array, Floats, Ints
 
 
 class KernelLearner:
@@ -10,6 +13,8 @@ class KernelLearner:
     Needs the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size`, and may have
     `budget`.
     """
+
+    average: Any  # as each learner has it
 
     def _in_primal(self):
         """Whether weights are a matrix, because the kernel is linear, and all is as there."""
@@ -27,12 +32,12 @@ class KernelLearner:
         super()._partial_fit(X, y, classes, sample_weight)
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> Floats:
         """Coefficients (dim, n_support) of what predicts; set by `fit` or `partial_fit`."""
         return self._kernel_model("dual_coef_ is").coefficients(bool(self.average))
 
     @property
-    def support_vectors_(self):
+    def support_vectors_(self) -> Array:
         """Rows (n_support, p) as they were transformed; set by `fit` or `partial_fit`."""
         model = self._kernel_model("support_vectors_ is")
         if model.is_precomputed:
@@ -40,7 +45,7 @@ class KernelLearner:
         return model.expansion.support_rows
 
     @property
-    def support_(self):
+    def support_(self) -> Ints:
         """Numbers (n_support,) of these rows in the order given; set by `fit` or `partial_fit`."""
         return self._kernel_model("support_ is").expansion.index
 

@@ -1,17 +1,21 @@
 """What classifiers with a loss of margins, and regressors, have in common."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_choice
 from skstructured._learners.gates import reads_state
-from skstructured._learners.models import LinearModel
+from skstructured._learners.linear import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP
 from skstructured.estimators.kernel._learner import KernelLearner
+from skstructured.extend._types import Array, Bound, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Losses
+from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.losses.margins import KINDS, MarginLoss
 from skstructured.losses.residuals import ResidualLoss
 from skstructured.spaces._real_line import RealLine
@@ -20,6 +24,9 @@ from skstructured.spaces._signs import Signs
 
 class KernelOrLinear(KernelLearner):
     """In the primal with ``kernel="linear"``, with kernels otherwise."""
+
+    _model: Any
+    optimizer_: OnlineOptimizer
 
     def _in_primal(self):
         primal = isinstance(self.kernel, str) and self.kernel == "linear"
@@ -45,7 +52,7 @@ class KernelOrLinear(KernelLearner):
             raise ValueError(f'fit_intercept must be a bool or "auto", got {self.fit_intercept!r}.')
         return bool(self.fit_intercept)
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Bound:
         """The theorem that bounds the sum of the losses of the rounds; see `OnlineLearner`.
 
         ``bound(Σℓ(f), ‖f‖)`` of the result bounds the surrogate losses played, by those of any f.
@@ -75,7 +82,7 @@ class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
             check_choice("loss", self.loss, tuple(kind for kind in KINDS if kind != "perceptron"))
         return MarginLoss(space, self._margin_kind()), self._optimizer()
 
-    def decision_function(self, X):
+    def decision_function(self, X: Features) -> Floats:
         """Scores: (n,) for two classes, above 0 for ``classes_[1]``; else one per class, (n, K)."""
         theta = self._scores(X)
         return theta[:, 0] if theta.shape[1] == 1 else theta
@@ -107,7 +114,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     def _parts(self, space):
         return ResidualLoss(space, self.loss, self.epsilon, self.quantile), self._optimizer()
 
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
         """Learn the rows in order, one round each; chunks of any size give the same weights.
 
         y is learned as it is, where `fit` takes its median and spread off: it must be of the order
@@ -141,7 +148,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
 
     @reads_state
-    def predict(self, X):
+    def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
         theta = self._scores(X)
         return self.space_.decode(theta)
@@ -153,24 +160,24 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     def _decode(self, theta, decoder=None):
         return Errors(theta, self.loss_, self.space_)
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """No adversary answers a regressor: a NotImplementedError."""
         raise NotImplementedError("Adversaries choose among finitely many outputs.")
 
     @property
-    def coef_(self):
+    def coef_(self) -> Array:
         """Weights of shape (p,), in units of y over those of X; of a linear kernel."""
         return super().coef_[0] * self.space_.scale
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> Array:
         """Intercept of shape (1,), in units of y: what is added to scores of rows."""
         self._fitted_model("intercept_ is")
         own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
         return np.zeros(1) + own * self.space_.scale + self.space_.centre
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> Array:
         """Coefficients (1, n_support) of the kernels, in units of y."""
         return super().dual_coef_ * self.space_.scale
 

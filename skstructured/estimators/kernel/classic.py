@@ -8,6 +8,7 @@ from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured.estimators.kernel._margin_base import MarginClassifier
 from skstructured.estimators.kernel.pistol import PiSTOLClassifier
+from skstructured.guarantees.certificates import Certificate
 from skstructured.optimizers._fixed import FixedStep
 
 __all__ = ["AveragedKernelSGDClassifier", "KernelPerceptronClassifier"]
@@ -130,6 +131,6 @@ class KernelPerceptronClassifier(MarginClassifier):
     def _optimizer(self):
         return FixedStep(1.0)
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """No theorem: a GuaranteeError."""
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")

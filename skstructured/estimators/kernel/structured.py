@@ -1,9 +1,17 @@
 """The online learner with kernels over any output space."""
 
+from typing import Literal
+
 from skstructured._base.shared_docs import documented
 from skstructured._learners.reading import over_sequences
 from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.extend._types import Kernel, Seed
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.regularizer import Regularizer
+from skstructured.extend.surrogate import Surrogate
 
 __all__ = ["KernelStructuredPredictor"]
 
@@ -116,29 +124,29 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     def __init__(
         self,
-        space="simplex",
-        regularizer=None,
-        kernel="rbf",
-        gamma="multiscale",
-        degree=3,
-        coef0=1.0,
-        loss_scale="theory",
-        decoder="randomized",
-        optimizer="parameter_free",
-        average="polynomial",
-        standardize="auto",
-        fit_intercept=False,
-        max_iter=20,
-        tol=None,
-        shuffle=True,
-        class_weight=None,
-        cache_size=200,
-        budget=None,
-        verbose=0,
-        random_state=None,
-        constants="paper",
-        loss="fenchel_young",
-    ):
+        space: str | OutputSpace = "simplex",
+        regularizer: str | Regularizer | None = None,
+        kernel: str | Kernel = "rbf",
+        gamma: float | str | None = "multiscale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        loss_scale: float | Literal["theory"] = "theory",
+        decoder: str | Decoder = "randomized",
+        optimizer: str | OnlineOptimizer = "parameter_free",
+        average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial",
+        standardize: bool | Literal["auto"] = "auto",
+        fit_intercept: bool = False,
+        max_iter: int = 20,
+        tol: float | None = None,
+        shuffle: bool = True,
+        class_weight: dict | Literal["balanced"] | None = None,
+        cache_size: int = 200,
+        budget: int | None = None,
+        verbose: bool | int = 0,
+        random_state: Seed = None,
+        constants: Literal["paper", "sharp"] = "paper",
+        loss: str | Surrogate = "fenchel_young",
+    ) -> None:
         self.space = space
         self.regularizer = regularizer
         self.kernel = kernel

@@ -3,6 +3,7 @@
 import math
 import warnings
 from abc import abstractmethod
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,7 +31,8 @@ from skstructured.decoders import Sampled, resolve_decoder
 from skstructured.estimators.logistic._heavy_rows import check_rounds, concerned
 from skstructured.estimators.logistic._row_limit import RowLimit
 from skstructured.estimators.logistic._soft import check_distributions, is_distribution, labels_of
-from skstructured.extend.learner import Batch, Comparison, OnlineLearner
+from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Seed
+from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 from skstructured.losses import FenchelYoung
 
 #: Numbers of transformed rows that are ready at a time, rows at most, products of about a second;
@@ -41,17 +43,16 @@ READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
-    A subclass makes that object in `_new_weights(K, width)`: it has ``learn(Z, Y, weight)``, which
-    returns the logits (n, K) that were played, ``logits(Z)``, ``copy()`` and ``residual``.
-    Parameters `R`, `long_rows`, `iterate`, `decoder`, `standardize`, `fit_intercept`, `shuffle`,
-    `verbose`, `random_state`.
+    `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, the logits (n, K)
+    played, ``logits(Z)``, ``copy()``, ``residual``. Parameters `R`, `long_rows`, `iterate`,
+    `decoder`, `standardize`, `fit_intercept`, `shuffle`, `verbose`, `random_state`.
     """
 
     @abstractmethod
     def _new_weights(self, K, width):
         """Check the parameters; what is learned, for rows of `width` features."""
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn one pass from scratch.
 
         Parameters
@@ -85,7 +86,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             self._learn(rounds, self.random_state_.permutation(order) if self.shuffle else order)
         self.warn_of_trouble()
 
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+    ) -> Self:
         """Learn the rows in order, one round each; chunks of any size give the same result.
 
         Parameters
@@ -124,12 +127,12 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             self._learn(rounds, np.arange(len(rounds.packed)))
         self.warn_of_trouble()
 
-    def begin(self, X, y, classes=None):
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
         with unchanged_on_error(self):
             return self._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
 
-    def resume(self, X, y, sample_weight=None):
+    def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
         rows = read_rows(self, X)
         check_finite(self, rows)
@@ -147,8 +150,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
-        self._limit = RowLimit(self.R, self.long_rows)
-        self.loss_ = self._loss(space)
+        self._limit, self.loss_ = RowLimit(self.R, self.long_rows), self._loss(space)
         self._weights = self._new_weights(space.dim_, self.n_features_in_ + self._intercept)
         self.t_, self._counted, self._kept = 0, 0, None
 
@@ -168,38 +170,37 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         else:
             packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
-        weight = check_weights(sample_weight, packed, rows.n_rows, stream)
-        return Batch(rows, packed, weight)
+        return Batch(rows, packed, check_weights(sample_weight, packed, rows.n_rows, stream))
 
     def _truths(self, packed):
         return packed if packed.ndim == 2 else self.space_.unpack(packed)
 
-    def play(self, rounds, which, random_state=None):
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._logits(self._weights, self._scale, rounds.rows)
         return self._losses(theta, self._truths(rounds.packed), random_state)
 
     @exclusive
-    def learn(self, rounds, which):
+    def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn(rounds, np.asarray(which))
 
     @exclusive
-    def play_and_learn(self, rounds, which, random_state=None):
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         played = []
         self._learn(rounds, np.asarray(which), lambda theta, V: played.append((theta, V)))
         theta, V = (np.concatenate(part) for part in zip(*played, strict=True))
         return self._losses(theta, V, random_state)
 
-    def expected_losses(self, x, V):
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
         theta = self._logits(self._weights, self._counting(x), Rows.from_array(x))
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
         return self._decoder().expected_loss(*same, V, self.loss_)
 
-    def comparison(self, rounds):
+    def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator is measured by: over the rows as they were standardised."""
         rows = self._scale.anew().apply(rounds.rows)[0]
         return Comparison(self.loss_, rows.matrix, self._truths(rounds.packed), self._intercept)
@@ -281,10 +282,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
     @reads_state
     def _thetas(self, batch):
         kept = self._kept if self.iterate == "random" else None
-        weights, scale = (self._weights, self._scale) if kept is None else kept
-        return self._logits(weights, scale, batch.rows)
+        return self._logits(*(kept or (self._weights, self._scale)), batch.rows)
 
-    def warn_of_trouble(self):
+    def warn_of_trouble(self) -> None:
         """Tell of predictions whose equations were not solved."""
         if self._weights.residual > UNSOLVED:
             warnings.warn(
@@ -295,6 +295,6 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             )
 
     @property
-    def longest_row(self):
+    def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
         return LONGEST

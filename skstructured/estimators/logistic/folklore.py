@@ -167,7 +167,7 @@ class FolkloreClassifier(LogisticLearner):
         return check_size("lam", self.lam, theory)
 
     @property
-    def longest_row(self):
+    def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
         least = min(math.sqrt(self._lam(B)) for B in grid_of(self.B))
         return min(LONGEST, least * LONGEST_OF_UNIT)
@@ -181,7 +181,7 @@ class FolkloreClassifier(LogisticLearner):
         reach = np.array([2.0 * B, math.log(K - 1), 0.0 if self.R is None else self.R])
         return kind(K, width, self._lam(B), reach)
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """The regret of the rounds seen so far, from the matrices they made; see Notes.
 
         Returns

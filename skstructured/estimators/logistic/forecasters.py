@@ -14,6 +14,7 @@ from skstructured.estimators.logistic._gaussian import GaussianMatrix
 from skstructured.estimators.logistic._particles import Particles
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend.decoder import Decoder
+from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
 
@@ -92,11 +93,11 @@ class GaussianAggregatingForecaster(LogisticLearner):
         return check_size("lam", self.lam, theory)
 
     @property
-    def longest_row(self):
+    def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
         return 1e5 * math.sqrt(self._lam())
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """No theorem: a GuaranteeError."""
         raise GuaranteeError("No bound with constants is stated for this forecaster.")
 
@@ -187,6 +188,6 @@ class AggregatingForecaster(LogisticLearner):
         given = (check_size("B", self.B), self.n_particles, self.n_moves)
         return Particles(K, width, *given, np.random.RandomState(seed))
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """No theorem for particles: a GuaranteeError."""
         raise GuaranteeError("No bound is stated for an average over particles.")

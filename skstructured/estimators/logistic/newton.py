@@ -11,6 +11,7 @@ from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._newton_rounds import NewtonMatrix
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend.decoder import Decoder
+from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["OnlineNewtonClassifier"]
 
@@ -104,11 +105,11 @@ class OnlineNewtonClassifier(LogisticLearner):
         return 0.5 * min(1.0 / (4.0 * reach), math.exp(-2.0 * reach) / (K - 1))
 
     @property
-    def longest_row(self):
+    def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
         return 1e5 / check_size("B", self.B)
 
-    def certificate(self, delta=None):
+    def certificate(self, delta: float | None = None) -> Certificate:
         """No bound is worth a number: a GuaranteeError."""
         raise GuaranteeError(
             "The regret of online Newton steps grows like e^(2BR): no bound is stated. "

@@ -1,6 +1,7 @@
 """What the batch learners of margins share: rows, kernels, attributes and predictions."""
 
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -31,6 +32,7 @@ from skstructured.estimators.margin._features import (
 from skstructured.estimators.margin._inputs import Inputs, chains_of
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.estimators.margin._path import AUTO, best_alpha, check_alpha
+from skstructured.extend._types import Features, Given, Outputs
 from skstructured.sequences._loss import Chains
 from skstructured.spaces import SPACES, resolve_space
 
@@ -43,7 +45,7 @@ class MarginLearner(ShortCuts, BaseEstimator):
     `duality_gap_` and `n_iter_`.
     """
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn from all rows, or all sequences.
 
         Parameters
@@ -73,7 +75,7 @@ class MarginLearner(ShortCuts, BaseEstimator):
         return self
 
     #: Names that `alpha` may be.
-    _rules = ("path",)
+    _rules: tuple[str, ...] = ("path",)
 
     def _check_parameters(self):
         check_alpha(self.alpha, self._rules)
@@ -215,7 +217,7 @@ class MarginLearner(ShortCuts, BaseEstimator):
         Z = self._scaling.transform(X)
         return self._kernel.scores(Z, self._kept, self.dual_coef_[self.support_])
 
-    def decision_function(self, X):
+    def decision_function(self, X: Features) -> Any:
         """Scores v = g(x), (n, dim): for classes one each, or for two of them the difference (n,).
 
         "ordinal" has a score for each class too. Of sequences a list of (length, k) arrays, with
@@ -228,12 +230,12 @@ class MarginLearner(ShortCuts, BaseEstimator):
             return theta[:, 1] - theta[:, 0]
         return theta
 
-    def predict(self, X):
+    def predict(self, X: Features) -> Any:
         """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
         theta = self._thetas(X)
         return self._outputs.decode(theta)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Features, y: Outputs, sample_weight: Given = None) -> float:
         """1 − mean target loss of `predict`; costs count as shares of the largest one.
 
         Of sequences it is that of all their positions, of which those of weight w count w times.

@@ -138,7 +138,7 @@ class VertexOutputs(SpaceOutputs):
     ``<y', A y + b> + <a, y> + a₀``.
     """
 
-    linear = None
+    linear: int | None = None
 
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""

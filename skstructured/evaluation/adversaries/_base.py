@@ -5,13 +5,15 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from skstructured._base.component import Component
+from skstructured.extend._types import Array, Floats
+from skstructured.extend.output_space import OutputSpace
 
 
 class ObliviousAdversary(Component, ABC):
     """An adversary that fixes its whole stream before the learner plays."""
 
     @abstractmethod
-    def draw(self, space):
+    def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream.
 
         Parameters

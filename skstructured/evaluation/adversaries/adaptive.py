@@ -1,5 +1,7 @@
 """Adversaries that see the learner's weights, and the function that plays any adversary."""
 
+from typing import Any, Protocol
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -10,8 +12,20 @@ from skstructured._engine.rows import Rows
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation.adversaries._base import ObliviousAdversary, unit_rows
 from skstructured.evaluation.validation import progressive_validate
+from skstructured.extend._types import Floats, Seed
 from skstructured.extend.learner import Batch
+from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import resolve_space
+
+
+class AdaptiveAdversary(Protocol):
+    """What `play` asks of an adversary that answers round by round."""
+
+    def features(self) -> Floats:
+        """Features of all rounds."""
+
+    def answer(self, losses: Floats) -> int:
+        """Position of the vertex to answer with, given the expected target loss of each."""
 
 
 class GreedyAdversary(Component):
@@ -32,23 +46,30 @@ class GreedyAdversary(Component):
         Seeds the features.
     """
 
-    def __init__(self, n_rounds=1000, n_features=5, random_state=None):
+    def __init__(
+        self, n_rounds: int = 1000, n_features: int = 5, random_state: Seed = None
+    ) -> None:
         self.n_rounds = n_rounds
         self.n_features = n_features
         self.random_state = random_state
 
-    def features(self):
+    def features(self) -> Floats:
         """Features of all rounds, (n_rounds, n_features); ValueError for a bad parameter."""
         check_integer("n_rounds", self.n_rounds)
         check_integer("n_features", self.n_features)
         return unit_rows(check_random_state(self.random_state), self.n_rounds, self.n_features)
 
-    def answer(self, losses):
+    def answer(self, losses: Floats) -> int:
         """Position of the vertex to answer with, given the expected target loss of each (m,)."""
         return int(np.argmax(losses))
 
 
-def play(estimator, adversary, space, random_state=None):
+def play(
+    estimator: Any,
+    adversary: ObliviousAdversary | AdaptiveAdversary,
+    space: str | OutputSpace,
+    random_state: Seed = None,
+) -> ProgressiveResult:
     """Play a learner against an adversary.
 
     Oblivious streams go through `progressive_validate`; an adaptive adversary is played round by
@@ -100,7 +121,7 @@ def play(estimator, adversary, space, random_state=None):
         f"{type(adversary).__name__} made these; where the rows of its stream are independent, "
         f"hand them to progressive_validate."
     )
-    return result
+    return result  # type: ignore[return-value]  # of rows at hand, not of chunks
 
 
 def _play_adaptive(learner, adversary, space, rng):

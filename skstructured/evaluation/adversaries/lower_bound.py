@@ -7,6 +7,8 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_integer, check_real
 from skstructured.evaluation.adversaries._base import ObliviousAdversary
+from skstructured.extend._types import Array, Floats, Seed
+from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
 
@@ -56,12 +58,14 @@ class LowerBound(ObliviousAdversary):
     with a wrong index.
     """
 
-    def __init__(self, n_rounds=1000, comparator_norm=None, random_state=None):
+    def __init__(
+        self, n_rounds: int = 1000, comparator_norm: float | None = None, random_state: Seed = None
+    ) -> None:
         self.n_rounds = n_rounds
         self.comparator_norm = comparator_norm
         self.random_state = random_state
 
-    def draw(self, space):
+    def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y) with M + 1 features; see `ObliviousAdversary.draw`."""
         if not isinstance(space, Simplex):
             raise ValueError(f"space must be a Simplex, got {type(space).__name__}.")

@@ -5,6 +5,8 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_integer, check_positive, check_share
 from skstructured.evaluation.adversaries._base import ObliviousAdversary, unit_rows
+from skstructured.extend._types import Array, Floats, Seed
+from skstructured.extend.output_space import OutputSpace
 
 #: Rows drawn at a time by rejection, and how many draws in vain end the search.
 BLOCK, IN_VAIN = 1024, 20 * 1024
@@ -44,13 +46,19 @@ class LabelNoise(ObliviousAdversary):
     True
     """
 
-    def __init__(self, n_rounds=1000, n_features=5, noise=0.2, random_state=None):
+    def __init__(
+        self,
+        n_rounds: int = 1000,
+        n_features: int = 5,
+        noise: float = 0.2,
+        random_state: Seed = None,
+    ) -> None:
         self.n_rounds = n_rounds
         self.n_features = n_features
         self.noise = noise
         self.random_state = random_state
 
-    def draw(self, space):
+    def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
         check_share("noise", self.noise)
         rng = check_random_state(self.random_state)
@@ -88,13 +96,19 @@ class Drifting(ObliviousAdversary):
         The models W_k of the last draw.
     """
 
-    def __init__(self, n_rounds=1000, n_features=5, n_phases=4, random_state=None):
+    def __init__(
+        self,
+        n_rounds: int = 1000,
+        n_features: int = 5,
+        n_phases: int = 4,
+        random_state: Seed = None,
+    ) -> None:
         self.n_rounds = n_rounds
         self.n_features = n_features
         self.n_phases = n_phases
         self.random_state = random_state
 
-    def draw(self, space):
+    def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
         rng = check_random_state(self.random_state)
         X = _rows(self, rng)
@@ -129,13 +143,19 @@ class Separable(ObliviousAdversary):
         W of the last draw.
     """
 
-    def __init__(self, n_rounds=1000, n_features=5, margin=0.1, random_state=None):
+    def __init__(
+        self,
+        n_rounds: int = 1000,
+        n_features: int = 5,
+        margin: float = 0.1,
+        random_state: Seed = None,
+    ) -> None:
         self.n_rounds = n_rounds
         self.n_features = n_features
         self.margin = margin
         self.random_state = random_state
 
-    def draw(self, space):
+    def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
         check_positive("margin", self.margin)
         check_integer("n_rounds", self.n_rounds)

@@ -1,0 +1,98 @@
+"""Weights of features that an optimiser moves."""
+
+from typing import Any
+
+import numpy as np
+
+from skstructured._base.validation import dtype_of
+from skstructured._engine.epoch import epoch_for
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
+from skstructured._engine.state import LinearState
+from skstructured._learners.models import Count, VectorModel
+from skstructured._learners.scaling import scale_of
+from skstructured._learners.weights import linear_scores
+from skstructured.extend._types import Array, Floats, Ints, Kernel
+from skstructured.extend.learner import Batch, Comparison
+
+
+class LinearModel(VectorModel):
+    """W of shape (dim, p [+ 1]), the intercept last, in the units of rows as standardised."""
+
+    def _set_up(self, learner: Any, vector: Floats) -> None:
+        optimizer, dim = self.optimizer, self.space.dim_
+        self.intercept, self.width = learner._intercept, learner.n_features_in_
+        summed = self.averaged and not optimizer.keeps_average
+        single = dtype_of(learner) == SINGLE and optimizer.single_precision
+        read = SINGLE if single else DOUBLE
+        self.scale = scale_of(learner, self.width, self.intercept, read)
+        learns_singles = dtype_of(learner) == SINGLE and not self.scale.used
+        limits = SINGLE_NORMS if learns_singles else (SHORTEST, LONGEST)
+        width = self.width + self.intercept
+        self.state = LinearState(dim, width, vector, optimizer.blocks, summed, single, limits)
+        self._take_kernels()
+
+    def _new_loop(self) -> tuple[Kernel, int]:
+        state, optimizer = self.state, self.optimizer
+        steps = (optimizer.scale_kernel, optimizer.step_kernel)
+        move = optimizer.move_and_score_kernel(self.space.dim_, state.by_feature, state.summed)
+        return epoch_for((move, self.loss.kernel, *steps), state.is_single)
+
+    def _block_size(self, rows: Rows) -> int:
+        """Rows to learn at a time; the state is stored for them."""
+        self.state.store_for(self.scale.makes_sparse(rows))
+        return self.scale.block_size(self._loop()[1], rows)
+
+    def _learn(
+        self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, count: Count
+    ) -> int:
+        """Transform, learn and count a block; the place of the row that stopped it, or −1."""
+        ready, places, undo = self.scale.apply(rows, block, weight)
+        learn = self._loop()[0]
+        try:
+            stopped = learn(ready, places, V, weight, self.state, self.params, self.work, theta)
+        except BaseException:
+            undo()
+            raise
+        if stopped >= 0:  # the rows before it are counted again, without it
+            undo()
+            weight = weight[:stopped]
+            self.scale.apply(rows, block[:stopped], weight)
+        count(weight)
+        return stopped
+
+    def weights(self, averaged: bool) -> Floats:
+        """W of rows as they are given; see `Model`."""
+        return self.scale.fold(self._stored_weights(self.state.parts, averaged))
+
+    def _stored_weights(self, parts: tuple[Floats, Floats], averaged: bool) -> Floats:
+        """W of rows as standardised, from Θ and the sums behind it."""
+        state, dim = self.state, self.space.dim_
+        if averaged:
+            return self.optimizer.average_weights(*parts, state.vector, dim)
+        return self.optimizer.weights(parts[0], state.vector, dim)
+
+    def scores(self, batch: Batch, averaged: bool) -> Floats:
+        """``XWᵀ``, (n, dim); of wide rows from the columns that have entries."""
+        rows = batch.rows
+        if not self._is_wide(rows):
+            return linear_scores(self.weights(averaged), rows.matrix)
+        columns, X = rows.columns()
+        return linear_scores(self._weights_of(columns, averaged), X)
+
+    def _is_wide(self, rows: Rows) -> bool:
+        """Whether few of the columns have entries in these rows."""
+        by_feature = getattr(self.state, "by_feature", False)
+        return rows.is_sparse and by_feature and 2 * len(rows.indices) < rows.width
+
+    def _weights_of(self, columns: Array, averaged: bool) -> Floats:
+        """`weights` of some columns, and of the intercept."""
+        places = np.append(columns, self.width) if self.intercept else columns
+        W = self._stored_weights(self.state.parts_of(places), averaged)
+        return self.scale.fold(W, columns)
+
+    def comparison(self, batch: Batch, weight: Floats) -> Comparison:
+        """What a comparator is measured by: over the rows as they were standardised."""
+        rows = batch.rows
+        if self.scale.used:
+            rows = self.scale.anew().apply(rows, weight=weight)[0]
+        return Comparison(self.loss, rows.matrix, self.space.unpack(batch.packed), self.intercept)

@@ -1,0 +1,127 @@
+"""Names of types that several rooms use in their annotations."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from skstructured._base.parameters import Seed
+from skstructured._base.ragged import Ragged
+
+__all__ = [
+    "Array",
+    "Bound",
+    "Features",
+    "Floats",
+    "Given",
+    "Ints",
+    "Kernel",
+    "Loss",
+    "Matrix",
+    "Outputs",
+    "Packed",
+    "Polytope",
+    "Seed",
+    "Vectors",
+]
+
+Array: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+#: Embeddings: an array, or a list where label sequences have several lengths.
+Vectors: TypeAlias = Floats | list[Floats]
+
+#: Rows as learners keep them: an array, or a CSR matrix.
+Matrix: TypeAlias = Array | sparse.csr_array | sparse.csr_matrix
+
+#: X as users give it: rows, frames, sparse matrices, or label sequences.
+Features: TypeAlias = (
+    ArrayLike | sparse.sparray | sparse.spmatrix | Ragged | Sequence[ArrayLike | Matrix]
+)
+
+#: y as users give it, and as they get it back from spaces in which it is an array or a list.
+Outputs: TypeAlias = ArrayLike | Sequence[ArrayLike] | Ragged
+
+#: Outputs as a space packs them, an entry per round: what they are, only the space knows.
+Packed: TypeAlias = Any
+
+#: What users may give or leave out: labels, weights.
+Given: TypeAlias = ArrayLike | None
+
+#: A function for `skstructured.extend.kernel`, compiled or plain Python.
+Kernel: TypeAlias = Callable[..., Any]
+
+
+class Polytope(Protocol):
+    """What a projection asks of an `OutputSpace`."""
+
+    @property
+    def constant_sum(self) -> bool:
+        """Whether all vertices have the same sum."""
+
+    @property
+    def oracle_kernel(self) -> Kernel | None:
+        """The compiled linear oracle, where there is one."""
+
+    def argmax(self, theta: Floats) -> Floats:
+        """The linear oracle, a row each."""
+
+
+class Bound(Protocol):
+    """What learners and optimisers answer where a theorem bounds their losses."""
+
+    def bound(self, comparator_loss: float, norm: float) -> float:
+        """A bound on the sum of target losses."""
+
+    def regret(self, norm: float) -> float:
+        """The part of it that is beyond the comparator's loss."""
+
+
+class Loss(Protocol):
+    """What learners, optimisers and decoders ask of a `Surrogate` or a `FenchelYoung` loss."""
+
+    #: What the parameter is: a short-cut or a space, a fitted space once learners have set it.
+    space: Any
+
+    @property
+    def norm(self) -> str:
+        """The norm in which ŷ is compared with vertices."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """Writes the gradient of a row of scores, and returns its loss."""
+
+    @property
+    def lipschitz(self) -> float:
+        """The largest ‖∇ℓ‖ in θ."""
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether means are probabilities."""
+
+    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
+        """Parameters, and scratch, of the kernel."""
+
+    def mean(self, theta: Floats) -> Floats:
+        """What decoders are given as ŷ."""
+
+    def value(self, theta: Floats, V: Floats) -> Floats:
+        """Losses where V was true."""
+
+    def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
+        """`mean` and `value`."""
+
+    def omega(self, mu: Floats) -> Floats:
+        """Ω of means."""
+
+    def conjugate(self, theta: Floats) -> Floats:
+        """Ω* of scores."""
+
+    def constants_of(self, dim: int | None = None) -> Any:
+        """Constants of theory, where there are any."""
+
+    def check_residual(self, work: Floats) -> None:
+        """Warn of a solver that was left with a residual."""
