@@ -3,7 +3,8 @@ One fit instead of fifty
 ========================
 
 Gradient descent wants a step size, and the usual way to it is a search: ten steps, five folds. The
-default optimiser of `OnlineStructuredPredictor` bets on its own gradients, and has no step.
+optimiser "parameter_free" bets on its own gradients, and has no step; "mixture", which is what a
+single pass takes by default, mixes it with others.
 """
 
 # %%
@@ -25,7 +26,7 @@ X, y = load_digits(return_X_y=True)
 X, X_new, y, y_new = train_test_split(X, y, random_state=0)
 steps = np.logspace(-5, 0, 11)
 descent = OnlineStructuredPredictor(optimizer=GradientDescent(), max_iter=1, random_state=0)
-free = OnlineStructuredPredictor(max_iter=1, random_state=0)
+free = OnlineStructuredPredictor(optimizer="parameter_free", max_iter=1, random_state=0)
 
 
 def seconds(model, X):
@@ -66,7 +67,7 @@ for i, factor in enumerate((0.1, 1.0, 10.0)):
     for eta in steps:
         model = OnlineStructuredPredictor(optimizer=GradientDescent(eta=eta), **given)
         errors.append(1 - model.fit(X * factor, y).score(X_new * factor, y_new))
-    free = OnlineStructuredPredictor(**given).fit(X * factor, y)
+    free = OnlineStructuredPredictor(optimizer="parameter_free", **given).fit(X * factor, y)
     error = 1 - free.score(X_new * factor, y_new)
     print(f"features times {factor}: no step {error:.1%}, best step {steps[np.argmin(errors)]:.1g}")
     ax.plot(steps, errors, color=f"C{i}", label=f"features times {factor}")

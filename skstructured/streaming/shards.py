@@ -118,9 +118,12 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     (Jensen): the mean is never worse in S than its shards are on average, and the bounds that hold
     for each of them hold for it on average. One pass over all rows has learned from more rows than
     any shard, and is mostly a little better than the mean; ``benchmarks/scale/shards.py`` has
-    numbers. The "hinge" of `GaptronClassifier` and the mistakes of `MulticlassPerceptron` are not
-    convex, and nothing is promised for these. `PiSTOLRegressor` after `fit` has units of its own in
-    every shard; the mean is that of the functions in units of y.
+    numbers. Shards of ``optimizer="mixture"``, which "auto" is for streams, are taken by the means
+    ``W_i = Σ_e v_e W_{i,e}`` over their experts: the promise is about S(W_i), and what a shard that
+    mixes probabilities plays may lose less. The "hinge" of `GaptronClassifier` and the mistakes of
+    `MulticlassPerceptron` are not convex, and nothing is promised for these. `PiSTOLRegressor`
+    after `fit` has units of its own in every shard; the mean is that of the functions in units of
+    y.
 
     References
     ----------
