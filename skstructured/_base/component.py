@@ -2,6 +2,7 @@
 
 import functools
 from types import MappingProxyType
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -18,12 +19,14 @@ class Component(BaseEstimator):
 
     @classmethod
     @functools.cache
-    def _get_param_names(cls):
+    def _get_param_names(cls) -> list[str]:
         # scikit-learn reads the constructor's signature at each clone, and each fit has several
         return super()._get_param_names()
 
 
-def resolve(kind, value, shortcuts, base, meanings=MappingProxyType({})):
+def resolve(
+    kind: str, value: Any, shortcuts: Any, base: Any, meanings: Any = MappingProxyType({})
+) -> Any:
     """Turn a string short-cut into its component with default parameters.
 
     Parameters

@@ -1,12 +1,13 @@
 """Where the documentation of estimators stands, for the link in their HTML representation."""
 
 import sys
+from typing import Any
 
 #: Where the built site is published; tests/house/test_docs.py holds pyproject.toml to it.
 SITE = "https://skstructured.readthedocs.io/en/stable/"
 
 
-def linked(base):
+def linked(base: Any) -> Any:
     """Have scikit-learn's diagrams of a base and its subclasses link to the page of the class.
 
     Classes of users that derive from ours get no link.
@@ -17,7 +18,7 @@ def linked(base):
     return base
 
 
-def _page(estimator):
+def _page(estimator: Any) -> dict[str, str]:
     """The name under which the reference has the class: the shortest public one."""
     name, room = type(estimator).__name__, type(estimator).__module__.split(".")[1]
     top = name in sys.modules["skstructured"].__all__

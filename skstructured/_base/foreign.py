@@ -1,18 +1,20 @@
 """Checks of what a space or optimiser of a user returns, which kernels would trust."""
 
 from numbers import Integral
+from typing import Any, NoReturn
 
 import numpy as np
 
+from skstructured._engine.arrays import Floats
 from skstructured._engine.state import OWN
 
 
-def is_ours(space, method="unpack"):
+def is_ours(space: Any, method: str = "unpack") -> bool:
     """Whether a space's `method` is one of the package: `unpack` then needs no check."""
     return getattr(type(space), method).__module__.startswith("skstructured.spaces.")
 
 
-def check_vertices(space, method, V, shape):
+def check_vertices(space: Any, method: str, V: Any, shape: tuple[int, ...]) -> Any:
     """V, as ``space.method`` returned it, as C-contiguous float64 of this shape.
 
     Raises
@@ -34,12 +36,12 @@ def check_vertices(space, method, V, shape):
     return V
 
 
-def refuse(part, method, wanted):
+def refuse(part: Any, method: str, wanted: Any) -> NoReturn:
     """Raise the ValueError for what ``part.method`` returned instead of what is `wanted`."""
     raise ValueError(f"{type(part).__name__}.{method} must return {wanted}.")
 
 
-def check_dimension(space):
+def check_dimension(space: Any) -> Any:
     """A fitted space, whose `dim_` is a positive integer; a ValueError names it otherwise."""
     dim = getattr(space, "dim_", None)
     if not isinstance(dim, Integral) or isinstance(dim, bool) or dim < 1:
@@ -48,7 +50,7 @@ def check_dimension(space):
     return space
 
 
-def check_state(optimizer, state):
+def check_state(optimizer: Any, state: Any) -> Floats:
     """The state that ``optimizer.init`` returned; a ValueError where kernels cannot use it."""
     needed = OWN + optimizer.entries
     ready = isinstance(state, np.ndarray) and state.dtype == np.float64 and state.ndim == 1

@@ -1,11 +1,13 @@
 """Sequences of rows or of labels, one after the other in one array."""
 
 import sys
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from skstructured._base.sparse_arrays import check_sparse
+from skstructured._engine.arrays import Array
 
 
 class Ragged:
@@ -19,29 +21,29 @@ class Ragged:
         Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
     """
 
-    def __init__(self, values, offsets):
+    def __init__(self, values: Any, offsets: Any) -> None:
         self.values = values
         self.offsets = np.asarray(offsets, dtype=np.int64)
 
     @classmethod
-    def from_lengths(cls, values, lengths):
+    def from_lengths(cls, values: Any, lengths: Any) -> "Ragged":
         """Sequences of these lengths."""
         return cls(values, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self):
+    def lengths(self) -> Array:
         """Lengths (n,) of the sequences."""
         return np.diff(self.offsets)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple:
         """How many sequences, and what follows the first axis of the values."""
         return (len(self), *self.values.shape[1:])
 
-    def __getitem__(self, which):
+    def __getitem__(self, which: Any) -> Any:
         """The sequence at an integer; `Ragged` of those at a slice or an array."""
         if isinstance(which, (int, np.integer)):
             at = which + len(self) if which < 0 else which
@@ -51,14 +53,14 @@ class Ragged:
         which = np.arange(len(self))[which]
         return Ragged.from_lengths(self.values[self.places(which)], self.lengths[which])
 
-    def places(self, which):
+    def places(self, which: Any) -> Array:
         """Rows of the sequences `which`, in their order, int64."""
         lengths = self.lengths[which]
         ends = np.cumsum(lengths)
         shift = np.repeat(self.offsets[which] - ends + lengths, lengths)
         return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
 
-    def unstack(self):
+    def unstack(self) -> list:
         """The sequences as a list."""
         return [self[i] for i in range(len(self))]
 
@@ -86,7 +88,7 @@ class Stacked(Ragged):
     [(2, 3), (3, 3)]
     """
 
-    def __init__(self, X, lengths):
+    def __init__(self, X: Any, lengths: Any) -> None:
         lengths = np.asarray(lengths)
         if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 1).any():
             raise ValueError(f"lengths must be positive integers, got {lengths!r}.")
@@ -95,11 +97,11 @@ class Stacked(Ragged):
             raise ValueError(f"lengths add up to {lengths.sum()}, but X has {X.shape[0]} rows.")
         super().__init__(X, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
 
-def _check_parts(parts, name):
+def _check_parts(parts: Any, name: str) -> None:
     """ValueErrors for what is no list of sequences of one width, naming the first."""
     for i, part in enumerate(parts):
         if part.ndim != 2:
@@ -119,7 +121,7 @@ def _check_parts(parts, name):
             )
 
 
-def stack_rows(X, name="X"):
+def stack_rows(X: Any, name: str = "X") -> "Ragged":
     """`Ragged` of a list of matrices, dense or sparse, of a 3-d array, or of `Ragged` itself."""
     if isinstance(X, Ragged):
         return X
@@ -140,7 +142,7 @@ def stack_rows(X, name="X"):
     return Ragged.from_lengths(values, [part.shape[0] for part in parts])
 
 
-def _checked(x, i=None):
+def _checked(x: Any, i: Any = None) -> Any:
     """A sparse matrix; a ValueError where its arrays do not fit, which SciPy would not see."""
     try:
         check_sparse(x)
@@ -149,13 +151,13 @@ def _checked(x, i=None):
     return x
 
 
-def _stacked_sparse(parts):
+def _stacked_sparse(parts: Any) -> "Ragged":
     """CSR of matrices of which some are sparse; SciPy takes no foreign byte order."""
     native = [x if sparse.issparse(x) else x.astype(x.dtype.newbyteorder("=")) for x in parts]
     return sparse.csr_matrix(sparse.vstack(native))
 
 
-def _stack_frames(frames, name):
+def _stack_frames(frames: Any, name: str) -> "Ragged":
     """`Ragged` of data frames, whose names are kept."""
     for i, frame in enumerate(frames):
         if not frame.columns.equals(frames[0].columns):
@@ -168,7 +170,7 @@ def _stack_frames(frames, name):
     return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
 
 
-def _as_matrix(x, i, name):
+def _as_matrix(x: Any, i: Any, name: str) -> Any:
     try:
         x = np.asarray(x)
     except ValueError as error:
@@ -181,7 +183,7 @@ def _as_matrix(x, i, name):
     return x
 
 
-def stack_labels(y, name="y"):
+def stack_labels(y: Any, name: str = "y") -> "Ragged":
     """`Ragged` of a list of label arrays, each (length,), of any lengths."""
     if isinstance(y, Ragged):
         return y
@@ -205,14 +207,14 @@ def stack_labels(y, name="y"):
     return Ragged.from_lengths(_join(parts), [len(part) for part in parts])
 
 
-def _join(parts):
+def _join(parts: Any) -> Array:
     kinds = {part.dtype.kind for part in parts}
     if "O" in kinds or len(kinds - set("iub")) > 1 or (kinds & set("US") and kinds - set("US")):
         parts = [part.astype(object) for part in parts]
     return np.concatenate(parts)
 
 
-def check_same_lengths(X, y, names=("X", "y")):
+def check_same_lengths(X: Any, y: Any, names: Any = ("X", "y")) -> None:
     """A ValueError that names the first sequence whose rows and labels differ in number."""
     first, second = names
     if len(X) != len(y):

@@ -3,8 +3,10 @@
 import inspect
 import re
 import textwrap
+from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 __all__ = ["documented"]
 
@@ -17,7 +19,7 @@ ENTRY = re.compile(r"^([\w, ]+?)(?: : (.+))?\n((?: {4}.+\n?)+)", re.MULTILINE)
 DEFAULT = re.compile(r",? ?default=.*")
 
 
-def documented(*sources):
+def documented(*sources: Any) -> Any:
     """Class decorator: fill in what the docstring takes over from those of other classes.
 
     In the docstring ``{Source: tol, shuffle}`` stands for what that of ``Source`` says of `tol` and
@@ -41,7 +43,7 @@ def documented(*sources):
         By the decorator, for what none of the sources describes.
     """
 
-    def fill(cls):
+    def fill(cls: type) -> type:
         if cls.__doc__ is not None:
             cls.__doc__ = MARKER.sub(partial(_filled, cls, sources), cls.__doc__)
         return cls
@@ -49,7 +51,7 @@ def documented(*sources):
     return fill
 
 
-def _filled(cls, sources, marker):
+def _filled(cls: type, sources: tuple[type, ...], marker: re.Match[str]) -> str:
     """The entries that stand for a marker, with its indentation."""
     indent, source, listed = marker.groups()
     described = {
@@ -60,18 +62,22 @@ def _filled(cls, sources, marker):
     if missing:
         raise ValueError(f"{cls.__name__}: {source} says nothing of {', '.join(missing)}.")
     defaults = inspect.signature(cls).parameters
-    entries = [_entry([*group], *entry, defaults) for entry, group in groupby(names, described.get)]
+    texts = [described[name] for name in names]
+    entries = [
+        _entry([name for name, _ in group], kind, text, defaults)
+        for (kind, text), group in groupby(zip(names, texts, strict=True), lambda pair: pair[1])
+    ]
     return textwrap.indent("".join(entries).rstrip("\n"), indent)
 
 
-def _read(source):
+def _read(source: type) -> Iterator[tuple[str, tuple[str, str]]]:
     """Pairs of a name, and the type and the text that stand at it in a docstring."""
-    for entry in ENTRY.finditer(inspect.cleandoc(source.__doc__) + "\n"):
+    for entry in ENTRY.finditer(inspect.cleandoc(source.__doc__ or "") + "\n"):
         for name in entry[1].split(", "):
             yield name, (entry[2] or "", entry[3])
 
 
-def _entry(names, kind, text, defaults):
+def _entry(names: list[str], kind: str, text: str, defaults: Any) -> str:
     """An entry of names that share a type and a text, with their defaults."""
     values = [defaults[name].default for name in names if name in defaults]
     values = [value for value in values if value is not inspect.Parameter.empty]
@@ -83,5 +89,5 @@ def _entry(names, kind, text, defaults):
     return f"{', '.join(names)}{' : ' * bool(kind)}{kind}\n{text}"
 
 
-def _shown(value):
+def _shown(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,22 +1,25 @@
 """Checks of the arrays of a sparse X, which neither SciPy nor the kernels make."""
 
+from typing import Any
+
 import numpy as np
 
 from skstructured._engine.rows import index_range
 
 
-def check_sparse(X):
+def check_sparse(X: Any) -> None:
     """Arrays of a sparse X that do not fit together: neither SciPy nor the kernels check them."""
     if X.format in ("csr", "csc") and X.ndim == 2:
         rows = X.format == "csr"
-        check_compressed(X, *(X.shape if rows else X.shape[::-1]), "columns" if rows else "rows")
+        lines, size = X.shape if rows else X.shape[::-1]
+        check_compressed(X, lines, size, "columns" if rows else "rows")
     elif X.format == "coo" and X.ndim == 2:
         for name, size in zip(("row", "col"), X.shape, strict=True):
             check_vector(f"X.{name}", getattr(X, name))
             check_range(f"X.{name}", getattr(X, name), size, "columns" if name == "col" else "rows")
 
 
-def check_compressed(X, lines, size, kind):
+def check_compressed(X: Any, lines: int, size: int, kind: str) -> None:
     """`lines` pointers that rise within the arrays, and places below `size` in each line."""
     for name in ("indptr", "indices"):
         check_vector(f"X.{name}", getattr(X, name))
@@ -32,7 +35,7 @@ def check_compressed(X, lines, size, kind):
     check_range("X.indices", X.indices[: X.indptr[-1]], size, kind)
 
 
-def check_vector(name, array):
+def check_vector(name: str, array: Any) -> None:
     """A one-dimensional NumPy array of int32 or int64, as SciPy makes them."""
     if not isinstance(array, np.ndarray) or array.dtype not in (np.int32, np.int64):
         given = getattr(array, "dtype", type(array).__name__)
@@ -41,7 +44,7 @@ def check_vector(name, array):
         raise ValueError(f"{name} must be a vector, got shape {array.shape}.")
 
 
-def check_range(name, places, size, kind):
+def check_range(name: str, places: Any, size: int, kind: str) -> None:
     """Places between 0 and size − 1."""
     low, high = index_range(places)
     if low < 0 or high >= size:

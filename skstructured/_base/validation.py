@@ -2,7 +2,9 @@
 
 import contextlib
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.sparse import issparse
@@ -11,6 +13,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._base.sparse_arrays import check_sparse
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.rows import (
     DOUBLE,
     LONGEST,
@@ -34,7 +37,7 @@ LIGHTEST, HEAVIEST = 1e-20, 1e20
 LARGEST_SIZE = LONGEST * HEAVIEST
 
 
-def check_features(estimator, X, reset):
+def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     """X as C-contiguous floats or CSR, checked by scikit-learn against the fitted width and names.
 
     The first rows decide whether the learner takes float32, where it can at all; see `dtype_of`.
@@ -61,12 +64,12 @@ def check_features(estimator, X, reset):
     return X
 
 
-def dtype_of(estimator):
+def dtype_of(estimator: Any) -> Any:
     """The dtype of the rows that a learner takes, which is that of its weights."""
     return getattr(estimator, "_dtype", DOUBLE)
 
 
-def is_standardized(estimator, fresh=False):
+def is_standardized(estimator: Any, fresh: bool = False) -> bool:
     """Whether a learner standardises rows, as it was fitted.
 
     One that is not, or is about to be fitted anew (`fresh`), goes by its parameter.
@@ -75,12 +78,12 @@ def is_standardized(estimator, fresh=False):
     return getattr(estimator, "standardize", False) if scale is None else scale.used
 
 
-def takes_singles_as_they_are(estimator, fresh=False):
+def takes_singles_as_they_are(estimator: Any, fresh: bool = False) -> bool:
     """Whether float32 rows are learned without being standardised, so that ranges are smaller."""
     return dtype_of(estimator) == SINGLE and not is_standardized(estimator, fresh)
 
 
-def is_ready(estimator, X):
+def is_ready(estimator: Any, X: Any) -> bool:
     """Whether X is already what the kernels read, so that a chunk may skip `check_features`."""
     return (
         type(X) is np.ndarray
@@ -93,14 +96,14 @@ def is_ready(estimator, X):
     )
 
 
-def read_rows(estimator, X, reset=False):
+def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     """`Rows` of X as scikit-learn checks it; values are not yet checked to be finite."""
     if reset or not is_ready(estimator, X):
         X = check_features(estimator, X, reset)
     return Rows.from_array(X)
 
 
-def check_finite(estimator, rows, fresh=False):
+def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
     """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
     intercept = getattr(estimator, "fit_intercept", False)
     intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
@@ -109,7 +112,7 @@ def check_finite(estimator, rows, fresh=False):
         refuse_row(estimator, rows.X, bad, fresh)
 
 
-def norms_of(estimator, fresh=False):
+def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
     """The least and the largest norm of rows that a learner takes; `fresh` as above."""
     if is_standardized(estimator, fresh):
         return 0.0, LONGEST_GIVEN
@@ -118,7 +121,7 @@ def norms_of(estimator, fresh=False):
     return SHORTEST, getattr(estimator, "longest_row", LONGEST)
 
 
-def refuse_row(estimator, X, row, fresh=False):
+def refuse_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoReturn:
     """Raise the ValueError for a row whose norm, or whose scores, are out of range."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
@@ -135,7 +138,7 @@ def refuse_row(estimator, X, row, fresh=False):
     )
 
 
-def _remedy(estimator, longest, fresh):
+def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
     """What is to be done about rows that are too large or too small."""
     single = takes_singles_as_they_are(estimator, fresh)
     ways = " or begin with float64 rows" if single else " or regularize more"
@@ -144,14 +147,16 @@ def _remedy(estimator, longest, fresh):
     return f"rescale the features{ways if longest < LONGEST else ''}{own}"
 
 
-def _norm_of_row(X, row):
+def _norm_of_row(X: Any, row: int) -> float:
     """‖x‖ without overflow."""
     x = (X[row : row + 1].data if issparse(X) else X[row]).astype(np.float64)
     largest = np.abs(x).max(initial=0.0)
     return largest * float(np.linalg.norm(x / largest)) if largest > 0.0 else 0.0
 
 
-def check_weights(sample_weight, X, n, stream=False, single=False):
+def check_weights(
+    sample_weight: Any, X: Any, n: int, stream: bool = False, single: bool = False
+) -> Floats:
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
     if sample_weight is None:
         return np.ones(n)
@@ -159,7 +164,7 @@ def check_weights(sample_weight, X, n, stream=False, single=False):
     return check_range_of_weights("sample_weight", weight, single)
 
 
-def check_range_of_weights(name, weight, single=False):
+def check_range_of_weights(name: str, weight: Floats, single: bool = False) -> Floats:
     """Weights (n,) as they are; a ValueError unless each is 0 or in range.
 
     `single` is for learners that `takes_singles_as_they_are` tells, whose range is smaller.
@@ -175,7 +180,7 @@ def check_range_of_weights(name, weight, single=False):
     return weight
 
 
-def _nonnegative(sample_weight, X, n, stream):
+def _nonnegative(sample_weight: Any, X: Any, n: int, stream: bool) -> Floats:
     """Sample weights as a non-negative float64 vector; ones where None.
 
     scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
@@ -188,7 +193,7 @@ def _nonnegative(sample_weight, X, n, stream):
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
-def weighted_mean(values, sample_weight):
+def weighted_mean(values: Array, sample_weight: Any) -> float:
     """Mean of `values` (n,), weighted by `sample_weight` where given.
 
     A ValueError for negative weights, and for weights that are all zero.
@@ -199,7 +204,7 @@ def weighted_mean(values, sample_weight):
     return float(np.average(values, weights=weight / weight.max()))
 
 
-def check_lengths(n_rows, n_outputs):
+def check_lengths(n_rows: int, n_outputs: int) -> None:
     """X and y must have the same number of samples."""
     if n_rows != n_outputs:
         raise ValueError(
@@ -207,7 +212,7 @@ def check_lengths(n_rows, n_outputs):
         )
 
 
-def check_real(name, value, allowed, wanted):
+def check_real(name: str, value: Any, allowed: Any, wanted: Any) -> float:
     """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
     with contextlib.suppress(OverflowError):  # an integer beyond float64
         if isinstance(value, Real) and not isinstance(value, bool) and allowed(float(value)):
@@ -215,41 +220,42 @@ def check_real(name, value, allowed, wanted):
     raise ValueError(f"{name} must {wanted}, got {value!r}.")
 
 
-def check_positive(name, value, default=None):
+def check_positive(name: str, value: Any, default: Any = None) -> float:
     """`value` as a positive finite float, or `default` where it is None."""
     if value is None and default is not None:
         return default
     return check_real(name, value, lambda v: 0.0 < v < math.inf, "be a positive number")
 
 
-def check_share(name, value):
+def check_share(name: str, value: Any) -> Any:
     """`value` as a float in [0, 1]."""
     return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
 
 
-def check_bool(name, value):
+def check_bool(name: str, value: Any) -> None:
     """A ValueError unless `value` is a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be a bool, got {value!r}.")
 
 
-def check_choice(name, value, allowed):
+def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
     """A ValueError unless `value` is one of the strings `allowed`."""
     if not (isinstance(value, str) and value in allowed):
         known = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {known}, got {value!r}.")
 
 
-def check_integer(name, value, lowest=1, highest=INT64_MAX):
+def check_integer(name: str, value: Any, lowest: int = 1, highest: Any = INT64_MAX) -> None:
     """A ValueError unless `value` is an integer from `lowest` to `highest`."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and lowest <= value <= highest:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and lowest <= value <= highest:
         return
     small = highest == INT64_MAX and not (isinstance(value, Integral) and value > highest)
     allowed = f"at least {lowest}" if small else f"from {lowest} to {highest}"
     raise ValueError(f"{name} must be an integer {allowed}, got {value!r}.")
 
 
-def own_arrays(learner):
+def own_arrays(learner: Any) -> None:
     """Copy the arrays behind private attributes that are maps of a file, or cannot be written.
 
     joblib loads them so with `mmap_mode`: learning would fail on them, or change the file.
@@ -259,7 +265,7 @@ def own_arrays(learner):
             setattr(learner, name, writable(value))
 
 
-def writable(value):
+def writable(value: Any) -> Any:
     """`value`, or a copy of it where it is an array that is not ours to write; parts too."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
@@ -270,7 +276,7 @@ def writable(value):
     return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)
 
 
-def check_size(name, value, default=None):
+def check_size(name: str, value: Any, default: Any = None) -> float:
     """`check_positive`, for a bound on norms, weighted or inverted: what they may be."""
     value, least = check_positive(name, value, default), 1.0 / LARGEST_SIZE
     if value != default and not least <= value <= LARGEST_SIZE:
@@ -281,13 +287,13 @@ def check_size(name, value, default=None):
 class unchanged_on_error:  # noqa: N801
     """A block that restores the attributes of `estimator` where it raises."""
 
-    def __init__(self, estimator):
+    def __init__(self, estimator: Any) -> None:
         self._estimator, self._before = estimator, dict(vars(estimator))
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, kind, *error):
+    def __exit__(self, kind: Any, *error: Any) -> None:
         if kind is not None:
             vars(self._estimator).clear()
             vars(self._estimator).update(self._before)

@@ -11,8 +11,11 @@ million rounds. What Θ loses by rounding is in no term of A, and would be count
 before it too, so that A is brought up to date after `WINDOW` rounds.
 """
 
+from typing import Any
+
 import numpy as np
 
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import kernel
 
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
@@ -26,7 +29,7 @@ LINE = 64
 
 
 @kernel(fastmath={"contract"})
-def add_dense(data, width, rows, terms, A):
+def add_dense(data: Array, width: int, rows: Array, terms: Floats, A: Array) -> None:
     """A ← A + Σ_r terms_r x_rᵀ, three rows to a sweep over A."""
     dim, n, r = terms.shape[1], rows.shape[0], 0
     while r < n:
@@ -52,7 +55,9 @@ def add_dense(data, width, rows, terms, A):
 
 
 @kernel
-def fold(Theta, A, dim, dense, average, factor, played):
+def fold(
+    Theta: Array, A: Array, dim: int, dense: bool, average: bool, factor: float, played: float
+) -> None:
     """A ← A + played Θ where there is an A, then Θ ← factor Θ: the one sweep over weights.
 
     A is an array for dense rows; for CSR rows it is found behind Θ.
@@ -67,7 +72,7 @@ def fold(Theta, A, dim, dense, average, factor, played):
             Theta[i, j] *= factor
 
 
-def aligned_zeros(shape, dtype=np.float64):
+def aligned_zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
     """Zeros that start at a cache line."""
     itemsize = np.dtype(dtype).itemsize
     size, spare = int(np.prod(shape)), LINE // itemsize
@@ -76,7 +81,7 @@ def aligned_zeros(shape, dtype=np.float64):
     return array[start : start + size].reshape(shape)
 
 
-def aligned(array):
+def aligned(array: Array) -> Array:
     """`array` itself if it is C-contiguous, ours and starts at a cache line, else such a copy."""
     if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % LINE == 0:
         return array

@@ -8,6 +8,7 @@ With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same lo
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba import float32, float64, int32, int64, njit, types
@@ -15,6 +16,7 @@ from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
+from skstructured._engine.arrays import Array
 from skstructured._engine.kernel_cache import keep_on_disk
 
 VECTOR = float64[::1]
@@ -28,7 +30,7 @@ READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
 
-def _move_and_score(data, Theta):
+def _move_and_score(data: Any, Theta: Any) -> Any:
     """The type of a row primitive, for rows and weights of these types."""
     places = (READ_INT32, READ_INT32, int64, int64, int64)
     rest = (VECTOR, VECTOR, float64, float64, VECTOR)
@@ -53,12 +55,12 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 _ADDRESSES: dict = {}
 
 
-def is_compiled(kernel):
+def is_compiled(kernel: Any) -> bool:
     """Whether `kernel` is a numba function (and not a plain Python one)."""
     return isinstance(kernel, CPUDispatcher)
 
 
-def address(kernel, function_type):
+def address(kernel: Any, function_type: Any) -> int:
     """Address of a numba kernel compiled for `function_type`; computed once a process."""
     key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
     found = _ADDRESSES.get(key)
@@ -69,12 +71,12 @@ def address(kernel, function_type):
     return found[0]
 
 
-def _reader(function_type):
+def _reader(function_type: Any) -> Any:
     """Make the compiled function that turns an address into a kernel of this type."""
 
     @intrinsic
-    def read(typing_context, value):
-        def codegen(context, builder, signature, args):
+    def read(typing_context: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             function = cgutils.create_struct_proxy(function_type)(context, builder)
             function.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
             return function._getvalue()
@@ -84,18 +86,18 @@ def _reader(function_type):
     return read
 
 
-def function_at(function_type):
+def function_at(function_type: Any) -> Any:
     """Make the function that turns a kernel's address into the kernel.
 
     Interpreted loops are handed kernels themselves, which it leaves as they are.
     """
     read = _reader(function_type)
 
-    def function_at(value):
+    def function_at(value: Any) -> Any:
         return value
 
     @overload(function_at, inline="always")
-    def compiledfunction_at(value):
+    def compiledfunction_at(value: Any) -> Any:
         return lambda value: read(value)
 
     return function_at
@@ -106,19 +108,26 @@ as_loss, as_scale, as_step = map(function_at, (LOSS, SCALE, STEP))
 _read_double, _read_single = _reader(MOVE_AND_SCORE), _reader(SINGLE_MOVE_AND_SCORE)
 
 
-def as_move_and_score(value, Theta):
+def as_move_and_score(value: Any, Theta: Array) -> Any:
     """The row primitive at an address, of the type that goes with the weights."""
     return value
 
 
 @overload(as_move_and_score, inline="always")
-def _compiled_as_move_and_score(value, Theta):
+def _compiled_as_move_and_score(value: Any, Theta: Array) -> Any:
     if Theta.dtype == float32:
         return lambda value, Theta: _read_single(value)
     return lambda value, Theta: _read_double(value)
 
 
-def kernel(function=None, *, fastmath=False, signature=None, cached=True, inline=False):
+def kernel(
+    function: Any = None,
+    *,
+    fastmath: Any = False,
+    signature: Any = None,
+    cached: bool = True,
+    inline: bool = False,
+) -> Any:
     """Compile a kernel: without the GIL, with numpy's division, kept on disk.
 
     Parameters
@@ -145,7 +154,8 @@ def kernel(function=None, *, fastmath=False, signature=None, cached=True, inline
         options = {"fastmath": fastmath, "signature": signature, "cached": cached, "inline": inline}
         return functools.partial(kernel, **options)
     placed = "always" if inline else "never"
-    dispatcher = njit(nogil=True, error_model="numpy", fastmath=fastmath, inline=placed)(function)
+    how: dict[str, Any] = {"fastmath": fastmath, "inline": placed}
+    dispatcher = njit(nogil=True, error_model="numpy", **how)(function)
     if not is_compiled(dispatcher):
         return dispatcher
     if cached:

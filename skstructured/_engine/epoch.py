@@ -5,10 +5,12 @@ and bets never sweep over Θ. The sum of the weights played is ``(Σ w s) Θ + A
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba import float64, int64, types
 
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.average import WAITING, WINDOW, add_dense, fold
 from skstructured._engine.compiled import (
     LOSS,
@@ -55,24 +57,24 @@ BLOCK, SLOW_BLOCK = 4096, 64
 
 
 def epoch(
-    data,
-    indices,
-    indptr,
-    width,
-    rows,
-    truth,
-    weight,
-    Theta,
-    A,
-    average,
-    shortest_sq,
-    longest_sq,
-    state,
-    params,
-    work,
-    scores,
-    kernels,
-):
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    width: int,
+    rows: Array,
+    truth: Array,
+    weight: Floats,
+    Theta: Array,
+    A: Array,
+    average: bool,
+    shortest_sq: float,
+    longest_sq: float,
+    state: Floats,
+    params: Floats,
+    work: Floats,
+    scores: Floats,
+    kernels: Any,
+) -> int:
     """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
 
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
@@ -156,7 +158,7 @@ def epoch(
 
 
 @functools.cache
-def _compiled_epoch(single):
+def _compiled_epoch(single: bool) -> Any:
     data, Theta = (READ_SINGLE_VECTOR, SINGLE_MATRIX) if single else (READ_VECTOR, MATRIX)
     arrays = (data, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     learned = (Theta, MATRIX, types.boolean, float64, float64, VECTOR)
@@ -164,7 +166,7 @@ def _compiled_epoch(single):
     return kernel(epoch, signature=int64(*arrays, *learned, *rest))
 
 
-def epoch_for(kernels, single=False):
+def epoch_for(kernels: Any, single: bool = False) -> tuple[Any, int]:
     """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
 
     It is called as ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
@@ -179,12 +181,25 @@ def epoch_for(kernels, single=False):
     return functools.partial(_run_interpreted, kernels), SLOW_BLOCK
 
 
-def _run(run, kernels, rows, order, truth, weight, state, params, work, scores):
+def _run(
+    run: Any,
+    kernels: Any,
+    rows: Any,
+    order: Array,
+    truth: Array,
+    weight: Floats,
+    state: Any,
+    params: Floats,
+    work: Floats,
+    scores: Floats,
+) -> int:
     learned = (state.Theta, state.A, state.summed, *state.limits_sq, state.vector)
     return run(*rows.arrays, order, truth, weight, *learned, params, work, scores, kernels)
 
 
-def _run_interpreted(kernels, rows, order, truth, weight, state, *rest):
+def _run_interpreted(
+    kernels: Any, rows: Any, order: Array, truth: Array, weight: Floats, state: Any, *rest: Any
+) -> int:
     """`epoch` with kernels that may raise: Θ, A and the vector are then as they were."""
     before = state.Theta.copy(), state.A.copy(), state.vector.copy()
     try:

@@ -2,10 +2,12 @@
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 from numba import int64, types, void
 
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import (
     LOSS,
     MATRIX,
@@ -18,14 +20,14 @@ from skstructured._engine.compiled import (
 
 
 @kernel(inline=True)
-def less(mean, truth):
+def less(mean: Floats, truth: Array) -> None:
     """Mean ← mean − truth: the last line of a kernel that has written a mean."""
     for k in range(mean.shape[0]):
         mean[k] -= truth[k]
 
 
 @kernel(inline=True)
-def products(g, raw):
+def products(g: Floats, raw: Floats) -> tuple[float, float]:
     """<g, raw> and ‖g‖²."""
     inner, g_sq = 0.0, 0.0
     for k in range(g.shape[0]):
@@ -34,7 +36,15 @@ def products(g, raw):
     return inner, g_sq
 
 
-def gradient_rows(theta, truth, gradients, values, params, work, loss):
+def gradient_rows(
+    theta: Floats,
+    truth: Array,
+    gradients: Floats,
+    values: Floats,
+    params: Floats,
+    work: Floats,
+    loss: Any,
+) -> None:
     """One loss kernel over the rows of theta: writes every gradient and value."""
     loss = as_loss(loss)
     for i in range(theta.shape[0]):
@@ -42,13 +52,13 @@ def gradient_rows(theta, truth, gradients, values, params, work, loss):
 
 
 @functools.cache
-def inner_rows():
+def inner_rows() -> Any:
     """The compiled loop `_inner_rows`."""
     arrays = (MATRIX, MATRIX, types.boolean, VECTOR)
     return kernel(_inner_rows, signature=void(*arrays))
 
 
-def _inner_rows(theta, difference, centred, products):
+def _inner_rows(theta: Floats, difference: Floats, centred: bool, products: Floats) -> None:
     """<θ, d> of every row, over the entries where d is not 0.
 
     Where `centred`, for rows d that sum to 0, θ is taken less its entry nearest to 0 among those
@@ -67,12 +77,14 @@ def _inner_rows(theta, difference, centred, products):
 
 
 @functools.cache
-def _compiled_gradient_rows():
+def _compiled_gradient_rows() -> Any:
     arrays = (MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, VECTOR)
     return kernel(gradient_rows, signature=void(*arrays, int64))
 
 
-def run_gradient_rows(kernel, theta, truth, params, work):
+def run_gradient_rows(
+    kernel: Any, theta: Floats, truth: Array, params: Floats, work: Floats
+) -> tuple[Floats, Floats]:
     """Gradients (n, dim) and values (n,) of a loss kernel at the rows of theta and truth."""
     gradients, values = np.empty_like(theta), np.empty(theta.shape[0])
     arrays = (theta, truth, gradients, values, params, work)

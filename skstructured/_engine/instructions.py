@@ -1,11 +1,13 @@
 """Machine instructions that kernels ask for by name: prefetches, whole vectors, powers of two."""
 
 import math
+from typing import Any
 
 from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
+from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import kernel
 
 #: Whether kernels are plain Python.
@@ -18,15 +20,15 @@ _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 MAGIC = 1.5 * 2.0**52 + 1023.0
 
 
-def _pointer(context, builder, array_type, array, offset):
+def _pointer(context: Any, builder: Any, array_type: Any, array: Array, offset: Any) -> Any:
     """Pointer to entry `offset` of a contiguous float64 array, counted in memory order."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.gep(data, [offset])
 
 
 @intrinsic
-def _prefetch_line(typing_context, array, offset):
-    def codegen(context, builder, signature, args):
+def _prefetch_line(typing_context: Any, array: Any, offset: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], *args)
         pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
@@ -38,19 +40,28 @@ def _prefetch_line(typing_context, array, offset):
 
 
 @intrinsic(prefer_literal=True)
-def _add_lanes(typing_context, target, at, factors, source, starts, shift, lanes):
+def _add_lanes(
+    typing_context: Any,
+    target: Any,
+    at: Any,
+    factors: Any,
+    source: Any,
+    starts: Any,
+    shift: Any,
+    lanes: Any,
+) -> Any:
     if not isinstance(lanes, types.IntegerLiteral):
         return None
     vector = ir.VectorType(ir.DoubleType(), lanes.literal_value)
     fused = ("contract",)
 
-    def codegen(context, builder, signature, args):
-        def place(which, offset):
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def place(which: Any, offset: Any) -> Any:
             offset = builder.add(offset, args[5])
             pointer = _pointer(context, builder, signature.args[which], args[which], offset)
             return builder.bitcast(pointer, vector.as_pointer())
 
-        def term(i):
+        def term(i: Any) -> Any:
             x, repeated = builder.extract_value(args[2], i), ir.Constant(vector, ir.Undefined)
             for lane in range(vector.count):
                 repeated = builder.insert_element(repeated, x, _INT32(lane))
@@ -70,26 +81,28 @@ def _add_lanes(typing_context, target, at, factors, source, starts, shift, lanes
     return types.void(*places, lanes), codegen
 
 
-def _no_prefetch(array, offset):
+def _no_prefetch(array: Array, offset: Any) -> None:
     """Do nothing: an interpreted run has no cache to warm."""
 
 
 #: prefetch(array, offset): ask for the cache line that holds entry `offset` of the flat array.
-prefetch = _no_prefetch if INTERPRETED else _prefetch_line
+prefetch: Any = _no_prefetch if INTERPRETED else _prefetch_line
 
 
 @kernel
-def _add_row(target, at, factors, source, starts, length):
+def _add_row(target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int) -> None:
     quads, pairs = length // 4 * 4, length // 2 * 2
     for k in range(0, quads, 4):
-        _add_lanes(target, at, factors, source, starts, k, 4)
+        _add_lanes(target, at, factors, source, starts, k, 4)  # type: ignore[call-arg]
     for k in range(quads, pairs, 2):
-        _add_lanes(target, at, factors, source, starts, k, 2)
+        _add_lanes(target, at, factors, source, starts, k, 2)  # type: ignore[call-arg]
     for k in range(pairs, length):
-        _add_lanes(target, at, factors, source, starts, k, 1)
+        _add_lanes(target, at, factors, source, starts, k, 1)  # type: ignore[call-arg]
 
 
-def _add_slices(target, at, factors, source, starts, length):
+def _add_slices(
+    target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int
+) -> None:
     goal, source = target.reshape(-1)[at : at + length], source.reshape(-1)
     for x, start in zip(factors, starts, strict=True):
         goal += x * source[start : start + length]
@@ -98,33 +111,33 @@ def _add_slices(target, at, factors, source, starts, length):
 #: add_row(target, at, factors, source, starts, length): target[at:at + length] += Σ_i factors[i]
 #: source[starts[i]:starts[i] + length] of the flat arrays, by whole vectors, which a compiler that
 #: knows too little of the arrays' overlap would not use. Bounds are the caller's to keep.
-add_row = _add_slices if INTERPRETED else _add_row
+add_row: Any = _add_slices if INTERPRETED else _add_row
 
 
 @intrinsic
-def _last_bits_as_exponent(typing_context, shifted):
-    def codegen(context, builder, signature, args):
+def _last_bits_as_exponent(typing_context: Any, shifted: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.shl(builder.bitcast(args[0], _INT64), ir.Constant(_INT64, 52))
         return builder.bitcast(bits, ir.DoubleType())
 
     return types.float64(types.float64), codegen
 
 
-def _power_of_two(shifted):
+def _power_of_two(shifted: Any) -> float:
     """2ⁿ of shifted = n + MAGIC."""
     return math.ldexp(1.0, int(shifted - MAGIC)) if shifted == shifted else shifted
 
 
 #: two_to(shifted): 2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorises.
-two_to = _power_of_two if INTERPRETED else _last_bits_as_exponent
+two_to: Any = _power_of_two if INTERPRETED else _last_bits_as_exponent
 
 
-def _of_two(name):
+def _of_two(name: str) -> Any:
     """Make the function that is the machine's smaller or larger of two numbers."""
 
     @intrinsic
-    def choose(typing_context, a, b):
-        def codegen(context, builder, signature, args):
+    def choose(typing_context: Any, a: Any, b: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), ir.DoubleType()])
             function = builder.module.declare_intrinsic(name, [ir.DoubleType()], kind)
             return builder.call(function, args, fastmath=("nnan", "nsz"))

@@ -21,6 +21,7 @@ import uuid
 import warnings
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -34,7 +35,7 @@ KEPT = 4
 FOLDER = "skstructured-kernels-"
 
 
-def _source_bytes(folder):
+def _source_bytes(folder: Any) -> Any:
     """Names and contents of the Python files below `folder`, in order of their names."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir() and entry.name != "__pycache__":
@@ -44,7 +45,7 @@ def _source_bytes(folder):
             yield entry.read_bytes()
 
 
-def _digest(parts):
+def _digest(parts: Any) -> str:
     """Digest of byte strings, wherever they are cut."""
     total = hashlib.sha256()
     for part in parts:
@@ -54,15 +55,15 @@ def _digest(parts):
 
 
 @functools.cache
-def package_digest():
+def package_digest() -> str | None:
     """Digest of the package's source and of what compiles it; None where there is no source."""
     source = list(_source_bytes(resources.files("skstructured")))
-    switches = (config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
+    switches = tuple(getattr(config, name) for name in ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT"))
     versions = (numba.__version__, np.__version__, sys.version, platform.machine())
     return _digest([*source, repr((versions, switches)).encode()]) if source else None
 
 
-def _user_folder():
+def _user_folder() -> Path:
     """The user's folder for caches, as the system has it."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local")).expanduser()
@@ -71,21 +72,21 @@ def _user_folder():
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 
 
-def folders():
+def folders() -> list[Path]:
     """Where kernels may lie, in the order they are looked for and written.
 
     ``NUMBA_CACHE_DIR`` where it is set, the package's own ``__pycache__``, the user's cache.
     """
-    given = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
+    given = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []  # type: ignore[attr-defined]
     own = [Path(__file__).parents[1] / "__pycache__"]
     try:
         users = [_user_folder()]
     except RuntimeError:  # no home
         users = []
-    return [base / (FOLDER + package_digest()[:16]) for base in given + own + users]
+    return [base / (FOLDER + str(package_digest())[:16]) for base in given + own + users]
 
 
-def read(name):
+def read(name: str) -> bytes | None:
     """The object kept under `name`, or None where there is none that is whole."""
     for folder in folders():
         try:
@@ -97,7 +98,7 @@ def read(name):
     return None
 
 
-def write(name, value):
+def write(name: str, value: Any) -> None:
     """Keep an object under `name` in the first folder that takes it.
 
     Raises
@@ -115,7 +116,7 @@ def write(name, value):
     raise OSError("; ".join(trouble))
 
 
-def _write_whole(folder, name, content):
+def _write_whole(folder: Path, name: str, content: bytes) -> None:
     """Write a file by renaming a finished one, so that nobody ever reads a part of it."""
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +130,7 @@ def _write_whole(folder, name, content):
         raise
 
 
-def _forget_old(folder):
+def _forget_old(folder: Path) -> None:
     """Remove the kernels of other versions beside `folder`, but for the last few."""
     others = [path for path in folder.parent.glob(FOLDER + "*") if path != folder]
     try:
@@ -148,14 +149,14 @@ on_missing = None
 _told: set[str] = set()
 
 
-def warn_once(message):
+def warn_once(message: str) -> None:
     """Warn, once a process for each message's first words."""
     if message[:40] not in _told:
         _told.add(message[:40])
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-def is_ours(dispatcher):
+def is_ours(dispatcher: Any) -> bool:
     """Whether a compiled function, with all that it closes over, is source of the package.
 
     The digest then knows it; what a function of a user calls is known to nobody.
@@ -166,7 +167,7 @@ def is_ours(dispatcher):
     return function.__module__.startswith("skstructured.") and all(map(is_ours, inner))
 
 
-def _closure_of(function):
+def _closure_of(function: Any) -> Any:
     """What a function closes over; of compiled functions what these close over.
 
     numba gives such a function another number in every process.
@@ -175,7 +176,7 @@ def _closure_of(function):
     return tuple(_told_of(value) if hasattr(value, "py_func") else value for value in values)
 
 
-def _told_of(dispatcher):
+def _told_of(dispatcher: Any) -> Any:
     function = dispatcher.py_func
     names = function.__module__, function.__qualname__, function.__code__.co_firstlineno
     return (*names, function.__code__.co_code, _closure_of(function))
@@ -184,19 +185,19 @@ def _told_of(dispatcher):
 class KernelCache(NullCache):
     """What a dispatcher asks for compiled code, and gives it to."""
 
-    def __init__(self, function, options):
+    def __init__(self, function: Any, options: Any) -> None:
         code, closure = function.__code__, dumps(_closure_of(function))
         names = (function.__module__, function.__qualname__, code.co_firstlineno, options)
         self._kernel = [repr(names).encode(), code.co_code, closure]
         module = function.__module__ or "__main__"  # None where code was run by exec without a name
         self._label = f"{module.rpartition('.')[2]}.{function.__name__}"
 
-    def _name(self, signature, codegen):
+    def _name(self, signature: Any, codegen: Any) -> Any:
         machine = repr((str(signature), codegen.magic_tuple())).encode()
-        digest = _digest([package_digest().encode(), *self._kernel, machine])
+        digest = _digest([str(package_digest()).encode(), *self._kernel, machine])
         return f"{self._label}-{digest[:32]}.nbc"
 
-    def load_overload(self, signature, target_context):
+    def load_overload(self, signature: Any, target_context: Any) -> None:
         """The kernel compiled for `signature`, or None."""
         target_context.refresh()
         try:
@@ -212,7 +213,7 @@ class KernelCache(NullCache):
             on_missing()
         return None
 
-    def save_overload(self, signature, result):
+    def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled kernel; where that fails it stays in memory, with one warning."""
         try:
             write(self._name(signature, result.codegen), result._reduce())
@@ -224,7 +225,7 @@ class KernelCache(NullCache):
             )
 
 
-def keep_on_disk(dispatcher, options):
+def keep_on_disk(dispatcher: Any, options: Any) -> None:
     """Have a numba dispatcher look for its code on disk, and leave it there."""
     if package_digest() is None:
         warn_once("skstructured finds no source of its own: kernels are compiled in every process.")

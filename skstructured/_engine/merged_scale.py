@@ -1,9 +1,12 @@
 """Means, deviations and largest entries of the rows of several shards, as of all rows together."""
 
 import math
+from typing import Any, NoReturn
 
 import numpy as np
 
+from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import (
     COUNTED,
     DEVIATION,
@@ -20,22 +23,24 @@ from skstructured._engine.state import refuse_to_move
 class MergedScale(RunningScale):
     """A `RunningScale` of the rows of all shards, for weights that are in the units of the rows."""
 
-    def apply(self, rows, order=None, weight=None):
+    def apply(
+        self, rows: Rows, order: Array | None = None, weight: Floats | None = None
+    ) -> NoReturn:
         """No further rows are counted: a RuntimeError."""
         refuse_to_move()
 
-    def anew(self):
+    def anew(self) -> RunningScale:
         """A `RunningScale` for the same kind of rows that has seen none."""
         fresh = RunningScale(self.statistics.shape[1], self.centred, self.used, self.dtype)
         fresh.divided = self.divided
         return fresh
 
-    def fold(self, W):
+    def fold(self, W: Floats, columns: Any = None) -> Floats:
         """W itself."""
         return W
 
 
-def merged(scales):
+def merged(scales: list[RunningScale]) -> RunningScale:
     """The `MergedScale` of scales that transform the same kind of rows, one or more.
 
     Mean ``Σ n_i m_i / n`` and variance ``Σ n_i (v_i + (m_i − m)²) / n``, n_i the sums of the sample
@@ -58,14 +63,14 @@ def merged(scales):
     return result
 
 
-def _set(scale, deviation):
+def _set(scale: Any, deviation: Array) -> None:
     """Set deviations, or largest entries, and one over them."""
     scale.statistics[DEVIATION] = deviation
     there = deviation > SMALLEST
     np.divide(1.0, deviation, out=scale.statistics[INVERSE], where=there)
 
 
-def _moments(scale):
+def _moments(scale: Any) -> Any:
     """Σ w, means and deviations of all rows, those too that the statistics do not have yet."""
     (before, since), mean = scale.counts, scale.statistics[MEAN]
     deviation, total = scale.statistics[DEVIATION], before + since
@@ -77,7 +82,7 @@ def _moments(scale):
     return total, mean, deviation
 
 
-def _together(parts):
+def _together(parts: Any) -> Any:
     """Σ w, means and deviations of several (Σ w, means, deviations).
 
     Means are those of the heaviest part and what the others shift them by, so that light parts that

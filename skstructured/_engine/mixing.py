@@ -6,11 +6,15 @@ joint weights of R rates of sharing and N experts, which sum to 1. A round multi
 among each other by the rate that thins out, so that none is lost for ever.
 """
 
+import functools
 import math
+from typing import Any
 
 import numpy as np
+from numba import int64, types
 
-from skstructured._engine.compiled import kernel
+from skstructured._engine.arrays import Floats
+from skstructured._engine.compiled import CUBE, MATRIX, kernel
 
 #: What is mixed: probabilities of classes, those of each label by itself, or scores.
 CLASSES, LABELS, SCORES = range(3)
@@ -27,14 +31,14 @@ THINNING = -1.0
 
 
 @kernel
-def thinning(t):
+def thinning(t: float) -> float:
     """α = min{½, 1/((t + 2) ln²(t + 2))}: −Σ_{t≥1} ln(1 − α_t) is below 1.9."""
     logarithm = math.log(t + 2.0)
     return min(0.5, 1.0 / ((t + 2.0) * logarithm * logarithm))
 
 
 @kernel
-def marginal(u, v):
+def marginal(u: Floats, v: Floats) -> None:
     """v (N,) of one group: weights of the experts over all rates."""
     v[:] = 0.0
     for r in range(u.shape[0]):
@@ -43,7 +47,7 @@ def marginal(u, v):
 
 
 @kernel
-def mix(kind, u, theta, means, v, played):
+def mix(kind: int, u: Floats, theta: Floats, means: Floats, v: Floats, played: Floats) -> None:
     """Scores `played` (dim,) of N experts with scores theta and means (N, dim).
 
     `v` (N,) is scratch. Classes: ``ln Σ v q``, q the floored probabilities; labels: the logit of
@@ -67,7 +71,7 @@ def mix(kind, u, theta, means, v, played):
 
 
 @kernel
-def shared(u, rates, t):
+def shared(u: Floats, rates: Floats, t: float) -> None:
     """Each rate shares among the experts, and the rates among each other; u (R, N) sums to 1."""
     few, experts = u.shape
     between = thinning(t)
@@ -83,7 +87,7 @@ def shared(u, rates, t):
 
 
 @kernel
-def multiplied(u, losses, eta):
+def multiplied(u: Floats, losses: Floats, eta: float) -> float:
     """u ← u e^{−η ℓ}/Z; returns −ln Z. Losses are taken less their least, which is added again."""
     least, total = losses[0], 0.0
     for b in range(losses.shape[0]):
@@ -100,7 +104,7 @@ def multiplied(u, losses, eta):
 
 
 @kernel
-def tempered(u, power):
+def tempered(u: Floats, power: float) -> None:
     """u ← u^power/Z: weights of a smaller η, by this share of the one before."""
     total = 0.0
     for r in range(u.shape[0]):
@@ -113,7 +117,17 @@ def tempered(u, power):
 
 
 @kernel
-def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums):
+def learn_log_losses(
+    kind: int,
+    u: Floats,
+    rates: Floats,
+    totals: Floats,
+    means: Floats,
+    truth: Floats,
+    weight: float,
+    losses: Floats,
+    sums: Floats,
+) -> None:
     """Weights after a round of log-losses, of classes or of labels.
 
     η = 1/max w, the weight of this round included: log-loss times w is 1/w-mixable.
@@ -139,7 +153,7 @@ def learn_log_losses(kind, u, rates, totals, means, truth, weight, losses, sums)
 
 
 @kernel
-def learn_losses(u, rates, totals, losses, sums):
+def learn_losses(u: Floats, rates: Floats, totals: Floats, losses: Floats, sums: Floats) -> None:
     """Weights after a round of any losses (N,), times its weight: AdaHedge that shares.
 
     η = ln(RN)/Δ, and Δ grows by the mixability gap ``<v, ℓ> + ln(Σ u e^{−ηℓ})/η`` of each round;
@@ -167,6 +181,19 @@ def learn_losses(u, rates, totals, losses, sums):
     shared(u[0], rates, totals[ROUNDS])
 
 
-def fresh_weights(groups, rates, experts):
+def fresh_weights(groups: int, rates: int, experts: int) -> Floats:
     """Equal weights (groups, R, N)."""
     return np.full((groups, rates, experts), 1.0 / (rates * experts))
+
+
+def mix_rows(kind: int, shares: Floats, theta: Floats, means: Floats, played: Floats) -> None:
+    """What is played at the scores and means (n, N, dim) of many rows."""
+    v = np.empty(theta.shape[1])
+    for i in range(len(theta)):
+        mix(kind, shares, theta[i], means[i], v, played[i])
+
+
+@functools.cache
+def compiled_mix_rows() -> Any:
+    """The compiled `mix_rows`."""
+    return kernel(mix_rows, signature=types.void(int64, CUBE, CUBE, CUBE, MATRIX))

@@ -6,10 +6,12 @@ moves all of them and scores the next row.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba import float64, int64, types
 
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import (
     CUBE,
     LOSS,
@@ -47,7 +49,9 @@ from skstructured._engine.state import (
 
 
 @kernel
-def fold_expert(Theta, dim, dense, averaged, e, few, vector):
+def fold_expert(
+    Theta: Array, dim: int, dense: bool, averaged: bool, e: int, few: int, vector: Floats
+) -> None:
     """As `average.fold`, of one expert; its vector then asks for nothing more."""
     factor, played = vector[RESCALE], vector[SCALED_WEIGHT_SUM]
     features = Theta.shape[1] if dense else Theta.shape[0]
@@ -65,7 +69,16 @@ def fold_expert(Theta, dim, dense, averaged, e, few, vector):
 
 
 @kernel
-def score_experts(vectors, scales, raw, x_sq, weight, averaged, theta, s):
+def score_experts(
+    vectors: Floats,
+    scales: Any,
+    raw: Floats,
+    x_sq: float,
+    weight: float,
+    averaged: bool,
+    theta: Floats,
+    s: Floats,
+) -> float:
     """Scores of the experts, and of their averages, from raw ones; the sum of their sizes."""
     few, dim = vectors.shape[0], theta.shape[1]
     size = 0.0
@@ -84,7 +97,7 @@ def score_experts(vectors, scales, raw, x_sq, weight, averaged, theta, s):
 
 
 @kernel
-def shift(g, y, sign):
+def shift(g: Floats, y: Floats, sign: float) -> None:
     """Gradients ŷ − y to means ŷ, or back."""
     for b in range(g.shape[0]):
         for k in range(g.shape[1]):
@@ -92,7 +105,17 @@ def shift(g, y, sign):
 
 
 @kernel
-def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
+def learn_shares(
+    kind: int,
+    shares: Floats,
+    rates: Floats,
+    totals: Floats,
+    means: Floats,
+    y: Floats,
+    weight: float,
+    losses: Floats,
+    sums: Floats,
+) -> None:
     """The experts' weights after a round."""
     if kind != SCORES:
         learn_log_losses(kind, shares, rates, totals, means, y, weight, losses, sums)
@@ -103,7 +126,9 @@ def learn_shares(kind, shares, rates, totals, means, y, weight, losses, sums):
 
 
 @kernel
-def settle_step(vector, step, raw, g, x_sq, weight, s):
+def settle_step(
+    vector: Floats, step: Any, raw: Floats, g: Floats, x_sq: float, weight: float, s: float
+) -> float:
     """Count a round of an expert; its step u."""
     part = share_of(vector, weight)
     vector[SCALED_WEIGHT_SUM] += part * s
@@ -113,7 +138,7 @@ def settle_step(vector, step, raw, g, x_sq, weight, s):
 
 
 @kernel
-def renew_expert(vector, Theta, dim, dense, e):
+def renew_expert(vector: Floats, Theta: Array, dim: int, dense: bool, e: int) -> None:
     """‖Θ_e‖², summed anew."""
     if dense:
         renew_norm(vector, Theta[e * dim : (e + 1) * dim], dim, Theta.shape[1])
@@ -122,31 +147,31 @@ def renew_expert(vector, Theta, dim, dense, e):
 
 
 def mixture_epoch(
-    data,
-    indices,
-    indptr,
-    width,
-    rows,
-    truth,
-    weight,
-    Theta,
-    averaged,
-    shortest_sq,
-    longest_sq,
-    vectors,
-    shares,
-    rates,
-    totals,
-    sums,
-    kind,
-    inner,
-    params,
-    work,
-    scores,
-    kernels,
-    scales,
-    steps,
-):
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    width: int,
+    rows: Array,
+    truth: Array,
+    weight: Floats,
+    Theta: Array,
+    averaged: bool,
+    shortest_sq: float,
+    longest_sq: float,
+    vectors: Floats,
+    shares: Floats,
+    rates: Floats,
+    totals: Floats,
+    sums: Floats,
+    kind: int,
+    inner: float,
+    params: Floats,
+    work: Floats,
+    scores: Floats,
+    kernels: Any,
+    scales: Any,
+    steps: Any,
+) -> int:
     """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
 
     Each round: raw = Θz of all experts at once; θ_e = s_e raw_e, and θ of its average
@@ -211,7 +236,7 @@ def mixture_epoch(
 
 
 @functools.cache
-def _compiled_epoch():
+def _compiled_epoch() -> Any:
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     learned = (MATRIX, types.boolean, float64, float64, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
     rest = (int64, float64, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 2))
@@ -219,7 +244,7 @@ def _compiled_epoch():
     return kernel(mixture_epoch, signature=int64(*arrays, *learned, *rest, *kernels))
 
 
-def mixture_epoch_for(kernels, experts):
+def mixture_epoch_for(kernels: Any, experts: Any) -> tuple[Any, int]:
     """The epoch with kernels (move and score, loss) and pairs (scale, step) of the experts.
 
     As `skstructured._engine.epoch.epoch_for`; it is called as ``(rows, order, truth, weight, state,
@@ -230,18 +255,31 @@ def mixture_epoch_for(kernels, experts):
         scales = np.array([address(scale, SCALE) for scale, _ in experts])
         steps = np.array([address(step, STEP) for _, step in experts])
         return functools.partial(_run, _compiled_epoch(), (at, scales, steps)), BLOCK
-    scales, steps = zip(*experts, strict=True)
-    return functools.partial(_run_interpreted, (kernels, scales, steps)), SLOW_BLOCK
+    return functools.partial(_run_interpreted, (kernels, *zip(*experts, strict=True))), SLOW_BLOCK
 
 
-def _run(run, kernels, rows, order, truth, weight, state, inner, params, work, scores):
+def _run(
+    run: Any,
+    kernels: Any,
+    rows: Any,
+    order: Array,
+    truth: Array,
+    weight: Floats,
+    state: Any,
+    inner: float,
+    params: Floats,
+    work: Floats,
+    scores: Floats,
+) -> int:
     learned = (state.Theta, state.summed, *state.limits_sq, state.vectors)
     mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
     given = (order, truth, weight)
     return run(*rows.arrays, *given, *learned, *mixed, inner, params, work, scores, *kernels)
 
 
-def _run_interpreted(kernels, rows, order, truth, weight, state, *rest):
+def _run_interpreted(
+    kernels: Any, rows: Any, order: Array, truth: Array, weight: Floats, state: Any, *rest: Any
+) -> int:
     """`mixture_epoch` with kernels that may raise: the state is then as it was."""
     arrays = (state.Theta, state.vectors, state.shares, state.totals, state.sums)
     before = [array.copy() for array in arrays]
@@ -252,16 +290,3 @@ def _run_interpreted(kernels, rows, order, truth, weight, state, *rest):
         for array, copy in zip(arrays, before, strict=True):
             array[...] = copy
         raise
-
-
-def mix_rows(kind, shares, theta, means, played):
-    """What is played at the scores and means (n, N, dim) of many rows."""
-    v = np.empty(theta.shape[1])
-    for i in range(len(theta)):
-        mix(kind, shares, theta[i], means[i], v, played[i])
-
-
-@functools.cache
-def compiled_mix_rows():
-    """The compiled `mix_rows`."""
-    return kernel(mix_rows, signature=types.void(int64, CUBE, CUBE, CUBE, MATRIX))

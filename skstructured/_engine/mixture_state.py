@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._engine.arrays import Floats
 from skstructured._engine.mixing import CLASSES, SCORES, fresh_weights
 from skstructured._engine.state import LinearState
 
@@ -25,7 +26,16 @@ class MixtureState(LinearState):
         The least and the largest norm of rows.
     """
 
-    def __init__(self, dim, width, vectors, kind, rates, averaged, limits):
+    def __init__(
+        self,
+        dim: int,
+        width: int,
+        vectors: Floats,
+        kind: int,
+        rates: Floats,
+        averaged: bool,
+        limits: tuple[float, float],
+    ) -> None:
         experts = len(vectors)
         super().__init__(dim * experts, width, np.zeros(0), (1, 0), averaged, limits=limits)
         self.vectors, self.kind, self.rates = vectors, kind, rates
@@ -35,10 +45,10 @@ class MixtureState(LinearState):
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
 
     @property
-    def vector(self):
+    def vector(self) -> Floats:
         """The vector of the first expert, which counts the rounds as those of all others do."""
         return self.vectors[0]
 
     @vector.setter
-    def vector(self, value):
+    def vector(self, value: Floats) -> Floats:
         """Vectors are set whole."""

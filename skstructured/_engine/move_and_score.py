@@ -6,10 +6,12 @@ sums of the weights played; see `average`.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from numba import int64
 
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.instructions import add_row, prefetch
 
@@ -19,8 +21,19 @@ LARGEST_KNOWN_DIM = 32
 
 @kernel(fastmath=FASTMATH)
 def dense_move_and_score(
-    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
-):
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    width: int,
+    row: int,
+    ahead: int,
+    Theta: Array,
+    state: Floats,
+    move: Floats,
+    u: float,
+    weight: float,
+    raw: Floats,
+) -> float:
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
     Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
@@ -53,13 +66,13 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @kernel
-def _lines(length, stride):
+def _lines(length: int, stride: int) -> int:
     """The most cache lines that the first `length` entries of an aligned Θ's rows lie in."""
     return (15 - min(stride & -stride, 8) + length) // 8
 
 
 @kernel
-def prefetch_row(Theta, start, first_line, length, stride):
+def prefetch_row(Theta: Array, start: int, first_line: int, length: int, stride: int) -> None:
     """Ask for the cache lines of a row's first `length` entries, from `first_line` on."""
     for line in range(first_line, _lines(length, stride) - 1):
         prefetch(Theta, start + 8 * line)
@@ -67,7 +80,16 @@ def prefetch_row(Theta, start, first_line, length, stride):
 
 
 @kernel(fastmath=FASTMATH)
-def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
+def _score_csr(
+    data: Array,
+    indices: Array,
+    first: int,
+    last: int,
+    Theta: Array,
+    stride: int,
+    raw: Floats,
+    dim: int,
+) -> float:
     """Raw ← raw + Θz and ‖z‖², four entries of z at a time; asks for the sums behind Θ."""
     z_sq, blocked = 0.0, first + (last - first) // FOUR * FOUR
     for t in range(first, blocked, FOUR):
@@ -86,7 +108,7 @@ def _score_csr(data, indices, first, last, Theta, stride, raw, dim):
 
 
 @functools.cache
-def csr_move_and_score_for(known_dim, known_stride):
+def csr_move_and_score_for(known_dim: int, known_stride: int) -> Any:
     """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
 
     Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
@@ -96,8 +118,19 @@ def csr_move_and_score_for(known_dim, known_stride):
 
     @kernel(fastmath=FASTMATH)
     def csr_move_and_score(
-        data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
-    ):
+        data: Array,
+        indices: Array,
+        indptr: Array,
+        width: int,
+        row: int,
+        ahead: int,
+        Theta: Array,
+        state: Floats,
+        move: Floats,
+        u: float,
+        weight: float,
+        raw: Floats,
+    ) -> float:
         dim = known_dim if known_dim > 0 else raw.shape[0]
         stride = known_stride if known_stride > 0 else Theta.shape[1]
         start, stop = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
@@ -118,7 +151,7 @@ def csr_move_and_score_for(known_dim, known_stride):
     return csr_move_and_score
 
 
-def move_and_score_kernel(dim, sparse, average=False):
+def move_and_score_kernel(dim: int, sparse: bool, average: bool = False) -> Any:
     """The primitive for rows of one storage and scores of length `dim`, with averages or not."""
     if not sparse:
         return dense_move_and_score

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from skstructured._engine.arrays import Array
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, kernel
 
 #: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
@@ -23,7 +24,7 @@ CACHED, LEAST_BLOCK = 131072, 64
 
 
 @kernel
-def is_zero_row(data, indptr, width, row):
+def is_zero_row(data: Array, indptr: Array, width: int, row: int) -> bool:
     """Whether a row has no entry but 0. Dense rows have an empty `indptr`."""
     sparse = indptr.shape[0] > 0
     start = indptr[row] if sparse else row * width
@@ -35,7 +36,15 @@ def is_zero_row(data, indptr, width, row):
 
 
 @kernel(fastmath=FASTMATH)
-def first_bad_row(data, indptr, width, n_rows, constant, shortest_sq, longest_sq):
+def first_bad_row(
+    data: Array,
+    indptr: Array,
+    width: int,
+    n_rows: int,
+    constant: float,
+    shortest_sq: float,
+    longest_sq: float,
+) -> int:
     """First row whose norm is out of range, or -1; `constant` is the square of its intercept."""
     sparse = indptr.shape[0] > 0
     for i in range(n_rows):
@@ -51,7 +60,7 @@ def first_bad_row(data, indptr, width, n_rows, constant, shortest_sq, longest_sq
 
 
 @kernel
-def index_range(indices):
+def index_range(indices: Array) -> tuple[np.int64, np.int64]:
     """Smallest and largest entry, in one pass; (0, -1) where there is none."""
     low, high = np.int64(0), np.int64(-1)
     if indices.shape[0] > 0:
@@ -77,7 +86,7 @@ class Rows(NamedTuple):
     X: Any
 
     @classmethod
-    def from_array(cls, X):
+    def from_array(cls, X: Any) -> "Rows":
         """Read a C-contiguous array or a CSR matrix of floats without copying its values."""
         if hasattr(X, "indptr"):
             indices = np.ascontiguousarray(X.indices, dtype=np.int32)
@@ -87,14 +96,14 @@ class Rows(NamedTuple):
         return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0], X)
 
     @property
-    def matrix(self):
+    def matrix(self) -> Any:
         """The rows as an array or a CSR matrix, also where they were read from none."""
         if self.X is not None:
             return self.X
         arrays = (self.data, self.indices, self.indptr)
         return csr_matrix(arrays, shape=(self.n_rows, self.width))
 
-    def columns(self):
+    def columns(self) -> tuple[Array, Any]:
         """Columns that have entries, in order, and the CSR rows with these columns alone."""
         first, last = self.indptr[0], self.indptr[-1]
         columns, indices = np.unique(self.indices[first:last], return_inverse=True)
@@ -102,32 +111,34 @@ class Rows(NamedTuple):
         return columns, csr_matrix(arrays, shape=(self.n_rows, len(columns)))
 
     @property
-    def arrays(self):
+    def arrays(self) -> tuple:
         """What kernels are handed of the rows: data, indices, indptr, width."""
         return self[:4]
 
     @property
-    def is_sparse(self):
+    def is_sparse(self) -> bool:
         """Whether the rows are CSR."""
         return self.indptr.shape[0] > 0
 
-    def is_read_as(self, dtype):
+    def is_read_as(self, dtype: Any) -> bool:
         """Whether kernels whose dense rows have this dtype read the rows; CSR is float64."""
         return self.data.dtype == (DOUBLE if self.is_sparse else dtype)
 
-    def block_size(self, size):
+    def block_size(self, size: int) -> int:
         """Rows that stay in cache as a copy, at most `size`."""
         entries = len(self.data) // max(self.n_rows, 1)
         return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
 
-    def read_as(self, dtype, order):
+    def read_as(self, dtype: Any, order: Array) -> tuple["Rows", Array]:
         """Rows that such kernels read, and the order: these, or a copy of those in `order`."""
         if self.is_read_as(dtype):
             return self, order
         taken = self.matrix[order].astype(np.float64 if self.is_sparse else dtype)
         return Rows.from_array(taken), np.arange(len(order))
 
-    def first_bad(self, intercept=False, shortest=SHORTEST, longest=LONGEST):
+    def first_bad(
+        self, intercept: bool = False, shortest: float = SHORTEST, longest: float = LONGEST
+    ) -> int:
         """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
         rows = (self.data, self.indptr, self.width, self.n_rows)
         rest = (float(intercept), shortest * shortest, longest * longest)

@@ -7,10 +7,13 @@ out, and at any round whose row is unlike those before it.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, SHORTEST, Rows
 from skstructured._engine.state import Learned
@@ -33,7 +36,7 @@ SMALLEST = 1e-290
 
 
 @kernel(fastmath=FASTMATH)
-def transform(x, statistics, z):
+def transform(x: Array, statistics: Floats, z: Array) -> float:
     """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed.
 
     What is next to nothing in units of the deviation becomes 0, which is a row that can be learned.
@@ -51,7 +54,7 @@ def transform(x, statistics, z):
 
 
 @kernel
-def gather(z, weight, statistics):
+def gather(z: Array, weight: float, statistics: Floats) -> Any:
     """Σ w z and Σ w z² grow by one row."""
     total, squares = statistics[SUM], statistics[SQUARES]
     for j in range(z.shape[0]):
@@ -60,7 +63,9 @@ def gather(z, weight, statistics):
 
 
 @kernel
-def refresh(x, weight, statistics, counts, centred, divided):
+def refresh(
+    x: Array, weight: float, statistics: Floats, counts: Floats, centred: bool, divided: bool
+) -> None:
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
@@ -91,7 +96,17 @@ def refresh(x, weight, statistics, counts, centred, divided):
 
 
 @kernel
-def standardize_rows(data, width, rows, weight, statistics, counts, centred, divided, out):
+def standardize_rows(
+    data: Array,
+    width: int,
+    rows: Array,
+    weight: Floats,
+    statistics: Floats,
+    counts: Floats,
+    centred: bool,
+    divided: bool,
+    out: Array,
+) -> Any:
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
@@ -112,7 +127,17 @@ def standardize_rows(data, width, rows, weight, statistics, counts, centred, div
 
 
 @kernel
-def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out, grown):
+def scale_entries(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    rows: Array,
+    weight: Floats,
+    statistics: Floats,
+    columns: Any,
+    out: Array,
+    grown: Floats,
+) -> int:
     """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
 
     Rows of weight zero become 0, as in `standardize_rows`.
@@ -136,7 +161,7 @@ def scale_entries(data, indices, indptr, rows, weight, statistics, columns, out,
     return count
 
 
-def _nothing():
+def _nothing() -> None:
     """Undo nothing."""
 
 
@@ -164,22 +189,22 @@ class RunningScale(Learned):
         before the first row.
     """
 
-    def __init__(self, width, centred, wanted, dtype=np.float64):
+    def __init__(self, width: int, centred: bool, wanted: bool, dtype: Any = np.float64) -> None:
         self.statistics = np.zeros((5, width))
         self.counts = np.zeros(2)
         self.centred = centred
         self.used = wanted
         self.divided = True
         self.dtype = np.dtype(dtype)
-        self._kind = None
+        self._kind: str | None = None
 
-    def makes_sparse(self, rows):
+    def makes_sparse(self, rows: Rows) -> bool:
         """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
         if self._kind is None:
             self._kind = "sparse" if rows.is_sparse else "dense"
         return self._kind == "sparse" if self.used else rows.is_sparse
 
-    def block_size(self, size, rows):
+    def block_size(self, size: int, rows: Rows) -> int:
         """Rows to transform at a time, at most `size`: dense ones that stay in cache meanwhile.
 
         Those that are converted to another dtype too.
@@ -190,7 +215,9 @@ class RunningScale(Learned):
             return size
         return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
 
-    def apply(self, rows, order=None, weight=None):
+    def apply(
+        self, rows: Rows, order: Array | None = None, weight: Floats | None = None
+    ) -> tuple[Rows, Array, Callable[[], None]]:
         """Rows transformed, their order, and a function that undoes their count.
 
         `order` of the rows given, all where it is None, are counted one by one; `weight` has an
@@ -206,7 +233,7 @@ class RunningScale(Learned):
         ready, undo = transformed(rows, order, weight)
         return ready, np.arange(len(order)), undo
 
-    def _moments(self, rows, order, weight):
+    def _moments(self, rows: Rows, order: Array, weight: Floats) -> tuple[Rows, Callable[[], None]]:
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
@@ -214,12 +241,12 @@ class RunningScale(Learned):
         learned = (self.statistics, self.counts, self.centred, self.divided)
         standardize_rows(rows.data, rows.width, order, weight, *learned, out)
 
-        def undo():
+        def undo() -> None:
             self.statistics[:], self.counts[:] = before
 
         return Rows.from_array(out), undo
 
-    def _largest(self, rows, order, weight):
+    def _largest(self, rows: Rows, order: Array, weight: Floats) -> tuple[Rows, Callable[[], None]]:
         rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.X))
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
@@ -230,7 +257,7 @@ class RunningScale(Learned):
         )
         count = scale_entries(*arrays, self.statistics, columns, out, grown)
 
-        def undo():
+        def undo() -> None:
             places, values = grown[0, :count][::-1].astype(np.intp), grown[1, :count][::-1]
             for j, value in zip(places, values, strict=True):
                 self.statistics[DEVIATION, j] = value
@@ -238,7 +265,7 @@ class RunningScale(Learned):
 
         return Rows(out, columns, indptr, rows.width, len(order), None), undo
 
-    def transformed(self, rows):
+    def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""
         if not self.used:
             return rows
@@ -250,13 +277,13 @@ class RunningScale(Learned):
         X = rows.X.toarray() if rows.is_sparse else rows.X
         return Rows.from_array(np.ascontiguousarray((X - mean) * inverse))
 
-    def anew(self):
+    def anew(self) -> "RunningScale":
         """One for the same kind of rows that has seen none."""
         fresh = type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)
         fresh.divided = self.divided
         return fresh
 
-    def fold(self, W, columns=slice(None)):
+    def fold(self, W: Floats, columns: Any = slice(None)) -> Floats:
         """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given.
 
         Of some columns alone, all others of the rows being 0 and not centred.

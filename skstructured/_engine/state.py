@@ -1,7 +1,10 @@
 """What a linear learner has learned: W = s Θ, the sums behind Θ, and a vector of numbers."""
 
+from typing import Any, NoReturn
+
 import numpy as np
 
+from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.average import aligned, aligned_zeros
 from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST, SHORTEST
@@ -20,7 +23,7 @@ OWN = 9
 RENEW = 1 << 16
 
 
-def new_state(entries, norm_at=0):
+def new_state(entries: int, norm_at: int = 0) -> Floats:
     """The state vector of an optimiser.
 
     Parameters
@@ -41,7 +44,7 @@ def new_state(entries, norm_at=0):
 
 
 @kernel
-def renew_norm(vector, Theta, rows, columns):
+def renew_norm(vector: Floats, Theta: Array, rows: int, columns: int) -> None:
     """Count a round; every `RENEW` of them ‖Θ‖² is that of Θ, its first rows and columns."""
     vector[RENEWED] += 1.0
     if vector[RENEWED] < RENEW or vector[NORM_AT] == 0.0:
@@ -56,7 +59,7 @@ def renew_norm(vector, Theta, rows, columns):
 
 
 @kernel
-def share_of(vector, weight):
+def share_of(vector: Floats, weight: float) -> float:
     """What the coming round of weight w counts in the average: w, or w t³ with t = Σ w."""
     if vector[DECAYS] == 0.0:
         return weight
@@ -65,7 +68,7 @@ def share_of(vector, weight):
 
 
 @kernel
-def count_round(vector, s, weight, share):
+def count_round(vector: Floats, s: Floats, weight: float, share: float) -> None:
     """Σ v s, Σ v and Σ w grow by a round."""
     vector[SCALED_WEIGHT_SUM] += share * s
     vector[WEIGHT_SUM] += share
@@ -73,7 +76,7 @@ def count_round(vector, s, weight, share):
 
 
 @kernel
-def flush_if_grown(vector, norm_sq, flushed):
+def flush_if_grown(vector: Floats, norm_sq: float, flushed: int) -> None:
     """Ask for the sum of the weights to be brought up to date where norms grew by 16 since then.
 
     Θ then grows, as s falls, and the two parts of the sum (see `average`) would cancel. `flushed`
@@ -84,7 +87,7 @@ def flush_if_grown(vector, norm_sq, flushed):
         vector[flushed] = norm_sq
 
 
-def refuse_to_move():
+def refuse_to_move() -> NoReturn:
     """The RuntimeError of what was averaged over shards, and has no state to go on from."""
     raise RuntimeError(
         "this estimator is a mean of others (average_fitted): it predicts, and has no state that "
@@ -96,18 +99,18 @@ def refuse_to_move():
 class Learned:
     """Arrays that a learner learns in; see `skstructured._base.validation.writable`."""
 
-    def copy(self):
+    def copy(self) -> Any:
         """Another one that learns by itself: with copies of the arrays, and of parts that learn."""
         twin = object.__new__(type(self))
         vars(twin).update({name: _own(value) for name, value in vars(self).items()})
         return twin
 
-    def check_moves(self):
+    def check_moves(self) -> None:
         """A RuntimeError where there is nothing that a learner could go on from."""
         return None
 
 
-def _own(value):
+def _own(value: Any) -> Any:
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return type(value)(map(_own, value))
     return value.copy() if isinstance(value, (np.ndarray, Learned)) else value
@@ -124,22 +127,22 @@ class MeanState(Learned):
         Σ w over all rounds.
     """
 
-    def __init__(self, last, average, clock):
+    def __init__(self, last: Array, average: Array | None, clock: float) -> None:
         self.Theta = np.ascontiguousarray(last.T)
         self.A = np.zeros((0, 0)) if average is None else np.ascontiguousarray(average.T)
         self.vector, self.numbers = new_state(0), np.zeros(2)
         self.vector[CLOCK] = clock
 
     @property
-    def parts(self):
+    def parts(self) -> tuple[Array, Array]:
         """Last weights, and averages."""
         return self.Theta.T, self.A.T
 
-    def check_moves(self):
+    def check_moves(self) -> None:
         """A RuntimeError."""
         refuse_to_move()
 
-    def store_for(self, by_feature):
+    def store_for(self, by_feature: bool) -> None:
         """A RuntimeError."""
         refuse_to_move()
 
@@ -166,19 +169,20 @@ class LinearState(Learned):
 
     def __init__(
         self,
-        dim,
-        width,
-        vector,
-        blocks=(1, 0),
-        summed=False,
-        single=False,
-        limits=(SHORTEST, LONGEST),
-    ):
+        dim: int,
+        width: int,
+        vector: Floats,
+        blocks: tuple[int, int] = (1, 0),
+        summed: bool = False,
+        single: bool = False,
+        limits: tuple[float, float] = (SHORTEST, LONGEST),
+    ) -> None:
         self.vector = vector
         self.summed = summed
         self.single = single
         self.limits_sq = tuple(limit * limit for limit in limits)
-        self.Theta = self.apart = None
+        self.Theta: Any = None
+        self.apart: Any = None
         self.by_feature = False
         self._own = blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * dim, width)
@@ -186,11 +190,11 @@ class LinearState(Learned):
     #: Whether Θ was seen to start at a cache line; what was unpickled need not.
     placed = False
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict:
         """Without `placed`."""
         return {name: value for name, value in vars(self).items() if name != "placed"}
 
-    def store_for(self, by_feature):
+    def store_for(self, by_feature: bool) -> None:
         """Allocate Θ, or transpose it, for CSR rows (`by_feature`) or dense ones."""
         if self.placed and by_feature == self.by_feature:
             return
@@ -204,7 +208,7 @@ class LinearState(Learned):
         self.Theta, self.apart, self.by_feature = Theta, apart, by_feature
         self.placed = True
 
-    def _zeros(self, by_feature):
+    def _zeros(self, by_feature: bool) -> Any:
         """Θ before the first row, and the sums where they are apart."""
         if by_feature or not self.single:
             return aligned_zeros(self._shape[::-1] if by_feature else self._shape), None
@@ -212,7 +216,7 @@ class LinearState(Learned):
         apart = aligned_zeros((size - self._own, width))
         return aligned_zeros((self._own, width), np.float32), apart
 
-    def _stored(self, matrix, by_feature):
+    def _stored(self, matrix: Array, by_feature: bool) -> Any:
         """Θ, and the sums where they are apart, of Θ with the sums behind it."""
         if by_feature or not self.single:
             return aligned(matrix.T if by_feature else matrix), None
@@ -222,17 +226,17 @@ class LinearState(Learned):
         return Theta, aligned(matrix[self._own :].copy())
 
     @property
-    def is_single(self):
+    def is_single(self) -> bool:
         """Whether Θ, as it is stored now, is float32."""
         return self.single and not self.by_feature
 
     @property
-    def A(self):
+    def A(self) -> Array:
         """The sums behind Θ, as kernels of dense rows are handed them."""
         return self.Theta[self._own :] if self.apart is None else self.apart
 
     @property
-    def matrix(self):
+    def matrix(self) -> Any:
         """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row.
 
         In float64: what is stored in float32 is copied.
@@ -244,23 +248,23 @@ class LinearState(Learned):
         return self.Theta.T if self.by_feature else self.Theta
 
     @property
-    def own(self):
+    def own(self) -> Array:
         """Θ as for dense rows, to be written to: of a state whose rows were stored."""
         stored = self.Theta.T if self.by_feature else self.Theta
         return stored[: self._own]
 
     @property
-    def parts(self):
+    def parts(self) -> tuple[Array, Array]:
         """Θ, and the sums behind it."""
         matrix = self.matrix
         return matrix[: self._own], matrix[self._own :]
 
-    def parts_of(self, columns):
+    def parts_of(self, columns: Any) -> tuple[Array, Array]:
         """`parts` of some columns alone, where Θ is stored by feature."""
         matrix = self.Theta[columns].T
         return matrix[: self._own], matrix[self._own :]
 
-    def copy(self):
+    def copy(self) -> Any:
         """Another state that moves by itself."""
         twin = super().copy()
         twin.Theta = None if twin.Theta is None else aligned(twin.Theta)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._engine.mixing import CLASSES, LABELS, SCORES
-from skstructured._engine.mixture import compiled_mix_rows, mixture_epoch_for
+from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
+from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST, Rows

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skstructured._base.parameters import Seed
 from skstructured._base.ragged import Ragged
+from skstructured._engine.arrays import Array, Floats, Ints
 
 __all__ = [
     "Array",
@@ -27,9 +27,6 @@ __all__ = [
     "Vectors",
 ]
 
-Array: TypeAlias = NDArray[Any]
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 #: Embeddings: an array, or a list where label sequences have several lengths.
 Vectors: TypeAlias = Floats | list[Floats]

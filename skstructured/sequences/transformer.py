@@ -97,7 +97,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return self
 
     @available_if(_has("inverse_transform"))
-    def inverse_transform(self, X: Features) -> Stacked:
+    def inverse_transform(self, X: Features) -> list:
         """Sequences of rows as they were before."""
         check_is_fitted(self)
         stacked = _stack(X)
