@@ -97,7 +97,7 @@ def function_at(function_type: Any) -> Any:
         return value
 
     @overload(function_at, inline="always")
-    def compiledfunction_at(value: Any) -> Any:
+    def compiledfunction_at(value):  # type: ignore[no-untyped-def]
         return lambda value: read(value)
 
     return function_at
@@ -114,7 +114,7 @@ def as_move_and_score(value: Any, Theta: Array) -> Any:
 
 
 @overload(as_move_and_score, inline="always")
-def _compiled_as_move_and_score(value: Any, Theta: Array) -> Any:
+def _compiled_as_move_and_score(value, Theta):  # type: ignore[no-untyped-def]
     if Theta.dtype == float32:
         return lambda value, Theta: _read_single(value)
     return lambda value, Theta: _read_double(value)
