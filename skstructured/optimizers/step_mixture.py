@@ -50,15 +50,15 @@ class StepMixture(OnlineOptimizer):
         η of experts with the step ``η/mean‖x‖²``, the mean over the rows so far.
     adaptive : sequence of float, default=(0.25, 1.0, 4.0)
         D of experts with the step ``D/√Σ‖G‖²``, the sum over the rounds so far.
-    others : sequence of str or OnlineOptimizer, default=("parameter_free",)
-        Optimisers that are experts too: "parameter_free", "ogd", "adaptive", "pistol", or
-        instances of them, or of those of one's own that have the kernels `scale_kernel` and
-        `step_kernel`. The certificate against every U comes from them.
     averages : bool, default=True
         Whether the average of each expert is an expert too, of the kind that `average` of the
         learner says; where that is False there are none.
     share : "thinning", float or sequence of them, default=("thinning", 0.001, 0.01)
         Rates of sharing, between 0 and 1. The certificate needs "thinning" among them.
+    others : sequence of str or OnlineOptimizer, default=("parameter_free",)
+        Optimisers that are experts too: "parameter_free", "ogd", "adaptive", "pistol", or
+        instances of them, or of those of one's own that have the kernels `scale_kernel` and
+        `step_kernel`. The certificate against every U comes from them.
 
     Raises
     ------
@@ -73,11 +73,12 @@ class StepMixture(OnlineOptimizer):
 
     .. math:: \sum_t w_t ℓ_t \le \sum_t w_t ℓ_{t,e} + M (\ln N + \ln R + 3.8)
 
-    for classes; d times the last term for d labels. A change of experts at round t costs
+    for classes; d times the last term for d labels; where scores are mixed the last term is
+    ``Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. A change of experts at round t costs
     ``M (ln N + ln(1/α_t))`` more, for the rate of the smallest sum. Sharing costs
     ``−Σ ln(1 − α_t) < 1.9``; twice, because the rates share among each other as well.
 
-    Memory and time are those of N + 1 learners or so.
+    Memory and time are those of about N learners.
 
     References
     ----------
@@ -107,15 +108,15 @@ class StepMixture(OnlineOptimizer):
         self,
         steps=(1.0, 4.0, 16.0),
         adaptive=(0.25, 1.0, 4.0),
-        others=("parameter_free",),
         averages=True,
         share=("thinning", 0.001, 0.01),
+        others=("parameter_free",),
     ):
         self.steps = steps
         self.adaptive = adaptive
-        self.others = others
         self.averages = averages
         self.share = share
+        self.others = others
 
     def experts(self) -> list[OnlineOptimizer]:
         """The optimisers that are mixed, in the order of their weights."""
