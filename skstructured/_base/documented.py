@@ -1,4 +1,4 @@
-"""Where the documentation of estimators stands, for the link in their HTML representation."""
+"""Links to the documentation, for the HTML representation of estimators."""
 
 import sys
 
@@ -7,7 +7,7 @@ SITE = "https://skstructured.readthedocs.io/en/stable/"
 
 
 def linked(base):
-    """Have scikit-learn's diagrams of a base and its subclasses link to the page of the class.
+    """Make scikit-learn's diagrams of a base class and its subclasses link to their pages.
 
     Classes of users that derive from ours get no link.
     """

@@ -100,7 +100,7 @@ class Stacked(Ragged):
 
 
 def _check_parts(parts, name):
-    """ValueErrors for what is no list of sequences of one width, naming the first."""
+    """Raise a ValueError naming the first part that is not a sequence of the common width."""
     for i, part in enumerate(parts):
         if part.ndim != 2:
             dicts = part.dtype.kind in "OUS"
@@ -213,7 +213,7 @@ def _join(parts):
 
 
 def check_same_lengths(X, y, names=("X", "y")):
-    """A ValueError that names the first sequence whose rows and labels differ in number."""
+    """Raise a ValueError naming the first sequence whose rows and labels differ in number."""
     first, second = names
     if len(X) != len(y):
         raise ValueError(f"{first} has {len(X)} sequences, but {second} has {len(y)}.")

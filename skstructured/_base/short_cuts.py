@@ -1,8 +1,8 @@
-"""Strings that stand for components, reached into by name."""
+"""Parameters of components that were given as strings."""
 
 
 class ShortCuts:
-    """Mixin of what has components among its parameters: `set_params` reaches into short-cuts too.
+    """Mixin of estimators with components: `set_params` also sets parameters of short-cuts.
 
     Needs `_resolvers()`: for each such parameter, the function that turns its value into the
     component.

@@ -250,7 +250,7 @@ def check_integer(name, value, lowest=1, highest=INT64_MAX):
 
 
 def own_arrays(learner):
-    """Copy the arrays behind private attributes that are maps of a file, or cannot be written.
+    """Copy the arrays behind private attributes that are memory-mapped or read-only.
 
     joblib loads them so with `mmap_mode`: learning would fail on them, or change the file.
     """
@@ -260,7 +260,7 @@ def own_arrays(learner):
 
 
 def writable(value):
-    """`value`, or a copy of it where it is an array that is not ours to write; parts too."""
+    """`value`, or a copy where it is a memory-mapped or read-only array; its parts likewise."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
     if isinstance(value, (Learned, BaseEstimator)):
@@ -271,7 +271,7 @@ def writable(value):
 
 
 def check_size(name, value, default=None):
-    """`check_positive`, for a bound on norms, weighted or inverted: what they may be."""
+    """`value` as by `check_positive`, within the range allowed for bounds on norms."""
     value, least = check_positive(name, value, default), 1.0 / LARGEST_SIZE
     if value != default and not least <= value <= LARGEST_SIZE:
         raise ValueError(f"{name} must lie between {least:g} and {LARGEST_SIZE:g}, got {value!r}.")
@@ -279,7 +279,7 @@ def check_size(name, value, default=None):
 
 
 class unchanged_on_error:  # noqa: N801
-    """A block that restores the attributes of `estimator` where it raises."""
+    """Context manager that restores the attributes of `estimator` if its block raises."""
 
     def __init__(self, estimator):
         self._estimator, self._before = estimator, dict(vars(estimator))

@@ -107,7 +107,7 @@ def _read(path, delimiter):
 
 
 def _check_distinct(column, name, what):
-    """A ValueError where a number for each row and distinct value would fill the memory."""
+    """Raise a ValueError if one-hot encoding would fill the memory."""
     distinct, n = len(set(column.tolist())), len(column)
     if distinct * n > LARGEST_TABLE:
         raise ValueError(
@@ -136,7 +136,7 @@ def _numbers(column):
 
 
 class CellEncoder(TransformerMixin, BaseEstimator):
-    """Rows of numbers of the cells of a file: numbers as they are, texts one-hot behind them.
+    """Turn the cells of a file into rows of numbers: numbers unchanged, then texts one-hot.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class CellEncoder(TransformerMixin, BaseEstimator):
         self.numbers = numbers
 
     def fit(self, cells, y=None):
-        """Learn which texts there are; cells (n, columns) as `transform` takes them."""
+        """Learn the categories of texts; cells (n, columns) as `transform` takes them."""
         cells, self.texts_ = self._by_name(cells), None
         if self._texts():
             self.texts_ = OneHotEncoder(sparse_output=False, handle_unknown="ignore")

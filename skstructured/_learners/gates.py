@@ -1,4 +1,4 @@
-"""What predicts beside a thread that learns: it reads between two blocks, never within one.
+"""Predictions beside a thread that learns: they read between two blocks, never within one.
 
 As long as nobody learns, readers of an estimator note that they read, and wait for nobody. Who
 begins to learn waits until those are done. From then on readers wait at the gate of the learner,
@@ -27,7 +27,7 @@ _READING = {}
 
 
 class Ticket:
-    """A reader at a gate: it waits for `go`, and who learns waits for `done`; locks to be released.
+    """A reader at a gate: it waits for the lock `go`, and the learning thread for `done`.
 
     Events of `threading` are not for what a signal may interrupt: they hold a lock of their own.
     """
@@ -38,13 +38,13 @@ class Ticket:
         self.done.acquire()
 
     def let_go(self):
-        """Have the reader go on, if it was not told to before."""
+        """Let the reader go on, unless it was let go before."""
         with contextlib.suppress(RuntimeError):
             self.go.release()
 
 
 class Gate:
-    """Of a thread that learns with an estimator: readers wait here, and pass between blocks.
+    """The gate of a thread that learns: readers wait here, and pass between blocks.
 
     It is in use as long as `held` is not empty. A signal may raise wherever a function of Python
     begins, but not between the parts of ``gate.held.clear()``, which is how learning ends.
@@ -67,13 +67,13 @@ class Gate:
         return held
 
     def close(self, estimator):
-        """Let those end that began to read before."""
+        """Wait for the readers that began before to finish."""
         key = id(estimator)
         while any(who == key and thread != self.thread for who, thread in list(_READING)):
             time.sleep(LOOK)
 
     def let_pass(self):
-        """Let those read that wait now, side by side, and wait for them."""
+        """Let all waiting readers read side by side, and wait for them."""
         here = list(self.waiting)
         for ticket in here:
             ticket.let_go()
@@ -82,7 +82,7 @@ class Gate:
                 continue
 
     def remove(self, estimator):
-        """Be no gate of the estimator, once it is not held; those that wait go on without it."""
+        """Remove the gate once it is not held any more; waiting readers go on without it."""
         with _REMOVING:
             if _LEARNING.get(id(estimator)) is self:
                 del _LEARNING[id(estimator)]
@@ -122,7 +122,7 @@ def _refusal(estimator):
 
 
 def refuse_elsewhere(estimator):
-    """A RuntimeError where another thread learns with the estimator."""
+    """Raise a RuntimeError if another thread learns with the estimator."""
     gate = gate_of(id(estimator))
     if gate is not None and gate.thread != threading.get_ident():
         raise _refusal(estimator)
@@ -162,7 +162,7 @@ def between_blocks(estimator):
 
 
 def _forget():
-    """In a child process there is none of the threads that learned or read."""
+    """Forget all gates in a child process, which has none of the parent's threads."""
     _LEARNING.clear()
     _READING.clear()
 

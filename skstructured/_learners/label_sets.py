@@ -31,7 +31,7 @@ def _odds(p):
 
 @kernel
 def _solve(A, x):
-    """x ← A⁻¹x for a positive definite A, which is lost."""
+    """x ← A⁻¹x for a positive definite A, which is overwritten."""
     d = x.shape[0]
     for i in range(d):
         for j in range(i + 1, d):
@@ -181,7 +181,7 @@ class Calibrator(Learned):
 
     @classmethod
     def mean(cls, several, shares):
-        """One with the mean numbers of several."""
+        """A calibrator with the mean of the numbers of several."""
         found = cls()
         found.state = sum(w * one.state for w, one in zip(shares, several, strict=True))
         found.curvature = sum(w * one.curvature for w, one in zip(shares, several, strict=True))

@@ -1,4 +1,4 @@
-"""What learners learn: weights of rows that an optimiser moves; other models are in other rooms."""
+"""Models behind the learners: weights that an optimiser moves, one row per round."""
 
 import copy
 import functools
@@ -85,7 +85,7 @@ class Model(Learned, ABC):
 
     @abstractmethod
     def learn(self, batch, block, weight, record, count):
-        """Learn the rounds `block` (m,), of weights (m,), in order; what was `Played`.
+        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`.
 
         ``count(weight)`` is told of rounds as soon as they are learned.
         """
@@ -113,7 +113,7 @@ class Model(Learned, ABC):
         """A ValueError for rounds that the model cannot learn, before any is."""
 
     def noting(self, batch):
-        """The model once it has seen what rounds will come; the same arrays."""
+        """The model, told which rounds will come; it shares the arrays."""
         return self
 
     def prepare(self, learner, batch):
@@ -182,7 +182,7 @@ class VectorModel(Model):
         return {name: value for name, value in vars(self).items() if name != "_loops"}
 
     def trouble(self):
-        """As `Model`; the loss warns of its residual."""
+        """Sentences about what went wrong; before that the loss warns of its residual."""
         self.loss.check_residual(self.work[0])
         return super().trouble()
 

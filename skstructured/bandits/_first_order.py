@@ -92,7 +92,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
 
     @reads_state
     def _scores(self, X):
-        """Of new rows, which do not count."""
+        """Scores of new rows, which do not count."""
         X = self._fitted_rows(X)
         return linear_scores(self._weights(), X)
 

@@ -132,7 +132,7 @@ class ConfiditClassifier(SecondOrderBandit):
         return self.classes_[codes], np.ones(len(codes))
 
     def replay(self, X, actions, rewards, propensities):
-        """Not possible without randomization: actions it would not have chosen teach nothing."""
+        """Not available: without randomization there is no estimate from logged actions."""
         raise ValueError(
             "ConfiditClassifier does not use propensities and has no estimate on logged rounds."
         )

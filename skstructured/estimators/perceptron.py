@@ -78,7 +78,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
         return ZeroOneLoss(space), FixedStep()
 
     def certificate(self, delta=None):
-        """No theorem: a GuaranteeError."""
+        """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
 
 
@@ -140,7 +140,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
 
     @property
     def longest_row(self):
-        """As for `SOBAClassifier`."""
+        """The longest row whose square leaves digits of the regularization a."""
         return min(LONGEST, math.sqrt(check_positive("a", self.a)) * LONGEST_OF_UNIT)
 
     def _setup(self, K, width):

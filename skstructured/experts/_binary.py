@@ -153,7 +153,7 @@ def teach(expert, X, y, classes, given):
 
 
 def part_of(given, which, n):
-    """Metadata of some of n rows: entries a row are taken there, all else is as it is."""
+    """Metadata of some of n rows: entries per row are taken there, all else is unchanged."""
     return {
         key: _safe_indexing(value, which) if _entries(value) == n else value
         for key, value in given.items()
@@ -197,7 +197,7 @@ def opinions_out_of_fold(name, expert, X, codes, classes, fold, given):
 
 
 def check_marker(marker, classes):
-    """A ValueError for an abstain_label that is one of the classes, or no label."""
+    """Raise a ValueError for an abstain_label that is one of the classes, or not a label."""
     if marker in classes.tolist():
         raise ValueError(f"abstain_label must not be one of the classes, got {marker!r}.")
     if np.ndim(marker) or isinstance(marker, complex):

@@ -66,4 +66,4 @@ class Surrogate(Component):
         raise GuaranteeError(f"{self!r} has no regularizer, and so none of the constants of one.")
 
     def check_residual(self, work):
-        """Nothing iterates here."""
+        """Do nothing: there is no residual, as nothing iterates."""

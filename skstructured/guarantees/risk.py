@@ -166,12 +166,12 @@ class RiskMonitor(BaseEstimator):
 
     @property
     def n_(self):
-        """How many losses were seen."""
+        """Number of losses seen."""
         return self._seen()[1].n
 
     @property
     def changed_(self):
-        """Whether the risk rose."""
+        """Whether the test found that the risk rose."""
         return self._seen()[1].found_at is not None or self.bound_ < self.mean_
 
     def _current(self):
@@ -188,9 +188,10 @@ class RiskMonitor(BaseEstimator):
 def risk_bound(losses, delta=0.05):
     r"""Bound on the mean risk of rounds whose number was known before the first.
 
-    As `RiskMonitor`, but for the weights: with n losses ``λ_t = min(¾, √(2 ln(1/δ)/(V_t n)))``,
-    which makes it smaller. It holds with probability 1 − delta for these n losses, and not for a
-    number chosen by what the losses were.
+    The bound of `RiskMonitor` with other weights: with n losses they are
+    ``λ_t = min(¾, √(2 ln(1/δ)/(V_t n)))``, which makes it smaller. It holds
+    with probability 1 − delta for these n losses, and not for a number chosen by what the losses
+    were.
 
     Parameters
     ----------
@@ -219,7 +220,8 @@ def risk_bound(losses, delta=0.05):
 
     References
     ----------
-    As for `RiskMonitor`.
+    Howard, Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence
+    sequences", Theorem 4.
 
     Examples
     --------
@@ -243,7 +245,7 @@ def risk_curve(losses, delta=0.05):
     Parameters
     ----------
     losses : float or array-like of shape (n,)
-        As for `RiskMonitor.update`.
+        Losses in [0, 1], in the order of their rounds.
     delta : float, default=0.05
         Probability in (0, 1) that a point of the curve lies below the mean risk so far.
 
@@ -254,7 +256,7 @@ def risk_curve(losses, delta=0.05):
     Raises
     ------
     ValueError
-        As `RiskMonitor.update`.
+        For losses that are NaN or outside [0, 1], and a delta outside (0, 1).
     """
     return path(read_losses(losses), delta)[1]
 

@@ -280,7 +280,7 @@ class CoordinatePiSTOL(OnlineOptimizer):
         return (summed + (rounds - visit) * W) / max(rounds, 1e-300)
 
     def certificate(self, loss, state, delta=None):
-        """No theorem: a GuaranteeError."""
+        """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError("No bound is stated for per_coordinate=True.")
 
     def check(self, state):

@@ -130,7 +130,7 @@ class PiSTOL(OnlineOptimizer):
         return state
 
     def forget(self, state, lost):
-        """‖Θ‖² fell by `lost`, because rows left Θ."""
+        """Lower ‖Θ‖² by `lost`, because rows left Θ."""
         state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
     def certificate(self, loss, state, delta=None):

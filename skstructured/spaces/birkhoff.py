@@ -209,7 +209,7 @@ class Birkhoff(OutputSpace):
         return self.argmax(mu)
 
     def sample(self, mu, random_state=None):
-        """Draw a permutation with mean μ by dependent rounding, at most (m−1)² cycles a row."""
+        """Draw a permutation with mean μ by dependent rounding, at most (m−1)² cycles per row."""
         P = np.array(mu, dtype=np.float64, order="C")
         m = math.isqrt(P.shape[1])
         uniforms = check_random_state(random_state).random_sample((len(P), (m - 1) ** 2 + 1))

@@ -29,7 +29,7 @@ __all__ = ["AdaBoostOLMClassifier"]
 
 @parameters
 class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
-    r"""Boosting of classes a row at a time: many weak learners, each for what others get wrong.
+    r"""Online boosting: many weak learners, each trained on what the others get wrong.
 
     For streams of raw features in any units, whose classes are no half-spaces. Trees of its own run
     in a compiled loop; weak learners of scikit-learn take some hundred times as long.
@@ -210,7 +210,7 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         return self._column(POTENTIAL) + 2.0 * self._lam + self._clipped
 
     def certificate(self, delta=None):
-        """Always a GuaranteeError: see Notes.
+        """Raise a GuaranteeError: see Notes.
 
         Raises
         ------

@@ -51,7 +51,7 @@ def gram_pass(K, order, steps, mu, scores):
 
 
 class KernelField:
-    """`fit` and scores with kernels, for classes; with the linear one all is as without it."""
+    """`fit` and scores with kernels, for classes; a linear kernel changes nothing."""
 
     def _is_linear(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"

@@ -1,18 +1,18 @@
-"""Learners whose model is one of kernels, or of weights where the kernel is linear."""
+"""Learners whose model has kernels, or weights where the kernel is linear."""
 
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._model import KernelModel
 
 
 class KernelLearner:
-    """An `OnlineEstimator` over φ(x), before which it stands.
+    """Mixin before `OnlineEstimator`, which then learns over φ(x).
 
     Needs the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size`, and may have
     `budget`.
     """
 
     def _in_primal(self):
-        """Whether weights are a matrix, because the kernel is linear, and all is as there."""
+        """Whether the kernel is linear, so that the weights are a matrix."""
         return False
 
     def _new_model(self):
@@ -28,7 +28,7 @@ class KernelLearner:
 
     @property
     def dual_coef_(self):
-        """Coefficients (dim, n_support) of what predicts; set by `fit` or `partial_fit`."""
+        """Coefficients (dim, n_support) that predictions use; set by `fit` or `partial_fit`."""
         return self._kernel_model("dual_coef_ is").coefficients(bool(self.average))
 
     @property
@@ -41,7 +41,7 @@ class KernelLearner:
 
     @property
     def support_(self):
-        """Numbers (n_support,) of these rows in the order given; set by `fit` or `partial_fit`."""
+        """Indices (n_support,) of the support rows; set by `fit` or `partial_fit`."""
         return self._kernel_model("support_ is").expansion.index
 
     def _kernel_model(self, what):

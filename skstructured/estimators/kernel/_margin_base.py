@@ -1,4 +1,4 @@
-"""What classifiers with a loss of margins, and regressors, have in common."""
+"""Bases of the classifiers with a loss of margins, and of the regressors."""
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -19,7 +19,7 @@ from skstructured.spaces._signs import Signs
 
 
 class KernelOrLinear(KernelLearner):
-    """In the primal with ``kernel="linear"``, with kernels otherwise."""
+    """Weights of features with ``kernel="linear"``, else coefficients of rows."""
 
     def _in_primal(self):
         primal = isinstance(self.kernel, str) and self.kernel == "linear"
@@ -129,7 +129,8 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         Raises
         ------
         ValueError
-            As `fit`.
+            For a bad parameter, NaN or inf in X or y, or lengths that differ; the fitted state is
+            then unchanged.
         """
         self._partial_fit(X, y, None, sample_weight)
         return self
@@ -154,7 +155,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         return Errors(theta, self.loss_, self.space_)
 
     def expected_losses(self, x, V):
-        """No adversary answers a regressor: a NotImplementedError."""
+        """Raise a NotImplementedError: adversaries choose among finitely many outputs."""
         raise NotImplementedError("Adversaries choose among finitely many outputs.")
 
     @property

@@ -109,7 +109,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         return 1e5 / check_size("B", self.B)
 
     def certificate(self, delta=None):
-        """No bound is worth a number: a GuaranteeError."""
+        """Raise a GuaranteeError: no useful bound is known."""
         raise GuaranteeError(
             "The regret of online Newton steps grows like e^(2BR): no bound is stated. "
             "FolkloreClassifier has one."
