@@ -46,7 +46,7 @@ class Ragged:
         if isinstance(which, (int, np.integer)):
             at = which + len(self) if which < 0 else which
             if not 0 <= at < len(self):
-                raise IndexError(f"sequence {which} of {len(self)}")
+                raise IndexError(f"sequence {which} is out of range for {len(self)} sequences.")
             return self.values[self.offsets[at] : self.offsets[at + 1]]
         which = np.arange(len(self))[which]
         return Ragged.from_lengths(self.values[self.places(which)], self.lengths[which])
@@ -172,12 +172,12 @@ def _as_matrix(x, i, name):
     try:
         x = np.asarray(x)
     except ValueError as error:
-        raise ValueError(f"sequence {i} of {name} is no matrix: {error}") from None
+        raise ValueError(f"sequence {i} of {name} is not a matrix: {error}") from None
     if x.dtype.kind in "OUS" and x.ndim == 2:
         try:
             return x.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"sequence {i} of {name} holds no numbers: {error}") from None
+            raise ValueError(f"sequence {i} of {name} does not hold numbers: {error}") from None
     return x
 
 

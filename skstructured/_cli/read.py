@@ -45,7 +45,7 @@ def load_digits_stream(space):
     if space == "hypercube":
         y = np.column_stack([y % 2 == 0, y > 4, np.isin(y, (2, 3, 5, 7))]).astype(int)
     if space in ("birkhoff", "permutahedron"):
-        raise ValueError(f"--space {space} needs a file: digits are no rankings.")
+        raise ValueError(f"--space {space} needs a file: the digits have no rankings.")
     return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)")
 
 
@@ -96,7 +96,7 @@ def _read(path, delimiter):
             file.seek(0)
             lines = [row for row in csv.reader(file, delimiter=mark) if row]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a UTF-8 text: {error}.") from error
+        raise ValueError(f"{path} is not UTF-8 text: {error}.") from error
     except (csv.Error, TypeError) as error:
         raise ValueError(f"{path} is not a CSV file: {error}.") from error
     finally:
@@ -111,8 +111,8 @@ def _check_distinct(column, name, what):
     distinct, n = len(set(column.tolist())), len(column)
     if distinct * n > LARGEST_TABLE:
         raise ValueError(
-            f"column {name!r} has {distinct} distinct {what} in {n} rows: at most "
-            f"{LARGEST_TABLE // n} can be told apart in so many."
+            f"column {name!r} has {distinct} distinct {what}: for {n} rows at most "
+            f"{LARGEST_TABLE // n} are supported."
         )
 
 

@@ -63,15 +63,15 @@ class Choice(NamedTuple):
         Raises
         ------
         ValueError
-            If there is no such module or class, or it is no `OnlineLearner`.
+            If there is no such module or class, or it is not an `OnlineLearner`.
         """
         module, _, name = path.partition(":")
         try:
             kind = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(f"--learner wants MODULE:CLASS, got {path!r} ({error}).") from error
+            raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
         if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-            raise ValueError(f"--learner {path}: {name} is no OnlineLearner.")
+            raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
         return [cls(name, "own", kind())]
 
     @classmethod

@@ -150,6 +150,6 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are set by the first round.")
+            raise AttributeError("coef_ and intercept_ are set by the first round.")
         state = self._state
         return self._scale.fold(self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix)

@@ -109,5 +109,5 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are set by the first round.")
+            raise AttributeError("coef_ and intercept_ are set by the first round.")
         return self._scale.fold(self._W.copy())

@@ -158,5 +158,5 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are set by fit or partial_fit.")
+            raise AttributeError("coef_ and intercept_ are set by fit or partial_fit.")
         return self._scale.fold(self._learned.W.copy())

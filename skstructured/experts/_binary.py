@@ -121,11 +121,17 @@ def opinions(name, expert, X, classes):
     labels = np.asarray(getattr(expert, "classes_", classes)).tolist()
     unknown = [label for label in labels if label not in classes.tolist()]
     if unknown:
-        raise ValueError(f"the expert {name!r} knows a class {unknown[0]!r} that y does not have.")
+        raise ValueError(
+            f"the expert {name!r} has the class {unknown[0]!r}, which is not among those of y, "
+            f"{classes.tolist()}."
+        )
     with np.errstate(divide="ignore", invalid="ignore"):  # of experts with hardly a row so far
         said = _said(expert, X, labels, classes)
     if said.shape != (X.shape[0],):
-        raise ValueError(f"the expert {name!r} must say one number per row, not {said.shape}.")
+        raise ValueError(
+            f"the expert {name!r} must give one number per row of {X.shape[0]}, got shape "
+            f"{said.shape}."
+        )
     return np.rint(np.clip(np.where(np.isnan(said), 0.0, said), -1.0, 1.0) * GRID) / GRID
 
 

@@ -34,7 +34,9 @@ class Surrogate(Component):
     @property
     def lipschitz(self):
         """The largest ‖∇ℓ‖ in θ."""
-        raise NotImplementedError(f"{type(self).__name__} must say how long gradients are.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define lipschitz, the largest norm of its gradients."
+        )
 
     def over(self, space):
         """A new one over a fitted space; a ValueError where it is not for it."""

@@ -62,7 +62,10 @@ class KernelField:
         if self._is_linear():
             return
         if is_precomputed(self.kernel):
-            raise ValueError('kernel="precomputed" is not for conditional random fields.')
+            raise ValueError(
+                "ConditionalRandomField takes a kernel by name or a callable, got "
+                "kernel='precomputed'."
+            )
         if self.solver != "sdca" or self.warm_start:
             raise ValueError(
                 f'kernel={self.kernel!r} needs solver="sdca" and warm_start=False, got '

@@ -36,7 +36,9 @@ class KernelLearner:
         """Rows (n_support, p) as they were transformed; set by `fit` or `partial_fit`."""
         model = self._kernel_model("support_vectors_ is")
         if model.is_precomputed:
-            raise AttributeError("With kernel='precomputed' there are no rows, but support_.")
+            raise AttributeError(
+                "support_vectors_ is not available with kernel='precomputed': use support_."
+            )
         return model.expansion.support_rows
 
     @property
@@ -47,7 +49,9 @@ class KernelLearner:
     def _kernel_model(self, what):
         model = self._fitted_model(what)
         if not isinstance(model, KernelModel):
-            raise AttributeError("With a linear kernel there are coef_ and intercept_.")
+            raise AttributeError(
+                f"{what} not available with a linear kernel: use coef_ and intercept_."
+            )
         return model
 
     @property

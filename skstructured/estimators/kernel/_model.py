@@ -215,7 +215,9 @@ class KernelModel(VectorModel):
 
     def weights(self, averaged):
         """Raise an AttributeError: there are no weights."""
-        raise AttributeError("A kernel learner has dual_coef_ and support_vectors_, no weights.")
+        raise AttributeError(
+            "coef_ and intercept_ are for a linear kernel: use dual_coef_ and support_vectors_."
+        )
 
     def coefficients(self, averaged):
         """Coefficients (dim, n_support) of the last function, or of the average."""

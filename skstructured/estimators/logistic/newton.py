@@ -99,7 +99,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         if not (isinstance(self.gamma, str) and self.gamma == "theory"):
             return check_size('gamma, unless it is "theory",', self.gamma)
         if self.R is None:
-            raise ValueError('gamma="theory" needs R, the largest norm of a row.')
+            raise ValueError('gamma="theory" needs R, the largest norm of a row, got R=None.')
         reach = self.B * self.R
         return 0.5 * min(1.0 / (4.0 * reach), math.exp(-2.0 * reach) / (K - 1))
 
