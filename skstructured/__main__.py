@@ -1,4 +1,4 @@
-"""A data set learned row by row, from the command line: ``python -m skstructured --help``."""
+"""Learn a data set row by row from the command line: ``python -m skstructured --help``."""
 
 import argparse
 import os
@@ -123,7 +123,7 @@ def _fail(message):
 
 
 def _close_quietly():
-    """Send what is left of stdout nowhere; returns the status of a program that SIGPIPE ends."""
+    """Discard what is left of stdout; returns the status of a program that SIGPIPE ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + 13
 
@@ -141,7 +141,7 @@ def _warm_up():
 
 
 def _parameters(options):
-    """Parameters of the learner that options ask for."""
+    """Parameters of the learner, as the options set them."""
     default = "ogd" if options.bounds else "auto"
     return {
         "constants": "sharp" if options.bounds else "paper",
@@ -169,7 +169,7 @@ def _without_effect(options):
 
 
 def _check_options(options):
-    """A ValueError that names the first option that would do nothing."""
+    """Raise a ValueError naming the first option that would do nothing."""
     for names, why in _without_effect(options):
         for name in names:
             value = getattr(options, name)
@@ -178,13 +178,13 @@ def _check_options(options):
 
 
 def _check_save(options):
-    """An error where the model could not be kept, before anything is learned."""
+    """Raise an error if the model could not be saved, before anything is learned."""
     if options.save is not None:
         check_path(options.save)
 
 
 def _learner(options):
-    """The learner to run, and what is to be played of it."""
+    """The learner to run, and which of its weights are played."""
     if options.learner is not None:
         return Choice.named(options.learner)[0].learner, "iterates"
     given = (options.space, options.regularizer, options.decoder or "nearest")
@@ -197,7 +197,7 @@ def _learner(options):
 
 
 def _lines(options, table):
-    """What is printed, line by line, as it comes to be known."""
+    """Yield the lines to print, each as soon as it is known."""
     if options.bounds:
         given = (options.space, options.regularizer, options.decoder)
         named = options.learner
@@ -234,7 +234,7 @@ def _next(options):
 
 
 def _save(options, table, learner):
-    """Fit and keep a model; where it is, and how to use it."""
+    """Fit and save a model; returns where it is, and how to use it."""
     if isinstance(learner, OnlineStructuredPredictor):
         learner.set_params(max_iter=1 if options.passes is None else options.passes)
     model = learner if table.encoder is None else make_pipeline(table.encoder, learner)

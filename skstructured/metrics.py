@@ -1,4 +1,4 @@
-"""Agreement of rankings, scorers; also the names of `certificates` and `comparators`.
+"""Metrics of rankings, and scorers; also the names of `certificates` and `comparators`.
 
 Scorers, for ``scoring=`` of searches and `cross_val_score`:
 
@@ -171,7 +171,7 @@ def ndcg_of_rankings(
 
     References
     ----------
-    As `ndcg`; with these relevances it is what `skstructured.decoders.DiscountedGain` decodes for.
+    Järvelin, Kekäläinen (2002). `skstructured.decoders.DiscountedGain` decodes for this score.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What every room stands on: components, checks of what users give, rows and sequences as read."""
+"""Foundations of all packages: components, checks of user input, rows and sequences as read."""

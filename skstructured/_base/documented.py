@@ -1,4 +1,4 @@
-"""Where the documentation of estimators stands, for the link in their HTML representation."""
+"""Links to the documentation, for the HTML representation of estimators."""
 
 import sys
 from typing import Any
@@ -8,7 +8,7 @@ SITE = "https://skstructured.readthedocs.io/en/stable/"
 
 
 def linked(base: Any) -> Any:
-    """Have scikit-learn's diagrams of a base and its subclasses link to the page of the class.
+    """Make scikit-learn's diagrams of a base class and its subclasses link to their pages.
 
     Classes of users that derive from ours get no link.
     """

@@ -1,4 +1,4 @@
-"""Warnings and errors of the package's own."""
+"""Warnings and errors of the package."""
 
 __all__ = ["GuaranteeError", "GuaranteeWarning"]
 
@@ -8,4 +8,4 @@ class GuaranteeWarning(UserWarning):
 
 
 class GuaranteeError(ValueError):
-    """A bound was asked for that no theorem gives for this learner; the message says why."""
+    """No theorem gives this learner the bound asked for; the message says why."""

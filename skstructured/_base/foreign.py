@@ -1,4 +1,4 @@
-"""Checks of what a space or optimiser of a user returns, which kernels would trust."""
+"""Checks of what user-written spaces and optimisers return, before kernels rely on it."""
 
 from numbers import Integral
 from typing import Any, NoReturn
@@ -10,7 +10,7 @@ from skstructured._engine.state import OWN
 
 
 def is_ours(space: Any, method: str = "unpack") -> bool:
-    """Whether a space's `method` is one of the package: `unpack` then needs no check."""
+    """Whether a space's `method` is defined in the package: `unpack` then needs no check."""
     return getattr(type(space), method).__module__.startswith("skstructured.spaces.")
 
 

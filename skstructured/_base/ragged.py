@@ -48,7 +48,7 @@ class Ragged:
         if isinstance(which, (int, np.integer)):
             at = which + len(self) if which < 0 else which
             if not 0 <= at < len(self):
-                raise IndexError(f"sequence {which} of {len(self)}")
+                raise IndexError(f"sequence {which} is out of range for {len(self)} sequences.")
             return self.values[self.offsets[at] : self.offsets[at + 1]]
         which = np.arange(len(self))[which]
         return Ragged.from_lengths(self.values[self.places(which)], self.lengths[which])
@@ -102,7 +102,7 @@ class Stacked(Ragged):
 
 
 def _check_parts(parts: Any, name: str) -> None:
-    """ValueErrors for what is no list of sequences of one width, naming the first."""
+    """Raise a ValueError naming the first part that is not a sequence of the common width."""
     for i, part in enumerate(parts):
         if part.ndim != 2:
             dicts = part.dtype.kind in "OUS"
@@ -174,12 +174,12 @@ def _as_matrix(x: Any, i: Any, name: str) -> Any:
     try:
         x = np.asarray(x)
     except ValueError as error:
-        raise ValueError(f"sequence {i} of {name} is no matrix: {error}") from None
+        raise ValueError(f"sequence {i} of {name} is not a matrix: {error}") from None
     if x.dtype.kind in "OUS" and x.ndim == 2:
         try:
             return x.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"sequence {i} of {name} holds no numbers: {error}") from None
+            raise ValueError(f"sequence {i} of {name} does not hold numbers: {error}") from None
     return x
 
 
@@ -215,7 +215,7 @@ def _join(parts: Any) -> Array:
 
 
 def check_same_lengths(X: Any, y: Any, names: Any = ("X", "y")) -> None:
-    """A ValueError that names the first sequence whose rows and labels differ in number."""
+    """Raise a ValueError naming the first sequence whose rows and labels differ in number."""
     first, second = names
     if len(X) != len(y):
         raise ValueError(f"{first} has {len(X)} sequences, but {second} has {len(y)}.")

@@ -1,4 +1,4 @@
-"""Parameters and attributes described once, and filled into the docstring of each class."""
+"""Parameters and attributes described once, and copied into the docstrings of other classes."""
 
 import inspect
 import re
@@ -20,7 +20,7 @@ DEFAULT = re.compile(r",? ?default=.*")
 
 
 def documented(*sources: Any) -> Any:
-    """Class decorator: fill in what the docstring takes over from those of other classes.
+    """Class decorator: fill in the entries that the docstring takes from other classes.
 
     In the docstring ``{Source: tol, shuffle}`` stands for what that of ``Source`` says of `tol` and
     `shuffle`, be they parameters, attributes or exceptions, with the defaults of the class itself.

@@ -1,10 +1,10 @@
-"""Strings that stand for components, reached into by name."""
+"""Parameters of components that were given as strings."""
 
 from typing import Any
 
 
 class ShortCuts:
-    """Mixin of what has components among its parameters: `set_params` reaches into short-cuts too.
+    """Mixin of estimators with components: `set_params` also sets parameters of short-cuts.
 
     Needs `_resolvers()`: for each such parameter, the function that turns its value into the
     component.

@@ -8,7 +8,7 @@ from skstructured._engine.rows import index_range
 
 
 def check_sparse(X: Any) -> None:
-    """Arrays of a sparse X that do not fit together: neither SciPy nor the kernels check them."""
+    """Raise a ValueError if the arrays of a sparse X do not fit together; SciPy does not check."""
     if X.format in ("csr", "csc") and X.ndim == 2:
         rows = X.format == "csr"
         lines, size = X.shape if rows else X.shape[::-1]

@@ -256,7 +256,7 @@ def check_integer(name: str, value: Any, lowest: int = 1, highest: Any = INT64_M
 
 
 def own_arrays(learner: Any) -> None:
-    """Copy the arrays behind private attributes that are maps of a file, or cannot be written.
+    """Copy the arrays behind private attributes that are memory-mapped or read-only.
 
     joblib loads them so with `mmap_mode`: learning would fail on them, or change the file.
     """
@@ -266,7 +266,7 @@ def own_arrays(learner: Any) -> None:
 
 
 def writable(value: Any) -> Any:
-    """`value`, or a copy of it where it is an array that is not ours to write; parts too."""
+    """`value`, or a copy where it is a memory-mapped or read-only array; its parts likewise."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(writable, value)) if type(value) in (tuple, list) else value
     if isinstance(value, (Learned, BaseEstimator)):
@@ -277,7 +277,7 @@ def writable(value: Any) -> Any:
 
 
 def check_size(name: str, value: Any, default: Any = None) -> float:
-    """`check_positive`, for a bound on norms, weighted or inverted: what they may be."""
+    """`value` as by `check_positive`, within the range allowed for bounds on norms."""
     value, least = check_positive(name, value, default), 1.0 / LARGEST_SIZE
     if value != default and not least <= value <= LARGEST_SIZE:
         raise ValueError(f"{name} must lie between {least:g} and {LARGEST_SIZE:g}, got {value!r}.")
@@ -285,7 +285,7 @@ def check_size(name: str, value: Any, default: Any = None) -> float:
 
 
 class unchanged_on_error:  # noqa: N801
-    """A block that restores the attributes of `estimator` where it raises."""
+    """Context manager that restores the attributes of `estimator` if its block raises."""
 
     def __init__(self, estimator: Any) -> None:
         self._estimator, self._before = estimator, dict(vars(estimator))

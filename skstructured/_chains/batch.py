@@ -1,4 +1,4 @@
-"""Batches of chains: the same questions to each, in one call.
+"""Batches of chains: marginals, best labels and draws of all of them in one call.
 
 A batch of n label sequences of N positions in all is ``unary`` (N, k), the scores of labels at
 positions, with ``offsets`` (n + 1,): sequence i has the rows ``offsets[i]:offsets[i + 1]``, one at
@@ -40,13 +40,13 @@ def _chains(unary, offsets, pair):
 
 
 def first_impossible(values):
-    """Number of the first sequence that no labels are possible for, by log Z or score; or −1."""
+    """Index of the first sequence without possible labels, by log Z or score; −1 if none."""
     lost = np.flatnonzero(~(np.asarray(values) > -np.inf))
     return int(lost[0]) if len(lost) else -1
 
 
 def check_possible(values):
-    """A ValueError that names the first sequence that no labels are possible for."""
+    """Raise a ValueError naming the first sequence for which no labels are possible."""
     lost = first_impossible(values)
     if lost >= 0:
         raise ValueError(f"sequence {lost} has no possible labels: each has a forbidden step.")

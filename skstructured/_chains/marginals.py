@@ -18,7 +18,7 @@ from skstructured._engine.compiled import kernel
 
 @kernel
 def scratch_size(longest, k):
-    """How many numbers the marginals of chains of up to so many positions work in."""
+    """Length of the scratch vector for marginals of chains of up to this many positions."""
     return 2 * longest * k + 3 * k * k + ROWS * row_length(k)
 
 

@@ -1,4 +1,4 @@
-"""What is done to a row of k numbers: its maximum, sum, exponentials, product with a matrix.
+"""Operations on a row of k numbers: maximum, sum, exponentials, product with a matrix.
 
 Rows are given as a matrix and a row number: views cost more than the work where k is small.
 """

@@ -45,7 +45,7 @@ def load_digits_stream(space):
     if space == "hypercube":
         y = np.column_stack([y % 2 == 0, y > 4, np.isin(y, (2, 3, 5, 7))]).astype(int)
     if space in ("birkhoff", "permutahedron"):
-        raise ValueError(f"--space {space} needs a file: digits are no rankings.")
+        raise ValueError(f"--space {space} needs a file: the digits have no rankings.")
     return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)")
 
 
@@ -96,7 +96,7 @@ def _read(path, delimiter):
             file.seek(0)
             lines = [row for row in csv.reader(file, delimiter=mark) if row]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a UTF-8 text: {error}.") from error
+        raise ValueError(f"{path} is not UTF-8 text: {error}.") from error
     except (csv.Error, TypeError) as error:
         raise ValueError(f"{path} is not a CSV file: {error}.") from error
     finally:
@@ -107,12 +107,12 @@ def _read(path, delimiter):
 
 
 def _check_distinct(column, name, what):
-    """A ValueError where a number for each row and distinct value would fill the memory."""
+    """Raise a ValueError if one-hot encoding would fill the memory."""
     distinct, n = len(set(column.tolist())), len(column)
     if distinct * n > LARGEST_TABLE:
         raise ValueError(
-            f"column {name!r} has {distinct} distinct {what} in {n} rows: at most "
-            f"{LARGEST_TABLE // n} can be told apart in so many."
+            f"column {name!r} has {distinct} distinct {what}: for {n} rows at most "
+            f"{LARGEST_TABLE // n} are supported."
         )
 
 
@@ -136,7 +136,7 @@ def _numbers(column):
 
 
 class CellEncoder(TransformerMixin, BaseEstimator):
-    """Rows of numbers of the cells of a file: numbers as they are, texts one-hot behind them.
+    """Turn the cells of a file into rows of numbers: numbers unchanged, then texts one-hot.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class CellEncoder(TransformerMixin, BaseEstimator):
         self.numbers = numbers
 
     def fit(self, cells, y=None):
-        """Learn which texts there are; cells (n, columns) as `transform` takes them."""
+        """Learn the categories of texts; cells (n, columns) as `transform` takes them."""
         cells, self.texts_ = self._by_name(cells), None
         if self._texts():
             self.texts_ = OneHotEncoder(sparse_output=False, handle_unknown="ignore")

@@ -58,20 +58,20 @@ class Choice(NamedTuple):
 
     @classmethod
     def named(cls, path):
-        """A learner of one's own with its defaults, by ``module:Class``; a list of one line.
+        """A user's learner with default parameters, given as ``module:Class``; a list of one line.
 
         Raises
         ------
         ValueError
-            If there is no such module or class, or it is no `OnlineLearner`.
+            If there is no such module or class, or it is not an `OnlineLearner`.
         """
         module, _, name = path.partition(":")
         try:
             kind = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(f"--learner wants MODULE:CLASS, got {path!r} ({error}).") from error
+            raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
         if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-            raise ValueError(f"--learner {path}: {name} is no OnlineLearner.")
+            raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
         return [cls(name, "own", kind())]
 
     @classmethod
@@ -94,7 +94,7 @@ class Choice(NamedTuple):
 
 @contextlib.contextmanager
 def compiling_is_told():
-    """Say once on stderr that loops are compiled, when the first one is found not to be kept."""
+    """Say once on stderr that loops are compiled, when the first is not found in the cache."""
 
     def tell():
         kernel_cache.on_missing = None
@@ -239,7 +239,7 @@ def _cells(run, n):
 
 
 def _rows_needed(bound, compared, n):
-    """For how many rows like these the bound, whose regret does not grow, is below their number."""
+    """How many rows like these it takes until the bound is below their number."""
     if compared >= n:
         return "no number: the comparator loses 1 a row or more."
     return f"about {math.ceil((bound - compared) / (1.0 - compared / n)):,}"

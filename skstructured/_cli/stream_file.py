@@ -1,4 +1,4 @@
-"""Files that need not fit into memory, for the command line."""
+"""Files that may not fit into memory, for the command line."""
 
 import time
 from pathlib import Path
@@ -23,7 +23,7 @@ def is_stream(path):
 
 
 class Stream(NamedTuple):
-    """Chunks of a file, all its labels, what it is, how often each label is there, its features."""
+    """Chunks of a file, all its labels, its name, how often each label occurs, its features."""
 
     chunks: object
     classes: object
@@ -73,12 +73,12 @@ class Stream(NamedTuple):
 
 
 def _share(total, most):
-    """A size of chunks of which there are fifty or more."""
+    """A chunk size that gives at least fifty chunks."""
     return min(most, max(1, total // 50))
 
 
 def _labels(y):
-    """How many rows, their distinct labels, and how often each is there."""
+    """The number of rows, their distinct labels, and how often each occurs."""
     return len(y), *np.unique(y, return_counts=True)
 
 

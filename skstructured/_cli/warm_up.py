@@ -123,7 +123,7 @@ def warm_up(learners=None):
 
 
 def _is_there(folder):
-    """Whether a folder is there, as far as one may look."""
+    """Whether a folder exists, as far as permissions tell."""
     try:
         return folder.is_dir()
     except OSError:

@@ -1,10 +1,10 @@
-"""The sum of the weights played, kept as ``(Σ w s) Θ + A`` without a sweep a round.
+"""The sum of the weights played, kept as ``(Σ v s) Θ + A`` without a sweep per round.
 
-A lies behind Θ in one array and moves by the same rank-one terms, −(Σ w s) times those of Θ. With
-CSR rows a row of Θ and of A are neighbours and move together, as one row twice as long. With dense
-rows, which touch all of A, the terms wait in a block and are added many rows to a sweep; every
-entry takes its terms one by one in the order of the rounds, so that chunks of any size give the
-same bits.
+v is the share of a round, w or w t³: see `skstructured._engine.state.share_of`. A lies behind Θ in
+one array and moves by the same rank-one terms, −(Σ v s) times those of Θ. With CSR rows a row of
+Θ and of A are neighbours and move together, as one row twice as long. With dense rows, which touch
+all of A, the terms wait in a block and are added many rows to a sweep; every entry takes its terms
+one by one in the order of the rounds, so that chunks of any size give the same bits.
 
 Where Θ is float32, A is float64 in an array of its own: its terms are a millionth of it after a
 million rounds. What Θ loses by rounding is in no term of A, and would be counted for all rounds

@@ -61,7 +61,7 @@ def is_compiled(kernel: Any) -> bool:
 
 
 def address(kernel: Any, function_type: Any) -> int:
-    """Address of a numba kernel compiled for `function_type`; computed once a process."""
+    """Address of a numba kernel compiled for `function_type`; computed once per process."""
     key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
     found = _ADDRESSES.get(key)
     if found is None:

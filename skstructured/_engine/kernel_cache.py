@@ -1,4 +1,4 @@
-"""The disk cache of compiled kernels: one file a kernel, named by everything that makes it.
+"""The disk cache of compiled kernels: one file per kernel, named by a digest of its sources.
 
 numba's own cache looks at the file of a kernel alone, although constants and callees come from
 others, and keeps one index for all variants of a kernel, which two processes may overwrite for each
@@ -87,7 +87,7 @@ def folders() -> list[Path]:
 
 
 def read(name: str) -> bytes | None:
-    """The object kept under `name`, or None where there is none that is whole."""
+    """The object kept under `name`, or None if there is no complete one."""
     for folder in folders():
         try:
             content = (folder / name).read_bytes()
@@ -150,7 +150,7 @@ _told: set[str] = set()
 
 
 def warn_once(message: str) -> None:
-    """Warn, once a process for each message's first words."""
+    """Warn once per process for each message's first words."""
     if message[:40] not in _told:
         _told.add(message[:40])
         warnings.warn(message, RuntimeWarning, stacklevel=2)
@@ -183,7 +183,7 @@ def _told_of(dispatcher: Any) -> Any:
 
 
 class KernelCache(NullCache):
-    """What a dispatcher asks for compiled code, and gives it to."""
+    """The cache object of a numba dispatcher: it loads compiled code and saves it."""
 
     def __init__(self, function: Any, options: Any) -> None:
         code, closure = function.__code__, dumps(_closure_of(function))

@@ -97,7 +97,7 @@ class Rows(NamedTuple):
 
     @property
     def matrix(self) -> Any:
-        """The rows as an array or a CSR matrix, also where they were read from none."""
+        """The rows as an array or a CSR matrix."""
         if self.X is not None:
             return self.X
         arrays = (self.data, self.indices, self.indptr)

@@ -1,4 +1,4 @@
-"""Rows standardised as they arrive, by the mean and deviation of the rows so far, their own too.
+"""Standardise rows as they arrive, by the mean and deviation of all rows up to each of them.
 
 What is done to a row is known before its output is, so that whatever holds of any sequence of rows
 holds of the rows as transformed. Means and deviations are brought up to date in every round at
@@ -218,7 +218,7 @@ class RunningScale(Learned):
     def apply(
         self, rows: Rows, order: Array | None = None, weight: Floats | None = None
     ) -> tuple[Rows, Array, Callable[[], None]]:
-        """Rows transformed, their order, and a function that undoes their count.
+        """Count and transform rows; returns them, their order, and what undoes the count.
 
         `order` of the rows given, all where it is None, are counted one by one; `weight` has an
         entry for each of `order`, None is 1.
@@ -278,7 +278,7 @@ class RunningScale(Learned):
         return Rows.from_array(np.ascontiguousarray((X - mean) * inverse))
 
     def anew(self) -> "RunningScale":
-        """One for the same kind of rows that has seen none."""
+        """A new scale for the same kind of rows, which has seen none."""
         fresh = type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)
         fresh.divided = self.divided
         return fresh

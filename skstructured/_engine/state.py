@@ -45,7 +45,7 @@ def new_state(entries: int, norm_at: int = 0) -> Floats:
 
 @kernel
 def renew_norm(vector: Floats, Theta: Array, rows: int, columns: int) -> None:
-    """Count a round; every `RENEW` of them ‖Θ‖² is that of Θ, its first rows and columns."""
+    """Count a round; every `RENEW` rounds ‖Θ‖² is recomputed from Θ's first rows and columns."""
     vector[RENEWED] += 1.0
     if vector[RENEWED] < RENEW or vector[NORM_AT] == 0.0:
         return
@@ -97,16 +97,16 @@ def refuse_to_move() -> NoReturn:
 
 
 class Learned:
-    """Arrays that a learner learns in; see `skstructured._base.validation.writable`."""
+    """Base of objects that hold learned arrays; see `skstructured._base.validation.writable`."""
 
     def copy(self) -> Any:
-        """Another one that learns by itself: with copies of the arrays, and of parts that learn."""
+        """An independent copy, with copies of the arrays and of the parts that learn."""
         twin = object.__new__(type(self))
         vars(twin).update({name: _own(value) for name, value in vars(self).items()})
         return twin
 
     def check_moves(self) -> None:
-        """A RuntimeError where there is nothing that a learner could go on from."""
+        """Raise a RuntimeError if a learner cannot go on from this state."""
         return None
 
 
@@ -157,7 +157,7 @@ class LinearState(Learned):
     vector : ndarray
         Made by `new_state`; the optimiser's kernels read and write it.
     blocks : tuple of (int, int), default=(1, 0)
-        How many arrays of the shape (dim, width), and how many numbers a feature, Θ consists of.
+        How many arrays of the shape (dim, width), and how many numbers per feature, Θ consists of.
     summed : bool, default=False
         Whether the sums of the weights are kept behind Θ; see `skstructured._engine.average`.
     single : bool, default=False
@@ -265,7 +265,7 @@ class LinearState(Learned):
         return matrix[: self._own], matrix[self._own :]
 
     def copy(self) -> Any:
-        """Another state that moves by itself."""
+        """An independent copy."""
         twin = super().copy()
         twin.Theta = None if twin.Theta is None else aligned(twin.Theta)
         twin.apart = None if twin.apart is None else aligned(twin.apart)

@@ -1,4 +1,4 @@
-"""Learners of classes that state their scores, and how they learn from one row."""
+"""Base classes of classifiers with one score per class, learning row by row in Python."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def with_intercept(X: Matrix, intercept: bool) -> Array:
 
 
 class ClassScores:
-    """What a learner with one score per class says of new rows; needs `_thetas(X)`, `classes_`."""
+    """Predictions of learners with one score per class; needs `_thetas(X)` and `classes_`."""
 
     space_: OutputSpace
     classes_: Array

@@ -1,4 +1,4 @@
-"""What predicts beside a thread that learns: it reads between two blocks, never within one.
+"""Predictions beside a thread that learns: they read between two blocks, never within one.
 
 As long as nobody learns, readers of an estimator note that they read, and wait for nobody. Who
 begins to learn waits until those are done. From then on readers wait at the gate of the learner,
@@ -32,7 +32,7 @@ _READING: dict[tuple[int, int], None] = {}
 
 
 class Ticket:
-    """A reader at a gate: it waits for `go`, and who learns waits for `done`; locks to be released.
+    """A reader at a gate: it waits for the lock `go`, and the learning thread for `done`.
 
     Events of `threading` are not for what a signal may interrupt: they hold a lock of their own.
     """
@@ -43,13 +43,13 @@ class Ticket:
         self.done.acquire()
 
     def let_go(self) -> None:
-        """Have the reader go on, if it was not told to before."""
+        """Let the reader go on, unless it was let go before."""
         with contextlib.suppress(RuntimeError):
             self.go.release()
 
 
 class Gate:
-    """Of a thread that learns with an estimator: readers wait here, and pass between blocks.
+    """The gate of a thread that learns: readers wait here, and pass between blocks.
 
     It is in use as long as `held` is not empty. A signal may raise wherever a function of Python
     begins, but not between the parts of ``gate.held.clear()``, which is how learning ends.
@@ -73,13 +73,13 @@ class Gate:
         return held
 
     def close(self, estimator: object) -> None:
-        """Let those end that began to read before."""
+        """Wait for the readers that began before to finish."""
         key = id(estimator)
         while any(who == key and thread != self.thread for who, thread in list(_READING)):
             time.sleep(LOOK)
 
     def let_pass(self) -> None:
-        """Let those read that wait now, side by side, and wait for them."""
+        """Let all waiting readers read side by side, and wait for them."""
         here = list(self.waiting)
         for ticket in here:
             ticket.let_go()
@@ -88,7 +88,7 @@ class Gate:
                 continue
 
     def remove(self, estimator: object) -> None:
-        """Be no gate of the estimator, once it is not held; those that wait go on without it."""
+        """Remove the gate once it is not held any more; waiting readers go on without it."""
         with _REMOVING:
             if _LEARNING.get(id(estimator)) is self:
                 del _LEARNING[id(estimator)]
@@ -128,7 +128,7 @@ def _refusal(estimator: object) -> RuntimeError:
 
 
 def refuse_elsewhere(estimator: object) -> None:
-    """A RuntimeError where another thread learns with the estimator."""
+    """Raise a RuntimeError if another thread learns with the estimator."""
     gate = gate_of(id(estimator))
     if gate is not None and gate.thread != threading.get_ident():
         raise _refusal(estimator)
@@ -168,7 +168,7 @@ def between_blocks(estimator: object) -> None:
 
 
 def _forget() -> None:
-    """In a child process there is none of the threads that learned or read."""
+    """Forget all gates in a child process, which has none of the parent's threads."""
     _LEARNING.clear()
     _READING.clear()
 

@@ -1,4 +1,4 @@
-"""What guards a call that learns: signals wait for whole rounds, and a second thread is refused."""
+"""Guards of learning: signals such as Ctrl-C wait for whole rounds; other threads are refused."""
 
 import _signal  # without the enums of `signal`, which cost more than a row of learning
 import functools
@@ -22,7 +22,7 @@ RAISING = tuple(
 
 
 class uninterrupted:  # noqa: N801
-    """A block that signals do not interrupt: their handlers are called right after it.
+    """A block that Ctrl-C and other signals do not interrupt: handlers are called right after it.
 
     Weights that have moved are then always counted. Python calls handlers in the main thread alone,
     so that learning in another one is never interrupted. After it those pass that wait to predict

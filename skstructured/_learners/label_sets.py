@@ -34,7 +34,7 @@ def _odds(p: float) -> float:
 
 @kernel
 def _solve(A: Floats, x: Floats) -> None:
-    """x ← A⁻¹x for a positive definite A, which is lost."""
+    """x ← A⁻¹x for a positive definite A, which is overwritten."""
     d = x.shape[0]
     for i in range(d):
         for j in range(i + 1, d):
@@ -195,7 +195,7 @@ class Calibrator(Learned):
 
     @classmethod
     def mean(cls, several: Iterable["Calibrator"], shares: Iterable[float]) -> Self:
-        """One with the mean numbers of several."""
+        """A calibrator with the mean of the numbers of several."""
         found: Any = cls()
         found.state = sum(w * one.state for w, one in zip(shares, several, strict=True))
         found.curvature = sum(w * one.curvature for w, one in zip(shares, several, strict=True))

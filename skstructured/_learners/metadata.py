@@ -1,4 +1,4 @@
-"""Metadata that a learner hands on to the estimator it wraps, if that requests them."""
+"""Metadata that a learner passes on to the estimator it wraps, if that requests them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What learners learn, and how a block of rounds moves it."""
+"""Models behind the learners: weights that an optimiser moves, one row per round."""
 
 import copy
 import functools
@@ -100,7 +100,7 @@ class Model(Learned, ABC):
 
     @abstractmethod
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
-        """Learn the rounds `block` (m,), of weights (m,), in order; what was `Played`.
+        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`.
 
         ``count(weight)`` is told of rounds as soon as they are learned.
         """
@@ -128,7 +128,7 @@ class Model(Learned, ABC):
         """A ValueError for rounds that the model cannot learn, before any is."""
 
     def noting(self, batch: Batch) -> "Model":
-        """The model once it has seen what rounds will come; the same arrays."""
+        """The model, told which rounds will come; it shares the arrays."""
         return self
 
     def prepare(self, learner: Any, batch: Batch) -> None:
@@ -203,7 +203,7 @@ class VectorModel(Model):
         return {name: value for name, value in vars(self).items() if name != "_loops"}
 
     def trouble(self) -> list[str]:
-        """As `Model`; the loss warns of its residual."""
+        """Sentences about what went wrong; before that the loss warns of its residual."""
         self.loss.check_residual(self.work[0])
         return super().trouble()
 

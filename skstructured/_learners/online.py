@@ -1,4 +1,4 @@
-"""Online learners: rounds in, a model that moves, and what it says."""
+"""The base of compiled online learners: rounds are read, a model moves, and predictions follow."""
 
 import warnings
 from abc import abstractmethod
@@ -73,7 +73,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             `categories` unless y is an ordered categorical; later calls may repeat it. Label sets
             need none, and take the values 0 and 1 that scikit-learn's searches pass.
         sample_weight : array-like of shape (n,) or None, default=None
-            As for `fit`.
+            Non-negative weights of the rounds, positive ones between 1e-20 and 1e20.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         Raises
         ------
         ValueError
-            As for `fit`; also for labels not in `classes`, and for `classes` that changed.
+            For what `fit` refuses, labels not in `classes`, and `classes` that changed.
         """
         self._partial_fit(X, y, classes, sample_weight)
         return self
@@ -259,7 +259,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         return 2.0 * np.arange(1, n + 1) / (n + 1.0)  # type: ignore[return-value]  # float64
 
     def warn_of_trouble(self) -> None:
-        """Tell what went wrong; after learning, so that a warning made an error leaves it whole."""
+        """Warn of what went wrong; after learning, so that an error made of it does no harm."""
         for trouble in self._model.trouble():
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 

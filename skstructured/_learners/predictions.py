@@ -1,4 +1,4 @@
-"""What a learner over an output space says about new rows, given their scores."""
+"""Predictions of learners over an output space, given the scores of new rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -167,7 +167,7 @@ class DecodedPredictions:
         Raises
         ------
         ValueError
-            As `predict`.
+            For NaN or inf in X, and for another number of features than in `fit`.
         """
         theta = self._scores(X)
         return self.loss_.log_proba(theta)
@@ -220,7 +220,8 @@ class DecodedPredictions:
         Raises
         ------
         ValueError
-            For sample weights that are negative or all zero, and as `predict`.
+            For sample weights that are negative or all zero, outputs outside the space, NaN or inf
+            in X, and another number of features than in `fit`.
         """
         return self._decoding(X).score(y, sample_weight)
 

@@ -1,4 +1,4 @@
-"""What every bandit learner shares: choices, updates, simulation, replay."""
+"""The base of all bandit learners: choices, updates, simulation, replay."""
 
 import warnings
 from abc import abstractmethod
@@ -202,7 +202,8 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         X : {array-like, sparse matrix} of shape (n, p)
             Rows of the log.
         actions, rewards, propensities : array-like of shape (n,)
-            As for `update`, which learns each of them; it raises the same errors.
+            Labels that were chosen, what they earned, and the probabilities with which they were
+            chosen: one round of `update` each, which raises its errors.
 
         Returns
         -------

@@ -93,7 +93,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
 
     @reads_state
     def _scores(self, X):
-        """Of new rows, which do not count."""
+        """Scores of new rows, which do not count."""
         X = self._fitted_rows(X)
         return linear_scores(self._weights(), X)
 
@@ -151,6 +151,6 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are set by the first round.")
+            raise AttributeError("coef_ and intercept_ are set by the first round.")
         state = self._state
         return self._scale.fold(self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix)

@@ -1,4 +1,4 @@
-"""Whether the rounds a bandit learned are its own choices: what its bounds are about."""
+"""Whether a bandit has learned from its own choices alone, as its bounds assume."""
 
 from numbers import Integral
 
@@ -16,7 +16,7 @@ LEFT_OUT = (
 
 
 def fingerprint(X, codes, propensities):
-    """What tells one round from another: the row's non-zeros, the action and its propensity."""
+    """Identifies a round: the row's non-zeros, the action and its propensity."""
     sparse = hasattr(X, "indptr")
     columns, values = (X.indices, X.data) if sparse else (np.arange(X.shape[1]), X[0])
     kept = values != 0.0

@@ -1,4 +1,4 @@
-"""What the second-order bandits share: dense rows, exploration, the longest row, simulation."""
+"""The base of second-order bandits: dense rows, exploration, the longest row, simulation."""
 
 import math
 from abc import abstractmethod
@@ -62,7 +62,7 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
 
     @reads_state
     def _scores(self, X):
-        """Of new rows, which do not count."""
+        """Scores of new rows, which do not count."""
         rows = Rows.from_array(self._fitted_rows(X))
         ready = self._scale.transformed(rows).matrix
         return self._scores_at(with_intercept(ready, self._intercept))
@@ -109,5 +109,5 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are set by the first round.")
+            raise AttributeError("coef_ and intercept_ are set by the first round.")
         return self._scale.fold(self._W.copy())

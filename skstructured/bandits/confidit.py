@@ -135,7 +135,7 @@ class ConfiditClassifier(SecondOrderBandit):
     def replay(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
     ) -> Floats:
-        """Not possible without randomization: actions it would not have chosen teach nothing."""
+        """Not available: without randomization there is no estimate from logged actions."""
         raise ValueError(
             "ConfiditClassifier does not use propensities and has no estimate on logged rounds."
         )

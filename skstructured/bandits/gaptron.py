@@ -241,7 +241,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
     def certificate(self, delta: float | None = None) -> Certificate:
         """The theorem behind `regret_bound`, for comparators with ‖U‖_F ≤ radius.
 
-        As `OnlineLearner.certificate`; the theorems are about the expectation, not about `delta`.
+        The theorems bound the expectation: a `delta` other than None is a GuaranteeError.
         """
         no_high_probability(self, delta)
         numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._state.vector[X_SQ])}

@@ -1,4 +1,4 @@
-"""What is checked of a checkpoint's file before anything in it is made into an object.
+"""Checks of a checkpoint file before any object is made from it.
 
 `skstructured.checkpoints.save_checkpoint` writes archives whose members are not compressed, so that
 one that is read takes no more memory than a few times its own size.

@@ -1,4 +1,4 @@
-"""What the description of an object in a skops file names, and what would not come back from it."""
+"""Types and functions named in a skops file, and those that could not be read back."""
 
 import importlib
 import sys

@@ -103,7 +103,7 @@ def _unless_written(temporary, task):
 
 
 def _sync_folder(folder):
-    """Have the disk know the new name; Windows opens no folders, and needs it not."""
+    """Make the new name durable on disk; Windows opens no folders, and does not need it."""
     if os.name == "nt":
         return
     opened = os.open(folder, os.O_RDONLY)

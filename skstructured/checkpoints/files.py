@@ -23,7 +23,7 @@ __all__ = ["load_checkpoint", "save_checkpoint"]
 
 
 def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
-    """Keep a fitted estimator in a file, from which `load_checkpoint` goes on bit for bit.
+    """Save a fitted estimator to a file, from which `load_checkpoint` restores it bit for bit.
 
     Needs skops: ``pip install skstructured[checkpoint]``. Whenever the process is killed or the
     machine stops, `path` has the last checkpoint or this one, whole: it is written under another
@@ -166,7 +166,7 @@ def _learners_in(estimator):
 
 @reads_state
 def _held(self, others, task):
-    """What a task returns, while no block is learned by any of the estimators."""
+    """Run a task while none of the estimators learns a block; returns its result."""
     return _held(others[0], others[1:], task) if others else task()
 
 
@@ -229,7 +229,7 @@ def _unreadable(path, error, versions=None):
 
 
 def _refuse_unknown(types, names, path, versions):
-    """Refuse a file that names what this version of the package has not."""
+    """Refuse a file that names classes which this version of the package does not have."""
     ours = {".".join(t) for t in types if t[0].startswith("skstructured.")}
     known = {".".join(t) for t in types if is_of_the_package(*t)} | set(names)
     if ours - known:

@@ -1,3 +1,3 @@
-"""Who learns: of first and second order, with kernels, boosted, and in batch."""
+"""The estimators: of first and second order, with kernels, boosted, and learned in batch."""
 
 __all__: list = []

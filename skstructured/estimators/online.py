@@ -272,9 +272,10 @@ class OnlineStructuredPredictor(
     def certificate(self, delta: float | None = None) -> Certificate:
         """The theorem that bounds the target loss of the rounds seen so far.
 
-        As `OnlineLearner.certificate`; ``bound(ΣS(U), ‖U‖_F)`` of the result is the number. With
-        sample weights or ``average="linear"`` both sums, of target losses and of S(U), are weighted
-        as the rounds were learned.
+        ``bound(ΣS(U), ‖U‖_F)`` of the result is the number; a `delta` in (0, 1) asks for one that
+        holds with probability 1 − delta, None for one on the expectation. With sample
+        weights or ``average="linear"`` both sums, of target losses and of S(U), are weighted as the
+        rounds were learned.
         """
         check_is_fitted(self)
         decoder, loss = self._decoder(), self.loss_

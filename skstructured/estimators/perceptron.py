@@ -79,7 +79,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
         return ZeroOneLoss(space), FixedStep()
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """No theorem: a GuaranteeError."""
+        """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
 
 
@@ -141,7 +141,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
 
     @property
     def longest_row(self) -> float:
-        """As for `SOBAClassifier`."""
+        """The longest row whose square leaves digits of the regularization a."""
         return min(LONGEST, math.sqrt(check_positive("a", self.a)) * LONGEST_OF_UNIT)
 
     def _setup(self, K, width):
@@ -159,5 +159,5 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
-            raise AttributeError("weights are set by fit or partial_fit.")
+            raise AttributeError("coef_ and intercept_ are set by fit or partial_fit.")
         return self._scale.fold(self._learned.W.copy())

@@ -1,4 +1,4 @@
-"""Progressive validation, its results and pictures, and streams to hold learners against."""
+"""Progressive validation, its results and plots, and streams to test learners on."""
 
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation._stream_result import StreamResult

@@ -1,4 +1,4 @@
-"""What is known of a progressive validation: losses, comparators, bounds, certificates."""
+"""The result of a progressive validation: losses, comparators, bounds, certificates."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 @dataclass(repr=False)
 class ProgressiveResult:
-    """What happened in each round of a progressive validation.
+    """Result of a progressive validation, round by round.
 
     Attributes
     ----------
@@ -185,8 +185,8 @@ class ProgressiveResult:
         Warns
         -----
         GuaranteeWarning
-            As `risk_bound` of `skstructured.guarantees`: where a test at level delta finds that the
-            risk rose within these rounds. `changed_` tells it of all rounds.
+            Where the test of `RiskMonitor` at level delta finds that the risk rose within these
+            rounds; `changed_` says it of all rounds. Or where the bound is below their mean loss.
 
         Notes
         -----
@@ -228,8 +228,10 @@ class ProgressiveResult:
 
         Raises
         ------
-        ValueError, GuaranteeError
-            As `risk_bound`.
+        ValueError
+            For a delta outside (0, 1).
+        GuaranteeError
+            For rows that do not stand for new ones: see `risk_bound`.
         """
         return risk_curve(self._new_row_losses(), delta)
 

@@ -1,4 +1,4 @@
-"""The picture of what a classifier loses where it is asked for its surest predictions only."""
+"""Risk-coverage plots: the error of a classifier on its surest predictions."""
 
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from skstructured.extend._types import Features, Floats, Given
 
 
 class RiskCoverageDisplay:
-    r"""Share of mistakes among the surest predictions, over the share of rows they are.
+    r"""Share of mistakes among the surest predictions, as a function of their share of all rows.
 
     With rows sorted by confidence, the k surest have coverage k/n and risk (mistakes among
     them)/k; rows of the same confidence come together. A curve that rises to the right says that
@@ -84,12 +84,18 @@ class RiskCoverageDisplay:
         abstains: Given = None,
         name: str | None = None,
     ) -> Self:
-        """The curve of predictions, not drawn.
+        """Compute the curve of predictions without drawing it.
 
         Parameters
         ----------
-        y_true, y_pred, confidence, abstains, name
-            As for `from_predictions`.
+        y_true, y_pred : array-like of shape (n,)
+            Labels, true and predicted.
+        confidence : array-like of shape (n,)
+            How sure the predictions are; any numbers.
+        abstains : array-like of bool of shape (n,) or None, default=None
+            Where the classifier itself would abstain.
+        name : str or None, default=None
+            What a legend calls it.
 
         Returns
         -------
@@ -177,8 +183,10 @@ class RiskCoverageDisplay:
             Labels.
         name : str or None, default=None
             What the legend calls it; None takes its class.
-        ax, **line_kwargs
-            As for `from_predictions`.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **line_kwargs
+            Handed to ``ax.plot``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What is kept of a progressive validation over chunks: sums, whatever the number of rounds."""
+"""The result of a progressive validation over chunks: sums, whatever the number of rounds."""
 
 import math
 from typing import Any
@@ -17,7 +17,7 @@ KINDS = ("target_loss", "expected_target_loss", "surrogate_loss")
 
 @documented(ProgressiveResult)
 class StreamResult:
-    """What happened in a progressive validation over chunks; its size does not grow with rounds.
+    """Result of a progressive validation over chunks; its size does not grow with the rounds.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class StreamResult:
 
     @property
     def chunks(self) -> Floats:
-        """A row a chunk: rounds, mean target, expected target and surrogate loss."""
+        """One row per chunk: rounds, mean target, expected target and surrogate loss."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, 1 + len(KINDS))
 
     def _mean(self, kind):
@@ -74,7 +74,7 @@ class StreamResult:
 
     @property
     def expected_target_loss(self) -> float:
-        """Its mean exact expectation."""
+        """Mean exact expectation of the target loss."""
         return self._mean("expected_target_loss")
 
     @property
@@ -90,7 +90,7 @@ class StreamResult:
     def risk_bound(self) -> float:
         r"""Bound on what the rules that played the last rounds expect to lose on a new row.
 
-        As `ProgressiveResult.risk_bound`, but at any time: with probability 1 − delta it holds
+        Unlike `ProgressiveResult.risk_bound` it holds at any time: with probability 1 − delta
         after every number of rounds at once, so that a stream may be stopped by what it says; delta
         was given to `progressive_validate`. It is that of a `RiskMonitor` over rounds that begin
         after a power of two, at least the last half.
@@ -104,7 +104,7 @@ class StreamResult:
         ------
         GuaranteeError
             For rows seen beforehand by a step of a pipeline, ``class_weight`` where what is played
-            sees it (as for `ProgressiveResult`), and losses outside [0, 1].
+            depends on it, and losses outside [0, 1].
 
         Warns
         -----
@@ -115,7 +115,8 @@ class StreamResult:
 
         References
         ----------
-        As for `RiskMonitor`.
+        Howard, Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic
+        confidence sequences", Theorem 4.
         """
         if self.dependence is not None:
             raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")

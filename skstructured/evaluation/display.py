@@ -1,4 +1,4 @@
-"""Pictures of progressive validations."""
+"""Plots of progressive validations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self

@@ -97,9 +97,9 @@ def progressive_validate(
     Raises
     ------
     ValueError
-        As ``estimator.partial_fit``; also for a batch size that is not a positive integer, for a
-        step of a pipeline that is neither fitted nor has ``partial_fit``, for an unknown `play`,
-        and for ``play="average"`` with a learner that keeps no average.
+        For what ``estimator.partial_fit`` refuses, a batch size that is not a positive integer, a
+        step of a pipeline that is neither fitted nor has ``partial_fit``, an unknown `play`,
+        and ``play="average"`` with a learner that keeps no average.
     TypeError
         For an estimator that is no `OnlineLearner`.
 
@@ -178,7 +178,7 @@ def _turn(learner, play, batch_size):
 
 
 def split_pipeline(estimator):
-    """A new learner, and a function of X: X as the steps before it transform it.
+    """A new learner, and a function that transforms X by the steps before it.
 
     Steps that are fitted transform X as they are. Others are cloned and see X chunk by chunk, by
     their ``partial_fit``, each chunk before it is transformed; a second call goes on with them.

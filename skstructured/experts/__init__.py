@@ -1,4 +1,4 @@
-"""Learners over given experts: weights from their losses, and the right to say nothing."""
+"""Learners over given experts: weights from their losses, and the option to abstain."""
 
 from skstructured.experts.abstention import AbstainingHedgeClassifier
 from skstructured.experts.hedge import AdaHedge

@@ -121,11 +121,17 @@ def opinions(name, expert, X, classes):
     labels = np.asarray(getattr(expert, "classes_", classes)).tolist()
     unknown = [label for label in labels if label not in classes.tolist()]
     if unknown:
-        raise ValueError(f"the expert {name!r} knows a class {unknown[0]!r} that y does not have.")
+        raise ValueError(
+            f"the expert {name!r} has the class {unknown[0]!r}, which is not among those of y, "
+            f"{classes.tolist()}."
+        )
     with np.errstate(divide="ignore", invalid="ignore"):  # of experts with hardly a row so far
         said = _said(expert, X, labels, classes)
     if said.shape != (X.shape[0],):
-        raise ValueError(f"the expert {name!r} must say one number per row, not {said.shape}.")
+        raise ValueError(
+            f"the expert {name!r} must give one number per row of {X.shape[0]}, got shape "
+            f"{said.shape}."
+        )
     return np.rint(np.clip(np.where(np.isnan(said), 0.0, said), -1.0, 1.0) * GRID) / GRID
 
 
@@ -153,7 +159,7 @@ def teach(expert, X, y, classes, given):
 
 
 def part_of(given, which, n):
-    """Metadata of some of n rows: entries a row are taken there, all else is as it is."""
+    """Metadata of some of n rows: entries per row are taken there, all else is unchanged."""
     return {
         key: _safe_indexing(value, which) if _entries(value) == n else value
         for key, value in given.items()
@@ -197,7 +203,7 @@ def opinions_out_of_fold(name, expert, X, codes, classes, fold, given):
 
 
 def check_marker(marker, classes):
-    """A ValueError for an abstain_label that is one of the classes, or no label."""
+    """Raise a ValueError for an abstain_label that is one of the classes, or not a label."""
     if marker in classes.tolist():
         raise ValueError(f"abstain_label must not be one of the classes, got {marker!r}.")
     if np.ndim(marker) or isinstance(marker, complex):

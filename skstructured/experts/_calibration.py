@@ -1,4 +1,4 @@
-"""Opinions in [−1, 1] made into probabilities that are right as often as they say."""
+"""Calibration of opinions in [−1, 1], by Platt's sigmoid or isotonic regression."""
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression

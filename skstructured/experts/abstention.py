@@ -1,4 +1,4 @@
-"""Expert advice with abstention: a classifier that may say nothing, over given classifiers."""
+"""Expert advice with abstention: a classifier that may abstain, over given classifiers."""
 
 from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
@@ -148,12 +148,12 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
         Parameters
         ----------
-        X, y
-            As for `fit`.
+        X, y : array-like of shapes (n, p) and (n,)
+            Features, and labels of two classes.
         classes : array-like of shape (2,) or None, default=None
             Both labels, needed on the first call.
         **params
-            As for `fit`.
+            Metadata for experts that request them, with metadata routing enabled.
 
         Returns
         -------

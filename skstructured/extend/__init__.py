@@ -1,4 +1,4 @@
-"""What a space, regularizer, loss, optimiser, decoder or learner of one's own derives from."""
+"""Base classes for your own spaces, regularizers, losses, optimisers, decoders and learners."""
 
 from skstructured._base.component import Component, resolve
 from skstructured._engine.compiled import kernel

@@ -95,7 +95,7 @@ def _wolfe(
 
 
 def _centre(theta: Floats) -> Floats:
-    """Take the score nearest to 0 off all scores; no score loses more than its last digit."""
+    """Subtract the score nearest to 0 from all; no score loses more than its last digit."""
     nearest = theta[0]
     for j in range(theta.shape[0]):
         if abs(theta[j]) < abs(nearest):

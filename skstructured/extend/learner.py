@@ -174,7 +174,7 @@ class OnlineLearner(ABC):
         Raises
         ------
         ValueError
-            As `begin`, and for another width.
+            For bad X, y or weights, and for another number of features than before.
         """
         twin = clone(self)
         rounds = twin.begin(X, y, getattr(self, "classes_", None))

@@ -36,7 +36,7 @@ class OnlineOptimizer(Component, ABC):
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state, a float64 vector."""
 
-    #: How many arrays of the shape of W, and how many numbers a feature, Θ consists of.
+    #: How many arrays of the shape of W, and how many numbers per feature, Θ consists of.
     blocks: tuple[int, int] = (1, 0)
     #: Whether its row primitive reads float32 rows and moves a float32 Θ; else float32 rows are
     #: converted to float64, block by block.
@@ -61,7 +61,7 @@ class OnlineOptimizer(Component, ABC):
         return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
 
     def forget(self, state: Floats, lost: float) -> None:
-        """Rows left Θ, and ‖Θ‖² fell by `lost`; an optimiser that keeps ‖Θ‖² in `state` says so.
+        """Lower the ‖Θ‖² that `state` may keep by `lost`, because rows left Θ.
 
         Θ is in the units of the steps u, as the kernels see it. Called by learners with kernels.
         """

@@ -41,7 +41,9 @@ class Surrogate(Component):
     @property
     def lipschitz(self) -> float:
         """The largest ‖∇ℓ‖ in θ."""
-        raise NotImplementedError(f"{type(self).__name__} must say how long gradients are.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define lipschitz, the largest norm of its gradients."
+        )
 
     def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; a ValueError where it is not for it."""
@@ -73,4 +75,4 @@ class Surrogate(Component):
         raise GuaranteeError(f"{self!r} has no regularizer, and so none of the constants of one.")
 
     def check_residual(self, work: Floats) -> None:
-        """Nothing iterates here."""
+        """Do nothing: there is no residual, as nothing iterates."""

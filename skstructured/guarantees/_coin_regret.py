@@ -1,4 +1,4 @@
-r"""What coin betting loses at most, in numbers that are cheap and never too small.
+r"""Upper bounds on the regret of coin betting, cheap to compute and never too small.
 
 Features are measured in units of N, so that with v = V/N², ℓ = N‖U‖ and ε the first wealth the
 linear regret of `skstructured.optimizers.ParameterFree`, in units of c·D_2, is at most

@@ -190,7 +190,7 @@ class PiSTOLCertificate(Certificate):
 
 
 class AbstentionCertificate(Certificate):
-    r"""What expert advice with abstention loses at most, against every expert.
+    r"""The regret of expert advice with abstention, against every expert.
 
     With d experts of losses ``ℓ_t(y^i)``, costs below ``c < ½`` and the variances v_t of the
     experts' losses under the weights,

@@ -129,7 +129,7 @@ def comparator_for(
     certificate : Certificate
         The bound.
     loss, X, V, fit_intercept, max_iter, tol, sample_weight
-        As for `best_comparator`.
+        The rounds, and options of the search: see `best_comparator`.
 
     Returns
     -------

@@ -171,12 +171,12 @@ class RiskMonitor(BaseEstimator):
 
     @property
     def n_(self) -> int:
-        """How many losses were seen."""
+        """Number of losses seen."""
         return self._seen()[1].n
 
     @property
     def changed_(self) -> bool:
-        """Whether the risk rose."""
+        """Whether the test found that the risk rose."""
         return self._seen()[1].found_at is not None or self.bound_ < self.mean_
 
     def _current(self):
@@ -193,9 +193,10 @@ class RiskMonitor(BaseEstimator):
 def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
     r"""Bound on the mean risk of rounds whose number was known before the first.
 
-    As `RiskMonitor`, but for the weights: with n losses ``λ_t = min(¾, √(2 ln(1/δ)/(V_t n)))``,
-    which makes it smaller. It holds with probability 1 − delta for these n losses, and not for a
-    number chosen by what the losses were.
+    The bound of `RiskMonitor` with other weights: with n losses they are
+    ``λ_t = min(¾, √(2 ln(1/δ)/(V_t n)))``, which makes it smaller. It holds
+    with probability 1 − delta for these n losses, and not for a number chosen by what the losses
+    were.
 
     Parameters
     ----------
@@ -224,7 +225,8 @@ def risk_bound(losses: ArrayLike, delta: float = 0.05) -> float:
 
     References
     ----------
-    As for `RiskMonitor`.
+    Howard, Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence
+    sequences", Theorem 4.
 
     Examples
     --------
@@ -248,7 +250,7 @@ def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
     Parameters
     ----------
     losses : float or array-like of shape (n,)
-        As for `RiskMonitor.update`.
+        Losses in [0, 1], in the order of their rounds.
     delta : float, default=0.05
         Probability in (0, 1) that a point of the curve lies below the mean risk so far.
 
@@ -259,7 +261,7 @@ def risk_curve(losses: ArrayLike, delta: float = 0.05) -> Floats:
     Raises
     ------
     ValueError
-        As `RiskMonitor.update`.
+        For losses that are NaN or outside [0, 1], and a delta outside (0, 1).
     """
     return path(read_losses(losses), delta)[1]
 

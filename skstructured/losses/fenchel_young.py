@@ -296,5 +296,5 @@ class FenchelYoung(ShortCuts, Component):
         if not (theta < np.inf).all():
             raise ValueError("theta must not contain NaN or +inf.")
         if oracle.kernel is None and not np.isfinite(theta).all():
-            raise ValueError("a space known only by its oracle needs finite scores theta.")
+            raise ValueError("theta must be finite for a space that is known by its oracle alone.")
         return theta

@@ -35,5 +35,5 @@ OPTIMIZERS = {
 
 
 def resolve_optimizer(optimizer):
-    """Optimiser of a short-cut or instance; see `skstructured.extend.decoder.resolve`."""
+    """Optimiser of a short-cut or instance; see `skstructured._base.component.resolve`."""
     return resolve("optimizer", optimizer, OPTIMIZERS, OnlineOptimizer)

@@ -1,4 +1,4 @@
-"""Descent by one step, whatever comes: of Perceptrons, and of baselines."""
+"""Gradient descent with a fixed step, for Perceptrons and baselines."""
 
 from skstructured._base.validation import check_positive
 from skstructured._engine.compiled import kernel

@@ -87,7 +87,7 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         return state
 
     def forget(self, state: Floats, lost: float) -> None:
-        """‖Θ‖² fell by `lost`, because rows left Θ."""
+        """Lower ‖Θ‖² by `lost`, because rows left Θ."""
         state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:

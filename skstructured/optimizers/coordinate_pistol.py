@@ -282,7 +282,7 @@ class CoordinatePiSTOL(OnlineOptimizer):
         return (summed + (rounds - visit) * W) / max(rounds, 1e-300)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
-        """No theorem: a GuaranteeError."""
+        """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError("No bound is stated for per_coordinate=True.")
 
     def check(self, state: Floats) -> str | None:

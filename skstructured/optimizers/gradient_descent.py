@@ -124,7 +124,7 @@ class GradientDescent(OnlineOptimizer):
         )
 
     def forget(self, state: Floats, lost: float) -> None:
-        """‖Θ‖² fell by `lost`, because rows left Θ; kept where there is a ball."""
+        """Lower ‖Θ‖², which is kept where there is a ball, by `lost`, because rows left Θ."""
         if state[RADIUS] < math.inf:
             state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 

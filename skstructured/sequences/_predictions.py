@@ -1,4 +1,4 @@
-"""What a learner of label sequences says of new ones, given their scores."""
+"""Predictions of learners of label sequences, given the scores of new ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +43,7 @@ def weights_of_sequences(what, part):
 
 
 class SequencePredictions:
-    """What learners say of label sequences, where the space is one; it stands before others.
+    """Predictions of label sequences, where the space has them; stands before other mixins.
 
     Needs `space_`, `loss_` and `_decoder()`. Scores of sequences are `Chains`.
     """

@@ -1,4 +1,4 @@
-"""What a linear learner of sequences has learned."""
+"""The state of a linear learner of label sequences."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class SequenceState(Learned):
         Whether there is an A: for averages, or for the weights of optimisers that keep averages by
         themselves.
     blocks : tuple of (int, int), default=(1, 0)
-        How many matrices of the shape of the weights, and how many numbers a feature, Θ is.
+        How many matrices of the shape of the weights, and how many numbers per feature, Θ has.
     """
 
     def __init__(self, width, k, vector, summed, blocks=(1, 0)):

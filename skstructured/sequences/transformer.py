@@ -140,8 +140,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         values = values if sparse.issparse(values) else np.asarray(values)
         if values.shape[0] != stacked.offsets[-1]:
             raise ValueError(
-                f"transformer made {values.shape[0]} rows of {stacked.offsets[-1]} positions: it "
-                "must keep the rows, one for one."
+                f"transformer must return one row for each of the {stacked.offsets[-1]} positions, "
+                f"got {values.shape[0]} rows."
             )
         return Stacked(values, stacked.lengths)
 

@@ -44,5 +44,5 @@ OUTPUTS = {
 
 
 def resolve_space(space: str | OutputSpace) -> OutputSpace:
-    """Space of a short-cut or instance; see `skstructured.extend.decoder.resolve`."""
+    """Space of a short-cut or instance; see `skstructured._base.component.resolve`."""
     return resolve("space", space, SPACES, OutputSpace, OUTPUTS)

@@ -1,4 +1,4 @@
-"""What it costs to predict one label where another is true."""
+"""Cost matrices: what it costs to predict one label where another is true."""
 
 import numpy as np
 from sklearn.utils import check_array

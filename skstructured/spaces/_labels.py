@@ -156,7 +156,10 @@ class LabelSpace(OutputSpace):
         """A ValueError unless `classes` are those of the first call, in any order."""
         given = np.ravel(classes).tolist()  # type: ignore[arg-type]
         if set(given) != set(self.classes_.tolist()):
-            raise ValueError(f"classes={given!r} differ from those of the first call.")
+            raise ValueError(
+                f"classes={given!r} differ from those of the first call, "
+                f"{self.classes_.tolist()!r:.200}."
+            )
 
     def pack(self, y: Outputs) -> Packed:
         """Positions (n,) of labels `y` in `classes_`; a ValueError lists unknown labels."""

@@ -11,7 +11,7 @@ def check_permutations(y, first, convention, other, size=None):
     """
     y = check_array(y, dtype=None, ensure_all_finite=True, input_name="y")
     if y.dtype.kind not in "iuf" or np.any(y != np.rint(y)):
-        raise ValueError(f"y must hold integers: {convention}.")
+        raise ValueError(f"y must hold integers ({convention}), got {y.ravel()[:10].tolist()}.")
     y = y.astype(np.int64)
     m = y.shape[1]
     if m < 2:

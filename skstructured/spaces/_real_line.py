@@ -62,9 +62,9 @@ class RealLine(Component):
         return self
 
     def check_classes(self, classes):
-        """A ValueError where there are classes."""
+        """Raise a ValueError if classes are given."""
         if classes is not None:
-            raise ValueError(f"classes={classes!r} was given to a regressor.")
+            raise ValueError(f"classes={classes!r} was given, but regressors have no classes.")
 
     def pack(self, y):
         """Outputs (n,) in the units that are learned."""

@@ -211,13 +211,16 @@ class Birkhoff(OutputSpace):
         return self.argmax(mu)
 
     def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
-        """Draw a permutation with mean μ by dependent rounding, at most (m−1)² cycles a row."""
+        """Draw a permutation with mean μ by dependent rounding, at most (m−1)² cycles per row."""
         P = np.array(mu, dtype=np.float64, order="C")
         m = math.isqrt(P.shape[1])
         uniforms = check_random_state(random_state).random_sample((len(P), (m - 1) ** 2 + 1))
         sums = np.stack([P.reshape(-1, m, m).sum(axis=axis) for axis in (1, 2)])
         if not (np.abs(sums - 1.0) <= 1e-6).all():
-            raise ValueError("mu is not doubly stochastic: its row and column sums must be 1.")
+            raise ValueError(
+                "mu must be doubly stochastic, with row and column sums 1, got sums from "
+                f"{sums.min():.4g} to {sums.max():.4g}."
+            )
         draw_matching_rows(P, m, uniforms)
         return P
 

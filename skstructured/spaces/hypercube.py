@@ -1,4 +1,4 @@
-"""Multilabel: one coordinate a label."""
+"""Multilabel outputs: one coordinate per label."""
 
 import math
 from typing import Any, Self

@@ -175,7 +175,7 @@ class OrdinalChain(LabelSpace):
         return self.classes_[np.rint(np.sum(V, axis=1)).astype(np.intp)]
 
     def argmax(self, theta: Floats) -> Floats:
-        """Best prefix: the class of the largest of (0, cumsum θ), the lowest of equals (n, d)."""
+        """Best prefix: the class of the largest of (0, cumsum θ), ties to the lowest (n, d)."""
         prefix = _prefix_sums(theta)
         return _staircases(np.argmax(prefix, axis=1), prefix.shape[1] - 1)
 
@@ -184,7 +184,7 @@ class OrdinalChain(LabelSpace):
         return self.argmax(2.0 * np.asarray(mu) - 1.0)
 
     def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
-        """One uniform u a row; coordinate j is 1 where μ_j > u."""
+        """Draw one uniform u per row; coordinate j is 1 where μ_j > u."""
         u = check_random_state(random_state).random_sample((len(mu), 1))
         return (np.asarray(mu) > u).astype(np.float64)
 

@@ -206,7 +206,7 @@ class Permutahedron(OutputSpace):
         return self.argmax(mu)
 
     def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
-        """Draw a permutation with mean μ by random swaps, in O(d log d) a row."""
+        """Draw a permutation with mean μ by random swaps, in O(d log d) per row."""
         mu = np.ascontiguousarray(mu, dtype=np.float64)
         rng = check_random_state(random_state)
         drawn = np.empty_like(mu)

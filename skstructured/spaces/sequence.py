@@ -108,7 +108,10 @@ class LabelSequence(LabelSpace):
         k = self.dim_
         length, rest = divmod(size + k * k, k + k * k)
         if rest or length < 1:
-            raise ValueError(f"no sequence of {k} labels is embedded in {size} numbers.")
+            raise ValueError(
+                f"vertices of {k} labels must have M k + (M − 1) k² entries for a length M, got "
+                f"{size}."
+            )
         return length
 
     def decode(self, V: Vectors) -> list[Array]:
@@ -140,7 +143,9 @@ class LabelSequence(LabelSpace):
         """All label sequences of one length, (k^length, dim)."""
         k = self._dimension()
         if k**length > 10**6:
-            raise ValueError(f"there are {k}^{length} sequences: too many to list.")
+            raise ValueError(
+                f"{k}^{length} sequences are too many to list; at most 10^6 are supported."
+            )
         codes = np.indices((k,) * length).reshape(length, -1).T
         return np.array([self._vector(row) for row in codes])
 

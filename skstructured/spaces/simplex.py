@@ -1,4 +1,4 @@
-"""Multiclass: one basis vector a class."""
+"""Multiclass outputs: one basis vector per class."""
 
 import math
 from typing import Any

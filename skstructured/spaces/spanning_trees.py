@@ -41,9 +41,11 @@ class SpanningTrees(OutputSpace):
         self._check_edges()
         everything = self.argmax(np.zeros((1, len(self.edges))))
         if everything.sum() != self.n_nodes - 1:
-            raise ValueError(f"the graph of {self.n_nodes} nodes given by edges is not connected.")
+            raise ValueError(f"edges must connect all {self.n_nodes} nodes, got {self.edges!r}.")
         if np.ndim(y) == 2 and np.shape(y)[1] != len(self.edges):  # type: ignore[arg-type,misc]
-            raise ValueError(f"y must have {len(self.edges)} columns, one an edge.")
+            raise ValueError(
+                f"y must have {len(self.edges)} columns, one per edge, got {np.shape(y)[1]}."  # type: ignore[arg-type,misc]
+            )
         return super().fit(y)
 
     def _check_edges(self):

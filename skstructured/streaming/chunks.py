@@ -138,7 +138,7 @@ def _options(learner, classes, weight):
 
 
 def checked_chunks(chunks, lengths=(2, 3)):
-    """The chunks, one or more; a ValueError names the first that is no tuple (X, y)."""
+    """The chunks, one or more; a ValueError names the first that is not a tuple (X, y)."""
     wanted = "(X, y) or (X, y, sample_weight)" if 3 in lengths else "(X, y)"
     if not hasattr(chunks, "__iter__") or hasattr(chunks, "shape"):
         name = type(chunks).__name__

@@ -1,4 +1,4 @@
-"""Learning in shards: estimators of disjoint rows made one, by the mean of their weights."""
+"""Learning in shards: average the weights of estimators fitted on disjoint rows."""
 
 import copy
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class MeanOfShards(OnlineOptimizer):
         return A.copy()
 
     def certificate(self, loss, state, delta=None):
-        """No theorem: a GuaranteeError."""
+        """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError(
             "Regret bounds are about the rounds of one learner, and this is a mean of several: ask "
             "the estimators of the shards for theirs. Its surrogate risk is at most the mean of "

@@ -1,4 +1,4 @@
-"""What others need who write learners and spaces of their own."""
+"""Checks for authors of learners and spaces."""
 
 from skstructured.utils.checks import check_learner, check_space, learner_checks, space_checks
 

@@ -1,4 +1,4 @@
-"""Copies, parameters, storage of rows, weights, bad input: as of every estimator."""
+"""Checks for every estimator: copies, parameters, sparse rows, weights, bad input."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""What is said of a run: progressive validation, certificates, displays."""
+"""Checks of what is said of a run: progressive validation, certificates, displays."""
 
 from unittest import SkipTest
 

@@ -1,4 +1,4 @@
-"""What begin, play, learn and play_and_learn promise."""
+"""Checks of what begin, play, learn and play_and_learn promise."""
 
 from copy import deepcopy
 from unittest import SkipTest

@@ -1,4 +1,4 @@
-"""What learners, losses and bounds take an output space for."""
+"""Checks of what learners, losses and bounds rely on in an output space."""
 
 import pickle
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Checks for learners and spaces of one's own, in the manner of scikit-learn's check_estimator."""
+"""Checks for your own learners and spaces, in the manner of scikit-learn's check_estimator."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -81,8 +81,10 @@ def learner_checks(
 
     Parameters
     ----------
-    learner, X, y, classes
-        As for `check_learner`.
+    learner : OnlineLearner
+        The learner; it is not changed.
+    X, y, classes : array-like or None, default=None
+        A stream to try it on, 20 rows or more, and all labels; None makes one of three classes.
 
     Yields
     ------
@@ -118,7 +120,7 @@ def learner_checks(
 
 
 def check_space(space: OutputSpace, outputs: Outputs) -> None:
-    """Check that an output space is what learners, losses and bounds take it for.
+    """Check that an output space keeps what learners, losses and bounds rely on.
 
     Its oracle is exact, draws have the mean they were drawn with, the target loss lies in [0, 1]
     and is affine in the prediction, the constants of `geometry` are true, bad outputs are refused.
@@ -156,8 +158,10 @@ def space_checks(space: OutputSpace, outputs: Outputs) -> Iterator[tuple[str, Ca
 
     Parameters
     ----------
-    space, outputs
-        As for `check_space`.
+    space : OutputSpace
+        Fitted, or not: then `outputs` fit a clone. It is not changed.
+    outputs : array-like
+        Example outputs as users write them, two different ones or more.
 
     Yields
     ------

@@ -90,7 +90,7 @@ def test_text_columns_and_several_targets(tmp_path, capsys):
         (["--data", "{nan}", "--target", "y"], "NaN"),
         (["--data", "{csv}", "--target", "kind", "--space", "hypercube"], "must hold 0 and 1"),
         (["--data", "{dir}", "--target", "y"], "Is a directory"),
-        (["--data", "{latin}", "--target", "y"], "{latin} is not a UTF-8 text"),
+        (["--data", "{latin}", "--target", "y"], "{latin} is not UTF-8 text"),
         (["--regularizer", "l2"], "regularizer='l2' is not known"),
         (["--decoder", "l2"], "decoder='l2' is not known"),
         (["--space", "hypercube", "--regularizer", "tsallis"], "no oracle for Hypercube with"),

@@ -185,6 +185,6 @@ def test_the_command_line_plays_a_learner_of_ones_own(learner, tmp_path, capsys)
 @pytest.mark.parametrize("learner", ["nowhere:A", "skstructured:Nobody", "skstructured", ":"])
 def test_the_command_line_names_a_learner_that_is_not_there(learner, capsys):
     assert main(["--learner", learner]) == 2
-    assert "--learner wants MODULE:CLASS" in capsys.readouterr().err
+    assert "--learner must be MODULE:CLASS" in capsys.readouterr().err
     assert main(["--learner", "sklearn.linear_model:SGDClassifier"]) == 2
-    assert "SGDClassifier is no OnlineLearner" in capsys.readouterr().err
+    assert "SGDClassifier is not an OnlineLearner" in capsys.readouterr().err

@@ -208,5 +208,7 @@ def test_what_is_missing_is_named():
         def __init__(self, space=None):
             self.space = space
 
-    with pytest.raises(NotImplementedError, match="Nothing must say how long gradients are"):
+    with pytest.raises(
+        NotImplementedError, match="Nothing must define lipschitz, the largest norm"
+    ):
         OnlineStructuredPredictor(loss=Nothing()).fit(X, y)

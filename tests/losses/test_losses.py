@@ -179,7 +179,7 @@ def test_a_loss_of_ones_own_is_learned_by_its_literal_steps():
     for optimizer in ("ogd", "adagrad"):
         model = OnlineStructuredPredictor(loss=Squared(), optimizer=optimizer, random_state=0)
         assert model.fit(X, CLASSES).score(X, CLASSES) > 0.8
-    with pytest.raises(NotImplementedError, match="must say how long gradients are"):
+    with pytest.raises(NotImplementedError, match="must define lipschitz, the largest norm"):
         OnlineStructuredPredictor(loss=Squared()).fit(X, CLASSES)
 
 

@@ -1,4 +1,4 @@
-"""Boosting a row at a time, and the shallow tree that grows a row at a time."""
+"""Online boosting, and the shallow trees that it combines: both learn one row at a time."""
 
 from skstructured.estimators.boosting.olm import AdaBoostOLMClassifier
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier

@@ -1,4 +1,4 @@
-"""What boosting and its trees share: rounds of one pass, with weights, dense or CSR, played."""
+"""The base of boosting and its trees: one pass over weighted rows, dense or CSR."""
 
 from abc import abstractmethod
 from typing import Self
@@ -99,7 +99,8 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            As `fit`, and for labels that are not among the classes; nothing is then changed.
+            For a bad parameter, NaN or inf in X, lengths that differ, or labels that are not among
+            the classes; nothing is then changed.
         """
         self._partial_fit(X, y, classes, sample_weight)
         return self

@@ -1,4 +1,4 @@
-"""What a weak answer does to the logits: binary AIOLI over two features.
+"""How the answer of a weak learner corrects the logits: binary AIOLI over two features.
 
 Of the logits s, with ``log Σ exp s_k = 0``, and an answer l it knows the row
 ``x = (clip(½(s_l − log Σ_{k≠l} exp s_k)), 1)`` alone. A = L D Lᵀ, L with the one entry ℓ.
@@ -67,7 +67,7 @@ def log_share(m):
 
 @kernel(inline=True)
 def others_of(answer, s, p):
-    """Log Σ_{k≠l} exp s_k, and the sum; p = exp s is made anew where it has underflowed."""
+    """Log Σ_{k≠l} exp s_k, and the sum; p = exp s is recomputed where it has underflowed."""
     total = 0.0
     for k in range(p.shape[0]):
         total += p[k] if k != answer else 0.0

@@ -95,7 +95,7 @@ def gain(sides, j):
 
 @kernel
 def split(node, feature, threshold, counts, answer, tried, values, sides, n_tests):
-    """Split a leaf by its best test, if that is any good; its sides begin as new leaves."""
+    """Split a leaf by its best test, if that gains anything; its sides begin as new leaves."""
     best, most = -1, LEAST_GAIN
     for j in range(n_tests):
         found = gain(sides[node], j)

@@ -1,4 +1,4 @@
-"""Weak learners of N experts: trees of our own, all in arrays, or any others, one by one."""
+"""Weak learners of N experts: built-in trees kept in arrays, or any other classifiers."""
 
 import inspect
 import math

@@ -32,7 +32,7 @@ __all__ = ["AdaBoostOLMClassifier"]
 
 @parameters
 class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
-    r"""Boosting of classes a row at a time: many weak learners, each for what others get wrong.
+    r"""Online boosting: many weak learners, each trained on what the others get wrong.
 
     For streams of raw features in any units, whose classes are no half-spaces. Trees of its own run
     in a compiled loop; weak learners of scikit-learn take some hundred times as long.

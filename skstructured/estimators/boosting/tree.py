@@ -54,7 +54,7 @@ class OnlineTreeClassifier(VotingLearner):
     t_ : int
         Rounds learned.
     n_leaves_ : int
-        Leaves so far.
+        Number of leaves so far.
     space_, n_features_in_, feature_names_in_
         As everywhere in the package.
 
@@ -94,7 +94,7 @@ class OnlineTreeClassifier(VotingLearner):
     @property
     @reads_state
     def n_leaves_(self) -> int:
-        """Leaves so far."""
+        """Number of leaves so far."""
         check_is_fitted(self, "classes_")
         return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
 

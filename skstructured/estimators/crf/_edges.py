@@ -12,7 +12,7 @@ MOST_SCORES = 1 << 22
 
 
 class EdgeObjective(ChainObjective):
-    """Of ``−ln p(y | x)`` where the step from a row to the next is scored by the features there.
+    """Objective of ``−ln p(y | x)`` where steps from row to row are scored by the features there.
 
     The score of label j after i, at a row x, is ``T_ij + <U_ij, x>``; the gradient in U_ij is the
     sum over steps of their marginals, less the truth, times x.
@@ -20,7 +20,7 @@ class EdgeObjective(ChainObjective):
     Parameters
     ----------
     X, labels : {ndarray, CSR matrix}, Ragged
-        As for `ChainObjective`.
+        Rows of all positions, and the positions of their labels among the classes.
     """
 
     def __init__(self, X, labels, share, alpha, layout, n_jobs=None):

@@ -51,7 +51,7 @@ def gram_pass(K, order, steps, mu, scores):
 
 
 class KernelField:
-    """`fit` and scores with kernels, for classes; with the linear one all is as without it."""
+    """`fit` and scores with kernels, for classes; a linear kernel changes nothing."""
 
     def _is_linear(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
@@ -62,7 +62,10 @@ class KernelField:
         if self._is_linear():
             return
         if is_precomputed(self.kernel):
-            raise ValueError('kernel="precomputed" is not for conditional random fields.')
+            raise ValueError(
+                "ConditionalRandomField takes a kernel by name or a callable, got "
+                "kernel='precomputed'."
+            )
         if self.solver != "sdca" or self.warm_start:
             raise ValueError(
                 f'kernel={self.kernel!r} needs solver="sdca" and warm_start=False, got '

@@ -30,7 +30,7 @@ class Layout:
 
     @property
     def shape(self):
-        """Of Θ."""
+        """Shape of Θ."""
         return self.first_edge + 2 * self.chains + self.steps + self.step_features, self.dim
 
     @property

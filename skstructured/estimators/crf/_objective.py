@@ -105,7 +105,7 @@ class Objective:
 
 
 class VectorObjective(Objective):
-    """Of Fenchel–Young losses of vectors of scores.
+    """Objective of Fenchel–Young losses of vectors of scores.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class VectorObjective(Objective):
 
 
 class ChainObjective(Objective):
-    """Of ``−ln p(y | x)`` of label sequences.
+    """Objective of ``−ln p(y | x)`` of label sequences.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ class Expansion(Learned):
             self.gram = self.support.all_kernels(Z)
 
     def settle(self, rows):
-        """So many rows are learned for good; those without coefficients, and kernels kept, go."""
+        """End the passes over this many rows; drop rows without coefficients, and kernels."""
         self.close()
         if self.filled:
             self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))

@@ -1,4 +1,4 @@
-"""Kernels that are not computed here: functions of the user's, and matrices computed before."""
+"""Kernels that users give: functions, and precomputed matrices."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Learners whose model is one of kernels, or of weights where the kernel is linear."""
+"""Learners whose model has kernels, or weights where the kernel is linear."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from skstructured.extend._types import Array, Floats, Ints
 
 
 class KernelLearner:
-    """An `OnlineEstimator` over φ(x), before which it stands.
+    """Mixin before `OnlineEstimator`, which then learns over φ(x).
 
     Needs the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size`, and may have
     `budget`.
@@ -17,7 +17,7 @@ class KernelLearner:
     average: Any  # as each learner has it
 
     def _in_primal(self):
-        """Whether weights are a matrix, because the kernel is linear, and all is as there."""
+        """Whether the kernel is linear, so that the weights are a matrix."""
         return False
 
     def _new_model(self):
@@ -33,7 +33,7 @@ class KernelLearner:
 
     @property
     def dual_coef_(self) -> Floats:
-        """Coefficients (dim, n_support) of what predicts; set by `fit` or `partial_fit`."""
+        """Coefficients (dim, n_support) that predictions use; set by `fit` or `partial_fit`."""
         return self._kernel_model("dual_coef_ is").coefficients(bool(self.average))
 
     @property
@@ -41,18 +41,22 @@ class KernelLearner:
         """Rows (n_support, p) as they were transformed; set by `fit` or `partial_fit`."""
         model = self._kernel_model("support_vectors_ is")
         if model.is_precomputed:
-            raise AttributeError("With kernel='precomputed' there are no rows, but support_.")
+            raise AttributeError(
+                "support_vectors_ is not available with kernel='precomputed': use support_."
+            )
         return model.expansion.support_rows
 
     @property
     def support_(self) -> Ints:
-        """Numbers (n_support,) of these rows in the order given; set by `fit` or `partial_fit`."""
+        """Indices (n_support,) of the support rows; set by `fit` or `partial_fit`."""
         return self._kernel_model("support_ is").expansion.index
 
     def _kernel_model(self, what):
         model = self._fitted_model(what)
         if not isinstance(model, KernelModel):
-            raise AttributeError("With a linear kernel there are coef_ and intercept_.")
+            raise AttributeError(
+                f"{what} not available with a linear kernel: use coef_ and intercept_."
+            )
         return model
 
     @property

@@ -1,4 +1,4 @@
-"""What classifiers with a loss of margins, and regressors, have in common."""
+"""Bases of the classifiers with a loss of margins, and of the regressors."""
 
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ from skstructured.spaces._signs import Signs
 
 
 class KernelOrLinear(KernelLearner):
-    """In the primal with ``kernel="linear"``, with kernels otherwise."""
+    """Weights of features with ``kernel="linear"``, else coefficients of rows."""
 
     _model: Any
     optimizer_: OnlineOptimizer
@@ -136,7 +136,8 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         Raises
         ------
         ValueError
-            As `fit`.
+            For a bad parameter, NaN or inf in X or y, or lengths that differ; the fitted state is
+            then unchanged.
         """
         self._partial_fit(X, y, None, sample_weight)
         return self
@@ -161,7 +162,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         return Errors(theta, self.loss_, self.space_)
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """No adversary answers a regressor: a NotImplementedError."""
+        """Raise a NotImplementedError: adversaries choose among finitely many outputs."""
         raise NotImplementedError("Adversaries choose among finitely many outputs.")
 
     @property

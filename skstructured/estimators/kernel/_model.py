@@ -1,4 +1,4 @@
-"""What learners with kernels learn: what a linear model is, in the coefficients of rows."""
+"""The model of learners with kernels: a linear model over φ(x), as coefficients of rows."""
 
 import numpy as np
 
@@ -214,8 +214,10 @@ class KernelModel(VectorModel):
         )
 
     def weights(self, averaged):
-        """There are none: an AttributeError."""
-        raise AttributeError("A kernel learner has dual_coef_ and support_vectors_, no weights.")
+        """Raise an AttributeError: there are no weights."""
+        raise AttributeError(
+            "coef_ and intercept_ are for a linear kernel: use dual_coef_ and support_vectors_."
+        )
 
     def coefficients(self, averaged):
         """Coefficients (dim, n_support) of the last function, or of the average."""

@@ -1,4 +1,4 @@
-"""What PiSTOL is compared with: kernel descent with a fixed step, and the kernel Perceptron."""
+"""Baselines for PiSTOL: kernel descent with a fixed step, and the kernel Perceptron."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -132,5 +132,5 @@ class KernelPerceptronClassifier(MarginClassifier):
         return FixedStep(1.0)
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """No theorem: a GuaranteeError."""
+        """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")

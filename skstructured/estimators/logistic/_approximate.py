@@ -1,4 +1,4 @@
-"""What is kept of A where all of it would be too much: a block a class, or the diagonal."""
+"""Approximations of A where all of it is too large: a block per class, or the diagonal."""
 
 import warnings
 
@@ -92,8 +92,12 @@ class ClassBlocks(Learned):
 
     Parameters
     ----------
-    K, width, lam, reach
-        As in `FullMatrix`.
+    K, width : int
+        Classes, and features with the intercept.
+    lam : float
+        λ: A starts at λI.
+    reach : ndarray of shape (3,)
+        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
     """
 
     structure, exact, diagonal = "classes", False, False
@@ -106,7 +110,7 @@ class ClassBlocks(Learned):
 
     @property
     def limits(self):
-        """As in `FullMatrix`."""
+        """How large rounds may be, a list of `RoundLimit`."""
         return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
 
     @property

@@ -1,4 +1,4 @@
-"""What learners of class probabilities share that see every row once, compiled, and keep no W."""
+"""The base of second-order logistic learners: one compiled pass, and no matrix W of weights."""
 
 import math
 import warnings
@@ -60,7 +60,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         X : {array-like, sparse matrix} of shape (n, p)
             Features.
         y : array-like of shape (n,) or (n, K)
-            Labels; or a distribution over the classes 0 … K−1 a row.
+            Labels; or one distribution over the classes 0 … K−1 per row.
         sample_weight : array-like of shape (n,) or None, default=None
             Non-negative weights of the rounds.
 
@@ -93,9 +93,9 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
         Parameters
         ----------
-        X, y, classes, sample_weight
-            As for `fit`; classes are all labels, in an array, needed on the first call unless y is
-            a distribution a row, when None will do.
+        X, y, classes, sample_weight : array-like
+            Rows, outputs and weights as in `fit`; `classes` are all labels, needed at the first
+            call unless y holds one distribution per row.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         Raises
         ------
         ValueError
-            As for `fit`; also for labels that are not among the classes.
+            For what `fit` refuses, and for labels that are not among the classes.
         """
         self._partial_fit(X, y, classes, sample_weight)
         return self

@@ -166,8 +166,12 @@ class GaussianMatrix(FullMatrix):
 
     Parameters
     ----------
-    K, width, lam, reach
-        As in `FullMatrix`.
+    K, width : int
+        Classes, and features with the intercept.
+    lam : float
+        λ: A starts at λI.
+    reach : ndarray of shape (3,)
+        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
     """
 
     @property

@@ -10,7 +10,7 @@ from skstructured.spaces.simplex import log_softmax
 
 
 class Particles(Learned):
-    """Weights W of ‖W_k‖ ≤ B with density ∝ exp(−Σ w ℓ_t(W)), as a sample that is kept alive.
+    """Weights W of ‖W_k‖ ≤ B with density ∝ exp(−Σ w ℓ_t(W)), as a sample that is renewed.
 
     Particles are weighed by their losses. Where fewer than half of them count, they are drawn
     anew by their weights and then moved by random walks that keep the density.

@@ -232,7 +232,7 @@ class FolkloreClassifier(LogisticLearner):
 
 @documented(FolkloreClassifier)
 class AioliClassifier(FolkloreClassifier):
-    """Online logistic regression of two classes: `FolkloreClassifier` for K = 2, p² products a row.
+    """Binary online logistic regression: `FolkloreClassifier` for K = 2, p² products per row.
 
     With θ = w_1 − w_0 and C = A⁻¹ over it, ``q = xᵀCx`` and ``c = −xᵀCg``, the logit m is the root
     of ``m + q(σ(m) − ½) = c``, and then ``a = 2κσ(m)(1 − σ(m))``, ``C ← C − a Cx(Cx)ᵀ/(1 + aq)``

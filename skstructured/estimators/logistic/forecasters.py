@@ -98,14 +98,14 @@ class GaussianAggregatingForecaster(LogisticLearner):
         return 1e5 * math.sqrt(self._lam())
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """No theorem: a GuaranteeError."""
+        """Raise a GuaranteeError: no theorem covers this learner."""
         raise GuaranteeError("No bound with constants is stated for this forecaster.")
 
 
 @documented(FolkloreClassifier)
 @parameters
 class AggregatingForecaster(LogisticLearner):
-    r"""The mean of softmax over all weights of a ball, each by how well it has predicted.
+    r"""Predicts the mean of softmax over a ball of weights, each counting by how well it predicted.
 
     Statistically the best there is, and for toy sizes only: the reference for the others. With
     the density ``∝ exp(−Σ ℓ_t(W))`` on ``{‖W_k‖ ≤ B}``, the prediction is its mean of

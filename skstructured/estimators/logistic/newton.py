@@ -100,7 +100,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         if not (isinstance(self.gamma, str) and self.gamma == "theory"):
             return check_size('gamma, unless it is "theory",', self.gamma)
         if self.R is None:
-            raise ValueError('gamma="theory" needs R, the largest norm of a row.')
+            raise ValueError('gamma="theory" needs R, the largest norm of a row, got R=None.')
         reach = self.B * self.R
         return 0.5 * min(1.0 / (4.0 * reach), math.exp(-2.0 * reach) / (K - 1))
 
@@ -110,7 +110,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         return 1e5 / check_size("B", self.B)
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """No bound is worth a number: a GuaranteeError."""
+        """Raise a GuaranteeError: no useful bound is known."""
         raise GuaranteeError(
             "The regret of online Newton steps grows like e^(2BR): no bound is stated. "
             "FolkloreClassifier has one."

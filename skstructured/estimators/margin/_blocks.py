@@ -111,7 +111,7 @@ class Blocks(ABC):
         return np.einsum("nk,nk->n", V, mu)
 
     def found(self):
-        """What the fit came to."""
+        """The result of the fit."""
         return Found(self.dual(), None if self.inputs.K is not None else self._learned[2].copy())
 
 

@@ -64,7 +64,7 @@ class ChainBlocks(Blocks):
         return super().at_truth()._replace(parts=(labels, weights, counts, nu, self.inputs.offsets))
 
     def begin(self, before):
-        """As of all blocks; sequences of other lengths are a ValueError too."""
+        """Means at φ(y), or those of a fit before; a ValueError where lengths differ."""
         super().begin(before)
         if not np.array_equal(self.means.parts[-1], self.inputs.offsets):
             raise ValueError(
@@ -105,7 +105,7 @@ class ChainBlocks(Blocks):
         return own + np.einsum("nij,ij->n", sums, self._T[0])
 
     def found(self):
-        """What the fit came to."""
+        """The result of the fit."""
         return super().found()._replace(edges=(self._ends.copy(), self._T[0].copy()))
 
 

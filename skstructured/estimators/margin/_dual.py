@@ -1,4 +1,4 @@
-"""What max-margin models share: ascent of the dual, until its gap is small."""
+"""The base of max-margin models: ascent of the dual, until its gap is small."""
 
 from collections.abc import Callable
 from typing import Literal

@@ -60,7 +60,7 @@ class Kernel:
 
 
 def check_kernel(kernel, gamma, degree, coef0):
-    """A ValueError for a kernel or a parameter that there is not."""
+    """Raise a ValueError for an unknown kernel or a bad parameter of one."""
     known = isinstance(kernel, str) and kernel in ("precomputed", *NAMES)
     if not (known or callable(kernel)):
         raise ValueError(

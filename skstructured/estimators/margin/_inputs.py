@@ -9,7 +9,7 @@ from skstructured.sequences._loss import Chains
 
 
 class Found(NamedTuple):
-    """What a fit came to.
+    """The result of a fit.
 
     Attributes
     ----------

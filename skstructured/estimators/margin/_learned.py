@@ -1,4 +1,4 @@
-"""What is learned, as the means of blocks move it: weights of features, or scores of all rows.
+"""What is learned and moves with the means of blocks: weights of features, or scores of all rows.
 
 `learned` are (rows, K, W, scores). Where the matrix of kernels K (N, N) is empty, weights
 W (p + intercept, dim) follow the moves by `rows`; else `scores` (dim, N) do, by K.

@@ -1,4 +1,4 @@
-"""What mixtures of few outputs share, whether these are vertices or label sequences."""
+"""Helpers for mixtures of few outputs, be they vertices or label sequences."""
 
 import numpy as np
 

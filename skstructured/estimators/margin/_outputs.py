@@ -114,7 +114,7 @@ class SpaceOutputs(RowOutputs):
         return np.abs(self.costs(packed[:1])[0]).max()
 
     def costs(self, packed):
-        """As for classes, with one c(y) a row."""
+        """The costs c(y), one per row; which of them is that of a row; and a(y)."""
         C, constant = self._costs(self.vertices(packed))
         return np.ascontiguousarray(C), np.arange(len(C)), constant
 

@@ -41,7 +41,7 @@ def _first_row(D, size):
 
 @kernel
 def _leaving(D, size, column, basic):
-    """Row of the least ratio; of equals the artificial variable's, or that of the largest pivot."""
+    """Row of the least ratio; ties go to the artificial variable, then to the largest pivot."""
     found, least = -1, 0.0
     for i in range(size):
         entry = -D[i, column]

@@ -21,7 +21,7 @@ class VertexBlocks(Blocks):
     Parameters
     ----------
     inputs, alpha, vertices, constant
-        As of `ClosedBlocks`.
+        See `Blocks`.
     oracle : callable
         ``oracle(theta, vertex)``; compiled, or not.
     max_min : bool

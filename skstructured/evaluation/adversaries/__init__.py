@@ -1,4 +1,4 @@
-"""Streams to hold learners against: noisy, drifting, separable, adaptive and worst-case."""
+"""Streams to test learners on: noisy, drifting, separable, adaptive and worst-case."""
 
 from skstructured.evaluation.adversaries._base import ObliviousAdversary
 from skstructured.evaluation.adversaries.adaptive import GreedyAdversary, play
