@@ -1,4 +1,4 @@
-"""Regret bounds of the theorems as numbers, with what went into them."""
+"""Regret bounds of the theorems as numbers: finite surrogate regrets, and what went into them."""
 
 import math
 from typing import Any
