@@ -74,8 +74,8 @@ class StepMixture(OnlineOptimizer):
     .. math:: \sum_t w_t ℓ_t \le \sum_t w_t ℓ_{t,e} + M (\ln N + \ln R + 3.8)
 
     for classes; d times the last term for d labels; where scores are mixed the last term is
-    ``Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. A change of experts at round t costs
-    ``M (ln N + ln(1/α_t))`` more, for the rate of the smallest sum. Sharing costs
+    ``Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. A change of experts at round t
+    costs ``M (ln N + ln(1/α_t))`` more, for the rate of the smallest sum. Sharing costs
     ``−Σ ln(1 − α_t) < 1.9``; twice, because the rates share among each other as well.
 
     Memory and time are those of about N learners.
