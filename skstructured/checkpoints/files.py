@@ -165,7 +165,7 @@ def _learners_in(estimator):
 
 
 @reads_state
-def _held(self, others, task):
+def _held(self, others, task):  # noqa: ARG001  # `reads_state` reads it
     """What a task returns, while no block is learned by any of the estimators."""
     return _held(others[0], others[1:], task) if others else task()
 
