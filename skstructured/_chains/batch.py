@@ -12,6 +12,7 @@ step, or a label; other scores are finite. Scores of starts and ends are added t
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._chains.best_paths import batch_nbest, batch_scores, batch_viterbi
 from skstructured._chains.draws import batch_draws, batch_mean_draws
@@ -26,6 +27,7 @@ from skstructured._chains.sparse import (
     most_needed,
     project_chain,
 )
+from skstructured._engine.arrays import Floats, Ints
 
 
 def _read_only(array, dtype=np.float64):
@@ -39,20 +41,28 @@ def _chains(unary, offsets, pair):
     return _read_only(unary), _read_only(offsets, np.int64), _read_only(pair)
 
 
-def first_impossible(values):
+def first_impossible(values: ArrayLike) -> int:
     """Index of the first sequence without possible labels, by log Z or score; −1 if none."""
     lost = np.flatnonzero(~(np.asarray(values) > -np.inf))
     return int(lost[0]) if len(lost) else -1
 
 
-def check_possible(values):
+def check_possible(values: ArrayLike) -> None:
     """Raise a ValueError naming the first sequence for which no labels are possible."""
     lost = first_impossible(values)
     if lost >= 0:
         raise ValueError(f"sequence {lost} has no possible labels: each has a forbidden step.")
 
 
-def marginals(unary, offsets, pair, pairs=None, weight=None, total=None, out=None):
+def marginals(
+    unary: Floats,
+    offsets: Ints,
+    pair: Floats,
+    pairs: str | None = None,
+    weight: Floats | None = None,
+    total: Floats | None = None,
+    out: Floats | None = None,
+) -> tuple[Floats, Floats, Floats | None]:
     """Marginals of positions, log Z, and marginals of steps, by forward–backward.
 
     Parameters
@@ -92,14 +102,14 @@ def marginals(unary, offsets, pair, pairs=None, weight=None, total=None, out=Non
     return mu, log_z, {None: None, "sum": total, "each": each}[pairs]
 
 
-def score(unary, offsets, pair, labels):
+def score(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
     """Scores (n,) of labels (N,)."""
     scores = np.empty(len(offsets) - 1)
     batch_scores(*_chains(unary, offsets, pair), _read_only(labels, np.int64), scores)
     return scores
 
 
-def log_probability(unary, offsets, pair, labels):
+def log_probability(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
     """ln p (n,) of labels (N,), exact also where it is far less than scores; NaN for no labels."""
     values = np.empty(len(offsets) - 1)
     chains = _chains(unary, offsets, pair)
@@ -107,7 +117,7 @@ def log_probability(unary, offsets, pair, labels):
     return values
 
 
-def entropy(unary, offsets, pair):
+def entropy(unary: Floats, offsets: Ints, pair: Floats) -> Floats:
     """Entropies (n,) in nats; NaN where no labels are possible.
 
     ``log Z − <scores, marginals>``, summed up by H(y_1, …, y_M) = Σ E H(y_{m+1} | y_m).
@@ -117,7 +127,7 @@ def entropy(unary, offsets, pair):
     return entropies
 
 
-def viterbi(unary, offsets, pair):
+def viterbi(unary: Floats, offsets: Ints, pair: Floats) -> tuple[Ints, Floats]:
     """Labels (N,) of the largest scores, and these (n,); −inf where no labels are possible.
 
     Of equals, the first label from the last position on.
@@ -127,7 +137,7 @@ def viterbi(unary, offsets, pair):
     return labels, scores
 
 
-def nbest(unary, offsets, pair, n):
+def nbest(unary: Floats, offsets: Ints, pair: Floats, n: int) -> tuple[Ints, Floats, Ints]:
     """The n best label sequences of each chain: labels (n, N), scores (chains, n), found (chains,).
 
     From the best; all different. Where fewer are possible, ``found`` tells how many, the scores
@@ -143,7 +153,7 @@ def nbest(unary, offsets, pair, n):
     return labels, scores, found
 
 
-def sample(unary, offsets, pair, uniforms):
+def sample(unary: Floats, offsets: Ints, pair: Floats, uniforms: Floats) -> Ints:
     """Exact draws, labels (draws, N), from uniform numbers (draws, N) in [0, 1)."""
     labels, log_z = np.empty(np.shape(uniforms), dtype=np.int64), np.empty(len(offsets) - 1)
     batch_draws(*_chains(unary, offsets, pair), _read_only(uniforms), labels, log_z)
@@ -151,7 +161,7 @@ def sample(unary, offsets, pair, uniforms):
     return labels
 
 
-def sample_mean(mu, offsets, pairs, uniforms):
+def sample_mean(mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats) -> Ints:
     """Exact draws, labels (draws, N), of given marginals ``mu`` (N, k) and ``pairs`` (N, k, k)."""
     labels = np.empty(np.shape(uniforms), dtype=np.int64)
     batch_mean_draws(*_chains(mu, offsets, pairs), _read_only(uniforms), labels)
@@ -168,7 +178,13 @@ class SparseMean(NamedTuple):
     gap: float
 
 
-def sparse_map(unary, pair, start=None, room=None, max_iter=10_000):
+def sparse_map(
+    unary: Floats,
+    pair: Floats,
+    start: SparseMean | None = None,
+    room: int | None = None,
+    max_iter: int = 10_000,
+) -> SparseMean:
     """SparseMAP of one chain: the marginals μ that are nearest to the scores, in the 2-norm.
 
     Parameters

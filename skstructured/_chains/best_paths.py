@@ -5,13 +5,15 @@ Seshadri and Sundberg (1994), "List Viterbi decoding algorithms with application
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.instructions import greater
 
 
 @kernel
-def chain_score(unary, start, stop, pair, labels):
+def chain_score(unary: Floats, start: int, stop: int, pair: Floats, labels: Ints) -> float:
     """Σ unary[m, y_m] + Σ pair[m, y_m, y_{m+1}] of rows start to stop, added up in order."""
     total = unary[start, labels[start]]
     for row in range(start, stop - 1):
@@ -22,7 +24,7 @@ def chain_score(unary, start, stop, pair, labels):
 
 
 @kernel
-def batch_scores(unary, offsets, pair, labels, scores):
+def batch_scores(unary: Floats, offsets: Ints, pair: Floats, labels: Ints, scores: Floats) -> None:
     """`chain_score` of all chains."""
     for s in range(offsets.shape[0] - 1):
         scores[s] = chain_score(unary, offsets[s], offsets[s + 1], pair, labels)
@@ -43,7 +45,9 @@ def _best_before(best, m, pair, at, unary, row):
 
 
 @kernel
-def chain_viterbi(unary, start, stop, pair, best, labels):
+def chain_viterbi(
+    unary: Floats, start: int, stop: int, pair: Floats, best: Floats, labels: Ints
+) -> float:
     """Best labels of rows start to stop, and their score; ties go to the first, the last row first.
 
     ``best`` has a row for each position: the best score up to there, a label each. Which label
@@ -69,7 +73,7 @@ def chain_viterbi(unary, start, stop, pair, best, labels):
 
 
 @kernel
-def batch_viterbi(unary, offsets, pair, labels, scores):
+def batch_viterbi(unary: Floats, offsets: Ints, pair: Floats, labels: Ints, scores: Floats) -> None:
     """`chain_viterbi` of all chains."""
     longest = 0
     for s in range(offsets.shape[0] - 1):
@@ -110,7 +114,17 @@ def _lists_before(lists, m, pair, at, unary, row, before):
 
 
 @kernel
-def chain_nbest(unary, start, stop, pair, n, labels, scores, lists, before):
+def chain_nbest(
+    unary: Floats,
+    start: int,
+    stop: int,
+    pair: Floats,
+    n: int,
+    labels: Ints,
+    scores: Floats,
+    lists: Floats,
+    before: NDArray[np.int32],
+) -> int:
     """The n best label sequences, labels (n, N) and scores (n,) from the best; how many there are.
 
     ``lists`` (2, k, n) and ``before`` (M, k, n), of int32, are scratch.
@@ -148,7 +162,16 @@ def _trace(start, stop, end, n, before, labels):
 
 
 @kernel
-def batch_nbest(unary, offsets, pair, labels, scores, found, lists, before):
+def batch_nbest(
+    unary: Floats,
+    offsets: Ints,
+    pair: Floats,
+    labels: Ints,
+    scores: Floats,
+    found: Ints,
+    lists: Floats,
+    before: NDArray[np.int32],
+) -> None:
     """`chain_nbest` of all chains: labels (n, N), scores (chains, n), found (chains,)."""
     n = labels.shape[0]
     for s in range(offsets.shape[0] - 1):

@@ -19,6 +19,7 @@ from skstructured._chains.logarithms import (
     weigh_step,
 )
 from skstructured._chains.rows import row_sum
+from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import kernel
 
 
@@ -48,7 +49,18 @@ def _draw_steps(row, pair, at, uniforms, labels, table, totals, work):
 
 
 @kernel
-def chain_draws(unary, start, stop, pair, beta, uniforms, labels, table, totals, work):
+def chain_draws(
+    unary: Floats,
+    start: int,
+    stop: int,
+    pair: Floats,
+    beta: Floats,
+    uniforms: Floats,
+    labels: Ints,
+    table: Floats,
+    totals: Floats,
+    work: Floats,
+) -> None:
     """Draws (n, N) of a chain's rows from uniform numbers (n, N); ``beta`` is of `messages`."""
     look_ahead(unary, beta, start, work)
     total = weigh_start(unary.shape[1], work)[1]
@@ -61,7 +73,9 @@ def chain_draws(unary, start, stop, pair, beta, uniforms, labels, table, totals,
 
 
 @kernel
-def batch_draws(unary, offsets, pair, uniforms, labels, log_z):
+def batch_draws(
+    unary: Floats, offsets: Ints, pair: Floats, uniforms: Floats, labels: Ints, log_z: Floats
+) -> None:
     """`chain_draws` of all chains, with their log Z; labels are left alone where that is −inf."""
     k, beta = unary.shape[1], np.empty(unary.shape)
     work = log_scratch(np.empty(ROWS * row_length(k)), k)
@@ -74,7 +88,9 @@ def batch_draws(unary, offsets, pair, uniforms, labels, log_z):
 
 
 @kernel
-def mean_draws(mu, start, stop, pairs, uniforms, labels):
+def mean_draws(
+    mu: Floats, start: int, stop: int, pairs: Floats, uniforms: Floats, labels: Ints
+) -> None:
     """Draws (n, N) of a chain of given marginals, the next label by pairs[row, y] / mu[row, y].
 
     ``pairs`` (N, k, k) are the marginals of each row and the next, with ``mu`` as their sums; their
@@ -91,7 +107,9 @@ def mean_draws(mu, start, stop, pairs, uniforms, labels):
 
 
 @kernel
-def batch_mean_draws(mu, offsets, pairs, uniforms, labels):
+def batch_mean_draws(
+    mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats, labels: Ints
+) -> None:
     """`mean_draws` of all chains."""
     for s in range(offsets.shape[0] - 1):
         mean_draws(mu, offsets[s], offsets[s + 1], pairs, uniforms, labels)

@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 
 #: Steps, and halvings of one, at the most; by how much rounding may raise the function.
@@ -193,7 +194,7 @@ def _search(singles, steps, possible, x, d, slope, value, u, p):
 
 
 @kernel
-def nearest_marginals(unary, pair, u, p):
+def nearest_marginals(unary: Floats, pair: Floats, u: Floats, p: Floats) -> float:
     """Write the means u (M, k) and p (M − 1, k, k) nearest to the scores of a chain, M ≥ 2.
 
     ``pair`` is (1, k, k) or one matrix per step; scores may be −∞ where some sequence is possible.
@@ -235,7 +236,7 @@ def _fullest(row):
 
 
 @kernel
-def decompose(u, p, labels, weights):
+def decompose(u: Floats, p: Floats, labels: Ints, weights: Floats) -> int:
     """Write label sequences and weights whose mean has the steps p; returns how many.
 
     Each takes a path through the steps, by the fullest step that leaves a label, as often as the

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from skstructured._chains.rows import exp_below, row_max, row_sum
+from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.instructions import greater
 
@@ -28,13 +29,13 @@ LANES = 32
 
 
 @kernel
-def row_length(k):
+def row_length(k: int) -> int:
     """Length of a row of the scratch."""
     return (k + LANES - 1) // LANES * LANES
 
 
 @kernel
-def log_scratch(work, k):
+def log_scratch(work: Floats, k: int) -> Floats:
     """The scratch of these kernels (ROWS, row_length(k)) in the first entries of a vector."""
     length = row_length(k)
     rows = work[: ROWS * length].reshape(ROWS, length)
@@ -43,7 +44,7 @@ def log_scratch(work, k):
 
 
 @kernel
-def look_ahead(unary, beta, row, work):
+def look_ahead(unary: Floats, beta: Floats, row: int, work: Floats) -> None:
     """work[AHEAD] = unary + beta, the scores of the labels at a row and of all that follows."""
     for j in range(unary.shape[1]):
         work[AHEAD, j] = unary[row, j] + beta[row, j]
@@ -75,7 +76,7 @@ def _exp_scores(work, many):
 
 
 @kernel
-def weigh_steps(pair, at, first, many, work):
+def weigh_steps(pair: Floats, at: int, first: int, many: int, work: Floats) -> None:
     """Weights of the labels after labels first, …, first + many − 1, each up to a factor.
 
     They stand in work[WEIGHTS + i], their sums in work[TOTALS], the logarithms of the factors, −inf
@@ -87,14 +88,14 @@ def weigh_steps(pair, at, first, many, work):
 
 
 @kernel
-def weigh_step(pair, at, i, work):
+def weigh_step(pair: Floats, at: int, i: int, work: Floats) -> tuple[float, float]:
     """The same of one label; returns the logarithm of the factor, and the sum."""
     weigh_steps(pair, at, i, 1, work)
     return work[TOPS, 0], work[TOTALS, 0]
 
 
 @kernel
-def weigh_start(k, work):
+def weigh_start(k: int, work: Floats) -> tuple[float, float]:
     """The same of the first label, with work[AHEAD] that of the first row."""
     work[SCORES, :k] = work[AHEAD, :k]
     work[TOPS, 0] = row_max(work, SCORES)
@@ -103,7 +104,9 @@ def weigh_start(k, work):
 
 
 @kernel
-def messages(unary, start, stop, pair, beta, work):
+def messages(
+    unary: Floats, start: int, stop: int, pair: Floats, beta: Floats, work: Floats
+) -> float:
     """beta of the rows of a chain, the largest of each row 0; returns log Z, −inf for no path."""
     k, log_z = unary.shape[1], 0.0
     beta[stop - 1, :] = 0.0
@@ -148,7 +151,18 @@ def _keep_step(work, row, i, weight, each, total):
 
 
 @kernel
-def marginals_of(unary, start, stop, pair, beta, weight, mu, each, total, work):
+def marginals_of(
+    unary: Floats,
+    start: int,
+    stop: int,
+    pair: Floats,
+    beta: Floats,
+    weight: float,
+    mu: Floats,
+    each: Floats,
+    total: Floats,
+    work: Floats,
+) -> None:
     """Marginals by conditionals; they agree with each other to rounding, at any scale of scores.
 
     Pair marginals are written to ``each``, and ``weight`` times their sum is added to ``total``,
@@ -188,7 +202,15 @@ def _entropy_of_weights(work, i, row, after):
 
 
 @kernel
-def chain_entropy(unary, start, stop, pair, beta, entropies, work):
+def chain_entropy(
+    unary: Floats,
+    start: int,
+    stop: int,
+    pair: Floats,
+    beta: Floats,
+    entropies: Floats,
+    work: Floats,
+) -> float:
     """Entropy of a chain, from the last step to the first.
 
     ``entropies`` gets that of all that follows a label. ``beta`` is of `messages`.
@@ -211,7 +233,9 @@ def chain_entropy(unary, start, stop, pair, beta, entropies, work):
 
 
 @kernel
-def log_probability(unary, start, stop, pair, beta, labels, work):
+def log_probability(
+    unary: Floats, start: int, stop: int, pair: Floats, beta: Floats, labels: Ints, work: Floats
+) -> float:
     """ln p of labels, by conditionals; ``beta`` is of `messages`, ``labels`` of the whole batch."""
     look_ahead(unary, beta, start, work)
     top, total = weigh_start(unary.shape[1], work)
@@ -227,7 +251,9 @@ def log_probability(unary, start, stop, pair, beta, labels, work):
 
 
 @kernel
-def batch_entropies(unary, offsets, pair, entropies, log_z):
+def batch_entropies(
+    unary: Floats, offsets: Ints, pair: Floats, entropies: Floats, log_z: Floats
+) -> None:
     """`chain_entropy` of all chains, with their log Z."""
     k, beta, after = unary.shape[1], np.empty(unary.shape), np.empty(unary.shape)
     work = log_scratch(np.empty(ROWS * row_length(k)), k)
@@ -240,7 +266,9 @@ def batch_entropies(unary, offsets, pair, entropies, log_z):
 
 
 @kernel
-def batch_log_probabilities(unary, offsets, pair, labels, values):
+def batch_log_probabilities(
+    unary: Floats, offsets: Ints, pair: Floats, labels: Ints, values: Floats
+) -> None:
     """`log_probability` of all chains; NaN where no path is possible."""
     k, beta = unary.shape[1], np.empty(unary.shape)
     work = log_scratch(np.empty(ROWS * row_length(k)), k)

@@ -13,11 +13,12 @@ from skstructured._chains.logarithms import (
     row_length,
 )
 from skstructured._chains.scaled import add_pairs, backward, exp_transitions, forward, pairs_of
+from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import kernel
 
 
 @kernel
-def scratch_size(longest, k):
+def scratch_size(longest: int, k: int) -> int:
     """Length of the scratch vector for marginals of chains of up to this many positions."""
     return 2 * longest * k + 3 * k * k + ROWS * row_length(k)
 
@@ -61,7 +62,18 @@ def _nothing(start, stop, mu, each):
 
 
 @kernel
-def chain_marginals(unary, start, stop, pair, top, weight, mu, each, total, parts):
+def chain_marginals(
+    unary: Floats,
+    start: int,
+    stop: int,
+    pair: Floats,
+    top: float,
+    weight: float,
+    mu: Floats,
+    each: Floats,
+    total: Floats,
+    parts: tuple[Floats, ...],
+) -> float:
     """Marginals of one chain; `top` and E among `parts` are of `exp_transitions`; returns log Z.
 
     ``each`` (N, k, k) gets its pair marginals, ``total`` (k, k) `weight` times their sum added;
@@ -94,7 +106,16 @@ def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
 
 
 @kernel
-def batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total):
+def batch_marginals(
+    unary: Floats,
+    offsets: Ints,
+    pair: Floats,
+    weight: Floats,
+    mu: Floats,
+    log_z: Floats,
+    each: Floats,
+    total: Floats,
+) -> None:
     """Marginals of all chains of a batch; ``weight`` may be empty, for ones."""
     k, longest = unary.shape[1], 0
     if pair.shape[0] == 1:
@@ -109,7 +130,15 @@ def batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total):
 
 
 @kernel
-def chain_gap(unary, pair, labels, gap, each, total, work):
+def chain_gap(
+    unary: Floats,
+    pair: Floats,
+    labels: Ints,
+    gap: Floats,
+    each: Floats,
+    total: Floats,
+    work: Floats,
+) -> float:
     """Marginals less the truth's indicators, of one chain; returns −ln p(labels).
 
     Parameters

@@ -5,6 +5,7 @@ Rows are given as a matrix and a row number: views cost more than the work where
 
 import numpy as np
 
+from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.exponential import exp_of
 from skstructured._engine.instructions import greater, lesser
@@ -16,14 +17,14 @@ LOW = -230.0
 
 
 @kernel(inline=True)
-def exp_below(e):
+def exp_below(e: float) -> float:
     """exp(e) for e ≤ 0; 0 below −700."""
     value = exp_of(greater(e, -700.0))
     return value if e > -700.0 else 0.0
 
 
 @kernel(fastmath=FASTMATH)
-def row_max(A, row):
+def row_max(A: Floats, row: int) -> float:
     """Largest entry of a row without NaN."""
     top = -np.inf
     for j in range(A.shape[1]):
@@ -32,7 +33,7 @@ def row_max(A, row):
 
 
 @kernel(fastmath=FASTMATH)
-def row_sum(A, row):
+def row_sum(A: Floats, row: int) -> float:
     """Sum of a row."""
     total = 0.0
     for j in range(A.shape[1]):
@@ -52,7 +53,7 @@ def _exp_all(values):
 
 
 @kernel
-def exp_rows(A, start, length, target):
+def exp_rows(A: Floats, start: int, length: int, target: Floats) -> float:
     """target = exp(A − maximum of the row), of rows from `start` on; the sum of the maxima.
 
     −inf where all of a row is −inf, and NaN where something that is not 0 is less than `SMALL`. All
@@ -70,7 +71,7 @@ def exp_rows(A, start, length, target):
 
 
 @kernel
-def exp_matrix(A, target):
+def exp_matrix(A: Floats, target: Floats) -> float:
     """target = exp(A − its maximum), and that; or −inf, or NaN, as of `exp_rows`."""
     k, top = A.shape[0], -np.inf
     for i in range(k):
@@ -84,7 +85,7 @@ def exp_matrix(A, target):
 
 
 @kernel(fastmath=FASTMATH)
-def row_times(x, at, E, y, to):
+def row_times(x: Floats, at: int, E: Floats, y: Floats, to: int) -> None:
     """y[to] = E' x[at], four rows of E at a time."""
     k = E.shape[1]
     for j in range(k):
@@ -101,7 +102,7 @@ def row_times(x, at, E, y, to):
 
 
 @kernel(fastmath=FASTMATH)
-def add_products(A, B, length, total):
+def add_products(A: Floats, B: Floats, length: int, total: Floats) -> None:
     """total += Σ_m A[m] B[m + 1]' over m < length, four m at a time."""
     k, fours = total.shape[0], length // 4 * 4
     for m in range(0, fours, 4):
@@ -118,7 +119,7 @@ def add_products(A, B, length, total):
 
 
 @kernel(fastmath=FASTMATH)
-def multiply_row(A, row, B, other):
+def multiply_row(A: Floats, row: int, B: Floats, other: int) -> float:
     """A[row] ← A[row] · B[other]; the sum."""
     total = 0.0
     for j in range(A.shape[1]):
@@ -128,7 +129,7 @@ def multiply_row(A, row, B, other):
 
 
 @kernel(fastmath=FASTMATH)
-def scale_row(A, row, factor):
+def scale_row(A: Floats, row: int, factor: float) -> bool:
     """A[row] ← A[row] · factor; whether all that is not 0 is at least `SMALL`."""
     lowest = 1.0
     for j in range(A.shape[1]):
@@ -139,7 +140,7 @@ def scale_row(A, row, factor):
 
 
 @kernel(fastmath=FASTMATH)
-def product_of_rows(A, row, B, other):
+def product_of_rows(A: Floats, row: int, B: Floats, other: int) -> float:
     """Scalar product of two rows."""
     total = 0.0
     for j in range(A.shape[1]):

@@ -22,11 +22,12 @@ from skstructured._chains.rows import (
     row_times,
     scale_row,
 )
+from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 
 
 @kernel
-def exp_transitions(pair, E, across):
+def exp_transitions(pair: Floats, E: Floats, across: Floats) -> float:
     """E = exp(pair[0] − top) and its transpose; returns top, or NaN where E is no good.
 
     It is no good where entries that are not forbidden span more than `SMALL`, or none is left.
@@ -39,7 +40,9 @@ def exp_transitions(pair, E, across):
 
 
 @kernel
-def forward(unary, start, length, E, top, alpha, tilt):
+def forward(
+    unary: Floats, start: int, length: int, E: Floats, top: float, alpha: Floats, tilt: Floats
+) -> float:
     """alpha[m] ∝ Σ exp of the scores of all that ends in a label at m; tilt = exp(unary − max).
 
     Returns log Z; −inf where no path is possible, NaN where rescaling is not enough.
@@ -69,7 +72,9 @@ def _finish_row(alpha, m, b, factor, mu, row):
 
 
 @kernel
-def backward(start, length, across, alpha, tilt, b, mu):
+def backward(
+    start: int, length: int, across: Floats, alpha: Floats, tilt: Floats, b: Floats, mu: Floats
+) -> bool:
     """Unary marginals, from what `forward` left; whether rescaling was enough.
 
     With b_m = E (tilt_{m+1} b_{m+1}), mu_m = alpha_m b_m / <alpha_m, b_m>. Leaves in tilt[m + 1],
@@ -88,7 +93,7 @@ def backward(start, length, across, alpha, tilt, b, mu):
 
 
 @kernel(fastmath=FASTMATH)
-def pairs_of(start, length, E, alpha, tilt, each):
+def pairs_of(start: int, length: int, E: Floats, alpha: Floats, tilt: Floats, each: Floats) -> None:
     """Pair marginals of every step, each[start + m]."""
     k = E.shape[0]
     for m in range(length - 1):
@@ -99,7 +104,15 @@ def pairs_of(start, length, E, alpha, tilt, each):
 
 
 @kernel(fastmath=FASTMATH)
-def add_pairs(length, E, alpha, tilt, weight, products, total):
+def add_pairs(
+    length: int,
+    E: Floats,
+    alpha: Floats,
+    tilt: Floats,
+    weight: float,
+    products: Floats,
+    total: Floats,
+) -> None:
     """total += weight · (sum of the pair marginals over steps)."""
     k = E.shape[0]
     products[:] = 0.0

@@ -17,6 +17,7 @@ import numpy as np
 
 from skstructured._chains.best_paths import chain_score, chain_viterbi
 from skstructured._chains.dual_newton import nearest_marginals
+from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 
 #: The gap, over the sizes of what it is summed from, that is rounding; the smallest square of a
@@ -152,7 +153,9 @@ def _add(n, vertex, weight, unary, pair, labels, weights, scores, shared, L):
 
 
 @kernel
-def add_vertices(labels, weights, n, mu, each, sign):
+def add_vertices(
+    labels: Ints, weights: Floats, n: int, mu: Floats, each: Floats, sign: float
+) -> None:
     """mu and each += sign · weighted indicators of positions and of steps; `each` may be empty."""
     for i in range(n):
         w = sign * weights[i]
@@ -212,7 +215,9 @@ def _begin(n, vertex, unary, pair, labels, weights, scores, shared, L):
 
 
 @kernel
-def project_chain(unary, pair, labels, weights, n, max_iter):
+def project_chain(
+    unary: Floats, pair: Floats, labels: Ints, weights: Floats, n: int, max_iter: int
+) -> tuple[int, float, bool]:
     """Project the scores of one chain; see `skstructured._chains.batch.sparse_map`.
 
     ``labels`` (room, M) and ``weights`` (room,) hold n vertices to start from, and the active ones
@@ -250,7 +255,7 @@ def project_chain(unary, pair, labels, weights, n, max_iter):
 
 
 @kernel
-def gap_of(unary, pair, labels, weights, n):
+def gap_of(unary: Floats, pair: Floats, labels: Ints, weights: Floats, n: int) -> float:
     """The gap of the mean of n label sequences, with what it may be off by."""
     M = labels.shape[1]
     rest, best = np.empty(unary.shape), np.empty(unary.shape)
@@ -262,13 +267,13 @@ def gap_of(unary, pair, labels, weights, n):
 
 
 @kernel
-def most_needed(M, k):
+def most_needed(M: int, k: int) -> int:
     """How many label sequences make up any mean, at the most: one more than its dimension."""
     return M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1
 
 
 @kernel
-def project_means(unary, pair, mu, each):
+def project_means(unary: Floats, pair: Floats, mu: Floats, each: Floats) -> float:
     """Write the projection's means of labels (M, k) and steps (M or more, k, k).
 
     Returns what is left: a gap, or what constraints of the means are violated by.

@@ -1,6 +1,5 @@
 """exp by a polynomial, so that loops over it become vectors; `math.exp` is called one by one."""
 
-from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import kernel
 from skstructured._engine.instructions import MAGIC, two_to
 
@@ -10,7 +9,7 @@ LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a3
 
 
 @kernel(inline=True)
-def exp_of(e: int) -> float:
+def exp_of(e: float) -> float:
     """exp(e) for −700 ≤ e ≤ 700, to a few units in the last place.
 
     ``2ⁿ exp(r)`` with n the integer nearest to e/ln 2 and ``|r| ≤ ln(2)/2``, for which twelve terms
@@ -31,10 +30,3 @@ def exp_of(e: int) -> float:
     p = 0.5 + r * p
     p = 1.0 + r * p
     return two_to(shifted) * (1.0 + r * p)
-
-
-@kernel(fastmath={"contract"})
-def exp_into(exponents: Floats, values: Floats) -> None:
-    """values = exp(exponents), as kernels compute it in their loops."""
-    for i in range(exponents.shape[0]):
-        values[i] = exp_of(exponents[i])

@@ -101,7 +101,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             elif classes is not None:
                 self.space_.check_classes(classes)
             batch = self._with_outputs(batch, y, sample_weight, stream=True)
-            batch = self._weigh_classes(batch, y, stream=True)
+            batch = self._weigh_classes(batch, stream=True)
             every = np.arange(batch.n_rounds)
             if first:
                 self._learn(batch, every)
@@ -116,13 +116,13 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             batch = self._read(X, reset=True)
             self._check_rows(batch, fresh=True)
             self._start(self._space_of_stream(y, classes))
-            return self._weigh_classes(self._with_outputs(batch, y), y, stream=True)
+            return self._weigh_classes(self._with_outputs(batch, y), stream=True)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
         batch = self._read(X)
         self._check_rows(batch)
-        return self._weigh_classes(self._with_outputs(batch, y), y, stream=True)
+        return self._weigh_classes(self._with_outputs(batch, y), stream=True)
 
     def _space_of_stream(self, y: Outputs, classes: Given) -> OutputSpace:
         """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""

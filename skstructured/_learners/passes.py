@@ -93,7 +93,7 @@ class Passes:
                 self._check_rows(batch, fresh=True)
             self._start(self._unfitted_space().fit(y), self.max_iter)
             batch = self._with_outputs(batch, y, sample_weight)
-            self._make_passes(self._weigh_classes(batch, y))
+            self._make_passes(self._weigh_classes(batch))
         self.warn_of_trouble()
 
     def _make_passes(self, rounds: Batch) -> None:
@@ -149,7 +149,7 @@ class Passes:
     def _visiting_order(self, n: int) -> Ints:
         return self.random_state_.permutation(n) if self.shuffle else np.arange(n)
 
-    def _weigh_classes(self, rounds: Batch, y: Outputs, stream: bool = False) -> Batch:
+    def _weigh_classes(self, rounds: Batch, stream: bool = False) -> Batch:
         """Rounds whose weights are multiplied by those of their classes."""
         if self.class_weight is None:
             return rounds

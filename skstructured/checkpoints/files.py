@@ -165,7 +165,7 @@ def _learners_in(estimator):
 
 
 @reads_state
-def _held(self, others, task):
+def _held(self, others, task):  # noqa: ARG001  # `reads_state` reads it
     """Run a task while none of the estimators learns a block; returns its result."""
     return _held(others[0], others[1:], task) if others else task()
 

@@ -332,7 +332,7 @@ def test_html_and_text_representations_name_the_components():
     assert "OnlineStructuredPredictor" in html and "alpha" in html
 
 
-def test_the_readme_numbers_of_digits(rng):
+def test_the_readme_numbers_of_digits():
     X, y = load_digits(return_X_y=True)
     if INTERPRETED:
         pytest.skip("needs compiled kernels")

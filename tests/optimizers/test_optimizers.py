@@ -317,7 +317,7 @@ def test_progressive_rounds_are_played_with_the_last_weights(rng):
         np.testing.assert_array_equal(runs[0].surrogate_loss, runs[1].surrogate_loss)
 
 
-def test_a_warning_made_an_error_leaves_a_whole_estimator(rng):
+def test_a_warning_made_an_error_leaves_a_whole_estimator():
     """It comes after the rows were learned, and says so: the state is that of having learned."""
     X, y = np.ones((100, 2)), np.zeros(100, dtype=int)
     model = predictor(optimizer=PiSTOL(a=1e-6)).partial_fit(X[:1], y[:1], [0, 1])

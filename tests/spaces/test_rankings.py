@@ -319,7 +319,7 @@ def test_plain_and_compiled_oracles_agree(rng):
     np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-10)
 
 
-def test_an_oracle_that_does_not_converge_is_told(monkeypatch, rng):
+def test_an_oracle_that_does_not_converge_is_told(monkeypatch):
     from skstructured.extend import _by_vertices as _active_set
 
     monkeypatch.setattr(_active_set, "MAX_ITER", 1)

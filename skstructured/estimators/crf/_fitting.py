@@ -107,8 +107,10 @@ class BatchFit:
         weight = check_weights(sample_weight, packed, len(packed))
         share = weight / weight.sum()
         self._forget_kernels()
-        solve = self._solve if self._is_linear() else self._solve_kernels
-        solve(batch.rows, packed, share, before)
+        if self._is_linear():
+            self._solve(batch.rows, packed, share, before)
+        else:
+            self._solve_kernels(batch.rows, packed, share)
 
     def _space_with_costs(self):
         """A copy of the space with `cost_matrix`; a ValueError where it has no place for one."""

@@ -76,7 +76,7 @@ class KernelField:
         for name in ("dual_coef_", "support_", "_kept", "_scaling", "_kernel"):
             vars(self).pop(name, None)
 
-    def _solve_kernels(self, rows, packed, share, before):
+    def _solve_kernels(self, rows, packed, share):
         """Learn, and keep the coefficients and the rows that have some."""
         shannon = isinstance(self.loss_.regularizer, Shannon)
         if not (shannon and isinstance(self.space_, Simplex)):

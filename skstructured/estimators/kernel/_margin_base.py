@@ -154,7 +154,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         theta = self._scores(X)
         return self.space_.decode(theta)
 
-    def _weigh_classes(self, rounds, y, stream=False):
+    def _weigh_classes(self, rounds, stream=False):
         """There are no classes."""
         return rounds
 
