@@ -40,12 +40,16 @@ for start in range(0, n, 100):
 # Above: the share of right predictions. Below: how much the experts count, those that step and
 # those that are averages of what these have been.
 
+accuracy = {name: float(np.mean(shares)) for name, shares in right.items()}
+for name, share in accuracy.items():
+    print(f"{name}: {share:.2f} right")
+
 leads, half = np.array(leads), len(leads[0]) // 2
 rounds = 100 * np.arange(1, len(leads) + 1)
 figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(7, 5), layout="constrained")
 for name, shares in right.items():
     smooth = np.convolve(shares, np.ones(5) / 5, mode="valid")
-    above.plot(rounds[5:], smooth, label=f"{name}: {np.mean(shares):.2f}")
+    above.plot(rounds[5:], smooth, label=f"{name}: {accuracy[name]:.2f}")
 above.set_ylabel("accuracy")
 above.legend(loc="lower right")
 below.stackplot(
@@ -58,5 +62,3 @@ below.set_xlabel("rows learned")
 below.set_ylabel("weight")
 below.legend(loc="lower right")
 plt.show()
-
-accuracy = {name: float(np.mean(shares)) for name, shares in right.items()}

@@ -1,6 +1,7 @@
 """Components: parameters as scikit-learn has them, and strings that stand for them."""
 
 import functools
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +26,11 @@ class Component(BaseEstimator):
 
 
 def resolve(
-    kind: str, value: Any, shortcuts: Any, base: Any, meanings: Any = MappingProxyType({})
+    kind: str,
+    value: Any,
+    shortcuts: Mapping[str, Any],
+    base: type,
+    meanings: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """Turn a string short-cut into its component with default parameters.
 

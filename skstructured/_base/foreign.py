@@ -1,20 +1,23 @@
 """Checks of what user-written spaces and optimisers return, before kernels rely on it."""
 
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._engine.arrays import Floats
 from skstructured._engine.state import OWN
 
+S = TypeVar("S")
 
-def is_ours(space: Any, method: str = "unpack") -> bool:
+
+def is_ours(space: object, method: str = "unpack") -> bool:
     """Whether a space's `method` is defined in the package: `unpack` then needs no check."""
     return getattr(type(space), method).__module__.startswith("skstructured.spaces.")
 
 
-def check_vertices(space: Any, method: str, V: Any, shape: tuple[int, ...]) -> Any:
+def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """V, as ``space.method`` returned it, as C-contiguous float64 of this shape.
 
     Raises
@@ -36,12 +39,12 @@ def check_vertices(space: Any, method: str, V: Any, shape: tuple[int, ...]) -> A
     return V
 
 
-def refuse(part: Any, method: str, wanted: Any) -> NoReturn:
+def refuse(part: object, method: str, wanted: str) -> NoReturn:
     """Raise the ValueError for what ``part.method`` returned instead of what is `wanted`."""
     raise ValueError(f"{type(part).__name__}.{method} must return {wanted}.")
 
 
-def check_dimension(space: Any) -> Any:
+def check_dimension(space: S) -> S:
     """A fitted space, whose `dim_` is a positive integer; a ValueError names it otherwise."""
     dim = getattr(space, "dim_", None)
     if not isinstance(dim, Integral) or isinstance(dim, bool) or dim < 1:

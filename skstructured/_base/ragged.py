@@ -1,13 +1,15 @@
 """Sequences of rows or of labels, one after the other in one array."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skstructured._base.sparse_arrays import check_sparse
-from skstructured._engine.arrays import Array
+from skstructured._engine.arrays import Array, Ints
 
 
 class Ragged:
@@ -21,12 +23,12 @@ class Ragged:
         Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
     """
 
-    def __init__(self, values: Any, offsets: Any) -> None:
+    def __init__(self, values: Any, offsets: ArrayLike) -> None:
         self.values = values
         self.offsets = np.asarray(offsets, dtype=np.int64)
 
     @classmethod
-    def from_lengths(cls, values: Any, lengths: Any) -> "Ragged":
+    def from_lengths(cls, values: Any, lengths: ArrayLike) -> "Ragged":
         """Sequences of these lengths."""
         return cls(values, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
 
@@ -34,12 +36,12 @@ class Ragged:
         return len(self.offsets) - 1
 
     @property
-    def lengths(self) -> Array:
+    def lengths(self) -> Ints:
         """Lengths (n,) of the sequences."""
         return np.diff(self.offsets)
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, ...]:
         """How many sequences, and what follows the first axis of the values."""
         return (len(self), *self.values.shape[1:])
 
@@ -53,14 +55,14 @@ class Ragged:
         which = np.arange(len(self))[which]
         return Ragged.from_lengths(self.values[self.places(which)], self.lengths[which])
 
-    def places(self, which: Any) -> Array:
+    def places(self, which: Any) -> Ints:
         """Rows of the sequences `which`, in their order, int64."""
         lengths = self.lengths[which]
         ends = np.cumsum(lengths)
         shift = np.repeat(self.offsets[which] - ends + lengths, lengths)
         return np.arange(ends[-1] if len(ends) else 0, dtype=np.int64) + shift
 
-    def unstack(self) -> list:
+    def unstack(self) -> list[Any]:
         """The sequences as a list."""
         return [self[i] for i in range(len(self))]
 
@@ -88,7 +90,7 @@ class Stacked(Ragged):
     [(2, 3), (3, 3)]
     """
 
-    def __init__(self, X: Any, lengths: Any) -> None:
+    def __init__(self, X: Any, lengths: ArrayLike) -> None:
         lengths = np.asarray(lengths)
         if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths < 1).any():
             raise ValueError(f"lengths must be positive integers, got {lengths!r}.")
@@ -97,11 +99,11 @@ class Stacked(Ragged):
             raise ValueError(f"lengths add up to {lengths.sum()}, but X has {X.shape[0]} rows.")
         super().__init__(X, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
 
-def _check_parts(parts: Any, name: str) -> None:
+def _check_parts(parts: Sequence[Any], name: str) -> None:
     """Raise a ValueError naming the first part that is not a sequence of the common width."""
     for i, part in enumerate(parts):
         if part.ndim != 2:
@@ -142,7 +144,7 @@ def stack_rows(X: Any, name: str = "X") -> "Ragged":
     return Ragged.from_lengths(values, [part.shape[0] for part in parts])
 
 
-def _checked(x: Any, i: Any = None) -> Any:
+def _checked(x: Any, i: int | None = None) -> Any:
     """A sparse matrix; a ValueError where its arrays do not fit, which SciPy would not see."""
     try:
         check_sparse(x)
@@ -151,13 +153,13 @@ def _checked(x: Any, i: Any = None) -> Any:
     return x
 
 
-def _stacked_sparse(parts: Any) -> "Ragged":
+def _stacked_sparse(parts: Sequence[Any]) -> sparse.csr_matrix:
     """CSR of matrices of which some are sparse; SciPy takes no foreign byte order."""
     native = [x if sparse.issparse(x) else x.astype(x.dtype.newbyteorder("=")) for x in parts]
     return sparse.csr_matrix(sparse.vstack(native))
 
 
-def _stack_frames(frames: Any, name: str) -> "Ragged":
+def _stack_frames(frames: Sequence[Any], name: str) -> "Ragged":
     """`Ragged` of data frames, whose names are kept."""
     for i, frame in enumerate(frames):
         if not frame.columns.equals(frames[0].columns):
@@ -170,7 +172,7 @@ def _stack_frames(frames: Any, name: str) -> "Ragged":
     return Ragged.from_lengths(stacked, [len(frame) for frame in frames])
 
 
-def _as_matrix(x: Any, i: Any, name: str) -> Any:
+def _as_matrix(x: Any, i: int, name: str) -> Array:
     try:
         x = np.asarray(x)
     except ValueError as error:
@@ -207,14 +209,14 @@ def stack_labels(y: Any, name: str = "y") -> "Ragged":
     return Ragged.from_lengths(_join(parts), [len(part) for part in parts])
 
 
-def _join(parts: Any) -> Array:
+def _join(parts: list[Array]) -> Array:
     kinds = {part.dtype.kind for part in parts}
     if "O" in kinds or len(kinds - set("iub")) > 1 or (kinds & set("US") and kinds - set("US")):
         parts = [part.astype(object) for part in parts]
     return np.concatenate(parts)
 
 
-def check_same_lengths(X: Any, y: Any, names: Any = ("X", "y")) -> None:
+def check_same_lengths(X: Ragged, y: Ragged, names: tuple[str, str] = ("X", "y")) -> None:
     """Raise a ValueError naming the first sequence whose rows and labels differ in number."""
     first, second = names
     if len(X) != len(y):

@@ -3,10 +3,10 @@
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import TypeVar
 
 __all__ = ["documented"]
 
@@ -18,8 +18,10 @@ ENTRY = re.compile(r"^([\w, ]+?)(?: : (.+))?\n((?: {4}.+\n?)+)", re.MULTILINE)
 
 DEFAULT = re.compile(r",? ?default=.*")
 
+C = TypeVar("C", bound=type)
 
-def documented(*sources: Any) -> Any:
+
+def documented(*sources: type) -> Callable[[C], C]:
     """Class decorator: fill in the entries that the docstring takes from other classes.
 
     In the docstring ``{Source: tol, shuffle}`` stands for what that of ``Source`` says of `tol` and
@@ -43,7 +45,7 @@ def documented(*sources: Any) -> Any:
         By the decorator, for what none of the sources describes.
     """
 
-    def fill(cls: type) -> type:
+    def fill(cls: C) -> C:
         if cls.__doc__ is not None:
             cls.__doc__ = MARKER.sub(partial(_filled, cls, sources), cls.__doc__)
         return cls
@@ -77,7 +79,9 @@ def _read(source: type) -> Iterator[tuple[str, tuple[str, str]]]:
             yield name, (entry[2] or "", entry[3])
 
 
-def _entry(names: list[str], kind: str, text: str, defaults: Any) -> str:
+def _entry(
+    names: list[str], kind: str, text: str, defaults: Mapping[str, inspect.Parameter]
+) -> str:
     """An entry of names that share a type and a text, with their defaults."""
     values = [defaults[name].default for name in names if name in defaults]
     values = [value for value in values if value is not inspect.Parameter.empty]
@@ -89,5 +93,5 @@ def _entry(names: list[str], kind: str, text: str, defaults: Any) -> str:
     return f"{', '.join(names)}{' : ' * bool(kind)}{kind}\n{text}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from skstructured._engine.arrays import Array
 from skstructured._engine.rows import index_range
 
 
@@ -35,7 +36,7 @@ def check_compressed(X: Any, lines: int, size: int, kind: str) -> None:
     check_range("X.indices", X.indices[: X.indptr[-1]], size, kind)
 
 
-def check_vector(name: str, array: Any) -> None:
+def check_vector(name: str, array: object) -> None:
     """A one-dimensional NumPy array of int32 or int64, as SciPy makes them."""
     if not isinstance(array, np.ndarray) or array.dtype not in (np.int32, np.int64):
         given = getattr(array, "dtype", type(array).__name__)
@@ -44,7 +45,7 @@ def check_vector(name: str, array: Any) -> None:
         raise ValueError(f"{name} must be a vector, got shape {array.shape}.")
 
 
-def check_range(name: str, places: Any, size: int, kind: str) -> None:
+def check_range(name: str, places: Array, size: int, kind: str) -> None:
     """Places between 0 and size − 1."""
     low, high = index_range(places)
     if low < 0 or high >= size:

@@ -2,11 +2,12 @@
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite
@@ -64,7 +65,7 @@ def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     return X
 
 
-def dtype_of(estimator: Any) -> Any:
+def dtype_of(estimator: Any) -> np.dtype[Any]:
     """The dtype of the rows that a learner takes, which is that of its weights."""
     return getattr(estimator, "_dtype", DOUBLE)
 
@@ -155,7 +156,7 @@ def _norm_of_row(X: Any, row: int) -> float:
 
 
 def check_weights(
-    sample_weight: Any, X: Any, n: int, stream: bool = False, single: bool = False
+    sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False, single: bool = False
 ) -> Floats:
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
     if sample_weight is None:
@@ -180,7 +181,7 @@ def check_range_of_weights(name: str, weight: Floats, single: bool = False) -> F
     return weight
 
 
-def _nonnegative(sample_weight: Any, X: Any, n: int, stream: bool) -> Floats:
+def _nonnegative(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool) -> Floats:
     """Sample weights as a non-negative float64 vector; ones where None.
 
     scikit-learn refuses weights that are all zero; a chunk of a stream may well have them.
@@ -193,7 +194,7 @@ def _nonnegative(sample_weight: Any, X: Any, n: int, stream: bool) -> Floats:
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
-def weighted_mean(values: Array, sample_weight: Any) -> float:
+def weighted_mean(values: Array, sample_weight: ArrayLike | None) -> float:
     """Mean of `values` (n,), weighted by `sample_weight` where given.
 
     A ValueError for negative weights, and for weights that are all zero.
@@ -212,7 +213,7 @@ def check_lengths(n_rows: int, n_outputs: int) -> None:
         )
 
 
-def check_real(name: str, value: Any, allowed: Any, wanted: Any) -> float:
+def check_real(name: str, value: object, allowed: Callable[[float], bool], wanted: str) -> float:
     """`value` as a float; a ValueError unless it is a real number that `allowed` accepts."""
     with contextlib.suppress(OverflowError):  # an integer beyond float64
         if isinstance(value, Real) and not isinstance(value, bool) and allowed(float(value)):
@@ -220,37 +221,37 @@ def check_real(name: str, value: Any, allowed: Any, wanted: Any) -> float:
     raise ValueError(f"{name} must {wanted}, got {value!r}.")
 
 
-def check_positive(name: str, value: Any, default: Any = None) -> float:
+def check_positive(name: str, value: object, default: float | None = None) -> float:
     """`value` as a positive finite float, or `default` where it is None."""
     if value is None and default is not None:
         return default
     return check_real(name, value, lambda v: 0.0 < v < math.inf, "be a positive number")
 
 
-def check_share(name: str, value: Any) -> Any:
+def check_share(name: str, value: object) -> float:
     """`value` as a float in [0, 1]."""
     return check_real(name, value, lambda v: 0.0 <= v <= 1.0, "lie in [0, 1]")
 
 
-def check_bool(name: str, value: Any) -> None:
+def check_bool(name: str, value: object) -> None:
     """A ValueError unless `value` is a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be a bool, got {value!r}.")
 
 
-def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
+def check_choice(name: str, value: object, allowed: Iterable[str]) -> None:
     """A ValueError unless `value` is one of the strings `allowed`."""
     if not (isinstance(value, str) and value in allowed):
         known = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {known}, got {value!r}.")
 
 
-def check_integer(name: str, value: Any, lowest: int = 1, highest: Any = INT64_MAX) -> None:
+def check_integer(name: str, value: Any, lowest: int = 1, highest: int = INT64_MAX) -> None:
     """A ValueError unless `value` is an integer from `lowest` to `highest`."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if whole and lowest <= value <= highest:
         return
-    small = highest == INT64_MAX and not (isinstance(value, Integral) and value > highest)
+    small = highest == INT64_MAX and not (isinstance(value, Integral) and int(value) > highest)
     allowed = f"at least {lowest}" if small else f"from {lowest} to {highest}"
     raise ValueError(f"{name} must be an integer {allowed}, got {value!r}.")
 
@@ -276,7 +277,7 @@ def writable(value: Any) -> Any:
     return value if type(value) is np.ndarray and value.flags.writeable else np.array(value)
 
 
-def check_size(name: str, value: Any, default: Any = None) -> float:
+def check_size(name: str, value: object, default: float | None = None) -> float:
     """`value` as by `check_positive`, within the range allowed for bounds on norms."""
     value, least = check_positive(name, value, default), 1.0 / LARGEST_SIZE
     if value != default and not least <= value <= LARGEST_SIZE:
@@ -290,10 +291,10 @@ class unchanged_on_error:  # noqa: N801
     def __init__(self, estimator: Any) -> None:
         self._estimator, self._before = estimator, dict(vars(estimator))
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: Any, *error: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is not None:
             vars(self._estimator).clear()
             vars(self._estimator).update(self._before)

@@ -11,9 +11,8 @@ million rounds. What Θ loses by rounding is in no term of A, and would be count
 before it too, so that A is brought up to date after `WINDOW` rounds.
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import DTypeLike
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import kernel
@@ -72,7 +71,7 @@ def fold(
             Theta[i, j] *= factor
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> Array:
     """Zeros that start at a cache line."""
     itemsize = np.dtype(dtype).itemsize
     size, spare = int(np.prod(shape)), LINE // itemsize

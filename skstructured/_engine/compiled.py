@@ -123,7 +123,7 @@ def _compiled_as_move_and_score(value, Theta):  # type: ignore[no-untyped-def]
 def kernel(
     function: Any = None,
     *,
-    fastmath: Any = False,
+    fastmath: bool | set[str] = False,
     signature: Any = None,
     cached: bool = True,
     inline: bool = False,

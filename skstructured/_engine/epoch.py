@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.average import WAITING, WINDOW, add_dense, fold
 from skstructured._engine.compiled import (
     LOSS,
@@ -34,7 +34,7 @@ from skstructured._engine.compiled import (
     is_compiled,
     kernel,
 )
-from skstructured._engine.rows import is_zero_row
+from skstructured._engine.rows import Rows, is_zero_row
 from skstructured._engine.state import (
     CLOCK,
     DECAYS,
@@ -45,6 +45,7 @@ from skstructured._engine.state import (
     SCALED_WEIGHT_SUM,
     SINCE,
     WEIGHT_SUM,
+    LinearState,
     renew_norm,
     share_of,
 )
@@ -73,7 +74,7 @@ def epoch(
     params: Floats,
     work: Floats,
     scores: Floats,
-    kernels: Any,
+    kernels: tuple[Any, ...],
 ) -> int:
     """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
 
@@ -158,7 +159,7 @@ def epoch(
 
 
 @functools.cache
-def _compiled_epoch(single: bool) -> Any:
+def _compiled_epoch(single: bool) -> Kernel:
     data, Theta = (READ_SINGLE_VECTOR, SINGLE_MATRIX) if single else (READ_VECTOR, MATRIX)
     arrays = (data, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     learned = (Theta, MATRIX, types.boolean, float64, float64, VECTOR)
@@ -166,7 +167,7 @@ def _compiled_epoch(single: bool) -> Any:
     return kernel(epoch, signature=int64(*arrays, *learned, *rest))
 
 
-def epoch_for(kernels: Any, single: bool = False) -> tuple[Any, int]:
+def epoch_for(kernels: tuple[Kernel, ...], single: bool = False) -> tuple[Kernel, int]:
     """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
 
     It is called as ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
@@ -182,13 +183,13 @@ def epoch_for(kernels: Any, single: bool = False) -> tuple[Any, int]:
 
 
 def _run(
-    run: Any,
-    kernels: Any,
-    rows: Any,
+    run: Kernel,
+    kernels: tuple[Any, ...],
+    rows: Rows,
     order: Array,
     truth: Array,
     weight: Floats,
-    state: Any,
+    state: LinearState,
     params: Floats,
     work: Floats,
     scores: Floats,
@@ -198,7 +199,13 @@ def _run(
 
 
 def _run_interpreted(
-    kernels: Any, rows: Any, order: Array, truth: Array, weight: Floats, state: Any, *rest: Any
+    kernels: tuple[Kernel, ...],
+    rows: Rows,
+    order: Array,
+    truth: Array,
+    weight: Floats,
+    state: LinearState,
+    *rest: Any,
 ) -> int:
     """`epoch` with kernels that may raise: Θ, A and the vector are then as they were."""
     before = state.Theta.copy(), state.A.copy(), state.vector.copy()

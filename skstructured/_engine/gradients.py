@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import int64, types, void
 
-from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import (
     LOSS,
     MATRIX,
@@ -52,7 +52,7 @@ def gradient_rows(
 
 
 @functools.cache
-def inner_rows() -> Any:
+def inner_rows() -> Kernel:
     """The compiled loop `_inner_rows`."""
     arrays = (MATRIX, MATRIX, types.boolean, VECTOR)
     return kernel(_inner_rows, signature=void(*arrays))
@@ -77,13 +77,13 @@ def _inner_rows(theta: Floats, difference: Floats, centred: bool, products: Floa
 
 
 @functools.cache
-def _compiled_gradient_rows() -> Any:
+def _compiled_gradient_rows() -> Kernel:
     arrays = (MATRIX, MATRIX, MATRIX, VECTOR, VECTOR, VECTOR)
     return kernel(gradient_rows, signature=void(*arrays, int64))
 
 
 def run_gradient_rows(
-    kernel: Any, theta: Floats, truth: Array, params: Floats, work: Floats
+    kernel: Kernel, theta: Floats, truth: Array, params: Floats, work: Floats
 ) -> tuple[Floats, Floats]:
     """Gradients (n, dim) and values (n,) of a loss kernel at the rows of theta and truth."""
     gradients, values = np.empty_like(theta), np.empty(theta.shape[0])

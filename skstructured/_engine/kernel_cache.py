@@ -19,8 +19,11 @@ import platform
 import sys
 import uuid
 import warnings
+from collections.abc import Iterable, Iterator
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -35,7 +38,7 @@ KEPT = 4
 FOLDER = "skstructured-kernels-"
 
 
-def _source_bytes(folder: Any) -> Any:
+def _source_bytes(folder: Traversable) -> Iterator[bytes]:
     """Names and contents of the Python files below `folder`, in order of their names."""
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir() and entry.name != "__pycache__":
@@ -45,7 +48,7 @@ def _source_bytes(folder: Any) -> Any:
             yield entry.read_bytes()
 
 
-def _digest(parts: Any) -> str:
+def _digest(parts: Iterable[bytes]) -> str:
     """Digest of byte strings, wherever they are cut."""
     total = hashlib.sha256()
     for part in parts:
@@ -167,7 +170,7 @@ def is_ours(dispatcher: Any) -> bool:
     return function.__module__.startswith("skstructured.") and all(map(is_ours, inner))
 
 
-def _closure_of(function: Any) -> Any:
+def _closure_of(function: FunctionType) -> tuple[Any, ...]:
     """What a function closes over; of compiled functions what these close over.
 
     numba gives such a function another number in every process.
@@ -176,7 +179,7 @@ def _closure_of(function: Any) -> Any:
     return tuple(_told_of(value) if hasattr(value, "py_func") else value for value in values)
 
 
-def _told_of(dispatcher: Any) -> Any:
+def _told_of(dispatcher: Any) -> tuple[Any, ...]:
     function = dispatcher.py_func
     names = function.__module__, function.__qualname__, function.__code__.co_firstlineno
     return (*names, function.__code__.co_code, _closure_of(function))
@@ -185,19 +188,19 @@ def _told_of(dispatcher: Any) -> Any:
 class KernelCache(NullCache):
     """The cache object of a numba dispatcher: it loads compiled code and saves it."""
 
-    def __init__(self, function: Any, options: Any) -> None:
+    def __init__(self, function: FunctionType, options: Any) -> None:
         code, closure = function.__code__, dumps(_closure_of(function))
         names = (function.__module__, function.__qualname__, code.co_firstlineno, options)
         self._kernel = [repr(names).encode(), code.co_code, closure]
         module = function.__module__ or "__main__"  # None where code was run by exec without a name
         self._label = f"{module.rpartition('.')[2]}.{function.__name__}"
 
-    def _name(self, signature: Any, codegen: Any) -> Any:
+    def _name(self, signature: Any, codegen: Any) -> str:
         machine = repr((str(signature), codegen.magic_tuple())).encode()
         digest = _digest([str(package_digest()).encode(), *self._kernel, machine])
         return f"{self._label}-{digest[:32]}.nbc"
 
-    def load_overload(self, signature: Any, target_context: Any) -> None:
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The kernel compiled for `signature`, or None."""
         target_context.refresh()
         try:

@@ -1,7 +1,8 @@
 """Means, deviations and largest entries of the rows of several shards, as of all rows together."""
 
 import math
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from skstructured._engine.standardize import (
     RunningScale,
 )
 from skstructured._engine.state import refuse_to_move
+
+#: Σ w, means and deviations.
+Moments: TypeAlias = tuple[float, Floats, Floats]
 
 
 class MergedScale(RunningScale):
@@ -63,14 +67,14 @@ def merged(scales: list[RunningScale]) -> RunningScale:
     return result
 
 
-def _set(scale: Any, deviation: Array) -> None:
+def _set(scale: RunningScale, deviation: Array) -> None:
     """Set deviations, or largest entries, and one over them."""
     scale.statistics[DEVIATION] = deviation
     there = deviation > SMALLEST
     np.divide(1.0, deviation, out=scale.statistics[INVERSE], where=there)
 
 
-def _moments(scale: Any) -> Any:
+def _moments(scale: RunningScale) -> Moments:
     """Σ w, means and deviations of all rows, those too that the statistics do not have yet."""
     (before, since), mean = scale.counts, scale.statistics[MEAN]
     deviation, total = scale.statistics[DEVIATION], before + since
@@ -82,7 +86,7 @@ def _moments(scale: Any) -> Any:
     return total, mean, deviation
 
 
-def _together(parts: Any) -> Any:
+def _together(parts: Sequence[Moments]) -> Moments:
     """Σ w, means and deviations of several (Σ w, means, deviations).
 
     Means are those of the heaviest part and what the others shift them by, so that light parts that

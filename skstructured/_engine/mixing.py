@@ -8,12 +8,11 @@ among each other by the rate that thins out, so that none is lost for ever.
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 from numba import int64, types
 
-from skstructured._engine.arrays import Floats
+from skstructured._engine.arrays import Floats, Kernel
 from skstructured._engine.compiled import CUBE, MATRIX, kernel
 
 #: What is mixed: probabilities of classes, those of each label by itself, or scores.
@@ -194,6 +193,6 @@ def mix_rows(kind: int, shares: Floats, theta: Floats, means: Floats, played: Fl
 
 
 @functools.cache
-def compiled_mix_rows() -> Any:
+def compiled_mix_rows() -> Kernel:
     """The compiled `mix_rows`."""
     return kernel(mix_rows, signature=types.void(int64, CUBE, CUBE, CUBE, MATRIX))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import (
     CUBE,
     LOSS,
@@ -34,7 +34,8 @@ from skstructured._engine.compiled import (
 )
 from skstructured._engine.epoch import BLOCK, LARGEST, SLOW_BLOCK
 from skstructured._engine.mixing import SCORES, learn_log_losses, learn_losses, mix
-from skstructured._engine.rows import is_zero_row
+from skstructured._engine.mixture_state import MixtureState
+from skstructured._engine.rows import Rows, is_zero_row
 from skstructured._engine.state import (
     CLOCK,
     FLUSH,
@@ -168,7 +169,7 @@ def mixture_epoch(
     params: Floats,
     work: Floats,
     scores: Floats,
-    kernels: Any,
+    kernels: tuple[Any, ...],
     scales: Any,
     steps: Any,
 ) -> int:
@@ -236,15 +237,17 @@ def mixture_epoch(
 
 
 @functools.cache
-def _compiled_epoch() -> Any:
+def _compiled_epoch() -> Kernel:
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     learned = (MATRIX, types.boolean, float64, float64, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
-    rest = (int64, float64, VECTOR, VECTOR, MATRIX, types.UniTuple(int64, 2))
-    kernels = (READ_INT64, READ_INT64)
+    rest = (int64, float64, VECTOR, VECTOR, MATRIX)
+    kernels = (types.UniTuple(int64, 2), READ_INT64, READ_INT64)
     return kernel(mixture_epoch, signature=int64(*arrays, *learned, *rest, *kernels))
 
 
-def mixture_epoch_for(kernels: Any, experts: Any) -> tuple[Any, int]:
+def mixture_epoch_for(
+    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]]
+) -> tuple[Kernel, int]:
     """The epoch with kernels (move and score, loss) and pairs (scale, step) of the experts.
 
     As `skstructured._engine.epoch.epoch_for`; it is called as ``(rows, order, truth, weight, state,
@@ -259,26 +262,31 @@ def mixture_epoch_for(kernels: Any, experts: Any) -> tuple[Any, int]:
 
 
 def _run(
-    run: Any,
-    kernels: Any,
-    rows: Any,
+    run: Kernel,
+    kernels: tuple[Any, ...],
+    rows: Rows,
     order: Array,
     truth: Array,
     weight: Floats,
-    state: Any,
+    state: MixtureState,
     inner: float,
     params: Floats,
     work: Floats,
     scores: Floats,
 ) -> int:
-    learned = (state.Theta, state.summed, *state.limits_sq, state.vectors)
+    given = (order, truth, weight, state.Theta, state.summed, *state.limits_sq, state.vectors)
     mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
-    given = (order, truth, weight)
-    return run(*rows.arrays, *given, *learned, *mixed, inner, params, work, scores, *kernels)
+    return run(*rows.arrays, *given, *mixed, inner, params, work, scores, *kernels)
 
 
 def _run_interpreted(
-    kernels: Any, rows: Any, order: Array, truth: Array, weight: Floats, state: Any, *rest: Any
+    kernels: tuple[Any, ...],
+    rows: Rows,
+    order: Array,
+    truth: Array,
+    weight: Floats,
+    state: MixtureState,
+    *rest: Any,
 ) -> int:
     """`mixture_epoch` with kernels that may raise: the state is then as it was."""
     arrays = (state.Theta, state.vectors, state.shares, state.totals, state.sums)

@@ -50,5 +50,5 @@ class MixtureState(LinearState):
         return self.vectors[0]
 
     @vector.setter
-    def vector(self, value: Floats) -> Floats:
+    def vector(self, value: Floats) -> None:
         """Vectors are set whole."""

@@ -6,12 +6,11 @@ sums of the weights played; see `average`.
 """
 
 import functools
-from typing import Any
 
 import numpy as np
 from numba import int64
 
-from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.instructions import add_row, prefetch
 
@@ -108,7 +107,7 @@ def _score_csr(
 
 
 @functools.cache
-def csr_move_and_score_for(known_dim: int, known_stride: int) -> Any:
+def csr_move_and_score_for(known_dim: int, known_stride: int) -> Kernel:
     """`dense_move_and_score` for CSR rows: moves all columns of Θ and scores with the first dim.
 
     Rows of Θ are short: loops over lengths known to the compiler (`known_dim` and `known_stride`,
@@ -151,7 +150,7 @@ def csr_move_and_score_for(known_dim: int, known_stride: int) -> Any:
     return csr_move_and_score
 
 
-def move_and_score_kernel(dim: int, sparse: bool, average: bool = False) -> Any:
+def move_and_score_kernel(dim: int, sparse: bool, average: bool = False) -> Kernel:
     """The primitive for rows of one storage and scores of length `dim`, with averages or not."""
     if not sparse:
         return dense_move_and_score

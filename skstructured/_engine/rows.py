@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
 from skstructured._engine.arrays import Array
@@ -103,7 +104,7 @@ class Rows(NamedTuple):
         arrays = (self.data, self.indices, self.indptr)
         return csr_matrix(arrays, shape=(self.n_rows, self.width))
 
-    def columns(self) -> tuple[Array, Any]:
+    def columns(self) -> tuple[Array, csr_matrix]:
         """Columns that have entries, in order, and the CSR rows with these columns alone."""
         first, last = self.indptr[0], self.indptr[-1]
         columns, indices = np.unique(self.indices[first:last], return_inverse=True)
@@ -111,7 +112,7 @@ class Rows(NamedTuple):
         return columns, csr_matrix(arrays, shape=(self.n_rows, len(columns)))
 
     @property
-    def arrays(self) -> tuple:
+    def arrays(self) -> tuple[Array, Array, Array, int]:
         """What kernels are handed of the rows: data, indices, indptr, width."""
         return self[:4]
 
@@ -120,7 +121,7 @@ class Rows(NamedTuple):
         """Whether the rows are CSR."""
         return self.indptr.shape[0] > 0
 
-    def is_read_as(self, dtype: Any) -> bool:
+    def is_read_as(self, dtype: DTypeLike) -> bool:
         """Whether kernels whose dense rows have this dtype read the rows; CSR is float64."""
         return self.data.dtype == (DOUBLE if self.is_sparse else dtype)
 
@@ -129,7 +130,7 @@ class Rows(NamedTuple):
         entries = len(self.data) // max(self.n_rows, 1)
         return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
 
-    def read_as(self, dtype: Any, order: Array) -> tuple["Rows", Array]:
+    def read_as(self, dtype: DTypeLike, order: Array) -> tuple["Rows", Array]:
         """Rows that such kernels read, and the order: these, or a copy of those in `order`."""
         if self.is_read_as(dtype):
             return self, order

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
 from skstructured._engine.arrays import Array, Floats
@@ -54,7 +55,7 @@ def transform(x: Array, statistics: Floats, z: Array) -> float:
 
 
 @kernel
-def gather(z: Array, weight: float, statistics: Floats) -> Any:
+def gather(z: Array, weight: float, statistics: Floats) -> None:
     """Σ w z and Σ w z² grow by one row."""
     total, squares = statistics[SUM], statistics[SQUARES]
     for j in range(z.shape[0]):
@@ -106,7 +107,7 @@ def standardize_rows(
     centred: bool,
     divided: bool,
     out: Array,
-) -> Any:
+) -> None:
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
@@ -134,7 +135,7 @@ def scale_entries(
     rows: Array,
     weight: Floats,
     statistics: Floats,
-    columns: Any,
+    columns: Array,
     out: Array,
     grown: Floats,
 ) -> int:
@@ -189,7 +190,9 @@ class RunningScale(Learned):
         before the first row.
     """
 
-    def __init__(self, width: int, centred: bool, wanted: bool, dtype: Any = np.float64) -> None:
+    def __init__(
+        self, width: int, centred: bool, wanted: bool, dtype: DTypeLike = np.float64
+    ) -> None:
         self.statistics = np.zeros((5, width))
         self.counts = np.zeros(2)
         self.centred = centred
@@ -251,10 +254,8 @@ class RunningScale(Learned):
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-        arrays, grown = (
-            (rows.data, rows.indices, rows.indptr, order, weight),
-            np.empty((2, len(out))),
-        )
+        arrays = (rows.data, rows.indices, rows.indptr, order, weight)
+        grown = np.empty((2, len(out)))
         count = scale_entries(*arrays, self.statistics, columns, out, grown)
 
         def undo() -> None:

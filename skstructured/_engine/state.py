@@ -1,6 +1,6 @@
 """What a linear learner has learned: W = s Θ, the sums behind Θ, and a vector of numbers."""
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def share_of(vector: Floats, weight: float) -> float:
 
 
 @kernel
-def count_round(vector: Floats, s: Floats, weight: float, share: float) -> None:
+def count_round(vector: Floats, s: float, weight: float, share: float) -> None:
     """Σ v s, Σ v and Σ w grow by a round."""
     vector[SCALED_WEIGHT_SUM] += share * s
     vector[WEIGHT_SUM] += share
@@ -99,7 +99,7 @@ def refuse_to_move() -> NoReturn:
 class Learned:
     """Base of objects that hold learned arrays; see `skstructured._base.validation.writable`."""
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """An independent copy, with copies of the arrays and of the parts that learn."""
         twin = object.__new__(type(self))
         vars(twin).update({name: _own(value) for name, value in vars(self).items()})
@@ -190,7 +190,7 @@ class LinearState(Learned):
     #: Whether Θ was seen to start at a cache line; what was unpickled need not.
     placed = False
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         """Without `placed`."""
         return {name: value for name, value in vars(self).items() if name != "placed"}
 
@@ -208,7 +208,7 @@ class LinearState(Learned):
         self.Theta, self.apart, self.by_feature = Theta, apart, by_feature
         self.placed = True
 
-    def _zeros(self, by_feature: bool) -> Any:
+    def _zeros(self, by_feature: bool) -> tuple[Array, Array | None]:
         """Θ before the first row, and the sums where they are apart."""
         if by_feature or not self.single:
             return aligned_zeros(self._shape[::-1] if by_feature else self._shape), None
@@ -216,7 +216,7 @@ class LinearState(Learned):
         apart = aligned_zeros((size - self._own, width))
         return aligned_zeros((self._own, width), np.float32), apart
 
-    def _stored(self, matrix: Array, by_feature: bool) -> Any:
+    def _stored(self, matrix: Array, by_feature: bool) -> tuple[Array, Array | None]:
         """Θ, and the sums where they are apart, of Θ with the sums behind it."""
         if by_feature or not self.single:
             return aligned(matrix.T if by_feature else matrix), None
@@ -236,7 +236,7 @@ class LinearState(Learned):
         return self.Theta[self._own :] if self.apart is None else self.apart
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> Array:
         """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row.
 
         In float64: what is stored in float32 is copied.
@@ -259,12 +259,12 @@ class LinearState(Learned):
         matrix = self.matrix
         return matrix[: self._own], matrix[self._own :]
 
-    def parts_of(self, columns: Any) -> tuple[Array, Array]:
+    def parts_of(self, columns: Array) -> tuple[Array, Array]:
         """`parts` of some columns alone, where Θ is stored by feature."""
         matrix = self.Theta[columns].T
         return matrix[: self._own], matrix[self._own :]
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """An independent copy."""
         twin = super().copy()
         twin.Theta = None if twin.Theta is None else aligned(twin.Theta)

@@ -205,8 +205,8 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
         """Learn rounds in `order`; ``note(played, weight)`` is told of every block."""
-        model = self._model
-        if writable(model.state.vector) is not model.state.vector:  # the others are as it is
+        model, vector = self._model, self._model.state.vector
+        if writable(vector) is not vector:  # the others are as it is
             own_arrays(self)
         weight = self._weights_of_rounds(batch.weights, order)
         record = record if self._calibrator is None else SCORES

@@ -81,7 +81,7 @@ class ExpectedF1(Decoder):
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmax E F1 and p = 0."""
         self._only_over(Hypercube, loss)
-        empty = check_share("zero_division", self.zero_division)
+        empty: float | Floats = check_share("zero_division", self.zero_division)
         if self._calibration is not None:
             mu, empty = self._calibration.marginals(theta), empty * self._calibration.empty
         return best_label_sets(mu, empty), np.zeros(len(mu))

@@ -1,6 +1,6 @@
 """Names of types that several rooms use in their annotations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import ArrayLike
@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skstructured._base.parameters import Seed
 from skstructured._base.ragged import Ragged
-from skstructured._engine.arrays import Array, Floats, Ints
+from skstructured._engine.arrays import Array, Floats, Ints, Kernel
 
 __all__ = [
     "Array",
@@ -47,9 +47,6 @@ Packed: TypeAlias = Any
 
 #: What users may give or leave out: labels, weights.
 Given: TypeAlias = ArrayLike | None
-
-#: A function for `skstructured.extend.kernel`, compiled or plain Python.
-Kernel: TypeAlias = Callable[..., Any]
 
 
 class Polytope(Protocol):

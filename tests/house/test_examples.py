@@ -30,6 +30,9 @@ CLAIMS = {
         np.all(names["merged"][1] <= names["single"][1] + 1e-12)
         and np.all(names["merged"][0][3:] > names["single"][0][3:])
     ),
+    "moving_stream": lambda names: (
+        names["accuracy"]["mixture (default)"] > names["accuracy"]["one optimiser, averaged"] + 0.1
+    ),
     "out_of_core": lambda names: np.array_equal(names["at_once"].coef_, names["pieces"].coef_),
 }
 
