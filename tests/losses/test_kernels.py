@@ -102,7 +102,7 @@ def test_one_score_of_minus_infinity(name, dim, where, rng):
     theta = rng.randn(1, dim)
     theta[0, where] = -np.inf
     if name.startswith("k_subsets"):
-        with pytest.raises(ValueError, match="finite scores"):
+        with pytest.raises(ValueError, match="theta must be finite"):
             loss.mean(theta)
         return
     mu = loss.mean(theta)[0]
