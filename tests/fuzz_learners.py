@@ -89,7 +89,7 @@ def online(rng, areas):
         loss=pick(rng, ("fenchel_young",) * 4 + margins),
         decoder=pick(rng, tuple(DECODERS)),
         optimizer=optimizer,
-        average=pick(rng, (False, True, "uniform", "linear")),
+        average=pick(rng, (False, True, "uniform")),
         standardize=pick(rng, ("auto", True, False)),
         max_iter=rng.randint(1, 3),
         tol=pick(rng, (None, 1e-3)),

@@ -24,14 +24,14 @@ from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.models import NOTHING, SCORES, Model, Note, Played
-from skstructured._learners.passes import Passes, numbered
+from skstructured._learners.passes import Passes
 from skstructured._learners.weights import LinearWeights, rounded
 from skstructured.extend import OnlineOptimizer, OutputSpace
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Loss, Outputs, Seed
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
 #: What `average` may be besides True and False.
-AVERAGES = ("uniform", "polynomial", "linear")
+AVERAGES = ("uniform", "polynomial")
 
 
 class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
@@ -157,8 +157,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         A copy of the model learns the row, because optimisers see how long it is before they play.
         Label sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
         """
-        weight = self._weights_of_rounds(np.ones(1), np.arange(1))
-        theta, stopped = self._model.upcoming(x, V, weight)
+        theta, stopped = self._model.upcoming(x, V, np.ones(1))
         if stopped >= 0:
             refuse_row(self, x, 0)
         return self._decode(theta).expected_losses(V)
@@ -166,7 +165,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
     def _start(self, space: OutputSpace, passes: int = 1) -> None:
         """Set up the fitted components and zero weights, for so many passes over the rows."""
         if not (isinstance(self.average, (bool, np.bool_)) or self.average in AVERAGES):
-            names = '"uniform", "polynomial" or "linear"'
+            names = '"uniform" or "polynomial"'
             raise ValueError(f"average must be a bool, {names}, got {self.average!r}.")
         self.space_ = check_dimension(space)
         self._many_passes = passes > 1
@@ -175,8 +174,8 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         if space.task is not None or hasattr(space, "classes_"):
             self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
         self.random_state_ = check_random_state(self.random_state)
-        self._intercept, self._weigh_linearly = self._wants_intercept(), self.average == "linear"
-        self.t_, self._counted = 0, 0
+        self._intercept = self._wants_intercept()
+        self.t_ = 0
         self._model = self._new_model()
         self._model.state.vector[DECAYS] = float(self._average_decays())
 
@@ -208,7 +207,7 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
         model, vector = self._model, self._model.state.vector
         if writable(vector) is not vector:  # the others are as it is
             own_arrays(self)
-        weight = self._weights_of_rounds(batch.weights, order)
+        weight = batch.weights
         record = record if self._calibrator is None else SCORES
         for block in model.blocks(batch, order, record):
             now = weight[block]
@@ -238,25 +237,10 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
     def _count(self, weight: Floats) -> None:
         """Count rounds learned with these weights."""
         self.t_ += len(weight)
-        self._counted += int(np.count_nonzero(weight))
-
-    def _weights_of_rounds(self, weight: Floats, order: Ints) -> Floats:
-        """Weights of rows; linear averages multiply those above 0 by the number of the round."""
-        if not self._weigh_linearly:
-            return weight
-        weight = weight.copy()
-        weight[order] *= self._counted + np.cumsum(weight[order] > 0.0)
-        return weight
 
     def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator is measured by; see `OnlineLearner.comparison`."""
-        return self._model.comparison(rounds, numbered(self, rounds))
-
-    def round_weights(self, n: int) -> Floats:
-        """1, or with linear averages the number of the round over its mean, (n,)."""
-        if not self._weigh_linearly:
-            return super().round_weights(n)
-        return 2.0 * np.arange(1, n + 1) / (n + 1.0)  # type: ignore[return-value]  # float64
+        return self._model.comparison(rounds, rounds.weights)
 
     def warn_of_trouble(self) -> None:
         """Warn of what went wrong; after learning, so that an error made of it does no harm."""

@@ -191,10 +191,3 @@ class Passes:
         """Weights in the order of ``classes_``; a ValueError for labels that are not there."""
         classes = self.space_.classes_
         return compute_class_weight(self.class_weight, classes=classes, y=classes)
-
-
-def numbered(learner: Any, rounds: Batch) -> Floats:
-    """What losses were multiplied by in rounds that were learned from the first on, (n,)."""
-    weight = rounds.weights
-    # Rounds of weight zero have no number.
-    return weight * np.cumsum(weight > 0.0) if learner._weigh_linearly else weight

@@ -79,7 +79,7 @@ class GaptronClassifier(OnlineStructuredPredictor):
         radius: float | None = None,
         feature_norm: float | None = None,
         decoder: str | Decoder = "gap",
-        average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial",
+        average: bool | Literal["uniform", "polynomial"] = "polynomial",
         standardize: bool | Literal["auto"] = "auto",
         fit_intercept: bool = True,
         max_iter: int = 10,

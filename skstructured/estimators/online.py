@@ -76,15 +76,14 @@ class OnlineStructuredPredictor(
         "ftrl". "auto" is "mixture" for streams and single passes, and "parameter_free" for `fit`
         with more passes, for sequences (``ParameterFree(wealth=10_000)``, because bounds on their
         gradients are the looser the longer they are), and for more than 2²⁰ weights.
-    average : bool, "uniform", "polynomial" or "linear", default="polynomial"
+    average : bool, "uniform" or "polynomial", default="polynomial"
         Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
         "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
         η = 3): it forgets the first rounds, and errs less. "uniform", or True, takes v_t = w_t,
         which is what Theorem 4.6 is about (online-to-batch conversion, for one pass over rows as
         they are); its bound for "polynomial" is four times as large, see the notes of
-        `OnlineStructuredPredictor`. "linear" multiplies the weight of round t by t (rows of weight
-        zero are no rounds), in the loss as well as in the average. Both last and averaged weights
-        are kept, and after learning ``set_params(average=False)`` goes back to the last.
+        `OnlineStructuredPredictor`. Both last and averaged weights are kept, and after learning
+        ``set_params(average=False)`` goes back to the last.
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the rows so far,
         the row itself included, so that no scaling is needed before. CSR rows are divided by the
@@ -204,7 +203,7 @@ class OnlineStructuredPredictor(
     loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
     optimizer: str | OnlineOptimizer = "auto"
-    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool = True
     max_iter: int = 10
@@ -274,8 +273,7 @@ class OnlineStructuredPredictor(
 
         ``bound(ΣS(U), ‖U‖_F)`` of the result is the number; a `delta` in (0, 1) asks for one that
         holds with probability 1 − delta, None for one on the expectation. With sample
-        weights or ``average="linear"`` both sums, of target losses and of S(U), are weighted as the
-        rounds were learned.
+        weights both sums, of target losses and of S(U), are weighted as the rounds were learned.
         """
         check_is_fitted(self)
         decoder, loss = self._decoder(), self.loss_

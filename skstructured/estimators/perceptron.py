@@ -59,7 +59,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     True
     """
 
-    average: bool | Literal["uniform", "polynomial", "linear"] = "uniform"
+    average: bool | Literal["uniform", "polynomial"] = "uniform"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool = True
     max_iter: int = 10

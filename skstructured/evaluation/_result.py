@@ -62,14 +62,14 @@ class ProgressiveResult:
     def weight(self) -> Floats:
         """What the losses of each round are multiplied by in sums, (n,), of mean 1.
 
-        All 1, but for ``class_weight`` and for ``average="linear"``, which multiplies by the number
-        of the round; over their mean: as in what the learner minimises, and so in its certificate.
+        All 1, but for ``class_weight``; over their mean: as in what the learner minimises, and so
+        in its certificate.
         """
         learned = self._learned_weights()
         return learned / (float(np.mean(learned)) or 1.0) if len(learned) else learned
 
     def _learned_weights(self):
-        """What the learner multiplied the losses by, (n,); rounds of weight 0 have no number."""
+        """What the learner multiplied the losses by, (n,); those of weight 0 have no number."""
         given = getattr(self.rounds, "weight", None)
         given = np.ones(len(self.expected_target_loss)) if given is None else given
         learned, counted = np.zeros(len(given)), given > 0.0
@@ -123,7 +123,7 @@ class ProgressiveResult:
     def regret_bound(self, U: ArrayLike | None = None, delta: float | None = None) -> float:
         """Bound on the target loss ``Σ w_t E[L_t]``: ``Σ w_t S_t(U)`` plus the theorem's regret.
 
-        The weights w_t are those of `weight`, 1 but for ``class_weight`` and ``average="linear"``.
+        The weights w_t are those of `weight`, 1 but for ``class_weight``.
 
         Parameters
         ----------
@@ -195,8 +195,7 @@ class ProgressiveResult:
         repeated rows void the number, and of these only a risk that rises is seen. `delta`, `last`
         and the learner must be chosen without these rows, and the labels known beforehand; where
         the best of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights
-        before its batch, whatever else they play. So do bandits, whose play includes exploration,
-        and ``average="linear"``: `weight` does not enter.
+        before its batch, whatever else they play. So do bandits, whose play includes exploration.
 
         References
         ----------

@@ -46,15 +46,13 @@ class MeanOfShards(OnlineOptimizer):
 class Shard(NamedTuple):
     """What is taken from an estimator: weights in units of X and of y, and what they stand for.
 
-    `learned` is the sum of the sample weights; `counted` and `rounds` are numbers of rounds, of
-    positive weight and all; `unit` and `centre` are those of real outputs, `lengths` the least and
-    the largest of label sequences.
+    `learned` is the sum of the sample weights, `rounds` the number of rounds; `unit` and `centre`
+    are those of real outputs, `lengths` the least and the largest of label sequences.
     """
 
     last: np.ndarray
     average: np.ndarray | None
     learned: float
-    counted: int
     rounds: int
     passes: int
     scale: RunningScale
@@ -84,8 +82,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
         `PiSTOLClassifier`, `PiSTOLRegressor` and others that learned with ``kernel="linear"``.
         They are not changed. Results of this function may be among them.
     weights : sequence of positive numbers or None, default=None
-        n_i, up to a common factor. With ``average="linear"`` None counts the rounds of positive
-        weight, as their sum of weights is not kept.
+        n_i, up to a common factor; None takes the sums of the sample weights.
 
     Returns
     -------
@@ -147,7 +144,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     """
     estimators = check_shards(estimators)
     shards = [_shard(estimator) for estimator in estimators]
-    shares = check_shares(weights, [_learned(estimators[0], shard) for shard in shards])
+    shares = check_shares(weights, [shard.learned for shard in shards])
     result = _like(estimators[0])
     unit = _mean([shard.unit for shard in shards], shares)
     if isinstance(result.space_, RealLine):
@@ -170,11 +167,6 @@ def _mean(values, shares):
     return sum(share * value for share, value in zip(shares, values, strict=True))
 
 
-def _learned(estimator, shard):
-    """n_i; with linear averages Σ w is kept times the numbers of the rounds."""
-    return float(shard.counted) if estimator._weigh_linearly else shard.learned
-
-
 @reads_state
 def _shard(estimator):
     space, state = estimator.space_, estimator._state
@@ -183,7 +175,6 @@ def _shard(estimator):
         last=np.asarray(estimator._weights(averaged=False), dtype=np.float64),
         average=estimator._weights(averaged=True) if estimator._model.averaged else None,
         learned=float(state.vector[CLOCK]),
-        counted=estimator._counted,
         rounds=estimator.t_,
         passes=getattr(estimator, "n_iter_", 1),
         scale=estimator._scale.copy(),
@@ -214,7 +205,6 @@ def _calibrate(result, estimators, shares):
 def _count(result, shards):
     """Rounds and passes of all; and label sequences from the shortest to the longest of all."""
     result.t_ = sum(shard.rounds for shard in shards)
-    result._counted = sum(shard.counted for shard in shards)
     result.n_iter_ = max(shard.passes for shard in shards)
     if shards[0].lengths is not None:
         lengths = np.array([shard.lengths for shard in shards])

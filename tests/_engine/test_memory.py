@@ -140,7 +140,7 @@ def test_a_weight_beyond_the_range_is_refused_before_learning(optimizer, weight,
     assert model.t_ == 20
 
 
-@pytest.mark.parametrize("average", [False, "polynomial", "uniform", "linear"])
+@pytest.mark.parametrize("average", [False, "polynomial", "uniform"])
 @pytest.mark.parametrize("weight", [LIGHTEST, HEAVIEST])
 @pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
 def test_weights_at_the_ends_of_the_range_leave_finite_numbers(optimizer, weight, average, rng):

@@ -163,7 +163,7 @@ def test_rows_and_weights_from_one_end_to_the_other(name, storage, rng):
     weight = 10.0 ** rng.choice([-19.9, 0, 19.9], size=len(X))
     X = STORAGES[storage](X)
     model = online(optimizer=OPTIMIZERS[name](1.0, 1.0))
-    for average in ("polynomial", "uniform", "linear"):
+    for average in ("polynomial", "uniform"):
         model.set_params(average=average).fit(X, y, sample_weight=weight)
         assert all(np.isfinite(W).all() for W in all_weights(model))
         assert np.isfinite(model.predict_proba(X)).all()

@@ -36,7 +36,7 @@ CLASSES = [0, 1, 2]
 SINGLES = {
     "ogd": predictor(),
     "average": predictor(average="polynomial"),
-    "linear average": predictor(optimizer="adaptive", average="linear"),
+    "uniform average": predictor(optimizer="adaptive", average="uniform"),
     "per coordinate": predictor(optimizer=PiSTOL(per_coordinate=True), average="polynomial"),
     "default": sk.OnlineStructuredPredictor(random_state=0),
     "no intercept": predictor(fit_intercept=False, standardize=True),

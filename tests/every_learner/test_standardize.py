@@ -34,7 +34,6 @@ def bandit_gaptron(**given):
 #: name -> (learner with parameters, whether it takes sample weights)
 LEARNERS = {
     "average": (online, True),
-    "linear": (lambda **given: online(average="linear", **given), True),
     "last": (lambda **given: online(average=False, **given), True),
     "ogd": (lambda **given: online(optimizer="ogd", **given), True),
     "adaptive": (lambda **given: online(optimizer="adaptive", **given), True),
@@ -101,8 +100,7 @@ def test_chunks_are_one_pass_bit_for_bit(name, first, rng):
 def test_learning_is_that_of_the_rows_as_transformed(name, store, intercept, rng):
     (X, y), (make, _) = rounds(rng), LEARNERS[name]
     scale = RunningScale(4, intercept, True)
-    numbers = np.arange(1.0, N + 1.0) if name == "linear" else None
-    Z = scale.apply(Rows.from_array(store(X)), weight=numbers)[0].matrix
+    Z = scale.apply(Rows.from_array(store(X)))[0].matrix
     model = learn(make(fit_intercept=intercept), store(X), y)
     plain = learn(make(fit_intercept=intercept, standardize=False), Z, y)
     for W, V in zip(weights_of(model), weights_of(plain), strict=True):
@@ -145,13 +143,12 @@ def test_copies_go_on_learning_the_same(name, how, rng, tmp_path):
     same(learn(model, X[30:], y[30:]), copied)
 
 
-@pytest.mark.parametrize("name", ["ogd", "average", "linear", "gaptron"])
+@pytest.mark.parametrize("name", ["ogd", "average", "gaptron"])
 def test_bounds_hold_for_rows_as_transformed(name, rng):
     X, y = rounds(rng)
     result = progressive_validate(LEARNERS[name][0](), X, y, random_state=0)
     scale = RunningScale(4, True, True)
-    numbers = np.arange(1.0, N + 1.0) if name == "linear" else None
-    Z = scale.apply(Rows.from_array(X), weight=numbers)[0].matrix
+    Z = scale.apply(Rows.from_array(X))[0].matrix
     np.testing.assert_array_equal(result.estimator.comparison(result.rounds).X, Z)
     U, loss = rng.randn(3, 5), result.estimator.loss_
     wanted = loss.value(np.column_stack([Z, np.ones(N)]) @ U.T, np.eye(3)[y])

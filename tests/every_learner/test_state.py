@@ -30,7 +30,7 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("average", [False, "polynomial", "uniform", "linear"])
+@pytest.mark.parametrize("average", [False, "polynomial", "uniform"])
 @pytest.mark.parametrize("which", list(LEARNERS))
 def test_weight_zero_leaves_a_row_out(which, average, rng):
     X, y = two_classes(rng)
@@ -123,7 +123,7 @@ def test_an_oracle_that_raises_leaves_weights_and_state(rng):
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_an_interruption_leaves_the_blocks_learned(error, rng, monkeypatch):
     X, y = two_classes(rng, n=10_000)
-    model = predictor(average="linear").partial_fit(X[:50], y[:50], classes=[0, 1])
+    model = predictor(average="uniform").partial_fit(X[:50], y[:50], classes=[0, 1])
     whole, unpack, blocks = clone(model), Simplex.unpack, []
 
     def interrupted(self, packed):

@@ -16,7 +16,6 @@ from skstructured.evaluation.adversaries import (
     Drifting,
     GreedyAdversary,
     LabelNoise,
-    Separable,
     play,
 )
 from skstructured.guarantees.certificates import CoinBettingCertificate
@@ -312,45 +311,6 @@ def test_averages_inherit_the_bound(average, factor):
     for of in (0.0, least):
         assert risk(model.average_weights_) - of <= factor * (np.mean(risks) - of)
         assert risk(model.last_weights_) - of > 4.0 * (np.mean(risks) - of)
-
-
-@pytest.mark.parametrize("name", ["ogd", "adaptive", "parameter_free", "pistol"])
-@pytest.mark.short(every=4)
-def test_linear_averages_have_weighted_sums_beside_their_weighted_bound(name):
-    """Round t is learned with weight t: Σ t E[L_t] ≤ Σ t S_t(U) + regret, over the mean of t."""
-    n, space = 30 if INTERPRETED else 1000, space_of("simplex-shannon", 3)
-    X, y = Separable(n, random_state=0).draw(space)
-    optimizer = {
-        "ogd": GradientDescent(),
-        "adaptive": AdaptiveGradientDescent(2.0),
-        "parameter_free": ParameterFree(),
-        "pistol": PiSTOL(a=2.5, feature_norm=1.5 * n),
-    }[name]
-    model = predictor(optimizer=optimizer, average="linear")
-    result, number = progressive_validate(model, X, y), np.arange(1.0, n + 1.0)
-    mean, certificate = number.mean(), result.estimator.certificate()
-    np.testing.assert_allclose(result.weight, number / mean)
-    U = result.best_comparator()
-    bound = certificate.bound(number @ result.comparator_loss(U), np.linalg.norm(U)) / mean
-    assert result.regret_bound() == pytest.approx(bound)
-    assert (number / mean) @ result.expected_target_loss <= bound
-    gap = result.expected_target_loss - result.comparator_loss(U)
-    assert result.surrogate_regret(U) == pytest.approx((number / mean) @ gap)
-    # U minimises that very sum, not the unweighted one.
-    for part in (0.0, 0.8, 0.95, 1.05, 1.25):
-        if part * np.linalg.norm(U) <= certificate.radius:
-            assert result.regret_bound(part * U) >= bound * (1 - 1e-2)
-    unweighted = progressive_validate(model.set_params(average="polynomial"), X, y)
-    np.testing.assert_array_equal(unweighted.weight, np.ones(n))
-
-
-@pytest.mark.skipif(INTERPRETED, reason="needs a long stream")
-def test_the_bound_of_linear_averages_says_something():
-    """Unweighted sums beside the weighted regret gave 1563, hardly less than U = 0."""
-    space = space_of("simplex-shannon", 3)
-    X, y = Separable(1000, random_state=0).draw(space)
-    result = progressive_validate(predictor(average="linear"), X, y)
-    assert result.regret_bound() < 0.4 * result.regret_bound(np.zeros((3, 6)))
 
 
 def test_regret_of_pistol_is_the_printed_formula(rng):

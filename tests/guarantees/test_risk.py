@@ -253,7 +253,7 @@ class TestWhatIsPlayed:
         np.testing.assert_array_equal(*(run.expected_target_loss for run in runs))
         assert [run.play for run in runs] == ["iterates", "iterates"]
 
-    @pytest.mark.parametrize("average", [False, "polynomial", "linear"])
+    @pytest.mark.parametrize("average", [False, "polynomial", "uniform"])
     def test_last_is_predict_row_by_row(self, average, rng):
         X, y = stream(rng, 60)
         result = progressive_validate(learner(average=average), X, y, play="last")
@@ -264,7 +264,7 @@ class TestWhatIsPlayed:
             assert result.expected_target_loss[t] == pytest.approx(loss, abs=1e-12)
             model.set_params(average=average).partial_fit(X[t : t + 1], y[t : t + 1])
 
-    @pytest.mark.parametrize("average", ["polynomial", "linear"])
+    @pytest.mark.parametrize("average", ["polynomial", "uniform"])
     @pytest.mark.parametrize("decoder", ["nearest", "randomized"])
     def test_average_is_what_predict_uses_before_the_row(self, average, decoder, rng):
         X, y = stream(rng, 300)
@@ -328,7 +328,7 @@ class TestWhatIsPlayed:
 
 class TestCertificates:
     @pytest.mark.parametrize("play", ["iterates", "last", "average"])
-    @pytest.mark.parametrize("average", ["polynomial", "linear"])
+    @pytest.mark.parametrize("average", ["polynomial", "uniform"])
     def test_are_about_the_last_losses(self, play, average, rng):
         X, y = stream(rng)
         result = progressive_validate(learner(average=average), X, y, play=play)

@@ -109,16 +109,16 @@ def test_true_means_uniform_and_polynomial_is_the_default(optimizer, rng):
     X, y = rng.randn(60, 3), rng.randint(3, size=60)
     found = {
         average: predictor(optimizer=optimizer, average=average).fit(X, y).coef_
-        for average in (True, "polynomial", "uniform", "linear")
+        for average in (True, "polynomial", "uniform")
     }
     assert OnlineStructuredPredictor().average == "polynomial"
     np.testing.assert_array_equal(found[True], found["uniform"])
-    for other in ("polynomial", "linear"):
-        assert np.abs(found[True] - found[other]).max() > 1e-6 * np.abs(found[True]).max()
+    apart = np.abs(found[True] - found["polynomial"]).max()
+    assert apart > 1e-6 * np.abs(found[True]).max()
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("average", ["polynomial", "uniform", "linear"])
+@pytest.mark.parametrize("average", ["polynomial", "uniform"])
 @pytest.mark.parametrize("which", list(ALL))
 def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
     name, dim, n = "simplex-shannon", 7, 80 if INTERPRETED else 333
@@ -142,26 +142,20 @@ def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
 def test_averages_are_those_of_the_weights_played(which, rng):
     """Also in a stream that alternates between storages, and across weights put into Θ."""
     space, X, V, weight = weighted_vertices("simplex-shannon", 7, rng, 30 if INTERPRETED else 200)
-    y, total, linear, late = space.decode(V), 0.0, 0.0, 0.0
+    y, total, late = space.decode(V), 0.0, 0.0
     model = learner("simplex-shannon", space, ALL[which], average="uniform")
     decaying = learner("simplex-shannon", space, ALL[which], average="polynomial")
     share = naive.round_shares(weight)
-    steep = learner("simplex-shannon", space, ALL[which], average="linear")
-    rounds = np.maximum(np.cumsum(weight > 0.0), 1)  # of positive weight
     for i in range(len(X)):
         x = sparse.csr_array(X[i : i + 1]) if i % 20 == 5 else X[i : i + 1]
         played = playing(model, X[i], weight[i])
         total, late = total + weight[i] * played, late + share[i] * played
-        linear = linear + weight[i] * rounds[i] * playing(steep, X[i], weight[i] * rounds[i])
-        for learned in (model, steep, decaying):
+        for learned in (model, decaying):
             learned.partial_fit(x, y[i : i + 1], np.arange(7), sample_weight=weight[i : i + 1])
     largest = 1.0 + np.abs(total).max() / weight.sum()
     np.testing.assert_allclose(model.average_weights_, total / weight.sum(), atol=1e-12 * largest)
     tolerance = 1e-12 * (1.0 + np.abs(late).max())
     np.testing.assert_allclose(decaying.average_weights_, late, atol=tolerance)
-    shares = weight * rounds
-    largest = 1.0 + np.abs(linear).max() / shares.sum()
-    np.testing.assert_allclose(steep.average_weights_, linear / shares.sum(), atol=1e-12 * largest)
 
 
 @pytest.mark.parametrize("growth", ["zeros, then huge", "lognormal", "geometric"])
@@ -217,7 +211,7 @@ def test_predictions_use_the_average_or_the_last(rng):
     np.testing.assert_array_equal(plain.coef_, model.coef_)
     with pytest.raises(AttributeError, match="fit or partial_fit with average"):
         _ = plain.average_weights_
-    with pytest.raises(ValueError, match='a bool, "uniform", "polynomial" or "linear", got 3'):
+    with pytest.raises(ValueError, match='a bool, "uniform" or "polynomial", got 3'):
         predictor(average=3).fit(X, y)
 
 

@@ -588,7 +588,7 @@ BAD = {
     "a vector": (lambda X, y: ([x[0] for x in X], y), r"sequence 0 has 1 dimension"),
     "no labels a position": (lambda X, y: (X, np.zeros(30)), "must be a list of label arrays"),
     "a string": (lambda X, y: (X, ["ab"] * 30), "must be a list of label arrays"),
-    "words": (lambda X, y: ([[["a"] * 4] * len(x) for x in X], y), "sequence 0 of X does not hold numbers"),
+    "words": (lambda X, y: ([[["a"] * 4] * len(x) for x in X], y), "0 of X does not hold numbers"),
     "dicts": (
         lambda X, y: ([[{"a": 1.0}] * len(x) for x in X], y),
         r"SequenceTransformer\(DictVectorizer\(\)\)",

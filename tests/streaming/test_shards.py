@@ -48,7 +48,6 @@ LEARNERS = {
     **{f"{name}, last": predictor(optimizer=o) for name, o in OPTIMISERS.items()},
     **{f"{name}, averaged": DEFAULT(optimizer=o) for name, o in OPTIMISERS.items()},
     "uniform": DEFAULT(average="uniform"),
-    "linear": DEFAULT(average="linear"),
     "no intercept": DEFAULT(fit_intercept=False),
     "squared": DEFAULT(regularizer="squared", standardize=False),
     **{f"gaptron {kind}": sk.GaptronClassifier(kind) for kind in ("logistic", "smooth_hinge")},
@@ -102,8 +101,6 @@ def check_mean(model, shards, counts, names=("coef_", "intercept_", "last_weight
 def test_weights_are_the_mean(name, rng):
     weight = rng.randint(4, size=N) * 0.7
     shards, counts = sharded(LEARNERS[name], X, Y, ["a", "b", "c"], weight)
-    if name == "linear":
-        counts = [(weight[at] > 0).sum() for at in parts(N)]
     model = average_fitted(shards)
     assert type(model) is type(shards[0]) and model.t_ == N and model.n_features_in_ == P
     check_mean(model, shards, counts)
@@ -288,14 +285,6 @@ def test_means_of_means(rng):
     assert model.t_ == wanted.t_ == N
 
 
-def test_means_of_means_count_the_rounds_of_all(rng):
-    """Linear averages are shared by rounds of positive weight, so a mean must have those of all."""
-    weight = rng.randint(3, size=N).astype(float)
-    shards, _ = sharded(LEARNERS["linear"], X, Y, ["a", "b", "c"], weight)
-    model = average_fitted([average_fitted(shards[:2]), shards[2]])
-    check_mean(model, shards, [(weight[at] > 0).sum() for at in parts(N)])
-
-
 def test_a_mean_of_one_is_the_one():
     shard = learned(DEFAULT(), X, Y, None, ["a", "b", "c"])
     model = average_fitted([shard])
@@ -412,7 +401,7 @@ REFUSED = {
         "how their rows were standardised: 'CSR rows",
     ),
     "average": (lambda: [FITTED, _other(average=False)], ValueError, "keep an average"),
-    "kind of average": (lambda: [FITTED, _other(average="linear")], ValueError, "in average"),
+    "kind of average": (lambda: [FITTED, _other(average="uniform")], ValueError, "in average"),
     "intercept": (lambda: [FITTED, _other(fit_intercept=False)], ValueError, "intercept"),
     "standardize": (lambda: [FITTED, _other(standardize=False)], ValueError, "standardised"),
     "optimiser": (
@@ -481,7 +470,7 @@ def test_parameters_that_may_differ():
     assert average_fitted(shards).t_ == sum(shard.t_ for shard in shards)
 
 
-@pytest.mark.parametrize("average", ["uniform", "linear", "polynomial"])
+@pytest.mark.parametrize("average", ["uniform", "polynomial"])
 def test_a_mean_of_means_is_the_mean_of_all(average):
     """Shares go by what each has counted, those of a mean by all of its shards."""
     shards, _ = sharded(DEFAULT(average=average, optimizer="ogd"), X, Y, ["a", "b", "c"])
