@@ -158,13 +158,25 @@ def epoch(
     return stopped
 
 
-@functools.cache
-def _compiled_epoch(single: bool) -> Kernel:
+def signature_of(single: bool, *more: Any) -> Any:
+    """The signature of loops over rows, `more` behind the scores."""
     data, Theta = (READ_SINGLE_VECTOR, SINGLE_MATRIX) if single else (READ_VECTOR, MATRIX)
     arrays = (data, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     learned = (Theta, MATRIX, types.boolean, float64, float64, VECTOR)
-    rest = (VECTOR, MATRIX, MATRIX, types.UniTuple(int64, 4))
-    return kernel(epoch, signature=int64(*arrays, *learned, *rest))
+    return int64(*arrays, *learned, VECTOR, MATRIX, MATRIX, *more, types.UniTuple(int64, 4))
+
+
+@functools.cache
+def _compiled_epoch(single: bool) -> Kernel:
+    return kernel(epoch, signature=signature_of(single))
+
+
+def bound_kernels(kernels: tuple[Kernel, ...], single: bool) -> tuple[int, ...] | None:
+    """Addresses of the kernels (move and score, loss, scale, step); None for interpreted ones."""
+    if not all(map(is_compiled, kernels)):
+        return None
+    types_ = (SINGLE_MOVE_AND_SCORE if single else MOVE_AND_SCORE, LOSS, SCALE, STEP)
+    return tuple(map(address, kernels, types_))
 
 
 def epoch_for(kernels: tuple[Kernel, ...], single: bool = False) -> tuple[Kernel, int]:
@@ -175,30 +187,29 @@ def epoch_for(kernels: tuple[Kernel, ...], single: bool = False) -> tuple[Kernel
     otherwise, with fewer rows, so that an interruption does not wait for long. `single` is for
     dense rows and weights in float32.
     """
-    if all(map(is_compiled, kernels)):
-        types_ = (SINGLE_MOVE_AND_SCORE if single else MOVE_AND_SCORE, LOSS, SCALE, STEP)
-        at = tuple(map(address, kernels, types_))
-        return functools.partial(_run, _compiled_epoch(single), at), BLOCK
-    return functools.partial(_run_interpreted, kernels), SLOW_BLOCK
+    at = bound_kernels(kernels, single)
+    if at is not None:
+        return functools.partial(run, _compiled_epoch(single), at), BLOCK
+    return functools.partial(run_interpreted, epoch, kernels), SLOW_BLOCK
 
 
-def _run(
-    run: Kernel,
+def run(
+    loop: Kernel,
     kernels: tuple[Any, ...],
     rows: Rows,
     order: Array,
     truth: Array,
     weight: Floats,
     state: LinearState,
-    params: Floats,
-    work: Floats,
-    scores: Floats,
+    *rest: Any,
 ) -> int:
+    """A loop over rows, handed the arrays of its arguments."""
     learned = (state.Theta, state.A, state.summed, *state.limits_sq, state.vector)
-    return run(*rows.arrays, order, truth, weight, *learned, params, work, scores, kernels)
+    return loop(*rows.arrays, order, truth, weight, *learned, *rest, kernels)
 
 
-def _run_interpreted(
+def run_interpreted(
+    loop: Kernel,
     kernels: tuple[Kernel, ...],
     rows: Rows,
     order: Array,
@@ -207,11 +218,11 @@ def _run_interpreted(
     state: LinearState,
     *rest: Any,
 ) -> int:
-    """`epoch` with kernels that may raise: Θ, A and the vector are then as they were."""
+    """`run` with kernels that may raise: Θ, A and the vector are then as they were."""
     before = state.Theta.copy(), state.A.copy(), state.vector.copy()
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return _run(epoch, kernels, rows, order, truth, weight, state, *rest)
+            return run(loop, kernels, rows, order, truth, weight, state, *rest)
     except BaseException:
         state.Theta[...], state.A[...], state.vector[...] = before
         raise

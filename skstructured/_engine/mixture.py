@@ -236,13 +236,29 @@ def mixture_epoch(
     return stopped
 
 
-@functools.cache
-def _compiled_epoch() -> Kernel:
+def signature_of(*more: Any) -> Any:
+    """The signature of loops over rows, `more` behind the scores."""
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
     learned = (MATRIX, types.boolean, float64, float64, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
     rest = (int64, float64, VECTOR, VECTOR, MATRIX)
     kernels = (types.UniTuple(int64, 2), READ_INT64, READ_INT64)
-    return kernel(mixture_epoch, signature=int64(*arrays, *learned, *rest, *kernels))
+    return int64(*arrays, *learned, *rest, *more, *kernels)
+
+
+@functools.cache
+def _compiled_epoch() -> Kernel:
+    return kernel(mixture_epoch, signature=signature_of())
+
+
+def bound_kernels(
+    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]]
+) -> tuple[Any, ...] | None:
+    """Addresses of the kernels, of all scales, of all steps; None for interpreted ones."""
+    if not all(map(is_compiled, (*kernels, *(kernel for pair in experts for kernel in pair)))):
+        return None
+    scales = np.array([address(scale, SCALE) for scale, _ in experts])
+    steps = np.array([address(step, STEP) for _, step in experts])
+    return tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS))), scales, steps
 
 
 def mixture_epoch_for(
@@ -253,33 +269,15 @@ def mixture_epoch_for(
     As `skstructured._engine.epoch.epoch_for`; it is called as ``(rows, order, truth, weight, state,
     inner, params, work, scores)`` with a `MixtureState`.
     """
-    if all(map(is_compiled, (*kernels, *(kernel for pair in experts for kernel in pair)))):
-        at = tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS)))
-        scales = np.array([address(scale, SCALE) for scale, _ in experts])
-        steps = np.array([address(step, STEP) for _, step in experts])
-        return functools.partial(_run, _compiled_epoch(), (at, scales, steps)), BLOCK
-    return functools.partial(_run_interpreted, (kernels, *zip(*experts, strict=True))), SLOW_BLOCK
+    at = bound_kernels(kernels, experts)
+    if at is not None:
+        return functools.partial(run, _compiled_epoch(), at), BLOCK
+    given = (kernels, *zip(*experts, strict=True))
+    return functools.partial(run_interpreted, mixture_epoch, given), SLOW_BLOCK
 
 
-def _run(
-    run: Kernel,
-    kernels: tuple[Any, ...],
-    rows: Rows,
-    order: Array,
-    truth: Array,
-    weight: Floats,
-    state: MixtureState,
-    inner: float,
-    params: Floats,
-    work: Floats,
-    scores: Floats,
-) -> int:
-    given = (order, truth, weight, state.Theta, state.summed, *state.limits_sq, state.vectors)
-    mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
-    return run(*rows.arrays, *given, *mixed, inner, params, work, scores, *kernels)
-
-
-def _run_interpreted(
+def run(
+    loop: Kernel,
     kernels: tuple[Any, ...],
     rows: Rows,
     order: Array,
@@ -288,12 +286,28 @@ def _run_interpreted(
     state: MixtureState,
     *rest: Any,
 ) -> int:
-    """`mixture_epoch` with kernels that may raise: the state is then as it was."""
+    """A loop over rows, handed the arrays of its arguments."""
+    given = (order, truth, weight, state.Theta, state.summed, *state.limits_sq, state.vectors)
+    mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
+    return loop(*rows.arrays, *given, *mixed, *rest, *kernels)
+
+
+def run_interpreted(
+    loop: Kernel,
+    kernels: tuple[Any, ...],
+    rows: Rows,
+    order: Array,
+    truth: Array,
+    weight: Floats,
+    state: MixtureState,
+    *rest: Any,
+) -> int:
+    """`run` with kernels that may raise: the state is then as it was."""
     arrays = (state.Theta, state.vectors, state.shares, state.totals, state.sums)
     before = [array.copy() for array in arrays]
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return _run(mixture_epoch, kernels, rows, order, truth, weight, state, *rest)
+            return run(loop, kernels, rows, order, truth, weight, state, *rest)
     except BaseException:
         for array, copy in zip(arrays, before, strict=True):
             array[...] = copy

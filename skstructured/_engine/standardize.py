@@ -107,17 +107,24 @@ def standardize_rows(
     centred: bool,
     divided: bool,
     out: Array,
+    before: Array,
 ) -> None:
     """Count and transform dense `rows`, one after the other, into `out` (n, width).
 
     Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
+    `before`, where it has rows, receives each row as it is transformed before it is counted.
     """
+    ahead = before.shape[0] > 0
     for r in range(rows.shape[0]):
         x, w = data[rows[r] * width : (rows[r] + 1) * width], weight[r]
         if w == 0.0:
+            if ahead:
+                transform(x, statistics, before[r])
             out[r] = 0.0
             continue
         size = transform(x, statistics, out[r])
+        if ahead:
+            before[r] = out[r]
         late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
         if late or not size <= UNLIKE * width:
             refresh(x, w, statistics, counts, centred, divided)
@@ -137,19 +144,23 @@ def scale_entries(
     statistics: Floats,
     columns: Array,
     out: Array,
+    before: Array,
     grown: Floats,
 ) -> int:
     """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
 
-    Rows of weight zero become 0, as in `standardize_rows`.
+    Rows of weight zero become 0, and `before` is filled, as in `standardize_rows`.
 
     `grown` (2, entries) receives the columns whose largest entry grew, and what it was before;
     returns how many.
     """
     largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
+    ahead = before.shape[0] > 0
     for r in range(rows.shape[0]):
         for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
             j, x = indices[t], abs(np.float64(data[t]))
+            if ahead:
+                before[place] = data[t] * inverse[j]
             if x > largest[j] and weight[r] > 0.0:
                 grown[0, count], grown[1, count] = j, largest[j]
                 count += 1
@@ -227,36 +238,56 @@ class RunningScale(Learned):
         entry for each of `order`, None is 1.
         """
         order = np.arange(rows.n_rows) if order is None else order
-        if not self.used:
-            return *rows.read_as(self.dtype, order), _nothing
-        self.makes_sparse(rows)
         weight = np.ones(len(order)) if weight is None else weight
+        return self._applied(rows, order, weight, False)[:3]
+
+    def apply_ahead(
+        self, rows: Rows, order: Array, weight: Floats
+    ) -> tuple[Rows, Array, Callable[[], None], Array]:
+        """As `apply`; with the data of the rows as they were transformed before each was counted.
+
+        That is what would be done to them for a prediction.
+        """
+        return self._applied(rows, order, weight, True)
+
+    def _applied(
+        self, rows: Rows, order: Array, weight: Floats, ahead: bool
+    ) -> tuple[Rows, Array, Callable[[], None], Array]:
+        if not self.used:
+            ready, places = rows.read_as(self.dtype, order)
+            return ready, places, _nothing, ready.data
+        self.makes_sparse(rows)
         order = np.ascontiguousarray(order, dtype=np.int64)
         transformed = self._moments if self._kind == "dense" else self._largest
-        ready, undo = transformed(rows, order, weight)
-        return ready, np.arange(len(order)), undo
+        ready, undo, before = transformed(rows, order, weight, ahead)
+        return ready, np.arange(len(order)), undo, before
 
-    def _moments(self, rows: Rows, order: Array, weight: Floats) -> tuple[Rows, Callable[[], None]]:
+    def _moments(
+        self, rows: Rows, order: Array, weight: Floats, ahead: bool
+    ) -> tuple[Rows, Callable[[], None], Array]:
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
-        before = self.statistics.copy(), self.counts.copy()
+        before = np.empty((len(order) * ahead, rows.width), dtype=self.dtype)
+        kept = self.statistics.copy(), self.counts.copy()
         learned = (self.statistics, self.counts, self.centred, self.divided)
-        standardize_rows(rows.data, rows.width, order, weight, *learned, out)
+        standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
 
         def undo() -> None:
-            self.statistics[:], self.counts[:] = before
+            self.statistics[:], self.counts[:] = kept
 
-        return Rows.from_array(out), undo
+        return Rows.from_array(out), undo, before.ravel()
 
-    def _largest(self, rows: Rows, order: Array, weight: Floats) -> tuple[Rows, Callable[[], None]]:
+    def _largest(
+        self, rows: Rows, order: Array, weight: Floats, ahead: bool
+    ) -> tuple[Rows, Callable[[], None], Array]:
         rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.X))
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
         arrays = (rows.data, rows.indices, rows.indptr, order, weight)
-        grown = np.empty((2, len(out)))
-        count = scale_entries(*arrays, self.statistics, columns, out, grown)
+        before, grown = np.empty(len(out) * ahead), np.empty((2, len(out)))
+        count = scale_entries(*arrays, self.statistics, columns, out, before, grown)
 
         def undo() -> None:
             places, values = grown[0, :count][::-1].astype(np.intp), grown[1, :count][::-1]
@@ -264,7 +295,7 @@ class RunningScale(Learned):
                 self.statistics[DEVIATION, j] = value
                 self.statistics[INVERSE, j] = 1.0 / value if value > SMALLEST else 0.0
 
-        return Rows(out, columns, indptr, rows.width, len(order), None), undo
+        return Rows(out, columns, indptr, rows.width, len(order), None), undo, before
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""

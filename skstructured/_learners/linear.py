@@ -5,14 +5,19 @@ from typing import Any
 import numpy as np
 
 from skstructured._base.validation import dtype_of
+from skstructured._engine.ahead import ahead_for
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.state import LinearState
-from skstructured._learners.models import Count, VectorModel
+from skstructured._learners.models import AVERAGE, LAST, Count, VectorModel
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel
 from skstructured.extend.learner import Batch, Comparison
+from skstructured.extend.optimizer import OnlineOptimizer
+
+#: Methods that compute weights from Θ; where they are an optimiser's own, loops cannot.
+COMPUTED = ("weights", "average_weights")
 
 
 class LinearModel(VectorModel):
@@ -31,11 +36,26 @@ class LinearModel(VectorModel):
         self.state = LinearState(dim, width, vector, optimizer.blocks, summed, single, limits)
         self._take_kernels()
 
-    def _new_loop(self) -> tuple[Kernel, int]:
+    @property
+    def scores_ahead(self) -> bool:  # type: ignore[override]
+        """Whether weights are s Θ, and their average a sum of Θ and A; see `Model`."""
+        kind = type(self.optimizer)
+        same = (getattr(kind, name) is getattr(OnlineOptimizer, name) for name in COMPUTED)
+        return all(same) and not self.optimizer.keeps_average
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        """Move and score, loss, scale, step."""
         state, optimizer = self.state, self.optimizer
         steps = (optimizer.scale_kernel, optimizer.step_kernel)
         move = optimizer.move_and_score_kernel(self.space.dim_, state.by_feature, state.summed)
-        return epoch_for((move, self.loss.kernel, *steps), state.is_single)
+        return move, self.loss.kernel, *steps
+
+    def _new_loop(self) -> tuple[Kernel, int]:
+        return epoch_for(self._kernels(), self.state.is_single)
+
+    def _new_loop_ahead(self) -> Kernel:
+        """The loop that scores every row before it learns it."""
+        return ahead_for(self._kernels(), self.state.is_single)[0]
 
     def _block_size(self, rows: Rows) -> int:
         """Rows to learn at a time; the state is stored for them."""
@@ -43,13 +63,25 @@ class LinearModel(VectorModel):
         return self.scale.block_size(self._loop()[1], rows)
 
     def _learn(
-        self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, count: Count
+        self,
+        rows: Rows,
+        block: Ints,
+        V: Floats,
+        weight: Floats,
+        theta: Floats,
+        count: Count,
+        record: int,
     ) -> int:
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
-        ready, places, undo = self.scale.apply(rows, block, weight)
-        learn = self._loop()[0]
+        if record in (LAST, AVERAGE):
+            ready, places, undo, before = self.scale.apply_ahead(rows, block, weight)
+            learn, rest = self._new_loop_ahead(), (before, record == AVERAGE)
+        else:
+            ready, places, undo = self.scale.apply(rows, block, weight)
+            learn, rest = self._loop()[0], ()
+        given = (ready, places, V, weight, self.state, self.params, self.work, theta)
         try:
-            stopped = learn(ready, places, V, weight, self.state, self.params, self.work, theta)
+            stopped = learn(*given, *rest)
         except BaseException:
             undo()
             raise

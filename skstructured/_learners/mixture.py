@@ -7,6 +7,7 @@ import numpy as np
 
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_epoch_for
+from skstructured._engine.mixture_ahead import mixture_ahead_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST, Rows
@@ -53,27 +54,47 @@ class MixtureModel(LinearModel):
         self._inner = float(isinstance(self.loss, FenchelYoung))
         self._take_kernels()
 
+    #: Every expert's weights are s Θ.
+    scores_ahead = True
+
     def _new_loop(self) -> tuple[Kernel, int]:
+        learn, size = mixture_epoch_for(*self._kernels())
+        return self._with_own(learn), size
+
+    def _new_loop_ahead(self) -> Kernel:
+        return self._with_own(mixture_ahead_for(*self._kernels())[0])
+
+    def _kernels(self) -> tuple[Any, ...]:
+        """Move and score, loss; scale and step of every expert."""
         state, experts = self.state, self.optimizer.experts()
-        size = state.n_experts * self.space.dim_
-        move = move_and_score_kernel(size, state.by_feature)
-        kernels = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
-        learn, size = mixture_epoch_for((move, self.loss.kernel), kernels)
+        move = move_and_score_kernel(state.n_experts * self.space.dim_, state.by_feature)
+        pairs = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
+        return (move, self.loss.kernel), pairs
+
+    def _with_own(self, learn: Kernel) -> Kernel:
+        """The loop, called as those of one optimiser are."""
 
         def epoch(*given: Any) -> int:
-            *rounds, params, work, theta = given
-            return learn(*rounds, self._inner, params, work[0], theta)
+            *rounds, params, work, theta = given[:8]
+            return learn(*rounds, self._inner, params, work[0], theta, *given[8:])
 
-        return epoch, size
+        return epoch
 
     def certificate(self, delta: float | None) -> Any:
         """See `Model`."""
         return self.optimizer.certificate(self.loss, self.state, delta)
 
     def _learn(
-        self, rows: Rows, block: Ints, V: Array, weight: Floats, theta: Floats, count: Count
+        self,
+        rows: Rows,
+        block: Ints,
+        V: Floats,
+        weight: Floats,
+        theta: Floats,
+        count: Count,
+        record: int,
     ) -> int:
-        stopped = super()._learn(rows, block, V, weight, theta, count)
+        stopped = super()._learn(rows, block, V, weight, theta, count, record)
         if self._inner:
             learned = slice(stopped if stopped >= 0 else None)
             self.state.sums += weight[learned] @ self.loss.omega(V[learned])

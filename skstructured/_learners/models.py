@@ -23,8 +23,9 @@ Count: TypeAlias = Callable[[Floats], object]
 #: Who is told of every block and its weights, if anybody is.
 Note: TypeAlias = "Callable[[Played, Floats], object] | None"
 
-#: What a block tells of its rounds: nothing, their losses, or the scores they were played with.
-NOTHING, LOSSES, SCORES = range(3)
+#: What a block tells of its rounds: nothing, their losses, the scores they were played with, or the
+#: scores that a prediction from before each would have, by the last weights or by the average.
+NOTHING, LOSSES, SCORES, LAST, AVERAGE = range(5)
 
 
 class Played(NamedTuple):
@@ -78,6 +79,8 @@ class Model(Learned, ABC):
 
     state: Any  # a LinearState, or one of other rooms that has the same vector and clock
     scale: RunningScale
+    #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
+    scores_ahead = False
 
     def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
@@ -217,17 +220,24 @@ class VectorModel(Model):
         twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
         twin._block_size(rows)
         theta = np.empty((1, self.space.dim_))
-        stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, len)
+        stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, len, SCORES)
         return theta, stopped
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
         """See `Model`."""
         V = self.truths(batch.packed[block])
         theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
-        return Played(self._learn(batch.rows, block, V, weight, theta, count), theta, V)
+        return Played(self._learn(batch.rows, block, V, weight, theta, count, record), theta, V)
 
     @abstractmethod
     def _learn(
-        self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, count: Count
+        self,
+        rows: Rows,
+        block: Ints,
+        V: Floats,
+        weight: Floats,
+        theta: Floats,
+        count: Count,
+        record: int,
     ) -> int:
         """Learn a block; the place of the row that stopped it, or −1."""

@@ -23,7 +23,7 @@ from skstructured._engine.state import DECAYS
 from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.linear import LinearModel
-from skstructured._learners.models import NOTHING, SCORES, Model, Note, Played
+from skstructured._learners.models import AVERAGE, LAST, NOTHING, SCORES, Model, Note, Played
 from skstructured._learners.passes import Passes
 from skstructured._learners.weights import LinearWeights, rounded
 from skstructured.extend import OnlineOptimizer, OutputSpace
@@ -143,8 +143,32 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
     @exclusive
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
-        played, which = [], np.asarray(which)
-        self._learn(rounds, which, lambda block, weight: played.append(block), SCORES)
+        return self._learned_losses(rounds, np.asarray(which), SCORES, random_state)
+
+    @property
+    def plays_ahead(self) -> bool:
+        """See `OnlineLearner`: where weights are s Θ, and nothing follows what is played."""
+        return self._model.scores_ahead and self._calibrator is None
+
+    @exclusive
+    def play_ahead(
+        self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed = None
+    ) -> Losses:
+        """See `OnlineLearner`."""
+        if averaged:
+            self._check_average()
+        record = AVERAGE if averaged else LAST
+        return self._learned_losses(rounds, np.asarray(which), record, random_state)
+
+    def _keeps_average(self) -> bool:
+        return bool(self.average) and self._fitted_model("averages are").averaged
+
+    def _learned_losses(
+        self, rounds: Batch, which: Ints, record: int, random_state: Seed
+    ) -> Losses:
+        """Learn rounds; the `Losses` of the scores that are recorded of them."""
+        played: list[Played] = []
+        self._learn(rounds, which, lambda block, weight: played.append(block), record)
         if len(played) and played[0].decoder is not None:
             losses = [self._decode(b.theta, b.decoder).losses(b.truth) for b in played]
             return Losses(*map(np.concatenate, zip(*losses, strict=True)))

@@ -83,9 +83,10 @@ def progressive_validate(
         weights from before the round. "iterates": what the optimiser plays, which regret bounds are
         about too and which may depend on how long the row is. "last": what `predict` and `sample`
         would use with ``average=False``, one row at a time. "average": what they use with
-        ``average``, the average of the weights played; the average in use is taken anew after
-        every row up to row 128, then each time the rounds have grown by their 64th part, and at the
-        beginning of a chunk.
+        ``average``, the average of the weights played. It is taken anew after every row by linear
+        learners whose weights are s Θ, and by mixtures; by all others after every row up to row
+        128, then each time the rounds have grown by their 64th part, and at the beginning of a
+        chunk.
     delta : float, default=0.05
         For chunks: probability in (0, 1) that `StreamResult.risk_bound` fails.
 
@@ -145,18 +146,22 @@ def _play_rounds(learner, rounds, how, rng, progress=None, total=None, done=0):
     """Losses (3, n) of rounds, played and learned; `done` rounds came before them."""
     n, play_and_learn = rounds.X.shape[0], _turn(learner, *how)
     losses = np.empty((3, n))
-    for now in _blocks(n, *how, done):
+    waits = how[0] == "average" and not _is_ahead(learner, *how)
+    for now in _blocks(n, how[1], waits, done):
         losses[:, now] = play_and_learn(rounds, now, rng)
         if progress is not None:
             progress(int(now[-1]) + 1, total)
     return losses
 
 
-def _blocks(n, play, batch_size, done=0):
-    """Positions of the rounds that are handed over together, after `done` others."""
-    start, least = 0, BLOCK if batch_size == 1 and play != "average" else batch_size
+def _blocks(n, batch_size, waits, done=0):
+    """Positions of the rounds that are handed over together, after `done` others.
+
+    Where an average waits to be taken anew, more and more of them.
+    """
+    start, least = 0, BLOCK if batch_size == 1 and not waits else batch_size
     while start < n:
-        size = max(least, (done + start) // REFRESH) if play == "average" else least
+        size = max(least, (done + start) // REFRESH) if waits else least
         yield np.arange(start, min(start + size, n))
         start += size
 
@@ -165,6 +170,8 @@ def _turn(learner, play, batch_size):
     """How rounds that are handed over together are played and learned."""
     if batch_size == 1 and play == "iterates":
         return learner.play_and_learn
+    if _is_ahead(learner, play, batch_size):
+        return functools.partial(_play_ahead, learner, play == "average")
     if batch_size == 1 and play == "last":
         return functools.partial(OnlineLearner.play_and_learn, learner)
     score = learner.play_average if play == "average" else learner.play
@@ -175,6 +182,15 @@ def _turn(learner, play, batch_size):
         return losses
 
     return play_then_learn
+
+
+def _is_ahead(learner, play, batch_size):
+    """Whether the learner's own loop scores every row as `predict` would before it."""
+    return batch_size == 1 and play != "iterates" and learner.plays_ahead
+
+
+def _play_ahead(learner, averaged, rounds, now, rng):
+    return learner.play_ahead(rounds, now, averaged, rng)
 
 
 def split_pipeline(estimator):

@@ -224,15 +224,54 @@ class OnlineLearner(ABC):
         ValueError
             If the learner keeps no average.
         """
-        if not (getattr(self, "average", False) and hasattr(self, "average_weights_")):
+        self._check_average()
+        rounds = rounds.take(which)
+        return self._losses(self._thetas(rounds), self._truths(rounds.packed), random_state)  # type: ignore[attr-defined]
+
+    def _check_average(self) -> None:
+        """A ValueError from a learner that keeps no average."""
+        if not self._keeps_average():
             name = type(self).__name__
             switch = "average not False" if hasattr(self, "average") else "an average"
             raise ValueError(
                 f"play='average' needs a learner with {switch}, got {name}: play='last' and "
                 "play='iterates' are for every learner."
             )
-        rounds = rounds.take(which)
-        return self._losses(self._thetas(rounds), self._truths(rounds.packed), random_state)  # type: ignore[attr-defined]
+
+    def _keeps_average(self) -> bool:
+        return bool(getattr(self, "average", False)) and hasattr(self, "average_weights_")
+
+    #: Whether `play_ahead` is supplied, which is quicker than `play` and `learn` in turns.
+    plays_ahead = False
+
+    def play_ahead(
+        self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed = None
+    ) -> Losses:
+        """Play each round as `predict` would before it, and learn it before the next.
+
+        Parameters
+        ----------
+        rounds : Batch
+            What `begin` returned.
+        which : ndarray of int
+            Positions of the rounds.
+        averaged : bool
+            Whether predictions use the average of the weights, or the last ones.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        Losses
+
+        Raises
+        ------
+        ValueError
+            If the average is asked for and none is kept.
+        NotImplementedError
+            If the learner does not supply it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no play_ahead.")
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Exact expected target losses of the next round's play, were its row x; learns nothing.

@@ -135,7 +135,7 @@ class KernelModel(VectorModel):
         slow = PRODUCTS // max(self.expansion.cost, 1)
         return max(BLOCK, min(self._loop()[1], slow))
 
-    def _learn(self, rows, block, V, weight, theta, count):
+    def _learn(self, rows, block, V, weight, theta, count, record):
         """Rows of weight 0 are played, and take no place, so that others fall into the same blocks.
 
         The place of the row that stopped it, or −1.
