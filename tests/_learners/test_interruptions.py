@@ -24,7 +24,7 @@ SIGNALS = 5 if INTERPRETED else 50
 LEARNERS = {
     "online": (150_000, ["last_weights_"]),
     "average": (100_000, ["average_weights_"]),
-    "linear average": (100_000, ["average_weights_"]),
+    "uniform average": (100_000, ["average_weights_"]),
     "pistol": (100_000, ["last_weights_"]),
     "bandit gaptron": (100_000, ["coef_", "n_mistakes_"]),
     "banditron": (100_000, ["coef_", "n_mistakes_"]),

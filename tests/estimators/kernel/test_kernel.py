@@ -125,7 +125,7 @@ class TestAgainstLiteral:
         model.set_params(average=False)
         np.testing.assert_allclose(model.dual_coef_, last.T, rtol=1e-8, atol=1e-9)
 
-    @pytest.mark.parametrize("average", [False, "polynomial", "uniform", "linear"])
+    @pytest.mark.parametrize("average", [False, "polynomial", "uniform"])
     @pytest.mark.parametrize("passes", [1, 3])
     @pytest.mark.parametrize("optimizer", WHOLE)
     def test_with_a_linear_kernel_they_are_linear_learners(self, optimizer, passes, average):
