@@ -7,8 +7,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.rows import Rows
-from skstructured._engine.standardize import (
+from skstructured._engine.moments import (
     COUNTED,
     DEVIATION,
     INVERSE,
@@ -16,8 +15,9 @@ from skstructured._engine.standardize import (
     SMALLEST,
     SQUARES,
     SUM,
-    RunningScale,
 )
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import refuse_to_move
 
 #: Σ w, means and deviations.

@@ -9,6 +9,7 @@ from numba import types
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import READ_VECTOR, as_loss, as_move_and_score, kernel
 from skstructured._engine.epoch import BLOCK, SLOW_BLOCK
+from skstructured._engine.experts import score_experts, shift
 from skstructured._engine.mixing import SCORES, mix
 from skstructured._engine.mixture import (
     _compiled_epoch,
@@ -16,8 +17,6 @@ from skstructured._engine.mixture import (
     mixture_epoch,
     run,
     run_interpreted,
-    score_experts,
-    shift,
     signature_of,
 )
 

@@ -75,7 +75,8 @@ class LinearModel(VectorModel):
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
         if record in (LAST, AVERAGE):
             ready, places, undo, before = self.scale.apply_ahead(rows, block, weight)
-            learn, rest = self._new_loop_ahead(), (before, record == AVERAGE)
+            learn = self._new_loop_ahead()
+            rest: tuple[Any, ...] = (before, record == AVERAGE)
         else:
             ready, places, undo = self.scale.apply(rows, block, weight)
             learn, rest = self._loop()[0], ()

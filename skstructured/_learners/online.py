@@ -147,18 +147,12 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     @property
     def plays_ahead(self) -> bool:
-        """See `OnlineLearner`: where weights are s Θ, and nothing follows what is played."""
+        """Whether `play_ahead` works: weights are s Θ, and no decoder follows what is played."""
         return self._model.scores_ahead and self._calibrator is None
 
     @exclusive
-    def play_ahead(
-        self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed = None
-    ) -> Losses:
-        """See `OnlineLearner`."""
-        if averaged:
-            self._check_average()
-        record = AVERAGE if averaged else LAST
-        return self._learned_losses(rounds, np.asarray(which), record, random_state)
+    def _play_ahead(self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed) -> Losses:
+        return self._learned_losses(rounds, which, AVERAGE if averaged else LAST, random_state)
 
     def _keeps_average(self) -> bool:
         return bool(self.average) and self._fitted_model("averages are").averaged

@@ -66,7 +66,7 @@ class TestResultsOfChunks:
     def test_averages_over_chunks_by_hand(self, sizes):
         """Taken anew at the beginning of a chunk, and by the 64th part of all rounds so far."""
         X, y = rows(350)
-        model = OnlineStructuredPredictor(optimizer="ogd", average="polynomial")
+        model = OnlineStructuredPredictor(optimizer="adagrad", average="polynomial")
         cuts = np.cumsum(sizes)[:-1]
         chunks = list(zip(np.split(X, cuts), np.split(y, cuts), strict=True))
         result = progressive_validate(model, chunks, classes=[0, 1], play="average")

@@ -1,4 +1,4 @@
-"""What would be predicted before every row, found in one loop: as by `play` and `learn` in turns."""
+"""What would be predicted before every row, in one loop: as by `play` and `learn` in turns."""
 
 import numpy as np
 import pytest

@@ -1,0 +1,162 @@
+"""Compiled sweeps that count rows, one by one, and transform them by what was counted."""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.rows import SHORTEST
+
+#: Statistics of every feature: mean, deviation, one over it (0 for none), and Σ w z and Σ w z² of
+#: the rows since they were brought up to date, in units of the deviation.
+MEAN, DEVIATION, INVERSE, SUM, SQUARES = range(5)
+
+#: Σ w of the rows in the means and deviations, and of the rows since.
+COUNTED, RECENT = range(2)
+
+#: Rows since the last time weigh at most one part in so many of all.
+PATIENCE = 32.0
+
+#: Rows whose mean square is larger than this count at once.
+UNLIKE = 25.0
+
+#: Deviations below this are none.
+SMALLEST = 1e-290
+
+
+@kernel(fastmath=FASTMATH)
+def transform(x: Array, statistics: Floats, z: Array) -> float:
+    """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed.
+
+    What is next to nothing in units of the deviation becomes 0, which is a row that can be learned.
+    """
+    mean, inverse = statistics[MEAN], statistics[INVERSE]
+    size, changed = 0.0, 0.0
+    for j in range(x.shape[0]):
+        d = x[j] - mean[j]
+        scaled = d * inverse[j]
+        scaled = scaled if abs(scaled) > SHORTEST else 0.0
+        z[j] = scaled
+        size += scaled * scaled
+        changed += 1.0 if (inverse[j] == 0.0 and d != 0.0) else 0.0
+    return math.inf if changed > 0.0 else size
+
+
+@kernel
+def gather(z: Array, weight: float, statistics: Floats) -> None:
+    """Σ w z and Σ w z² grow by one row."""
+    total, squares = statistics[SUM], statistics[SQUARES]
+    for j in range(z.shape[0]):
+        total[j] += weight * z[j]
+        squares[j] += weight * z[j] * z[j]
+
+
+@kernel
+def refresh(
+    x: Array, weight: float, statistics: Floats, counts: Floats, centred: bool, divided: bool
+) -> None:
+    """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
+
+    Rows since the last time are added in units of the deviation, the row by itself and without
+    its square, so that numbers of any size neither over- nor underflow.
+    """
+    before, since = counts[COUNTED], counts[RECENT]
+    old = before + since
+    all_, share = old + weight, weight / (old + weight)
+    for j in range(x.shape[0]):
+        mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
+        if since > 0.0:
+            shift = statistics[SUM, j] / old if centred else 0.0
+            spread = (before + statistics[SQUARES, j]) / old - shift * shift
+            mean += deviation * shift
+            deviation *= math.sqrt(max(spread, 0.0))
+        d = x[j] - mean
+        if old == 0.0 and centred:
+            mean, d = x[j], 0.0
+        kept = share * (old / all_) if centred else share
+        deviation = math.hypot(deviation * math.sqrt(old / all_), d * math.sqrt(kept))
+        if not divided:
+            deviation = 1.0
+        statistics[MEAN, j] = mean + share * d if centred else 0.0
+        statistics[DEVIATION, j] = deviation
+        statistics[INVERSE, j] = 1.0 / deviation if deviation > SMALLEST else 0.0
+        statistics[SUM, j], statistics[SQUARES, j] = 0.0, 0.0
+    counts[COUNTED], counts[RECENT] = all_, 0.0
+
+
+@kernel
+def standardize_rows(
+    data: Array,
+    width: int,
+    rows: Array,
+    weight: Floats,
+    statistics: Floats,
+    counts: Floats,
+    centred: bool,
+    divided: bool,
+    out: Array,
+    before: Array,
+) -> None:
+    """Count and transform dense `rows`, one after the other, into `out` (n, width).
+
+    Rows of weight zero are not counted, may be of any size in units of the others, and become 0.
+    `before`, where it has rows, receives each row as it is transformed before it is counted.
+    """
+    ahead = before.shape[0] > 0
+    for r in range(rows.shape[0]):
+        x, w = data[rows[r] * width : (rows[r] + 1) * width], weight[r]
+        if w == 0.0:
+            if ahead:
+                transform(x, statistics, before[r])
+            out[r] = 0.0
+            continue
+        size = transform(x, statistics, out[r])
+        if ahead:
+            before[r] = out[r]
+        late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
+        if late or not size <= UNLIKE * width:
+            refresh(x, w, statistics, counts, centred, divided)
+            transform(x, statistics, out[r])
+        else:
+            gather(out[r], w, statistics)
+            counts[RECENT] += w
+
+
+@kernel
+def scale_entries(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    rows: Array,
+    weight: Floats,
+    statistics: Floats,
+    columns: Array,
+    out: Array,
+    before: Array,
+    grown: Floats,
+) -> int:
+    """Divide the entries of CSR `rows` by the largest of their columns so far, into `out`.
+
+    Rows of weight zero become 0, and `before` is filled, as in `standardize_rows`.
+
+    `grown` (2, entries) receives the columns whose largest entry grew, and what it was before;
+    returns how many.
+    """
+    largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
+    ahead = before.shape[0] > 0
+    for r in range(rows.shape[0]):
+        for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            j, x = indices[t], abs(np.float64(data[t]))
+            if ahead:
+                before[place] = data[t] * inverse[j]
+            if x > largest[j] and weight[r] > 0.0:
+                grown[0, count], grown[1, count] = j, largest[j]
+                count += 1
+                largest[j] = x
+                inverse[j] = 1.0 / x if x > SMALLEST else 0.0
+            z = data[t] * inverse[j]
+            columns[place] = j
+            out[place] = z if weight[r] > 0.0 and abs(z) > SHORTEST else 0.0
+            place += 1
+    return count
