@@ -32,6 +32,30 @@ def classes(quick=False):
     yield "covtype", *covtype(50_000)
 
 
+def noisy():
+    """Synthetic sets of classes that are mostly noise, and an ill-conditioned one: name, X, y."""
+    rng = np.random.RandomState(0)
+    yield "pure noise", rng.randn(200, 50), rng.randint(2, size=200)
+    X = rng.randn(500, 30)
+    yield "weak signal", X, (X[:, 0] + 2.0 * rng.randn(500) > 0.0).astype(int)
+    X = rng.randn(2000, 20)
+    yield "noisy line", X, (X @ rng.randn(20) + 4.0 * rng.randn(2000) > 0.0).astype(int)
+    Z, (U, _, V) = rng.randn(1500, 10), np.linalg.svd(rng.randn(10, 10))
+    y = (Z @ rng.randn(10) + 0.3 * rng.randn(1500) > 0.0).astype(int)
+    yield "ill-conditioned", Z @ (U * 10.0 ** (-np.arange(10) / 3.0)) @ V, y
+    y = rng.randint(4, size=1000)
+    yield "blobs", 0.8 * rng.randn(1000, 5) + np.eye(5)[y], y
+    yield "waveform", *waveform(rng, 3000)
+
+
+def waveform(rng, n):
+    """Convex combinations of two of three triangles, and noise (Breiman et al. 1984)."""
+    triangles = np.array([np.maximum(6 - abs(np.arange(1, 22) - c), 0) for c in (7, 15, 11)])
+    y, u = rng.randint(3, size=n), rng.rand(n, 1)
+    first, second = np.array([(0, 1), (0, 2), (1, 2)])[y].T
+    return u * triangles[first] + (1.0 - u) * triangles[second] + rng.randn(n, 21), y
+
+
 def label_sets():
     """Sets of label sets: name, X, Y."""
     scene, yeast = load("ml_scene"), load("ml_yeast")

@@ -13,6 +13,7 @@ from skstructured._base.validation import refuse_row
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import Learned, MeanState
+from skstructured._learners.held_out import LINEAR
 from skstructured.extend._types import Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
@@ -79,6 +80,8 @@ class Model(Learned, ABC):
 
     state: Any  # a LinearState, or one of other rooms that has the same vector and clock
     scale: RunningScale
+    #: How numbers of passes are tried.
+    search = LINEAR
     #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
     scores_ahead = False
 
@@ -136,6 +139,14 @@ class Model(Learned, ABC):
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""
+
+    def trial(self) -> "Model":
+        """A copy, of a model that has learned nothing, for trials on the rounds it prepared for."""
+        return self.copy()
+
+    def scores_of(self, batch: Batch, which: Ints, averaged: bool) -> Any:
+        """`scores` of some of the rounds that were prepared for."""
+        return self.scores(batch.take(which), averaged)
 
     def settle(self, n_rounds: int) -> None:
         """End the passes of `fit`."""

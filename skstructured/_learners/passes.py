@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight, compute_sample_weig
 from skstructured._base.foreign import is_ours
 from skstructured._base.validation import (
     check_bool,
+    check_choice,
     check_integer,
     check_range_of_weights,
     check_real,
@@ -19,11 +20,15 @@ from skstructured._base.validation import (
 )
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.guards import exclusive
+from skstructured._learners.held_out import PASSES, Tried, tried_passes
 from skstructured._learners.models import LOSSES, Model, Played
 from skstructured._learners.progress import is_verbose
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Packed
 from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
+
+#: As many passes as rounds held out speak for.
+AUTO = "auto"
 
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9
@@ -35,7 +40,7 @@ class Passes:
     Parameters `max_iter`, `tol`, `shuffle`, `class_weight` and `verbose`.
     """
 
-    max_iter: int
+    max_iter: int | Literal["auto"]
     tol: float | None
     shuffle: bool
     class_weight: Any
@@ -82,7 +87,7 @@ class Passes:
 
     @exclusive
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
-        check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
+        self._check_max_iter()
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
         if self.tol is not None:
@@ -91,7 +96,7 @@ class Passes:
             batch = self._read(X, reset=True)
             if self.standardize:  # afterwards, what was out of range is not seen any more
                 self._check_rows(batch, fresh=True)
-            self._start(self._unfitted_space().fit(y), self.max_iter)
+            self._start(self._unfitted_space().fit(y), self._most_passes())
             batch = self._with_outputs(batch, y, sample_weight)
             self._make_passes(self._weigh_classes(batch))
         self.warn_of_trouble()
@@ -100,7 +105,8 @@ class Passes:
         """Learn until `max_iter`, or until a pass is no better than the best before it."""
         curve, started = [], time.perf_counter()
         self._model.prepare(self, rounds)
-        for _ in range(self.max_iter):
+        passes, tol = self._passes_for(rounds)
+        for _ in range(passes):
             curve.append(self._learn_pass(rounds))
             if self.verbose:
                 seconds = time.perf_counter() - started
@@ -109,7 +115,7 @@ class Passes:
                     f"pass {len(curve)}: surrogate loss {loss:.4f}, target loss {target:.4f}, "
                     f"{seconds:.2f} s"
                 )
-            if self._is_enough([loss for loss, _ in curve]):
+            if tol is not None and self._is_enough([loss for loss, _ in curve], tol):
                 break
         self._model.settle(rounds.n_rounds)
         self.n_iter_ = len(curve)
@@ -117,16 +123,44 @@ class Passes:
             -1, 2
         )
 
+    def _check_max_iter(self) -> None:
+        if isinstance(self.max_iter, str):
+            check_choice("max_iter", self.max_iter, (AUTO,))
+        else:
+            check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
+
+    def _most_passes(self) -> int:
+        """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""
+        if not isinstance(self.max_iter, str):
+            return self.max_iter
+        return PASSES[-1] if getattr(self, "budget", None) is None else 1
+
+    def _passes_for(self, rounds: Batch) -> tuple[int, float | None]:
+        """The passes to make, `max_iter` or as many as these rounds bear, and the `tol` in use.
+
+        None where what was held out knows better.
+        """
+        tried, most = None, self._most_passes()
+        if isinstance(self.max_iter, str) and most > 1:
+            tried, most = tried_passes(self, rounds), self._model.search.usual
+        self.validation_curve_ = np.zeros((0, 2)) if tried is None else tried.curve
+        if tried is None:
+            return most, self.tol
+        if self.verbose:
+            self._print_trials(tried)
+        chosen = tried.chosen(self._model.search)
+        return chosen, self.tol if chosen == most else None
+
+    def _print_trials(self, tried: Tried) -> None:
+        for passes, loss in tried.curve:
+            print(f"held out: surrogate loss {loss:.4f} after {passes:.0f} passes")
+
     def _recorded(self) -> bool:
         """Whether the losses of passes are of use to anybody."""
-        return self.max_iter > 1 or self.verbose > 0
+        return self._most_passes() > 1 or self.verbose > 0
 
-    def _is_enough(self, losses: list[float]) -> bool:
-        return (
-            self.tol is not None
-            and len(losses) > 1
-            and not losses[-1] < min(losses[:-1]) * (1.0 - self.tol)
-        )
+    def _is_enough(self, losses: list[float], tol: float) -> bool:
+        return len(losses) > 1 and not losses[-1] < min(losses[:-1]) * (1.0 - tol)
 
     def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
         """Learn every round once; the mean surrogate and target loss of what was played."""

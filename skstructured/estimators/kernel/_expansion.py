@@ -6,6 +6,8 @@ one number per row and output; within it the loop of linear learners runs, over 
 ``[scores at the start | kernels with the rows of the block]`` and Θ = [1; the block's own β].
 """
 
+import copy
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -107,6 +109,21 @@ class Expansion(Learned):
         self.filled = True
         if 4 * len(Z) * len(self.support.index) <= cache:
             self.gram = self.support.all_kernels(Z)
+
+    def twin(self):
+        """One without coefficients, over the same rows and kernels, which it shares."""
+        twin = copy.copy(self)
+        twin.support = copy.copy(self.support)
+        twin.support.coefs = np.zeros_like(self.support.coefs)
+        twin.opened = self.opened.another()
+        twin._open()
+        return twin
+
+    def scores_of(self, coefs, which, Z):
+        """`scores` of some of the rows Z that are support rows, no block being open."""
+        if self.gram is None:
+            return self.support.scores(coefs, Z[which])
+        return self.gram[which, : coefs.shape[1]] @ coefs.T
 
     def settle(self, rows):
         """End the passes over this many rows; drop rows without coefficients, and kernels."""

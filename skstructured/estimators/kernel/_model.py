@@ -1,11 +1,14 @@
 """The model of learners with kernels: a linear model over φ(x), as coefficients of rows."""
 
+import copy
+
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_finite, check_integer, dtype_of
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.state import LinearState
+from skstructured._learners.held_out import KERNEL
 from skstructured._learners.models import VectorModel
 from skstructured._learners.scaling import scale_of
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score
@@ -33,6 +36,8 @@ class KernelModel(VectorModel):
     It is made with the parameters `kernel`, `gamma`, `degree`, `coef0` and `cache_size` of a
     learner, and its `budget`, if it has one.
     """
+
+    search = KERNEL
 
     def _set_up(self, learner, vector):
         optimizer, dim = self.optimizer, self.space.dim_
@@ -111,7 +116,8 @@ class KernelModel(VectorModel):
 
     def prepare(self, learner, batch):
         """Transform all rows, and keep their kernels where there is room."""
-        if self.budget is not None and learner.max_iter > 1:
+        passes = learner._most_passes()
+        if self.budget is not None and passes > 1:
             raise ValueError(
                 "budget is for one pass, whose rows leave for good: set max_iter=1, or "
                 f"budget=None, got max_iter={learner.max_iter!r} and budget={self.budget!r}."
@@ -119,8 +125,22 @@ class KernelModel(VectorModel):
         self.scale.apply(batch.rows, np.arange(batch.n_rounds), batch.weight)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
         self.expansion = self._new_expansion(self.given)
-        if learner.max_iter > 1:
+        if passes > 1:
             self.expansion.fill(self.given, self.cache)
+
+    def trial(self):
+        """See `Model`: rows and kernels are shared."""
+        twin = copy.copy(self)
+        twin.state, twin.expansion = self.state.copy(), self.expansion.twin()
+        twin.work = self.work.copy()
+        vars(twin).pop("_loops", None)
+        return twin
+
+    def scores_of(self, batch, which, averaged):
+        """See `Model`: of rounds whose kernels are kept, where they are."""
+        self.expansion.close()
+        coefs = self.coefficients(averaged)
+        return finite_scores(self.expansion.scores_of(coefs, which, self.given), self.kernel)
 
     def settle(self, n_rounds):
         """Let rows without coefficients go."""

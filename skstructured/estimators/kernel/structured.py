@@ -22,7 +22,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     The defaults are the place to start where rows are at most some ten thousands and classes are
     not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
-    `space` by what an output is; ``max_iter=100`` where passes still help; ``partial_fit`` for
+    `space` by what an output is; ``partial_fit`` for
     streams, whose rows are kept but for those without a coefficient.
 
     It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
@@ -61,9 +61,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         the start.
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel.
-    max_iter : int, default=20
-        Most passes of `fit`.
-    {OnlineStructuredPredictor: tol, shuffle, class_weight}
+    {OnlineStructuredPredictor: max_iter, tol, shuffle, class_weight}
     cache_size : float, default=200
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
         precision; where they do not fit they are computed in every pass.
@@ -136,7 +134,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial",
         standardize: bool | Literal["auto"] = "auto",
         fit_intercept: bool = False,
-        max_iter: int = 20,
+        max_iter: int | Literal["auto"] = "auto",
         tol: float | None = None,
         shuffle: bool = True,
         class_weight: dict | Literal["balanced"] | None = None,

@@ -1,0 +1,162 @@
+"""How many passes the data bears: tried on rounds that are held out.
+
+Learners make 1, 2, 3, 5, 10, … passes over the other rounds, and what they then lose on those held
+out is compared. Few rounds are held out in turns, each once; of many, one part is. The search ends
+where more passes gain little or lose, and a number other than the usual one must be better by more
+than chance: by `doubt` standard errors of the mean of the differences, and by 1 %.
+"""
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skstructured.extend._types import Floats, Ints
+from skstructured.extend.learner import Batch
+
+#: Numbers of passes that are tried.
+PASSES = (1, 2, 3, 5, 10, 20, 40, 80)
+
+#: Fewer rounds tell nothing.
+FEWEST = 20
+
+#: Parts of few rounds, each held out in turn, and of many, of which one is.
+IN_TURNS, ONCE = 5, 7
+
+#: Rounds for each feature that linear learners hardly overfit.
+PER_FEATURE = 20
+
+#: Numbers of passes whose losses differ by less than this share are as good as each other.
+ALIKE = 0.01
+
+
+class Search(NamedTuple):
+    """How numbers of passes are tried: chosen from tables, see ``benchmarks/defaults/passes.py``.
+
+    Attributes
+    ----------
+    usual : int
+        Passes where nothing speaks against it.
+    least : int
+        The search goes on at least to this number.
+    doubt : float
+        Standard errors by which another number must be better.
+    gain : float
+        The search ends where the next number gains less than this share of the loss.
+    in_turns : int
+        At most so many rounds are held out in turns.
+    plenty : int
+        Of more rounds, and 20 for each feature, nothing is held out: they need no more passes than
+        usual, and are not overfit by them.
+    """
+
+    usual: int
+    least: int
+    doubt: float
+    gain: float
+    in_turns: int
+    plenty: int
+
+    def has_plenty(self, rounds: int, features: int) -> bool:
+        """Whether there are so many rounds that nothing need be tried."""
+        return rounds > max(self.plenty, PER_FEATURE * features)
+
+
+#: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
+LINEAR = Search(10, 5, 1.5, 0.02, in_turns=500, plenty=5000)
+KERNEL = Search(20, 10, 2.0, 0.01, in_turns=1000, plenty=1 << 62)
+
+
+class Tried(NamedTuple):
+    """What was tried: numbers of passes (m,), losses (m, n) of rounds held out, their weights."""
+
+    passes: Ints
+    losses: Floats
+    weight: Floats
+
+    @property
+    def means(self) -> Floats:
+        """Mean losses (m,)."""
+        return self.losses @ self.weight / self.weight.sum()
+
+    @property
+    def curve(self) -> Floats:
+        """Numbers of passes, and mean losses after them, (m, 2)."""
+        return np.column_stack([self.passes, self.means])
+
+    def chosen(self, search: Search) -> int:
+        """The number nearest to the usual one, of those that may be the best."""
+        means, w = self.means, self.weight / self.weight.sum()
+        best = int(np.argmin(means))
+        worse = means - means[best]
+        apart = self.losses - self.losses[best] - worse[:, None]
+        errors = np.sqrt(apart**2 @ w**2)
+        alike = worse <= np.maximum(search.doubt * errors, ALIKE * abs(means[best]))
+        if alike[-1] and self.passes[-1] <= search.usual:
+            return search.usual
+        near = np.abs(np.log(self.passes[alike] / search.usual))
+        return int(self.passes[alike][np.argmin(near)])
+
+    def is_enough(self, search: Search) -> bool:
+        """Whether more passes would hardly gain, or more than usual are no better so far."""
+        if self.passes[-1] < search.least:
+            return False
+        if self.passes[-1] > search.usual == self.chosen(search):
+            return True
+        means = self.means
+        return bool(means[-1] > means[-2] * (1.0 - search.gain) or means[-1] > means.min())
+
+
+class Trial:
+    """A learner of its own, which learns some rounds and is judged on the others."""
+
+    def __init__(self, learner: Any, rounds: Batch, held_out: Ints, learned: Ints) -> None:
+        self.learner, self.rounds = copy.copy(learner), rounds
+        self.learner._model = learner._model.trial()
+        self.learner._calibrator, self.learner.t_ = None, 0
+        self.held_out, self.learned, self.passes = held_out, learned, 0
+
+    def losses(self, passes: int, random_state: np.random.RandomState) -> Floats:
+        """Surrogate losses of the rounds held out, after so many passes over the others."""
+        while self.passes < passes:
+            order = random_state.permutation(self.learned) if self.learner.shuffle else self.learned
+            self.learner._learn(self.rounds, order)
+            self.passes += 1
+        model = self.learner._model
+        theta = model.scores_of(self.rounds, self.held_out, bool(self.learner.average))
+        return self.learner.loss_.value(theta, model.truths(self.rounds.packed[self.held_out]))
+
+
+def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState) -> list[Ints]:
+    """Parts (in order) of the rounds of positive weight; classes are spread over all of them."""
+    order = random_state.permutation(np.flatnonzero(rounds.weights > 0.0))
+    packed = rounds.packed
+    if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
+        order = order[np.argsort(packed[order], kind="stable")]
+    count = IN_TURNS if len(order) <= search.in_turns else ONCE
+    parts = [np.sort(order[i::count]) for i in range(count)]
+    return parts if count == IN_TURNS else [parts[0], np.sort(np.concatenate(parts[1:]))]
+
+
+def tried_passes(learner: Any, rounds: Batch) -> Tried | None:
+    """What was tried by a learner that is prepared for its rounds; None of too few, or plenty.
+
+    A copy of its random state draws what is held out, so that the passes over all rounds are those
+    that a learner makes which is told their number.
+    """
+    search, rng = learner._model.search, copy.deepcopy(learner.random_state_)
+    count = int(np.count_nonzero(rounds.weights > 0.0))
+    if count < FEWEST or search.has_plenty(count, learner.n_features_in_):
+        return None
+    parts = parts_of(rounds, search, rng)
+    held_out = parts if len(parts) > 2 else parts[:1]
+    rest = [np.sort(np.concatenate([q for q in parts if q is not part])) for part in held_out]
+    trials = [Trial(learner, rounds, *of) for of in zip(held_out, rest, strict=True)]
+    weight = rounds.weights[np.concatenate(held_out)]
+    losses: list[Floats] = []
+    for passes in PASSES:
+        losses.append(np.concatenate([trial.losses(passes, rng) for trial in trials]))
+        tried = Tried(np.array(PASSES[: len(losses)]), np.array(losses), weight)
+        if tried.is_enough(search):
+            break
+    return tried

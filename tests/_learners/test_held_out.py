@@ -1,0 +1,214 @@
+"""How many passes `max_iter="auto"` makes, beside what is held out and learned by hand."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+import skstructured as sk
+from skstructured._learners.held_out import (
+    FEWEST,
+    IN_TURNS,
+    KERNEL,
+    LINEAR,
+    ONCE,
+    PASSES,
+    Search,
+    Tried,
+    parts_of,
+)
+from skstructured.extend.learner import Batch
+
+INTERPRETED = pytest.importorskip("numba").config.DISABLE_JIT
+
+
+def tried(*means, passes=PASSES, spread=0.0, n=50):
+    """Losses of these means, each round by itself by `spread` larger or smaller."""
+    noise = np.where(np.arange(n) % 2, spread, -spread)
+    losses = np.array([mean + (i + 1) * noise for i, mean in enumerate(means)])
+    return Tried(np.array(passes[: len(means)]), losses, np.ones(n))
+
+
+class TestTheRule:
+    def test_the_best_number_is_taken_where_it_is_surely_better(self):
+        assert tried(1.0, 0.9, 0.8, 0.7, 0.9).chosen(KERNEL) == 5
+        assert tried(0.5, 0.6, 0.8, 1.0, 1.9).chosen(LINEAR) == 1
+
+    def test_the_usual_number_where_chance_may_have_chosen(self):
+        assert tried(1.0, 0.9, 0.8, 0.75, 0.8, 0.9, spread=0.5).chosen(KERNEL) == 20
+        assert tried(0.9, 0.9, 0.89, 0.9, 0.91, spread=0.5).chosen(LINEAR) == 10
+
+    def test_differences_of_one_percent_are_none(self):
+        assert tried(1.0, 0.9, 0.8, 0.799, 0.797, 0.8).chosen(LINEAR) == 10
+        assert tried(1.0, 0.9, 0.8, 0.7, 0.71, 0.596, 0.594, 0.592).chosen(LINEAR) == 20
+
+    def test_of_those_alike_the_nearest_to_the_usual(self):
+        assert tried(0.5, 0.5, 0.5, 0.5, 0.9, 0.95).chosen(LINEAR) == 5
+        assert tried(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.5).chosen(KERNEL) == 40
+
+    def test_the_usual_one_where_the_search_ended_early_at_its_best(self):
+        assert tried(1.0, 0.9, 0.85, 0.845).chosen(LINEAR) == 10
+        assert tried(1.0, 0.9, 0.85, 0.845, 0.84).chosen(KERNEL) == 20
+
+    def test_doubt_is_in_standard_errors_of_paired_differences(self):
+        n, rng = 400, np.random.RandomState(0)
+        base, gap = rng.randn(n) * 5.0, rng.randn(n)
+        for share, wanted in ((1.9, 20), (2.1, 5)):
+            apart = gap - gap.mean() + share * gap.std() / np.sqrt(n)
+            losses = 10.0 + np.array([base, base, base, base - apart, base, base])
+            one = Tried(np.array(PASSES[:6]), losses, np.ones(n))
+            assert one._replace(losses=losses - 9.9).chosen(KERNEL) == wanted
+
+    def test_weights_count_as_repeated_rounds_do_in_means(self):
+        losses, w = np.random.RandomState(0).rand(3, 30), np.arange(30) % 4
+        once = Tried(np.array(PASSES[:3]), losses, w.astype(float))
+        again = Tried(once.passes, np.repeat(losses, w, axis=1), np.ones(w.sum()))
+        np.testing.assert_allclose(once.means, again.means, rtol=1e-12)
+        np.testing.assert_array_equal(once.curve[:, 0], [1, 2, 3])
+        light = once._replace(losses=np.where(w > 0, losses, 1e9))
+        np.testing.assert_allclose(light.means, once.means, rtol=1e-12)
+
+    def test_it_ends_where_passes_gain_little_or_lose(self):
+        search = Search(usual=10, least=5, doubt=2.0, gain=0.02, in_turns=100, plenty=1000)
+        assert not tried(1.0, 1.1, 1.2).is_enough(search)
+        assert tried(1.0, 1.1, 1.2, 1.3).is_enough(search)
+        assert tried(1.0, 0.9, 0.8, 0.79).is_enough(search)
+        assert not tried(1.0, 0.9, 0.8, 0.7).is_enough(search)
+        assert not tried(1.0, 0.9, 0.8, 0.7, 0.6, 0.5).is_enough(search)
+        doubtful = tried(1.0, 0.9, 0.8, 0.7, 0.6, 0.5, spread=3.0)
+        assert doubtful.is_enough(search)  # 20 passes are no surer than 10
+
+
+class TestWhatIsHeldOut:
+    @pytest.mark.parametrize("n", [20, 99, 100, 101, 300])
+    def test_every_round_once_or_the_seventh_part(self, n, rng):
+        weight = (rng.rand(n) < 0.8).astype(float)
+        weight[:20] = 1.0
+        rounds = Batch(None, rng.randint(3, size=n), weight)
+        parts = parts_of(rounds, LINEAR._replace(in_turns=100), rng)
+        count = int(weight.sum())
+        assert len(parts) == (IN_TURNS if count <= 100 else 2)
+        every = np.sort(np.concatenate(parts))
+        np.testing.assert_array_equal(every, np.flatnonzero(weight > 0.0))
+        if count > 100:
+            assert len(parts[0]) == -(-count // ONCE)
+
+    def test_classes_are_spread(self, rng):
+        packed = np.repeat([0, 1, 2], [50, 10, 5])
+        for part in parts_of(Batch(None, packed, np.ones(65)), LINEAR, rng):
+            counts = np.bincount(packed[part], minlength=3)
+            assert np.abs(counts - [10, 2, 1]).max() <= 1
+
+    @pytest.mark.parametrize("kernel", [False, True])
+    @pytest.mark.parametrize("n", [60, 1100])
+    def test_losses_are_those_of_learners_that_never_saw_them(self, kernel, n, rng):
+        """By learners over the other rows alone, in the same orders."""
+        if INTERPRETED and n > 60:
+            pytest.skip("slow without compiled kernels")
+        X, y = rng.randn(n, 3), rng.randint(3, size=n)
+        X[:, 0] += y
+        make = sk.KernelStructuredPredictor if kernel else sk.OnlineStructuredPredictor
+        given = {"standardize": False, "shuffle": False, "random_state": 0}
+        if kernel:
+            given |= {"gamma": 0.5, "cache_size": 200}
+        else:
+            given["optimizer"] = "parameter_free"
+        model = make(**given).fit(X, y)
+        twin = clone(model).set_params(max_iter=1).fit(X, y)  # draws the same parts
+        rounds, start = twin._read(X)._replace(packed=y), np.random.RandomState(0)
+        parts = parts_of(rounds, KERNEL if kernel else LINEAR, start)
+        held = parts if len(parts) > 2 else parts[:1]
+        for passes, loss in model.validation_curve_:
+            losses = []
+            for part in held:
+                rest = np.sort(np.setdiff1d(np.arange(n), part))
+                one = make(**given, max_iter=int(passes), tol=None).fit(X[rest], y[rest])
+                theta = one.embedding_scores(X[part])
+                losses += one.loss_.value(theta, one.space_.encode(y[part])).tolist()
+            assert loss == pytest.approx(np.mean(losses), rel=1e-5 if kernel else 1e-9)
+
+
+class TestLearners:
+    def test_what_is_learned_is_what_so_many_passes_learn(self):
+        X, y = load_iris(return_X_y=True)
+        model = sk.OnlineStructuredPredictor(shuffle=False, optimizer="parameter_free").fit(X, y)
+        given = {"max_iter": model.n_iter_, "tol": None}
+        np.testing.assert_array_equal(model.coef_, clone(model).set_params(**given).fit(X, y).coef_)
+        kernel = sk.KernelStructuredPredictor(shuffle=False).fit(X, y)
+        given = {"max_iter": kernel.n_iter_}
+        fixed = clone(kernel).set_params(**given).fit(X, y)
+        np.testing.assert_array_equal(kernel.dual_coef_, fixed.dual_coef_)
+        assert model.t_ == model.n_iter_ * len(X) and len(fixed.validation_curve_) == 0
+
+    def test_noise_is_learned_in_few_passes_and_curves_in_many(self, rng):
+        n = 120 if INTERPRETED else 600
+        X, noise = rng.randn(n, 2), rng.randint(2, size=n)
+        kernel = sk.KernelStructuredPredictor(random_state=0)
+        assert kernel.fit(X, noise).n_iter_ <= 5
+        assert kernel.fit(X, (np.sin(6.0 * X[:, 0]) > 0).astype(int)).n_iter_ >= 20
+
+    @pytest.mark.parametrize("weight", [None, "some of zero"])
+    def test_few_rounds_are_learned_as_often_as_usual(self, weight, rng):
+        X, y = rng.randn(60, 2), rng.randint(2, size=60)
+        y[:2] = 0, 1
+        given = None if weight is None else (np.arange(60) < FEWEST - 1).astype(float)
+        rows = 60 if given is not None else FEWEST - 1
+        model = sk.OnlineStructuredPredictor().fit(X[:rows], y[:rows], given)
+        assert (model.n_iter_, len(model.validation_curve_)) == (LINEAR.usual, 0)
+
+    @pytest.mark.parametrize(
+        ("space", "outputs"),
+        [
+            ("hypercube", lambda rng: rng.randint(2, size=(40, 3))),
+            ("ordinal", lambda rng: rng.randint(3, size=40)),
+            ("permutahedron", lambda rng: np.argsort(rng.randn(40, 3), axis=1) + 1),
+            ("birkhoff", lambda rng: np.argsort(rng.randn(40, 3), axis=1)),
+            ("sequence", lambda rng: [rng.randint(2, size=3) for _ in range(40)]),
+        ],
+    )
+    def test_over_every_space(self, space, outputs, rng):
+        X = [rng.randn(3, 2) for _ in range(40)] if space == "sequence" else rng.randn(40, 2)
+        model = sk.OnlineStructuredPredictor(space, random_state=0).fit(X, outputs(rng))
+        assert len(model.validation_curve_) >= 3 and model.n_iter_ in PASSES
+        assert np.isfinite(model.validation_curve_).all()
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            sk.GaptronClassifier(max_iter="auto"),
+            sk.MulticlassPerceptron(max_iter="auto"),
+            sk.PiSTOLClassifier("rbf", max_iter="auto"),
+            sk.PiSTOLRegressor(max_iter="auto"),
+            sk.KernelPerceptronClassifier("rbf", max_iter="auto"),
+            sk.OnlineStructuredPredictor(loss="hinge", decoder="gap"),
+            sk.OnlineStructuredPredictor("hypercube", decoder="f1"),
+            sk.KernelStructuredPredictor(kernel=lambda x, z: x @ z.T, cache_size=0),
+        ],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_of_every_learner(self, model, rng):
+        X, y = rng.randn(40, 2), rng.randint(2, size=40)
+        y = np.column_stack([y, 1 - y]) if getattr(model, "space", "") == "hypercube" else y
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = clone(model).fit(sparse.csr_array(X) if model.average else X, y)
+        assert len(model.validation_curve_) >= 3 and model.n_iter_ >= 1
+
+    def test_a_budget_is_for_one_pass(self, rng):
+        X, y = rng.randn(60, 2), rng.randint(2, size=60)
+        model = sk.KernelStructuredPredictor(budget=10).fit(X, y)
+        assert (model.n_iter_, len(model.validation_curve_)) == (1, 0)
+
+    def test_it_prints_what_was_tried(self, rng, capsys):
+        X, y = rng.randn(40, 2), rng.randint(2, size=40)
+        sk.OnlineStructuredPredictor(verbose=1).fit(X, y)
+        assert "held out: surrogate loss" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("value", ["many", "", None, 0, 2.0, True])
+    def test_other_numbers_are_refused(self, value):
+        X, y = load_iris(return_X_y=True)
+        with pytest.raises(ValueError, match="max_iter must be"):
+            sk.OnlineStructuredPredictor(max_iter=value).fit(X, y)
