@@ -3,7 +3,8 @@
 Learners make 1, 2, 3, 5, 10, … passes over the other rounds, and what they then lose on those held
 out is compared. Few rounds are held out in turns, each once; of many, one part is. The search ends
 where more passes gain little or lose, and a number other than the usual one must be better by more
-than chance: by `doubt` standard errors of the mean of the differences, and by 1 %.
+than chance: by `doubt` standard errors of the mean of the differences, and by 1 %. Nor may it be
+surely worse in the target loss of the most likely outputs.
 """
 
 import copy
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skstructured.extend._types import Floats, Ints
+from skstructured.extend._types import Array, Floats, Ints
 from skstructured.extend.learner import Batch
 
 #: Numbers of passes that are tried.
@@ -37,8 +38,8 @@ class Search(NamedTuple):
     ----------
     usual : int
         Passes where nothing speaks against it.
-    least : int
-        The search goes on at least to this number.
+    least, most : int
+        The search goes on at least to the first of these numbers, and to the second at most.
     doubt : float
         Standard errors by which another number must be better.
     gain : float
@@ -52,6 +53,7 @@ class Search(NamedTuple):
 
     usual: int
     least: int
+    most: int
     doubt: float
     gain: float
     in_turns: int
@@ -63,35 +65,48 @@ class Search(NamedTuple):
 
 
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
-LINEAR = Search(10, 5, 1.5, 0.02, in_turns=500, plenty=5000)
-KERNEL = Search(20, 10, 2.0, 0.01, in_turns=1000, plenty=1 << 62)
+LINEAR = Search(10, 5, 80, 1.5, 0.02, in_turns=500, plenty=5000)
+KERNEL = Search(20, 10, 40, 2.0, 0.01, in_turns=700, plenty=1 << 62)
 
 
 class Tried(NamedTuple):
-    """What was tried: numbers of passes (m,), losses (m, n) of rounds held out, their weights."""
+    """What was tried: m numbers of passes, and two losses of the n rounds held out after each.
+
+    Attributes
+    ----------
+    passes : ndarray of shape (m,)
+    losses, targets : ndarray of shape (m, n)
+        Surrogate losses, and target losses of the most likely outputs.
+    weight : ndarray of shape (n,)
+    """
 
     passes: Ints
     losses: Floats
+    targets: Floats
     weight: Floats
 
-    @property
-    def means(self) -> Floats:
+    def means(self, losses: Floats) -> Floats:
         """Mean losses (m,)."""
-        return self.losses @ self.weight / self.weight.sum()
+        return losses @ self.weight / self.weight.sum()
 
     @property
     def curve(self) -> Floats:
-        """Numbers of passes, and mean losses after them, (m, 2)."""
-        return np.column_stack([self.passes, self.means])
+        """Numbers of passes, and mean surrogate losses after them, (m, 2)."""
+        return np.column_stack([self.passes, self.means(self.losses)])
 
-    def chosen(self, search: Search) -> int:
-        """The number nearest to the usual one, of those that may be the best."""
-        means, w = self.means, self.weight / self.weight.sum()
+    def alike(self, losses: Floats, doubt: float, share: float) -> Array:
+        """Which numbers (m,) may be the best: by so many standard errors, or such a share."""
+        means, w = self.means(losses), self.weight / self.weight.sum()
         best = int(np.argmin(means))
         worse = means - means[best]
-        apart = self.losses - self.losses[best] - worse[:, None]
-        errors = np.sqrt(apart**2 @ w**2)
-        alike = worse <= np.maximum(search.doubt * errors, ALIKE * abs(means[best]))
+        errors = np.sqrt((losses - losses[best] - worse[:, None]) ** 2 @ w**2)
+        return worse <= np.maximum(doubt * errors, share * abs(means[best]))
+
+    def chosen(self, search: Search) -> int:
+        """The number nearest to the usual one, of those that may be the best in both losses."""
+        alike = self.alike(self.losses, search.doubt, ALIKE)
+        both = alike & self.alike(self.targets, search.doubt, 0.0)
+        alike = both if both.any() else alike
         if alike[-1] and self.passes[-1] <= search.usual:
             return search.usual
         near = np.abs(np.log(self.passes[alike] / search.usual))
@@ -103,7 +118,7 @@ class Tried(NamedTuple):
             return False
         if self.passes[-1] > search.usual == self.chosen(search):
             return True
-        means = self.means
+        means = self.means(self.losses)
         return bool(means[-1] > means[-2] * (1.0 - search.gain) or means[-1] > means.min())
 
 
@@ -117,14 +132,15 @@ class Trial:
         self.held_out, self.learned, self.passes = held_out, learned, 0
 
     def losses(self, passes: int, random_state: np.random.RandomState) -> Floats:
-        """Surrogate losses of the rounds held out, after so many passes over the others."""
+        """Losses (2, n) of the rounds held out, after so many passes over the others."""
         while self.passes < passes:
             order = random_state.permutation(self.learned) if self.learner.shuffle else self.learned
             self.learner._learn(self.rounds, order)
             self.passes += 1
         model = self.learner._model
         theta = model.scores_of(self.rounds, self.held_out, bool(self.learner.average))
-        return self.learner.loss_.value(theta, model.truths(self.rounds.packed[self.held_out]))
+        truth = model.truths(self.rounds.packed[self.held_out])
+        return np.array(self.learner._decode(theta).sure_losses(truth))
 
 
 def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState) -> list[Ints]:
@@ -153,10 +169,10 @@ def tried_passes(learner: Any, rounds: Batch) -> Tried | None:
     rest = [np.sort(np.concatenate([q for q in parts if q is not part])) for part in held_out]
     trials = [Trial(learner, rounds, *of) for of in zip(held_out, rest, strict=True)]
     weight = rounds.weights[np.concatenate(held_out)]
-    losses: list[Floats] = []
+    found: list[Floats] = []
     for passes in PASSES:
-        losses.append(np.concatenate([trial.losses(passes, rng) for trial in trials]))
-        tried = Tried(np.array(PASSES[: len(losses)]), np.array(losses), weight)
-        if tried.is_enough(search):
+        found.append(np.concatenate([trial.losses(passes, rng) for trial in trials], axis=1))
+        tried = Tried(np.array(PASSES[: len(found)]), *np.swapaxes(found, 0, 1), weight)
+        if tried.is_enough(search) or passes >= search.most:
             break
     return tried

@@ -94,14 +94,12 @@ class OnlineStructuredPredictor(
         Append a constant feature 1, which counts in ‖x‖ and ‖U‖. Without it, `standardize` does
         not centre.
     max_iter : int or "auto", default="auto"
-        Most passes of `fit` over the data. "auto" tries 1, 2, 3, 5, 10, 20, 40 and 80 on rows held
-        out, as far as more passes help, and then makes as many over all rows: 10 (with a kernel 20)
-        unless others are surely better. Of at most 500 rows (1,000) each is held out once, of more
-        the seventh part; linear learners make 10 over 5,000 rows and more, 20 for each feature.
+        Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … 80 on rows held out (kernels 40),
+        and makes 10 (kernels 20) unless others are surely better; linear learners make 10 untried
+        over 5,000 rows and more, 20 for each feature.
     tol : float or None, default=1e-4
         `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
-        before it, by this share of it. None makes all passes; so does ``max_iter="auto"`` where
-        another number than the usual one is better.
+        before it, by this share of it. None, and "auto" with another number, make all passes.
     shuffle : bool, default=True
         Whether `fit` visits the rows of each pass in random order.
     class_weight : dict, "balanced" or None, default=None
@@ -125,7 +123,7 @@ class OnlineStructuredPredictor(
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
         The weights predictions use, without the intercept: averaged with `average`, else the last.
-        Of a mixture the mean over its experts; where it mixes probabilities θ is not linear in X.
+        Of a mixture the mean over its experts; where it mixes probabilities θ is not linear.
     intercept_ : ndarray of shape (dim,)
         The intercept; zeros without one.
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
@@ -143,14 +141,12 @@ class OnlineStructuredPredictor(
     t_ : int
         Rounds seen: rows learned, repeated passes counted.
     n_iter_ : int
-        Passes made by the last `fit`; 1 after `partial_fit`.
+        Passes of the last `fit`; 1 after `partial_fit`.
     loss_curve_ : ndarray of shape (n_iter_, 2)
-        Mean surrogate and target loss of each pass of `fit`, every row predicted before it was
-        learned; the target loss is that of the decoder's most likely output. Empty after a single
-        pass without `verbose`, of which nothing is recorded.
+        Mean surrogate loss, and target loss of the most likely outputs, of each pass, every row
+        predicted before it was learned. Empty after a single pass without `verbose`.
     validation_curve_ : ndarray of shape (m, 2)
-        With ``max_iter="auto"`` numbers of passes, and mean surrogate losses of rows held out after
-        them; set by `fit`, without rows where nothing was tried.
+        Numbers of passes that `fit` tried, and mean surrogate losses after them of rows held out.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -184,10 +180,9 @@ class OnlineStructuredPredictor(
     score per class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
 
     float32 stays float32: where the first rows are, `coef_` and all other weights are too, and
-    dense rows are learned in single precision, up to twice as fast at half of the memory. Scores,
-    statistics of the features and sums over rounds are float64 nevertheless. Later rows are rounded
-    to the precision of the first ones. Sequences are float64 always.
-    ``set_params(optimizer__eta=0.1)`` reaches into the component behind a short-cut.
+    dense rows are learned in single precision, up to twice as fast at half of the memory; scores
+    and sums are float64. Later rows are rounded to the precision of the first. Sequences are
+    float64 always. ``set_params(optimizer__eta=0.1)`` reaches behind a short-cut.
 
     References
     ----------

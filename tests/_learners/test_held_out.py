@@ -29,7 +29,7 @@ def tried(*means, passes=PASSES, spread=0.0, n=50):
     """Losses of these means, each round by itself by `spread` larger or smaller."""
     noise = np.where(np.arange(n) % 2, spread, -spread)
     losses = np.array([mean + (i + 1) * noise for i, mean in enumerate(means)])
-    return Tried(np.array(passes[: len(means)]), losses, np.ones(n))
+    return Tried(np.array(passes[: len(means)]), losses, 0.0 * losses, np.ones(n))
 
 
 class TestTheRule:
@@ -59,20 +59,35 @@ class TestTheRule:
         for share, wanted in ((1.9, 20), (2.1, 5)):
             apart = gap - gap.mean() + share * gap.std() / np.sqrt(n)
             losses = 10.0 + np.array([base, base, base, base - apart, base, base])
-            one = Tried(np.array(PASSES[:6]), losses, np.ones(n))
-            assert one._replace(losses=losses - 9.9).chosen(KERNEL) == wanted
+            one = Tried(np.array(PASSES[:6]), losses - 9.9, 0.0 * losses, np.ones(n))
+            assert one.chosen(KERNEL) == wanted
+
+    def test_not_worse_in_the_target_loss(self):
+        n, rng = 400, np.random.RandomState(0)
+        one = tried(1.0, 0.6, 0.5, 0.5, 0.7, 0.9, n=n)
+        assert one.chosen(KERNEL) == 5
+        for wrong, wanted in ((3, 5), (40, 3)):  # of the first rounds, after five passes
+            targets = np.zeros((6, n))
+            targets[3, :wrong] = 1.0
+            targets[4:, ::7] = targets[:2, ::7] = 1.0
+            targets[2, rng.randint(n, size=2)] = 1.0
+            assert one._replace(targets=targets).chosen(KERNEL) == wanted
+        worst = np.ones((6, n))
+        worst[5] = 0.0
+        assert one._replace(targets=worst).chosen(KERNEL) == 5  # nothing is best in both
 
     def test_weights_count_as_repeated_rounds_do_in_means(self):
         losses, w = np.random.RandomState(0).rand(3, 30), np.arange(30) % 4
-        once = Tried(np.array(PASSES[:3]), losses, w.astype(float))
-        again = Tried(once.passes, np.repeat(losses, w, axis=1), np.ones(w.sum()))
-        np.testing.assert_allclose(once.means, again.means, rtol=1e-12)
+        once = Tried(np.array(PASSES[:3]), losses, losses, w.astype(float))
+        many = np.repeat(losses, w, axis=1)
+        again = Tried(once.passes, many, many, np.ones(w.sum()))
+        np.testing.assert_allclose(once.curve, again.curve, rtol=1e-12)
         np.testing.assert_array_equal(once.curve[:, 0], [1, 2, 3])
         light = once._replace(losses=np.where(w > 0, losses, 1e9))
-        np.testing.assert_allclose(light.means, once.means, rtol=1e-12)
+        np.testing.assert_allclose(light.curve, once.curve, rtol=1e-12)
 
     def test_it_ends_where_passes_gain_little_or_lose(self):
-        search = Search(usual=10, least=5, doubt=2.0, gain=0.02, in_turns=100, plenty=1000)
+        search = Search(10, 5, 80, doubt=2.0, gain=0.02, in_turns=100, plenty=1000)
         assert not tried(1.0, 1.1, 1.2).is_enough(search)
         assert tried(1.0, 1.1, 1.2, 1.3).is_enough(search)
         assert tried(1.0, 0.9, 0.8, 0.79).is_enough(search)
@@ -156,7 +171,7 @@ class TestLearners:
         y[:2] = 0, 1
         given = None if weight is None else (np.arange(60) < FEWEST - 1).astype(float)
         rows = 60 if given is not None else FEWEST - 1
-        model = sk.OnlineStructuredPredictor().fit(X[:rows], y[:rows], given)
+        model = sk.OnlineStructuredPredictor(tol=None).fit(X[:rows], y[:rows], given)
         assert (model.n_iter_, len(model.validation_curve_)) == (LINEAR.usual, 0)
 
     @pytest.mark.parametrize(
@@ -171,7 +186,8 @@ class TestLearners:
     )
     def test_over_every_space(self, space, outputs, rng):
         X = [rng.randn(3, 2) for _ in range(40)] if space == "sequence" else rng.randn(40, 2)
-        model = sk.OnlineStructuredPredictor(space, random_state=0).fit(X, outputs(rng))
+        model = sk.OnlineStructuredPredictor(space, random_state=0, tol=None)
+        model.fit(X, outputs(rng))
         assert len(model.validation_curve_) >= 3 and model.n_iter_ in PASSES
         assert np.isfinite(model.validation_curve_).all()
 

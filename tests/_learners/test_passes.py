@@ -202,4 +202,4 @@ def test_rows_sorted_by_class_are_learned_as_well(kind):
 
 def test_a_negative_tol_lets_losses_rise_above_the_best_by_its_share():
     model = MulticlassPerceptron(tol=-0.5)
-    assert not model._is_enough([1.0, 1.4]) and model._is_enough([1.0, 1.4, 1.6])
+    assert not model._is_enough([1.0, 1.4], -0.5) and model._is_enough([1.0, 1.4, 1.6], -0.5)

@@ -12,7 +12,6 @@ from skstructured._base.validation import (
     check_choice,
     check_integer,
     check_positive,
-    check_size,
     check_weights,
     unchanged_on_error,
 )
@@ -21,8 +20,11 @@ from skstructured.estimators.crf._edges import EdgeObjective
 from skstructured.estimators.crf._layout import TRANSITIONS
 from skstructured.estimators.crf._lbfgs import Trace, lbfgs
 from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
+from skstructured.estimators.crf._path import tried_alphas
 from skstructured.estimators.crf._sdca import Sdca
 from skstructured.estimators.kernel._values import check_cache_size
+from skstructured.estimators.margin._features import check_memory
+from skstructured.estimators.margin._path import check_alpha
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.regularizers import Shannon
 from skstructured.sequences._decoding import rule_of
@@ -76,7 +78,7 @@ class BatchFit:
     def _check_parameters(self):
         check_choice("solver", self.solver, SOLVERS)
         check_choice("transitions", self.transitions, TRANSITIONS)
-        check_size("alpha", self.alpha)
+        check_alpha(self.alpha, ("auto",))
         check_positive("tol", self.tol)
         check_jobs(self.n_jobs)
         check_cache_size(self.cache_size)
@@ -107,10 +109,30 @@ class BatchFit:
         weight = check_weights(sample_weight, packed, len(packed))
         share = weight / weight.sum()
         self._forget_kernels()
-        if self._is_linear():
-            self._solve(batch.rows, packed, share, before)
-        else:
-            self._solve_kernels(batch.rows, packed, share)
+        if not self._is_linear():
+            check_memory(len(packed), self.cache_size)
+        batch = batch._replace(packed=packed)
+        self._choose_alpha(batch, share)
+        self._learn(batch, share, before)
+
+    def _choose_alpha(self, batch, share):
+        """`alpha_`, and where it was searched `alpha_path_`."""
+        vars(self).pop("alpha_path_", None)
+        if not isinstance(self.alpha, str):
+            self.alpha_ = float(self.alpha)
+            return
+        path = tried_alphas(self, batch, share)
+        self.alpha_ = 1.0 / np.count_nonzero(share) if path is None else path.best
+        if path is not None:
+            self.alpha_path_ = np.column_stack(path)
+
+    def _learn(self, batch, share, before=None):
+        """Learn rounds of shares that sum to 1; a warm start goes on from the weights before."""
+        if not self._is_linear():
+            self._solve_kernels(batch.rows, batch.packed, share)
+            return
+        before = self._weights_before() if before is None else before
+        self._solve(batch.rows, batch.packed, share, before)
 
     def _space_with_costs(self):
         """A copy of the space with `cost_matrix`; a ValueError where it has no place for one."""
@@ -163,7 +185,7 @@ class BatchFit:
         return FeatureScale.of(X, weight, self.fit_intercept, self.standardize == "auto")
 
     def _objective(self, Z, packed, share, layout):
-        rest = (share, float(self.alpha), layout)
+        rest = (share, self.alpha_, layout)
         if layout.chains:
             kind = EdgeObjective if layout.step_features else ChainObjective
             return kind(Z, packed, *rest, n_jobs=self.n_jobs)
@@ -215,10 +237,10 @@ class BatchFit:
             warnings.warn(
                 f"{self.solver} stopped after {self.n_iter_} iterations with a duality gap of "
                 f"{self.duality_gap_:.3g} (tol={self.tol:g}) and a gradient of norm "
-                f"{np.sqrt(2.0 * self.alpha * self.duality_gap_):.3g}: raise max_iter, alpha or "
+                f"{np.sqrt(2.0 * self.alpha_ * self.duality_gap_):.3g}: raise max_iter, alpha or "
                 "tol, or give features on one scale.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _keep(self, Theta, scale, layout):

@@ -7,7 +7,7 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.estimators.crf._ascent import line_search
 from skstructured.estimators.crf._lbfgs import Trace
 from skstructured.estimators.kernel._foreign import is_precomputed
-from skstructured.estimators.margin._features import Kernel, check_kernel, check_memory, scale_of
+from skstructured.estimators.margin._features import Kernel, check_kernel, scale_of
 from skstructured.regularizers import Shannon
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import softmax_into
@@ -88,7 +88,6 @@ class KernelField:
             vars(self).pop(name, None)
         self._scaling = self._scale_for(rows.X, share)
         Z = self._scaling.transform(rows.X)
-        check_memory(Z.shape[0], self.cache_size)
         gamma = scale_of(Z, share) if self.gamma in (None, "scale") else float(self.gamma)
         self._kernel = Kernel(self.kernel, gamma, DEGREE, COEF0, float(self.fit_intercept))
         codes, trace = np.asarray(packed, dtype=np.int64), Trace(self.tol, self.verbose)
@@ -100,7 +99,7 @@ class KernelField:
     def _ascend(self, K, codes, share, trace):
         """Coefficients (n, k), by passes until the duality gap is at most `tol`."""
         truth, k = np.eye(self.space_.dim_)[codes], self.space_.dim_
-        mu, steps = np.full((len(codes), k), 1.0 / k), share / self.alpha
+        mu, steps = np.full((len(codes), k), 1.0 / k), share / self.alpha_
         counted = np.flatnonzero(share > 0.0)
         for t in range(self.max_iter):
             if t % REFRESH == 0:

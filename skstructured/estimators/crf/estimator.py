@@ -35,7 +35,7 @@ class ConditionalRandomField(
 ):
     r"""Predict label sequences, or outputs of other spaces, by a log-linear model learned in batch.
 
-    The defaults are the place to start, with `alpha` searched over powers of ten. It minimises
+    The defaults are the place to start: features as they are, nothing to tune. It minimises
 
     .. math:: \frac{1}{n} \sum_i -\ln p_W(y_i | x_i) + \frac{α}{2} \|W\|^2, \qquad
               p_W(y | x) \propto \exp\,\langle W Φ(x), y\rangle.
@@ -59,9 +59,11 @@ class ConditionalRandomField(
         features of the second one's row too, ``transitions_[i, j] + <transition_coef_[i, j], x>``,
         p k² weights more, whose marginals are found in some ten times the time; or by nothing,
         which leaves labels that do not see each other. The last two are for solver="lbfgs".
-    alpha : float, default=1e-3
+    alpha : float or "auto", default="auto"
         α > 0. The c2 of CRFsuite over n sequences is ``α = 2 c2/n``, the C of LogisticRegression
-        ``α = 1/(nC)``.
+        ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n, …, each from the weights of the one before,
+        until two in turn lose more than the best on rows, or sequences, held out: of at most 500
+        each once, of more the fifth part.
     solver : {"lbfgs", "sdca"}, default="lbfgs"
         "lbfgs" reads all rows in every iteration; "sdca", proximal stochastic dual coordinate
         ascent, moves after each sequence or row, and keeps its marginals, N k² numbers for
@@ -117,6 +119,10 @@ class ConditionalRandomField(
         after label i at the row before.
     start_, end_ : ndarray of shape (k,)
         Scores of labels at the first and the last position, for sequences alone.
+    alpha_ : float
+        α in use.
+    alpha_path_ : ndarray of shape (m, 2)
+        For alpha="auto": α that were tried, and mean losses of what was held out.
     classes_ : ndarray
         Labels, where the space has some.
     space_, loss_ : components
@@ -159,7 +165,7 @@ class ConditionalRandomField(
     space: str | OutputSpace = "sequence"
     regularizer: str | Regularizer | None = None
     transitions: Literal["bigram", "features", "none"] = "bigram"
-    alpha: float = 1e-3
+    alpha: float | Literal["auto"] = "auto"
     solver: Literal["lbfgs", "sdca"] = "lbfgs"
     decoder: str | Decoder = "nearest"
     cost_matrix: ArrayLike | None = None

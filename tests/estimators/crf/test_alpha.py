@@ -1,0 +1,126 @@
+"""`alpha="auto"` of conditional random fields, beside the same search by hand."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+from skstructured import ConditionalRandomField
+from skstructured.estimators.crf._path import FEW, PARTS, PATIENCE, STRENGTHS, Path
+
+
+def rows(n, seed=0, K=3):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 4)
+    return X, np.argmax(X[:, :K] + 1.5 * rng.gumbel(size=(n, K)), axis=1)
+
+
+def by_hand(model, X, y, parts):
+    """Mean losses of the strengths that are tried, from fits to the others alone."""
+    found, n = [], len(y)
+    for strength in STRENGTHS:
+        losses = []
+        for part in parts:
+            rest = np.setdiff1d(np.arange(n), part)
+            one = clone(model).set_params(alpha=strength / n).fit(X[rest], y[rest])
+            theta = one.embedding_scores(X[part])
+            losses += one.loss_.value(theta, one.space_.encode(y[part])).tolist()
+        found.append(np.mean(losses))
+        if len(found) > np.argmin(found) + PATIENCE:
+            return found
+    return found
+
+
+@pytest.mark.parametrize("space", ["simplex", "ordinal", "hypercube"])
+@pytest.mark.parametrize("n", [60, FEW + 40])
+def test_losses_are_those_of_fits_to_the_others(space, n):
+    X, y = rows(n)
+    y = np.eye(3, dtype=int)[y] if space == "hypercube" else y
+    model = ConditionalRandomField(space, random_state=0, tol=1e-12, max_iter=10_000).fit(X, y)
+    order = np.random.RandomState(0).permutation(n)
+    parts = [order[i::PARTS] for i in range(PARTS)][: PARTS if n <= FEW else 1]
+    wanted = by_hand(model, X, y, parts)
+    np.testing.assert_allclose(model.alpha_path_[:, 1], wanted, rtol=1e-6)
+    np.testing.assert_allclose(model.alpha_path_[:, 0], STRENGTHS[: len(wanted)] / np.array(n))
+    assert model.alpha_ == model.alpha_path_[np.argmin(wanted), 0]
+
+
+def test_of_equals_the_largest():
+    assert Path(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.4, 0.4])).best == 2.0
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_what_is_learned_is_what_that_alpha_learns(warm_start):
+    X, y = load_iris(return_X_y=True)
+    model = ConditionalRandomField("simplex", random_state=0, warm_start=warm_start).fit(X, y)
+    fixed = clone(model).set_params(alpha=model.alpha_).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, fixed.coef_)
+    assert fixed.alpha_ == model.alpha_ and not hasattr(fixed, "alpha_path_")
+    assert model.get_params()["alpha"] == "auto"
+    again = model.fit(X, y)
+    assert again.alpha_ == fixed.alpha_ and np.abs(again.coef_ - fixed.coef_).max() < 0.1
+    assert not hasattr(model.set_params(alpha=0.1).fit(X, y), "alpha_path_")
+
+
+def test_noise_is_regularised_and_what_is_sure_is_not():
+    X = rows(300)[0]
+    noise = np.random.RandomState(1).randint(2, size=300)
+    alphas = [
+        ConditionalRandomField("simplex").fit(X, y).alpha_
+        for y in (noise, (X[:, 0] > 0.0).astype(int))
+    ]
+    assert alphas[0] >= 10.0 / 300 > 0.1 / 300 >= alphas[1]
+
+
+def test_rows_of_weight_zero_are_no_rows():
+    X, y = rows(80)
+    weight = (np.arange(80) % 4 > 0) * 1.5
+    kept = weight > 0.0
+    found = ConditionalRandomField("simplex", random_state=0).fit(X, y, weight)
+    wanted = ConditionalRandomField("simplex", random_state=0).fit(X[kept], y[kept], weight[kept])
+    np.testing.assert_allclose(found.alpha_path_, wanted.alpha_path_, rtol=1e-3)
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-2, atol=1e-3)
+
+
+def test_few_rounds_are_learned_with_the_alpha_of_logistic_regression():
+    X, y = rows(9)
+    model = ConditionalRandomField("simplex").fit(X, y)
+    assert model.alpha_ == 1.0 / 9.0 and not hasattr(model, "alpha_path_")
+
+
+@pytest.mark.parametrize(
+    ("space", "given"),
+    [
+        ("simplex", {"solver": "sdca"}),
+        ("simplex", {"solver": "sdca", "kernel": "rbf"}),
+        ("sequence", {}),
+        ("sequence", {"solver": "sdca"}),
+        ("sequence", {"transitions": "features"}),
+        ("birkhoff", {}),
+    ],
+)
+def test_by_every_solver_and_over_sequences(space, given, rng):
+    X, y = rows(30)
+    if space == "sequence":
+        X, y = [rng.randn(3, 2) for _ in range(30)], [rng.randint(2, size=3) for _ in range(30)]
+    elif space == "birkhoff":
+        y = np.argsort(rng.randn(30, 3), axis=1)
+    model = ConditionalRandomField(space, random_state=0, **given).fit(X, y)
+    assert len(model.alpha_path_) >= PATIENCE + 1 and np.isfinite(model.alpha_path_).all()
+    assert 0.0 <= model.score(X, y) <= 1.0
+
+
+def test_csr_rows_are_searched_as_dense_ones():
+    X, y = rows(60)
+    given = {"standardize": False, "random_state": 0, "tol": 1e-10}
+    dense = ConditionalRandomField("simplex", **given).fit(X, y)
+    csr = ConditionalRandomField("simplex", **given).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(dense.alpha_path_, csr.alpha_path_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", ["path", "", None, 0.0, -1.0, np.inf])
+def test_other_values_are_refused(alpha):
+    X, y = rows(20)
+    with pytest.raises((ValueError, TypeError), match="alpha"):
+        ConditionalRandomField("simplex", alpha=alpha).fit(X, y)
