@@ -158,6 +158,15 @@ class TestLearners:
         np.testing.assert_array_equal(kernel.dual_coef_, fixed.dual_coef_)
         assert model.t_ == model.n_iter_ * len(X) and len(fixed.validation_curve_) == 0
 
+    @pytest.mark.parametrize("random_state", [3, np.random.RandomState(3)])
+    def test_rows_are_visited_as_by_a_learner_that_is_told_the_number(self, random_state):
+        X, y = load_iris(return_X_y=True)
+        given = {"optimizer": "parameter_free", "random_state": random_state}
+        model = sk.OnlineStructuredPredictor(**given).fit(X, y)
+        fixed = clone(model).set_params(max_iter=10, random_state=3).fit(X, y)
+        assert model.n_iter_ == fixed.n_iter_
+        np.testing.assert_array_equal(model.coef_, fixed.coef_)
+
     def test_noise_is_learned_in_few_passes_and_curves_in_many(self, rng):
         n = 120 if INTERPRETED else 600
         X, noise = rng.randn(n, 2), rng.randint(2, size=n)
