@@ -3,8 +3,8 @@
 Every row is predicted before it is learned, raw rows in one pass, all at their defaults. Accuracy
 in % and log-loss in nats for classes, mean target and surrogate loss for other outputs. SGD is
 scikit-learn's, behind a `StandardScaler`, both learning 100 rows at a time. On streams that move
-also river's softmax regression behind its scaler, and its adaptive Hoeffding tree, where river is
-installed.
+also river's softmax regression behind its scaler, its adaptive Hoeffding tree and its adaptive
+random forest (of ten trees), and Vowpal Wabbit with --coin, where these are installed.
 """
 
 import time
@@ -26,6 +26,7 @@ LEARNERS = {
     "last": ("parameter_free", "last"),
 }
 BLOCK = 100
+RIVER = ("river softmax", "river tree", "river forest")
 
 
 def played(name, X, y, space="simplex"):
@@ -63,11 +64,13 @@ def of_sgd(X, y):
 def of_river(name, X, y):
     """Error and log-loss of a learner of river's, row by row; NaN where it is not installed."""
     try:
-        from river import linear_model, preprocessing, tree
+        from river import forest, linear_model, preprocessing, tree
     except ImportError:
         return np.nan, np.nan
     if name == "river tree":
         model = tree.HoeffdingAdaptiveTreeClassifier(seed=0)
+    elif name == "river forest":
+        model = forest.ARFClassifier(seed=0)
     else:
         model = preprocessing.StandardScaler() | linear_model.SoftmaxRegression()
     names, classes = [f"x{j}" for j in range(X.shape[1])], len(np.unique(y))
@@ -81,12 +84,32 @@ def of_river(name, X, y):
     return wrong / len(y), loss / len(y)
 
 
+def of_vowpal_wabbit(X, y):
+    """Error and log-loss of Vowpal Wabbit's coin betting, row by row; NaN where there is none."""
+    try:
+        from vowpalwabbit import Workspace
+    except ImportError:
+        return np.nan, np.nan
+    labels, codes = np.unique(y, return_inverse=True)
+    given = f"--oaa {len(labels)} --coin --loss_function logistic --probabilities --quiet"
+    model, wrong, loss = Workspace(given), 0.0, 0.0
+    for row, code in zip(X.tolist(), codes.tolist(), strict=True):
+        text = "| " + " ".join(f"{j}:{value:.9g}" for j, value in enumerate(row) if value)
+        q = np.array(model.predict(text))
+        wrong += q.argmax() != code
+        loss -= np.log(max(q[code], 1e-9))
+        model.learn(f"{code + 1} {text}")
+    model.finish()
+    return wrong / len(y), loss / len(y)
+
+
 def line_of_classes(out, kind, name, X, y):
     """A line of the table of accuracies and log-losses."""
     found = {which: played(which, X, y) for which in LEARNERS}
     found["SGD"] = of_sgd(X, y)
     if kind == "moving":
-        found |= {which: of_river(which, X, y) for which in ("river softmax", "river tree")}
+        found |= {which: of_river(which, X, y) for which in RIVER}
+        found["VW --coin"] = of_vowpal_wabbit(X, y)
     found["last label"] = (float(np.mean(y[1:] != y[:-1])), np.nan)
     cells = [f"{100 - 100 * error:6.2f}/{loss:5.3f}" for error, loss, *_ in found.values()]
     values = {f"{which} accuracy": 1.0 - values[0] for which, values in found.items()}
@@ -126,7 +149,7 @@ def main():
     """Print the tables."""
     args = arguments(__doc__)
     with Results(__file__, args) as out:
-        say_head(out, *LEARNERS, "SGD", "river softmax", "river tree", "last label")
+        say_head(out, *LEARNERS, "SGD", *RIVER, "VW --coin", "last label")
         found = [line_of_classes(out, "moving", *stream) for stream in moving(args.quick)]
         say_ratios(out, "moving", found)
         sets = list(still(args.quick))
