@@ -16,6 +16,9 @@ PATIENCE = 2
 #: Parts that few rounds are divided into, each held out in turn; of more than `FEW` one is.
 PARTS, FEW = 5, 500
 
+#: Losses that differ by less than this share are as good as each other.
+ALIKE = 0.01
+
 #: Fewer rounds tell nothing, and are learned with α = 1/n.
 LEAST = 10
 
@@ -28,8 +31,9 @@ class Path(NamedTuple):
 
     @property
     def best(self):
-        """The α of the least loss; of equals the largest."""
-        return float(self.alphas[np.argmin(self.losses)])
+        """The largest α whose loss is hardly more than the least."""
+        least = self.losses.min()
+        return float(self.alphas[self.losses <= least + ALIKE * abs(least)][0])
 
 
 class Part:

@@ -63,7 +63,7 @@ class ConditionalRandomField(
         α > 0. The c2 of CRFsuite over n sequences is ``α = 2 c2/n``, the C of LogisticRegression
         ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n, …, each from the weights of the one before,
         until two in turn lose more than the best on rows, or sequences, held out: of at most 500
-        each once, of more the fifth part.
+        each once, of more the fifth part. It takes the largest within 1 % of the least loss.
     solver : {"lbfgs", "sdca"}, default="lbfgs"
         "lbfgs" reads all rows in every iteration; "sdca", proximal stochastic dual coordinate
         ascent, moves after each sequence or row, and keeps its marginals, N k² numbers for
