@@ -4,7 +4,8 @@ from typing import Any
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import as_scale, as_step, kernel
-from skstructured._engine.mixing import SCORES, learn_log_losses, learn_losses
+from skstructured._engine.exponential import LOWEST, exp_of
+from skstructured._engine.mixing import CLASSES, SCORES, learn_log_losses, learn_losses
 from skstructured._engine.state import (
     CLOCK,
     FLUSH,
@@ -64,12 +65,43 @@ def score_experts(
     return size
 
 
+@kernel(fastmath={"contract"})
+def means_of(kind: int, theta: Floats, means: Floats) -> None:
+    """Probabilities of classes, or of labels, at the scores (N, dim) of all experts at once.
+
+    Exponentials of all are one loop over vectors: one by one they would take half of a round. Sums
+    keep their order, because `exp_of` rounds by adding what reordered sums would take off again.
+    """
+    experts, dim = theta.shape
+    scores, flat = theta.reshape(-1), means.reshape(-1)
+    if kind == CLASSES:
+        for b in range(experts):
+            top = theta[b, 0]
+            for k in range(1, dim):
+                top = max(top, theta[b, k])
+            for k in range(dim):
+                means[b, k] = max(theta[b, k] - top, LOWEST)
+        for i in range(flat.shape[0]):
+            flat[i] = exp_of(flat[i])
+        for b in range(experts):
+            total = 0.0
+            for k in range(dim):
+                total += means[b, k]
+            inverse = 1.0 / total
+            for k in range(dim):
+                means[b, k] *= inverse
+        return
+    for i in range(flat.shape[0]):
+        e = exp_of(max(-abs(scores[i]), LOWEST))
+        flat[i] = (1.0 if scores[i] >= 0.0 else e) / (1.0 + e)
+
+
 @kernel
-def shift(g: Floats, y: Floats, sign: float) -> None:
-    """Gradients ŷ − y to means ŷ, or back."""
+def less_truth(g: Floats, y: Floats) -> None:
+    """Means ŷ to gradients ŷ − y."""
     for b in range(g.shape[0]):
         for k in range(g.shape[1]):
-            g[b, k] += sign * y[k]
+            g[b, k] -= y[k]
 
 
 @kernel

@@ -7,6 +7,9 @@ LOG2_E = 1.4426950408889634
 #: ln 2 in two parts, the first with so many zeros at its end that n times it is exact.
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
 
+#: Exponents below this are next to nothing, and out of the range of `exp_of`.
+LOWEST = -700.0
+
 
 @kernel(inline=True)
 def exp_of(e: float) -> float:

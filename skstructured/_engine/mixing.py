@@ -14,6 +14,7 @@ from numba import int64, types
 
 from skstructured._engine.arrays import Floats, Kernel
 from skstructured._engine.compiled import CUBE, MATRIX, kernel
+from skstructured._engine.exponential import LOWEST, exp_of
 
 #: What is mixed: probabilities of classes, those of each label by itself, or scores.
 CLASSES, LABELS, SCORES = range(3)
@@ -80,9 +81,11 @@ def shared(u: Floats, rates: Floats, t: float) -> None:
         for b in range(experts):
             total += u[r, b]
         after = (1.0 - between) * total + between / few
+        kept, even = (1.0 - alpha) / total if total > 0.0 else 0.0, alpha / experts
+        if total == 0.0:
+            even = 1.0 / experts
         for b in range(experts):
-            kept = u[r, b] / total if total > 0.0 else 1.0 / experts
-            u[r, b] = after * ((1.0 - alpha) * kept + alpha / experts)
+            u[r, b] = after * (kept * u[r, b] + even)
 
 
 @kernel
@@ -92,13 +95,14 @@ def multiplied(u: Floats, losses: Floats, eta: float) -> float:
     for b in range(losses.shape[0]):
         least = min(least, losses[b])
     for b in range(losses.shape[0]):
-        factor = math.exp(-eta * (losses[b] - least))
+        factor = exp_of(max(-eta * (losses[b] - least), LOWEST))
         for r in range(u.shape[0]):
             u[r, b] *= factor
             total += u[r, b]
+    inverse = 1.0 / total
     for r in range(u.shape[0]):
         for b in range(losses.shape[0]):
-            u[r, b] /= total
+            u[r, b] *= inverse
     return eta * least - math.log(total)
 
 

@@ -34,10 +34,11 @@ from skstructured._engine.epoch import BLOCK, LARGEST, SLOW_BLOCK
 from skstructured._engine.experts import (
     fold_expert,
     learn_shares,
+    less_truth,
+    means_of,
     renew_expert,
     score_experts,
     settle_step,
-    shift,
 )
 from skstructured._engine.mixing import SCORES, mix
 from skstructured._engine.mixture_state import MixtureState
@@ -74,10 +75,10 @@ def mixture_epoch(
     """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
 
     Each round: raw = Θz of all experts at once; θ_e = s_e raw_e, and θ of its average
-    ((Σ v s)_e raw_e + A_e z)/Σ v; the loss of each, less <θ, y> where `inner`; what is played, by
-    `mix`; the weights of the experts; then every Θ_e ← Θ_e + u_e g_e xᵀ, and A_e ← A_e − u_e
-    (Σ v s)_e g_e xᵀ. Where `scores` has rows, it receives what is played. Returns the place of the
-    row that stopped it, or -1.
+    ((Σ v s)_e raw_e + A_e z)/Σ v; its mean, or where scores are mixed its loss, less <θ, y> where
+    `inner`; what is played, by `mix`; the weights of the experts; then every Θ_e ← Θ_e + u_e g_e xᵀ
+    and A_e ← A_e − u_e (Σ v s)_e g_e xᵀ. Where `scores` has rows, it receives what is played.
+    Returns the place of the row that stopped it, or -1.
     """
     move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
     n, dim = truth.shape
@@ -85,7 +86,7 @@ def mixture_epoch(
     experts = 2 * few if averaged else few
     dense = indptr.shape[0] == 0
     raw, move = np.empty(experts * dim), np.zeros(experts * dim)
-    theta, g, played = np.empty((experts, dim)), np.empty((experts, dim)), np.empty(dim)
+    theta, g = np.empty((experts, dim)), np.empty((experts, dim))
     y, losses, v, s = np.empty(dim), np.empty(experts), np.empty(experts), np.empty(few)
     first, w, stopped = rows[0], weight[0], -1
     x_sq = move_and_score(data, indices, indptr, width, first, first, Theta, y, move, 0.0, w, raw)
@@ -101,19 +102,19 @@ def mixture_epoch(
             break
         for k in range(dim):
             y[k] = truth[r, k]
-        for b in range(experts):
-            losses[b] = loss(theta[b], y, g[b], params, work)
-            for k in range(dim):
-                losses[b] -= inner * theta[b, k] * y[k]
-        if kind != SCORES:  # means, for as long as they are mixed
-            shift(g, y, 1.0)
-        mix(kind, shares, theta, g, v, played)
+        if kind != SCORES:
+            means_of(kind, theta, g)
+        else:
+            for b in range(experts):
+                losses[b] = loss(theta[b], y, g[b], params, work)
+                for k in range(dim):
+                    losses[b] -= inner * theta[b, k] * y[k]
         if record:
-            scores[r] = played
+            mix(kind, shares, theta, g, v, scores[r])
         if w > 0.0:
             learn_shares(kind, shares, rates, totals, g, y, w, losses, sums)
-        if kind != SCORES:
-            shift(g, y, -1.0)
+        if kind != SCORES:  # means become gradients
+            less_truth(g, y)
         for e in range(few):
             u = settle_step(vectors[e], steps[e], raw[e * dim : (e + 1) * dim], g[e], x_sq, w, s[e])
             if vectors[e, RESCALE] != 1.0 or (averaged and vectors[e, FLUSH] > 0.0):

@@ -7,9 +7,9 @@ import numpy as np
 from numba import types
 
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import READ_VECTOR, as_loss, as_move_and_score, kernel
+from skstructured._engine.compiled import READ_VECTOR, as_move_and_score, kernel
 from skstructured._engine.epoch import BLOCK, SLOW_BLOCK
-from skstructured._engine.experts import score_experts, shift
+from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix
 from skstructured._engine.mixture import (
     _compiled_epoch,
@@ -70,7 +70,7 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
 
         By the experts and, where `averaged`, by their averages, at a weight of 0.
         """
-        move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
+        move_and_score = as_move_and_score(kernels[0], Theta)
         few, dim, none = vectors.shape[0], truth.shape[1], scores[:0]
         experts = 2 * few if average else few
         raw, still = np.empty(experts * dim), np.zeros(experts * dim)
@@ -83,10 +83,7 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
             now[:] = vectors
             score_experts(now, scales, raw, 0.0, 0.0, average, theta, s)
             if kind != SCORES:
-                y[:] = truth[r]
-                for b in range(experts):
-                    loss(theta[b], y, means[b], params, work)
-                shift(means, y, 1.0)
+                means_of(kind, theta, means)
             counted = shares
             if average and not averaged:
                 without_averages(shares, few, by_last)

@@ -172,7 +172,8 @@ def tried_passes(learner: Any, rounds: Batch) -> Tried | None:
     found: list[Floats] = []
     for passes in PASSES:
         found.append(np.concatenate([trial.losses(passes, rng) for trial in trials], axis=1))
-        tried = Tried(np.array(PASSES[: len(found)]), *np.swapaxes(found, 0, 1), weight)
+        losses, targets = np.swapaxes(np.array(found), 0, 1)
+        tried = Tried(np.array(PASSES[: len(found)]), losses, targets, weight)
         if tried.is_enough(search) or passes >= search.most:
             break
     return tried

@@ -9,7 +9,10 @@ from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_ro
 from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_ahead import mixture_ahead_for
 from skstructured._engine.mixture_state import MixtureState
-from skstructured._engine.move_and_score import move_and_score_kernel
+from skstructured._engine.move_and_score import (
+    dense_move_and_score_pairs,
+    move_and_score_kernel,
+)
 from skstructured._engine.rows import LONGEST, SHORTEST, Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, MeanState
@@ -67,7 +70,9 @@ class MixtureModel(LinearModel):
     def _kernels(self) -> tuple[Any, ...]:
         """Move and score, loss; scale and step of every expert."""
         state, experts = self.state, self.optimizer.experts()
-        move = move_and_score_kernel(state.n_experts * self.space.dim_, state.by_feature)
+        move = dense_move_and_score_pairs
+        if state.by_feature:
+            move = move_and_score_kernel(state.n_experts * self.space.dim_, True)
         pairs = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
         return (move, self.loss.kernel), pairs
 
