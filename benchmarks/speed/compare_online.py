@@ -121,6 +121,12 @@ def main():
             one_pass(out, name, problem, args.repeat)
             scaled = f"{name}, standardised as it comes"
             one_pass(out, scaled, problem, args.repeat, standardize=True)
+            if name.startswith("dense"):
+                mixed = {"optimizer": "mixture", "average": True}
+                title = f"{name}, a mixture of 14 experts"
+                one_pass(out, title, problem, args.repeat, **mixed)
+                title += ", standardised as it comes"
+                one_pass(out, title, problem, args.repeat, standardize=True, **mixed)
         calls = 20 if args.quick else 300
         one_row_calls(out, dense_problem(calls), args.repeat, calls)
         memory(out)
