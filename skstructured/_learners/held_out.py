@@ -5,6 +5,10 @@ out is compared. Few rounds are held out in turns, each once; of many, one part 
 where more passes gain little or lose, and a number other than the usual one must be better by more
 than chance: by `doubt` standard errors of the mean of the differences, and by 1 %. Nor may it be
 surely worse in the target loss of the most likely outputs.
+
+Functions of a kernel that are sure of what they learned err seldom, and lose much where they do.
+Their scores are multiplied by a factor below 1 where that is surely better on the rounds held out,
+before numbers of passes are compared, and in the learner in the end.
 """
 
 import copy
@@ -14,6 +18,7 @@ import numpy as np
 
 from skstructured.extend._types import Array, Floats, Ints
 from skstructured.extend.learner import Batch
+from skstructured.losses.fenchel_young import FenchelYoung
 
 #: Numbers of passes that are tried.
 PASSES = (1, 2, 3, 5, 10, 20, 40, 80)
@@ -26,6 +31,9 @@ IN_TURNS, ONCE = 5, 7
 
 #: Rounds for each feature that linear learners hardly overfit.
 PER_FEATURE = 20
+
+#: Factors of scores that are tried, as long as they lose less and less.
+FACTORS = (1.0, 0.8, 0.64, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16, 0.12, 0.1)
 
 #: Numbers of passes whose losses differ by less than this share are as good as each other.
 ALIKE = 0.01
@@ -49,6 +57,8 @@ class Search(NamedTuple):
     plenty : int
         Of more rounds, and 20 for each feature, nothing is held out: they need no more passes than
         usual, and are not overfit by them.
+    tempered : bool
+        Whether factors of scores are tried.
     """
 
     usual: int
@@ -58,6 +68,7 @@ class Search(NamedTuple):
     gain: float
     in_turns: int
     plenty: int
+    tempered: bool
 
     def has_plenty(self, rounds: int, features: int) -> bool:
         """Whether there are so many rounds that nothing need be tried."""
@@ -65,8 +76,18 @@ class Search(NamedTuple):
 
 
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
-LINEAR = Search(10, 5, 80, 1.5, 0.02, in_turns=500, plenty=5000)
-KERNEL = Search(20, 10, 40, 2.0, 0.01, in_turns=700, plenty=1 << 62)
+LINEAR = Search(10, 5, 80, 1.5, 0.02, in_turns=500, plenty=5000, tempered=False)
+KERNEL = Search(20, 10, 20, 2.0, 0.02, in_turns=500, plenty=1 << 62, tempered=True)
+
+
+def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:
+    """Which rows of losses (m, n) may have the least mean: by standard errors, or by a share."""
+    w = weight / weight.sum()
+    means = losses @ w
+    best = int(np.argmin(means))
+    worse = means - means[best]
+    errors = np.sqrt((losses - losses[best] - worse[:, None]) ** 2 @ w**2)
+    return worse <= np.maximum(doubt * errors, share * abs(means[best]))
 
 
 class Tried(NamedTuple):
@@ -77,35 +98,35 @@ class Tried(NamedTuple):
     passes : ndarray of shape (m,)
     losses, targets : ndarray of shape (m, n)
         Surrogate losses, and target losses of the most likely outputs.
+    factors : ndarray of shape (m,)
+        By what scores were multiplied.
     weight : ndarray of shape (n,)
     """
 
     passes: Ints
     losses: Floats
     targets: Floats
+    factors: Floats
     weight: Floats
 
-    def means(self, losses: Floats) -> Floats:
-        """Mean losses (m,)."""
-        return losses @ self.weight / self.weight.sum()
+    @property
+    def means(self) -> Floats:
+        """Mean surrogate losses (m,)."""
+        return self.losses @ self.weight / self.weight.sum()
 
     @property
     def curve(self) -> Floats:
         """Numbers of passes, and mean surrogate losses after them, (m, 2)."""
-        return np.column_stack([self.passes, self.means(self.losses)])
+        return np.column_stack([self.passes, self.means])
 
-    def alike(self, losses: Floats, doubt: float, share: float) -> Array:
-        """Which numbers (m,) may be the best: by so many standard errors, or such a share."""
-        means, w = self.means(losses), self.weight / self.weight.sum()
-        best = int(np.argmin(means))
-        worse = means - means[best]
-        errors = np.sqrt((losses - losses[best] - worse[:, None]) ** 2 @ w**2)
-        return worse <= np.maximum(doubt * errors, share * abs(means[best]))
+    def factor(self, passes: int) -> float:
+        """By what scores are multiplied after so many passes: of the nearest number tried."""
+        return float(self.factors[np.argmin(np.abs(np.log(self.passes / passes)))])
 
     def chosen(self, search: Search) -> int:
         """The number nearest to the usual one, of those that may be the best in both losses."""
-        alike = self.alike(self.losses, search.doubt, ALIKE)
-        both = alike & self.alike(self.targets, search.doubt, 0.0)
+        alike = alike_in(self.losses, self.weight, search.doubt, ALIKE)
+        both = alike & alike_in(self.targets, self.weight, search.doubt, 0.0)
         alike = both if both.any() else alike
         if alike[-1] and self.passes[-1] <= search.usual:
             return search.usual
@@ -118,7 +139,7 @@ class Tried(NamedTuple):
             return False
         if self.passes[-1] > search.usual == self.chosen(search):
             return True
-        means = self.means(self.losses)
+        means = self.means
         return bool(means[-1] > means[-2] * (1.0 - search.gain) or means[-1] > means.min())
 
 
@@ -131,16 +152,35 @@ class Trial:
         self.learner._calibrator, self.learner.t_ = None, 0
         self.held_out, self.learned, self.passes = held_out, learned, 0
 
-    def losses(self, passes: int, random_state: np.random.RandomState) -> Floats:
-        """Losses (2, n) of the rounds held out, after so many passes over the others."""
+    def learn(self, passes: int, random_state: np.random.RandomState) -> None:
+        """Go on until so many passes over the others were made, and score the rounds held out."""
         while self.passes < passes:
             order = random_state.permutation(self.learned) if self.learner.shuffle else self.learned
             self.learner._learn(self.rounds, order)
             self.passes += 1
         model = self.learner._model
-        theta = model.scores_of(self.rounds, self.held_out, bool(self.learner.average))
-        truth = model.truths(self.rounds.packed[self.held_out])
-        return np.array(self.learner._decode(theta).sure_losses(truth))
+        self.theta = model.scores_of(self.rounds, self.held_out, bool(self.learner.average))
+        self.truth = model.truths(self.rounds.packed[self.held_out])
+
+    def targets(self) -> Floats:
+        """Target losses (n,) of the most likely outputs."""
+        return self.learner._decode(self.theta).sure_losses(self.truth)[1]
+
+    def losses(self, factor: float) -> Floats:
+        """Surrogate losses (n,) of the scores times a factor."""
+        theta = self.theta if factor == 1.0 else factor * self.theta
+        return self.learner.loss_.value(theta, self.truth)
+
+
+def tempered(trials: list[Trial], weight: Floats, several: bool) -> tuple[float, Floats]:
+    """The factor nearest to 1 of those that may be the best, and the losses with it."""
+    found: list[Floats] = []
+    for factor in FACTORS if several else FACTORS[:1]:
+        found.append(np.concatenate([trial.losses(factor) for trial in trials]))
+        if len(found) > 1 and not found[-1] @ weight < found[-2] @ weight:
+            break
+    first = int(np.argmax(alike_in(np.array(found), weight, 1.0, ALIKE)))
+    return FACTORS[first], found[first]
 
 
 def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState) -> list[Ints]:
@@ -169,11 +209,17 @@ def tried_passes(learner: Any, rounds: Batch) -> Tried | None:
     rest = [np.sort(np.concatenate([q for q in parts if q is not part])) for part in held_out]
     trials = [Trial(learner, rounds, *of) for of in zip(held_out, rest, strict=True)]
     weight = rounds.weights[np.concatenate(held_out)]
-    found: list[Floats] = []
+    several = search.tempered and isinstance(learner.loss_, FenchelYoung)
+    losses, targets, factors = [], [], []
     for passes in PASSES:
-        found.append(np.concatenate([trial.losses(passes, rng) for trial in trials], axis=1))
-        losses, targets = np.swapaxes(np.array(found), 0, 1)
-        tried = Tried(np.array(PASSES[: len(found)]), losses, targets, weight)
+        for trial in trials:
+            trial.learn(passes, rng)
+        factor, found = tempered(trials, weight, several)
+        losses.append(found)
+        factors.append(factor)
+        targets.append(np.concatenate([trial.targets() for trial in trials]))
+        passes_so_far, both = np.array(PASSES[: len(losses)]), (np.array(losses), np.array(targets))
+        tried = Tried(passes_so_far, both[0], both[1], np.array(factors), weight)
         if tried.is_enough(search) or passes >= search.most:
             break
     return tried

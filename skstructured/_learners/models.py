@@ -82,6 +82,8 @@ class Model(Learned, ABC):
     scale: RunningScale
     #: How numbers of passes are tried.
     search = LINEAR
+    #: What scores of predictions are multiplied by; 1 but for kernels.
+    factor = 1.0
     #: Whether `learn` records the scores of predictions, `LAST` and `AVERAGE`.
     scores_ahead = False
 

@@ -149,6 +149,7 @@ class Passes:
         if self.verbose:
             self._print_trials(tried)
         chosen = tried.chosen(self._model.search)
+        self._model.factor = tried.factor(chosen)
         return chosen, self.tol if chosen == most else None
 
     def _print_trials(self, tried: Tried) -> None:

@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 
 import skstructured as sk
 from skstructured._learners.held_out import (
+    FACTORS,
     FEWEST,
     IN_TURNS,
     KERNEL,
@@ -19,6 +20,7 @@ from skstructured._learners.held_out import (
     Search,
     Tried,
     parts_of,
+    tempered,
 )
 from skstructured.extend.learner import Batch
 
@@ -29,7 +31,8 @@ def tried(*means, passes=PASSES, spread=0.0, n=50):
     """Losses of these means, each round by itself by `spread` larger or smaller."""
     noise = np.where(np.arange(n) % 2, spread, -spread)
     losses = np.array([mean + (i + 1) * noise for i, mean in enumerate(means)])
-    return Tried(np.array(passes[: len(means)]), losses, 0.0 * losses, np.ones(n))
+    ones = np.ones(len(means))
+    return Tried(np.array(passes[: len(means)]), losses, 0.0 * losses, ones, np.ones(n))
 
 
 class TestTheRule:
@@ -59,7 +62,7 @@ class TestTheRule:
         for share, wanted in ((1.9, 20), (2.1, 5)):
             apart = gap - gap.mean() + share * gap.std() / np.sqrt(n)
             losses = 10.0 + np.array([base, base, base, base - apart, base, base])
-            one = Tried(np.array(PASSES[:6]), losses - 9.9, 0.0 * losses, np.ones(n))
+            one = Tried(np.array(PASSES[:6]), losses - 9.9, 0.0 * losses, np.ones(6), np.ones(n))
             assert one.chosen(KERNEL) == wanted
 
     def test_not_worse_in_the_target_loss(self):
@@ -78,16 +81,16 @@ class TestTheRule:
 
     def test_weights_count_as_repeated_rounds_do_in_means(self):
         losses, w = np.random.RandomState(0).rand(3, 30), np.arange(30) % 4
-        once = Tried(np.array(PASSES[:3]), losses, losses, w.astype(float))
+        once = Tried(np.array(PASSES[:3]), losses, losses, np.ones(3), w.astype(float))
         many = np.repeat(losses, w, axis=1)
-        again = Tried(once.passes, many, many, np.ones(w.sum()))
+        again = Tried(once.passes, many, many, np.ones(3), np.ones(w.sum()))
         np.testing.assert_allclose(once.curve, again.curve, rtol=1e-12)
         np.testing.assert_array_equal(once.curve[:, 0], [1, 2, 3])
         light = once._replace(losses=np.where(w > 0, losses, 1e9))
         np.testing.assert_allclose(light.curve, once.curve, rtol=1e-12)
 
     def test_it_ends_where_passes_gain_little_or_lose(self):
-        search = Search(10, 5, 80, doubt=2.0, gain=0.02, in_turns=100, plenty=1000)
+        search = Search(10, 5, 80, doubt=2.0, gain=0.02, in_turns=100, plenty=1000, tempered=False)
         assert not tried(1.0, 1.1, 1.2).is_enough(search)
         assert tried(1.0, 1.1, 1.2, 1.3).is_enough(search)
         assert tried(1.0, 0.9, 0.8, 0.79).is_enough(search)
@@ -119,8 +122,9 @@ class TestWhatIsHeldOut:
 
     @pytest.mark.parametrize("kernel", [False, True])
     @pytest.mark.parametrize("n", [60, 1100])
-    def test_losses_are_those_of_learners_that_never_saw_them(self, kernel, n, rng):
+    def test_losses_are_those_of_learners_that_never_saw_them(self, kernel, n, rng, monkeypatch):
         """By learners over the other rows alone, in the same orders."""
+        monkeypatch.setattr("skstructured._learners.held_out.FACTORS", (1.0,))
         if INTERPRETED and n > 60:
             pytest.skip("slow without compiled kernels")
         X, y = rng.randn(n, 3), rng.randint(3, size=n)
@@ -146,6 +150,59 @@ class TestWhatIsHeldOut:
             assert loss == pytest.approx(np.mean(losses), rel=1e-5 if kernel else 1e-9)
 
 
+class Scored:
+    """A trial whose scores are given, against zeros: ``a (f − best)² + 1`` at a factor f."""
+
+    def __init__(self, best, a, noise=0.0):
+        self.best, self.a, self.noise = best, a, noise
+
+    def losses(self, factor):
+        return 1.0 + self.a * (factor - self.best) ** 2 + (1.0 - factor) * np.asarray(self.noise)
+
+
+class TestFactors:
+    @pytest.mark.parametrize(("best", "wanted"), [(1.0, 1.0), (0.79, 0.8), (0.41, 0.4), (0.1, 0.1)])
+    def test_the_least_loss_is_found(self, best, wanted):
+        trials = [Scored(best, np.full(30, 50.0)), Scored(best, np.full(20, 40.0))]
+        factor, losses = tempered(trials, np.ones(50), True)
+        assert factor == wanted and losses.shape == (50,)
+        np.testing.assert_allclose(losses[:30], trials[0].losses(wanted))
+
+    def test_one_where_the_others_are_better_by_chance_only(self):
+        noise = 5.0 * np.where(np.arange(40) % 2, 1.0, -1.02)
+        assert tempered([Scored(0.5, np.full(40, 0.1), noise)], np.ones(40), True)[0] == 1.0
+        assert tempered([Scored(0.5, np.full(40, 0.03))], np.ones(40), True)[0] == 1.0
+        assert tempered([Scored(0.5, np.full(40, 9.0))], np.ones(40), False)[0] == 1.0
+
+    def test_rounds_count_by_their_weights(self):
+        sure = np.where(np.arange(40) < 20, 0.3, 1.0)
+        trial = Scored(sure, np.full(40, 50.0))
+        assert tempered([trial], (np.arange(40) < 20) + 1e-9, True)[0] == 0.32
+        assert tempered([trial], (np.arange(40) >= 20) + 1e-9, True)[0] == 1.0
+
+    def test_predictions_are_less_sure_and_the_same(self, rng):
+        n = 60 if INTERPRETED else 300
+        X = rng.randn(n, 20)
+        y = (X[:, 0] + rng.randn(n) > 0).astype(int)
+        model = sk.KernelStructuredPredictor(random_state=0).fit(X, y)
+        given = {"max_iter": model.n_iter_}
+        plain = clone(model).set_params(**given).fit(X, y)
+        factor = model.score_factor_
+        assert factor in FACTORS and plain.score_factor_ == 1.0
+        np.testing.assert_allclose(model.dual_coef_, factor * plain.dual_coef_)
+        np.testing.assert_allclose(
+            model.decision_function(X), factor * plain.decision_function(X), rtol=1e-6, atol=1e-9
+        )
+        np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+        assert INTERPRETED or factor < 1.0
+        both = [one.partial_fit(X, y) for one in (model, plain)]
+        np.testing.assert_allclose(both[0].dual_coef_, factor * both[1].dual_coef_)
+
+    def test_linear_learners_have_none(self):
+        X, y = load_iris(return_X_y=True)
+        assert sk.OnlineStructuredPredictor().fit(X, y)._model.factor == 1.0
+
+
 class TestLearners:
     def test_what_is_learned_is_what_so_many_passes_learn(self):
         X, y = load_iris(return_X_y=True)
@@ -155,7 +212,7 @@ class TestLearners:
         kernel = sk.KernelStructuredPredictor(shuffle=False).fit(X, y)
         given = {"max_iter": kernel.n_iter_}
         fixed = clone(kernel).set_params(**given).fit(X, y)
-        np.testing.assert_array_equal(kernel.dual_coef_, fixed.dual_coef_)
+        np.testing.assert_allclose(kernel.dual_coef_, kernel.score_factor_ * fixed.dual_coef_)
         assert model.t_ == model.n_iter_ * len(X) and len(fixed.validation_curve_) == 0
 
     @pytest.mark.parametrize("random_state", [3, np.random.RandomState(3)])

@@ -37,6 +37,11 @@ class KernelLearner:
         return self._kernel_model("dual_coef_ is").coefficients(bool(self.average))
 
     @property
+    def score_factor_(self) -> float:
+        """What scores, and `dual_coef_`, are multiplied by; 1 unless ``max_iter="auto"`` tried."""
+        return float(self._kernel_model("score_factor_ is").factor)
+
+    @property
     def support_vectors_(self) -> Array:
         """Rows (n_support, p) as they were transformed; set by `fit` or `partial_fit`."""
         model = self._kernel_model("support_vectors_ is")

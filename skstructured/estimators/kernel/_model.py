@@ -240,11 +240,13 @@ class KernelModel(VectorModel):
         )
 
     def coefficients(self, averaged):
-        """Coefficients (dim, n_support) of the last function, or of the average."""
+        """Coefficients (dim, n_support) of the last function, or of the average, in predictions."""
         coefs, vector, dim = self.expansion.current(), self.state.vector, self.space.dim_
         if averaged:
-            return self.optimizer.average_weights(coefs[:dim], coefs[dim:], vector, dim)
-        return self.optimizer.weights(coefs[:dim], vector, dim)
+            coefs = self.optimizer.average_weights(coefs[:dim], coefs[dim:], vector, dim)
+        else:
+            coefs = self.optimizer.weights(coefs[:dim], vector, dim)
+        return coefs if self.factor == 1.0 else self.factor * coefs
 
     def scores(self, batch, averaged):
         """``Σ_i β_i k(x_i, x)``, (n, dim)."""

@@ -81,7 +81,10 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     support_ : ndarray of shape (n_support,)
         Their numbers: places in X of `fit`, and from there on, or from 0, the order of a stream.
     dual_coef_ : ndarray of shape (dim, n_support)
-        Their coefficients in what predicts: averaged with `average`, else the last.
+        Their coefficients in what predicts: averaged with `average`, else the last; times
+        `score_factor_`.
+    score_factor_ : float
+        At most 1: with ``max_iter="auto"`` predictions are less sure where rows held out say so.
     {OnlineStructuredPredictor: classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_,
     n_features_in_, feature_names_in_}
 
