@@ -77,7 +77,7 @@ class Search(NamedTuple):
 
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
 LINEAR = Search(10, 5, 80, 1.5, 0.02, in_turns=500, plenty=5000, tempered=False)
-KERNEL = Search(20, 10, 20, 2.0, 0.02, in_turns=500, plenty=1 << 62, tempered=True)
+KERNEL = Search(20, 10, 10, 2.0, 0.02, in_turns=500, plenty=1 << 62, tempered=True)
 
 
 def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:

@@ -52,6 +52,10 @@ STEEP = {
 CLASS_WEIGHTS = {"check_class_weight_classifiers": "steps made for the heaviest row; see STEEP"}
 
 ORDER = "rows are visited in another order, and the ascent stops at another point within its gap."
+HELD_OUT = (
+    "alpha='auto' holds rows out, and a row that is there twice may be both learned and held out; "
+    "of LogisticRegressionCV scikit-learn checks this with groups. With a number it holds."
+)
 
 
 def expected_failures(estimator):
@@ -59,7 +63,9 @@ def expected_failures(estimator):
     is_median = is_ordinal and estimator.decoder == "randomized"
     weights = CLASS_WEIGHTS if repr(estimator) in STEEP else {}
     if isinstance(estimator, ConditionalRandomField):
-        return dict.fromkeys(EXPECTED, ORDER) if estimator.solver == "sdca" else {}
+        if estimator.solver == "sdca":
+            return dict.fromkeys(EXPECTED, ORDER)
+        return dict.fromkeys(EXPECTED, HELD_OUT) if estimator.alpha == "auto" else {}
     if isinstance(estimator, OnlineTreeClassifier):
         return weights  # on the rows of these checks it is the same tree
     return EXPECTED | (ORDINAL if is_median else {}) | weights
@@ -77,8 +83,9 @@ def expected_failures(estimator):
         OnlineStructuredPredictor(space="ordinal"),
         OnlineStructuredPredictor(space="ordinal", regularizer="shannon", decoder="map"),
         ConditionalRandomField("simplex"),
-        ConditionalRandomField("ordinal", decoder="map"),
-        ConditionalRandomField("simplex", solver="sdca", random_state=0),
+        ConditionalRandomField("simplex", alpha=1e-2),
+        ConditionalRandomField("ordinal", decoder="map", alpha=1e-2),
+        ConditionalRandomField("simplex", alpha=1e-2, solver="sdca", random_state=0),
     ],
     expected_failed_checks=expected_failures,
 )
