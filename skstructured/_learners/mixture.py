@@ -1,6 +1,5 @@
 """A mixture of linear models, each moved by an optimiser of its own."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from skstructured._engine.move_and_score import (
 from skstructured._engine.rows import LONGEST, SHORTEST, Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, MeanState
-from skstructured._learners.gates import reads_state
+from skstructured._learners.expert_weights import ExpertWeights
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.models import Count, Model
 from skstructured._learners.scaling import scale_of
@@ -36,7 +35,7 @@ LINEAR = ("averaged", "intercept", "width", "params", "work", "scale")
 ROWS = 1024
 
 
-class MixtureModel(LinearModel):
+class MixtureModel(ExpertWeights, LinearModel):
     """Weights of several experts over the same rows, and how much each of them counts."""
 
     def __init__(self, learner: Any) -> None:
@@ -128,28 +127,6 @@ class MixtureModel(LinearModel):
                 matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
         return matrices
 
-    def shares(self, averaged: bool) -> Floats:
-        """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
-        kept = np.array(self.state.shares)
-        if averaged or not self.averaged:
-            return kept
-        kept[:, :, len(self.state.vectors) :] = 0.0
-        total = kept.sum(axis=(1, 2), keepdims=True)
-        return kept / np.where(total > 0.0, total, 1.0)
-
-    def expert_weights(self) -> Floats:
-        """How much each expert counts: (N,), or (dim, N) where labels are mixed by themselves."""
-        weights = self.state.shares.sum(axis=1)
-        return weights if len(weights) > 1 else weights[0]
-
-    def expert_losses(self) -> Floats:
-        """Sums of the experts' surrogate losses, without the loss scale, (N,)."""
-        return self.state.sums.copy()
-
-    def expert_names(self) -> list[str]:
-        """What the experts are called."""
-        return self.optimizer.names(self.averaged)
-
     def stopped_at(self, learner: Any, state: MeanState, scale: RunningScale) -> Model:
         """One linear model, with the mean of the experts' weights; see `Model`."""
         linear = object.__new__(LinearModel)
@@ -188,18 +165,4 @@ class MixtureModel(LinearModel):
     def trouble(self) -> list[str]:
         """As `Model`, of every expert."""
         self.loss.check_residual(self.work[0])
-        experts = zip(self.optimizer.experts(), self.state.vectors, strict=True)
-        return [said for expert, vector in experts if (said := expert.check(vector)) is not None]
-
-
-def of_experts(what: str, read: Callable[[MixtureModel], Any]) -> property:
-    """Make the property that reads something of a learner's `MixtureModel`."""
-
-    @reads_state
-    def get(self: Any) -> Any:
-        model = getattr(self, "_model", None)
-        if not isinstance(model, MixtureModel):
-            raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
-        return read(model)
-
-    return property(get, doc=what)
+        return self._troubles()

@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
+from skstructured._learners.expert_weights import ExpertWeights, of_experts
 from skstructured._learners.label_sets import calibrator_for
-from skstructured._learners.mixture import MixtureModel, of_experts
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
@@ -23,7 +23,7 @@ from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
-from skstructured.sequences._model import ChainModel
+from skstructured.sequences._mixture import chain_model
 from skstructured.sequences._predictions import SequencePredictions, weights_of_sequences
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
@@ -74,8 +74,8 @@ class OnlineStructuredPredictor(
     optimizer : str or OnlineOptimizer, default="auto"
         How the weights move: "mixture", "parameter_free", "ogd", "adaptive", "pistol", "adagrad",
         "ftrl". "auto" is "mixture" for streams and single passes, and "parameter_free" for `fit`
-        with more passes, for sequences (``ParameterFree(wealth=10_000)``, because bounds on their
-        gradients are the looser the longer they are), and for more than 2²⁰ weights.
+        with more passes and for more than 2²⁰ weights. Over sequences both have more wealth,
+        10,000, because bounds on their gradients are the looser the longer they are.
     average : bool, "uniform" or "polynomial", default="polynomial"
         Whether predictions use an average ``Σ_t v_t W_t/Σ_t v_t`` of the weights played, and which.
         "polynomial" takes ``v_t = w_t (Σ_{s≤t} w_s)³``, w_t the sample weights (Shamir, Zhang 2013,
@@ -248,7 +248,7 @@ class OnlineStructuredPredictor(
 
     def _new_model(self):
         sequences = isinstance(self.space_, LabelSequence)
-        return ChainModel(self) if sequences else super()._new_model()
+        return chain_model(self) if sequences else super()._new_model()
 
     def _start(self, space, passes=1):
         super()._start(space, passes)
@@ -288,10 +288,10 @@ class OnlineStructuredPredictor(
         return self._model.certificate(delta)
 
     expert_weights_ = of_experts(
-        "Weights of the experts of a mixture in the next prediction.", MixtureModel.expert_weights
+        "Weights of the experts of a mixture in the next prediction.", ExpertWeights.expert_weights
     )
-    expert_losses_ = of_experts("Sums of the experts' losses.", MixtureModel.expert_losses)
-    expert_names_ = of_experts("Names of the experts.", MixtureModel.expert_names)
+    expert_losses_ = of_experts("Sums of the experts' losses.", ExpertWeights.expert_losses)
+    expert_names_ = of_experts("Names of the experts.", ExpertWeights.expert_names)
 
     transitions_ = weights_of_sequences(
         "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T

@@ -11,7 +11,7 @@ from skstructured._engine.rows import Rows
 from skstructured._learners.models import SCORES, Model, Played
 from skstructured._learners.scaling import scale_of
 from skstructured.extend.learner import Batch
-from skstructured.optimizers import GradientDescent, ParameterFree, resolve_optimizer
+from skstructured.optimizers import GradientDescent, ParameterFree, StepMixture, resolve_optimizer
 from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
 from skstructured.sequences._coordinates import coordinate_epoch_for
 from skstructured.sequences._decoding import rule_of
@@ -28,11 +28,16 @@ LEFT_AT_MOST = 1e-8
 #: Wealth of the default optimiser; 100 for single rows.
 WEALTH = 10_000.0
 
+#: Steps of a mixture, by a bound on gradients that sequences seldom reach.
+STEPS = (16.0, 64.0, 256.0)
+
 INEXACT = "A projection on the label sequences is off by {:.2g}: its rounds had another gradient."
 
 
 def sequence_optimizer(given):
     """The optimiser of a parameter: "parameter_free" has more wealth than for single rows."""
+    if isinstance(given, str) and given == "mixture":
+        return StepMixture(STEPS, others=(ParameterFree(WEALTH),))
     is_default = isinstance(given, str) and given == "parameter_free"
     return ParameterFree(WEALTH) if is_default else resolve_optimizer(given)
 
@@ -53,21 +58,24 @@ class ChainModel(Model):
     """Weights (k, p + intercept + 2 + k): of features, starts and ends, and of steps."""
 
     def _set_up(self, learner, vector):
+        rule_of(learner._decoder())
+        self.intercept, self.width = learner._intercept, learner.n_features_in_
+        self.scale = scale_of(learner, self.width, self.intercept)
+        self.state = self._new_state(self.width + self.intercept, vector)
+        by_ratio = isinstance(self.optimizer, GradientDescent)
+        flags = (self.intercept, self.loss.projects, by_ratio, self.loss.constants == "sharp")
+        self.options, self.lengths = np.array(flags, dtype=np.int64), None
+
+    def _new_state(self, width, vector):
+        """The state of an optimiser whose initial vector is given."""
         optimizer = self.optimizer
         if optimizer.blocks != (1, 0) and not isinstance(optimizer, CoordinatePiSTOL):
             raise ValueError(
                 f"optimizer={optimizer!r} keeps more than the weights of a feature: sequences "
                 "have no loop for it."
             )
-        rule_of(learner._decoder())
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
-        self.scale = scale_of(learner, self.width, self.intercept)
         summed = self.averaged or optimizer.keeps_average
-        width = self.width + self.intercept
-        self.state = SequenceState(width, self.space.dim_, vector, summed, optimizer.blocks)
-        by_ratio = isinstance(optimizer, GradientDescent)
-        flags = (self.intercept, self.loss.projects, by_ratio, self.loss.constants == "sharp")
-        self.options, self.lengths = np.array(flags, dtype=np.int64), None
+        return SequenceState(width, self.space.dim_, vector, summed, optimizer.blocks)
 
     def check(self, learner, batch, stream):
         """Rows that are not standardised are looked at here: no loop sees their norms."""
@@ -111,16 +119,15 @@ class ChainModel(Model):
         labels, keeps = batch.packed[block], record == SCORES
         places, lengths = batch.X.places(block), labels.lengths
         ready, at, undo = self.scale.apply(batch.rows, places, np.repeat(weight, lengths))
-        k, state, n = self.space.dim_, self.state, keeps * len(block)
+        k, n = self.space.dim_, keeps * len(block)
         scores, pairs = np.empty((keeps * len(places), k)), np.empty((n, k, k))
         firsts = np.asarray(at[labels.offsets[:-1]], dtype=np.int64)
         given = (firsts, lengths, np.asarray(labels.values, dtype=np.int64), weight)
-        moved = (state.Theta, state.A, state.vector, self.options, state.numbers, state.slot)
         losses = np.empty((2, len(block)))
         try:
             learn = self._loop()
             stopped = learn(
-                *ready.arrays, *given, *moved, self.space.costs_, *losses, scores, pairs
+                *ready.arrays, *given, *self._moved(), self.space.costs_, *losses, scores, pairs
             )
         except BaseException:
             undo()
@@ -134,6 +141,11 @@ class ChainModel(Model):
             scores, labels.offsets, np.repeat(pairs, lengths, axis=0) if keeps else pairs
         )
         return Played(stopped, theta, labels, (self.loss.scale_ * losses[0], losses[1]))
+
+    def _moved(self):
+        """What the loop moves."""
+        state = self.state
+        return state.Theta, state.A, state.vector, self.options, state.numbers, state.slot
 
     def _loop(self):
         projects = self.loss.projects
@@ -165,13 +177,15 @@ class ChainModel(Model):
 
     def weights(self, averaged):
         """All weights, in units of X."""
+        W, width = self._stored_weights(averaged), self.width + self.intercept
+        return np.hstack([self.scale.fold(W[:, :width].copy()), W[:, width:]])
+
+    def _stored_weights(self, averaged):
+        """`weights`, for rows as standardised."""
         state, k = self.state, self.space.dim_
         if averaged:
-            W = self.optimizer.average_weights(state.Theta.T, state.A.T, state.vector, k)
-        else:
-            W = self.optimizer.weights(state.Theta.T, state.vector, k)
-        width = self.width + self.intercept
-        return np.hstack([self.scale.fold(W[:, :width].copy()), W[:, width:]])
+            return self.optimizer.average_weights(state.Theta.T, state.A.T, state.vector, k)
+        return self.optimizer.weights(state.Theta.T, state.vector, k)
 
     def scores(self, batch, averaged):
         """Scores of sequences, as `Chains`."""
@@ -190,10 +204,13 @@ class ChainModel(Model):
             "with the surrogate loss and the norm of all weights of one."
         )
 
+    def _troubles(self):
+        return super().trouble()
+
     def trouble(self):
         """Also projections that were not found."""
         left = self.state.numbers[LEFT]
-        return super().trouble() + ([INEXACT.format(left)] if left > LEFT_AT_MOST else [])
+        return self._troubles() + ([INEXACT.format(left)] if left > LEFT_AT_MOST else [])
 
     def certified_loss(self):
         """The loss for the longest sequence, with b by C²/λ of each.

@@ -169,7 +169,7 @@ def _gather_sparse(data, indices, indptr, first, gap, slot, touched, G):
 @kernel
 def gather_gradient(data, indices, indptr, width, first, gap, intercept, total, slot, touched, G):
     """Gradient of the weights: its rows that are not 0, G, with their numbers; how many."""
-    M, k, start = gap.shape[0], gap.shape[1], width + intercept
+    M, k, start = gap.shape[0], total.shape[0], width + intercept
     if indptr.shape[0] > 0:
         count = _gather_sparse(data, indices, indptr, first, gap, slot, touched, G)
     else:

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from naive import sequences as chains
+
 
 class RelativeStep:
     """W ← W − η/mean‖x‖² G, the mean weighted by rounds."""
@@ -150,3 +152,33 @@ def play_mixture(experts, loss, X, V, weight, rates, kind, average="polynomial",
             for group, of_group in zip(groups, rounds, strict=True):
                 group.learn(of_group, w)
     return np.array(played), np.array(losses), np.array([group.u for group in groups])
+
+
+def play_sequences(experts, sequences, labels, k, weight, rates, average="polynomial"):
+    """The same over label sequences, whose scores are mixed: as `naive.sequences` has them.
+
+    Also returns the weights (features + k, k) that the mixture would play next, averages included.
+    """
+    many = len(experts) * (2 if average else 1)
+    hedge, played, losses = HedgeWeights(rates, many), [], []
+    sums, total, clock = [0.0] * len(experts), 0.0, 0.0
+    for X, codes, w in zip(sequences, labels, weight, strict=True):
+        V, y = chains.vertices(len(X), k), chains.embedding(codes, k)
+        size = np.array([chains.spread(X, 1)])
+        W = [expert.play(size, w) for expert in experts]
+        means = [part / total if total > 0 else 0 * now for part, now in zip(sums, W, strict=True)]
+        theta = [chains.scores(one, X, 1) for one in W + (means if average else [])]
+        played.append(hedge.u.sum(axis=0) @ np.array(theta))
+        losses.append(np.array([chains.loss(one, V, y) for one in theta]))
+        clock += w
+        counts = w if average == "uniform" else w * clock**3
+        sums = [part + counts * now for part, now in zip(sums, W, strict=True)]
+        total += counts
+        for expert, one in zip(experts, theta, strict=False):
+            expert.learn(w * chains.gradient(chains.mean(one, V) - y, X, k, 1), w)
+        if w > 0:
+            hedge.learn(losses[-1], w)
+    last = [expert.play(np.zeros(1), 0.0) for expert in experts]
+    matrices = np.array(last + ([part / total for part in sums] if average else []))
+    after = np.einsum("n,nfk->fk", hedge.u.sum(axis=0), matrices)
+    return played, np.array(weight) @ np.array(losses), hedge.u, after

@@ -103,12 +103,10 @@ def test_bad_parameters_are_named(given, message):
         OnlineStructuredPredictor(optimizer=StepMixture(**given)).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_kernels_and_sequences_refuse_it(rng):
+def test_kernels_refuse_it(rng):
     X, y = rng.randn(20, 2), rng.randint(2, size=20)
     with pytest.raises(ValueError, match="kernels and sequences have no loop for it"):
         KernelStructuredPredictor(optimizer="mixture").fit(X, y)
-    with pytest.raises(ValueError, match="kernels and sequences have no loop for it"):
-        OnlineStructuredPredictor("sequence", optimizer="mixture").fit([X], [y])
 
 
 def test_experts_are_told_by_name_weight_and_loss(rng):

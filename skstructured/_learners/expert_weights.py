@@ -1,0 +1,57 @@
+"""What models of several experts say about them: names, losses, and how much each counts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skstructured._learners.gates import reads_state
+from skstructured.extend._types import Floats
+
+
+class ExpertWeights:
+    """Readings of a model whose state has `vectors`, `shares` and `sums`, and an `optimizer`."""
+
+    state: Any
+    optimizer: Any
+    averaged: bool
+
+    def shares(self, averaged: bool) -> Floats:
+        """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
+        kept = np.array(self.state.shares)
+        if averaged or not self.averaged:
+            return kept
+        kept[:, :, len(self.state.vectors) :] = 0.0
+        total = kept.sum(axis=(1, 2), keepdims=True)
+        return kept / np.where(total > 0.0, total, 1.0)
+
+    def expert_weights(self) -> Floats:
+        """How much each expert counts: (N,), or (dim, N) where labels are mixed by themselves."""
+        weights = self.state.shares.sum(axis=1)
+        return weights if len(weights) > 1 else weights[0]
+
+    def expert_losses(self) -> Floats:
+        """Sums of the experts' surrogate losses, without the loss scale, (N,)."""
+        return self.state.sums.copy()
+
+    def expert_names(self) -> list[str]:
+        """What the experts are called."""
+        return self.optimizer.names(self.averaged)
+
+    def _troubles(self) -> list[str]:
+        """Sentences about what went wrong with each expert."""
+        experts = zip(self.optimizer.experts(), self.state.vectors, strict=True)
+        return [said for expert, vector in experts if (said := expert.check(vector)) is not None]
+
+
+def of_experts(what: str, read: Callable[[ExpertWeights], Any]) -> property:
+    """Make the property that reads something of a learner's model of experts."""
+
+    @reads_state
+    def get(self: Any) -> Any:
+        model = getattr(self, "_model", None)
+        if not isinstance(model, ExpertWeights):
+            raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
+        return read(model)
+
+    return property(get, doc=what)
