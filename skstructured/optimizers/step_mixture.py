@@ -42,8 +42,9 @@ class StepMixture(OnlineOptimizer):
     .. math:: v ← (1 - α_t) v + α_t/N, \qquad
         α_t = \min\{½, 1/((t+2) \ln^2(t+2))\},
 
-    for "thinning"; other rates of sharing are constants. Several are mixed as experts are. Over label
-sequences the name "mixture" stands for larger steps, (16, 64, 256), and more wealth, 10,000.
+    for "thinning"; other rates of sharing are constants. Several are mixed as experts are. Over
+    label sequences the name "mixture" stands for larger steps, (16, 64, 256), and more wealth,
+    10,000.
 
     Parameters
     ----------
