@@ -77,7 +77,7 @@ def test_it_equals_the_literal_mixture(storage, average):
     model = learner(average=average)
     found = play(model, [storage(x) for x in X], y, weight)
     for one, wanted in zip(found, played, strict=True):
-        np.testing.assert_allclose(one, wanted, atol=1e-9)
+        np.testing.assert_allclose(one, wanted, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(model._model.state.shares[0], u, atol=1e-9)
     np.testing.assert_allclose(model.expert_losses_, losses, rtol=1e-9)
     W = model._model.weights(bool(average))
