@@ -28,6 +28,9 @@ from skstructured._engine.state import Learned
 
 INT32_MAX, INT64_MAX = np.iinfo(np.int32).max, 2**63 - 1
 
+#: What may be done about features that are missing.
+MISSING = ("mean", "error")
+
 #: Rows that are standardised before they are learned may be as long as this, and as short as any.
 LONGEST_GIVEN = 1e150
 
@@ -108,9 +111,27 @@ def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
     """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
     intercept = getattr(estimator, "fit_intercept", False)
     intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
-    bad = rows.first_bad(intercept, *norms_of(estimator, fresh))
+    bad, rows = first_bad(estimator, rows, intercept, fresh)
     if bad >= 0:
         refuse_row(estimator, rows.X, bad, fresh)
+
+
+def first_bad(estimator: Any, rows: Rows, intercept: bool, fresh: bool = False) -> tuple[int, Rows]:
+    """The first row that a learner refuses, or −1; and the rows, without the gaps that it takes."""
+    norms = norms_of(estimator, fresh)
+    bad = rows.first_bad(intercept, *norms)
+    if bad >= 0:
+        check_choice("missing", getattr(estimator, "missing", "error"), MISSING)
+    if bad >= 0 and takes_gaps(estimator, fresh) and not rows.is_sparse:
+        rows = rows.without_gaps()
+        bad = rows.first_bad(intercept, *norms)
+    return bad, rows
+
+
+def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
+    """Whether NaN in dense rows is what is missing: with ``missing="mean"``, as standardised."""
+    given = getattr(estimator, "missing", "error")
+    return given == "mean" and bool(is_standardized(estimator, fresh))
 
 
 def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:

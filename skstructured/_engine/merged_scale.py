@@ -12,6 +12,8 @@ from skstructured._engine.moments import (
     DEVIATION,
     INVERSE,
     MEAN,
+    MISSED,
+    MISSED_SINCE,
     SMALLEST,
     SQUARES,
     SUM,
@@ -20,8 +22,8 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import refuse_to_move
 
-#: Σ w, means and deviations.
-Moments: TypeAlias = tuple[float, Floats, Floats]
+#: Σ w of the rows that have each feature, means and deviations.
+Moments: TypeAlias = tuple[Floats, Floats, Floats]
 
 
 class MergedScale(RunningScale):
@@ -59,10 +61,11 @@ def merged(scales: list[RunningScale]) -> RunningScale:
         largest = np.max([scale.statistics[DEVIATION] for scale in scales], axis=0)
         _set(result, largest)
         return result
-    parts = [part for part in map(_moments, scales) if part[0] > 0.0]
-    if parts:
-        result.counts[COUNTED], mean, deviation = _together(parts)
+    result.counts[COUNTED] = math.fsum(scale.counts.sum() for scale in scales)
+    if result.counts[COUNTED] > 0.0:
+        total, mean, deviation = _together([_moments(scale) for scale in scales])
         result.statistics[MEAN] = mean
+        result.statistics[MISSED] = result.counts[COUNTED] - total
         _set(result, deviation if first.divided else np.ones_like(deviation))
     return result
 
@@ -76,13 +79,15 @@ def _set(scale: RunningScale, deviation: Array) -> None:
 
 def _moments(scale: RunningScale) -> Moments:
     """Σ w, means and deviations of all rows, those too that the statistics do not have yet."""
-    (before, since), mean = scale.counts, scale.statistics[MEAN]
-    deviation, total = scale.statistics[DEVIATION], before + since
-    if since > 0.0:
-        shift = scale.statistics[SUM] / total if scale.centred else 0.0
-        spread = (before + scale.statistics[SQUARES]) / total - shift * shift
+    statistics, (counted, recent) = scale.statistics, scale.counts
+    before, since = counted - statistics[MISSED], recent - statistics[MISSED_SINCE]
+    mean, deviation, total = statistics[MEAN], statistics[DEVIATION], before + since
+    if recent > 0.0:
+        there = np.where(total > 0.0, total, 1.0)
+        shift = statistics[SUM] / there if scale.centred else np.zeros_like(mean)
+        spread = (before + statistics[SQUARES]) / there - shift * shift
         mean = mean + deviation * shift
-        deviation = deviation * np.sqrt(np.maximum(spread, 0.0))
+        deviation = np.where(since > 0.0, deviation * np.sqrt(np.maximum(spread, 0.0)), deviation)
     return total, mean, deviation
 
 
@@ -92,10 +97,12 @@ def _together(parts: Sequence[Moments]) -> Moments:
     Means are those of the heaviest part and what the others shift them by, so that light parts that
     are far away cost no digits.
     """
-    total = math.fsum(weight for weight, _, _ in parts)
-    heaviest = max(parts, key=lambda part: part[0])[1]
-    mean = heaviest + sum(weight / total * (m - heaviest) for weight, m, _ in parts)
+    weights, means = (np.array([part[i] for part in parts]) for i in range(2))
+    total = np.array([math.fsum(of_feature) for of_feature in weights.T])
+    shares = weights / np.where(total > 0.0, total, 1.0)
+    heaviest = means[weights.argmax(axis=0), np.arange(len(total))]
+    mean = heaviest + np.einsum("sp,sp->p", shares, means - heaviest)
     deviation = np.zeros_like(mean)
-    for weight, m, d in parts:
-        deviation = np.hypot(deviation, math.sqrt(weight / total) * np.hypot(d, m - mean))
+    for share, (_, m, d) in zip(shares, parts, strict=True):
+        deviation = np.hypot(deviation, np.sqrt(share) * np.hypot(d, m - mean))
     return total, mean, deviation

@@ -8,9 +8,10 @@ from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.rows import SHORTEST
 
-#: Statistics of every feature: mean, deviation, one over it (0 for none), and Σ w z and Σ w z² of
-#: the rows since they were brought up to date, in units of the deviation.
-MEAN, DEVIATION, INVERSE, SUM, SQUARES = range(5)
+#: Statistics of every feature: mean, deviation, one over it (0 for none), Σ w z and Σ w z² of the
+#: rows since they were brought up to date, in units of the deviation; and Σ w of the rows that lack
+#: the feature, among those in the means, and since.
+MEAN, DEVIATION, INVERSE, SUM, SQUARES, MISSED, MISSED_SINCE = range(7)
 
 #: Σ w of the rows in the means and deviations, and of the rows since.
 COUNTED, RECENT = range(2)
@@ -29,7 +30,8 @@ SMALLEST = 1e-290
 def transform(x: Array, statistics: Floats, z: Array) -> float:
     """z = (x − mean)/deviation; returns ‖z‖², inf where a feature without deviation has changed.
 
-    What is next to nothing in units of the deviation becomes 0, which is a row that can be learned.
+    What is next to nothing in units of the deviation becomes 0, which is a row that can be learned;
+    so does NaN, a feature that is missing.
     """
     mean, inverse = statistics[MEAN], statistics[INVERSE]
     size, changed = 0.0, 0.0
@@ -39,7 +41,7 @@ def transform(x: Array, statistics: Floats, z: Array) -> float:
         scaled = scaled if abs(scaled) > SHORTEST else 0.0
         z[j] = scaled
         size += scaled * scaled
-        changed += 1.0 if (inverse[j] == 0.0 and d != 0.0) else 0.0
+        changed += 1.0 if (inverse[j] == 0.0 and abs(d) > 0.0) else 0.0
     return math.inf if changed > 0.0 else size
 
 
@@ -52,6 +54,23 @@ def gather(z: Array, weight: float, statistics: Floats) -> None:
         squares[j] += weight * z[j] * z[j]
 
 
+@kernel(fastmath=FASTMATH)
+def has_gap(x: Array) -> bool:
+    """Whether a feature of a row without infinite ones is missing, NaN."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += 0.0 * x[j]
+    return total != total
+
+
+@kernel
+def count_gaps(x: Array, weight: float, statistics: Floats) -> None:
+    """Σ w of the rows that lack a feature grow by one row."""
+    for j in range(x.shape[0]):
+        if x[j] != x[j]:
+            statistics[MISSED_SINCE, j] += weight
+
+
 @kernel
 def refresh(
     x: Array, weight: float, statistics: Floats, counts: Floats, centred: bool, divided: bool
@@ -59,30 +78,39 @@ def refresh(
     """Bring means and deviations up to date, with row x; without `divided` the latter are 1.
 
     Rows since the last time are added in units of the deviation, the row by itself and without
-    its square, so that numbers of any size neither over- nor underflow.
+    its square, so that numbers of any size neither over- nor underflow. Rows that lack a feature
+    do not count for it.
     """
     before, since = counts[COUNTED], counts[RECENT]
-    old = before + since
-    all_, share = old + weight, weight / (old + weight)
     for j in range(x.shape[0]):
+        missed, lately = statistics[MISSED, j], statistics[MISSED_SINCE, j]
+        there, fresh = before - missed, since - lately
+        old = there + fresh
         mean, deviation = statistics[MEAN, j], statistics[DEVIATION, j]
-        if since > 0.0:
+        if fresh > 0.0:
             shift = statistics[SUM, j] / old if centred else 0.0
-            spread = (before + statistics[SQUARES, j]) / old - shift * shift
+            spread = (there + statistics[SQUARES, j]) / old - shift * shift
             mean += deviation * shift
             deviation *= math.sqrt(max(spread, 0.0))
-        d = x[j] - mean
-        if old == 0.0 and centred:
-            mean, d = x[j], 0.0
-        kept = share * (old / all_) if centred else share
-        deviation = math.hypot(deviation * math.sqrt(old / all_), d * math.sqrt(kept))
+        missed += lately
+        if x[j] == x[j]:
+            all_, share = old + weight, weight / (old + weight)
+            d = x[j] - mean
+            if old == 0.0 and centred:
+                mean, d = x[j], 0.0
+            kept = share * (old / all_) if centred else share
+            deviation = math.hypot(deviation * math.sqrt(old / all_), d * math.sqrt(kept))
+            mean += share * d
+        else:
+            missed += weight
         if not divided:
             deviation = 1.0
-        statistics[MEAN, j] = mean + share * d if centred else 0.0
+        statistics[MEAN, j] = mean if centred else 0.0
         statistics[DEVIATION, j] = deviation
         statistics[INVERSE, j] = 1.0 / deviation if deviation > SMALLEST else 0.0
         statistics[SUM, j], statistics[SQUARES, j] = 0.0, 0.0
-    counts[COUNTED], counts[RECENT] = all_, 0.0
+        statistics[MISSED, j], statistics[MISSED_SINCE, j] = missed, 0.0
+    counts[COUNTED], counts[RECENT] = (before + since) + weight, 0.0
 
 
 @kernel
@@ -120,6 +148,8 @@ def standardize_rows(
             transform(x, statistics, out[r])
         else:
             gather(out[r], w, statistics)
+            if has_gap(x):
+                count_gaps(x, w, statistics)
             counts[RECENT] += w
 
 

@@ -33,6 +33,8 @@ def _nothing() -> None:
 class RunningScale(Learned):
     """Means and deviations of the features so far, and rows transformed by them.
 
+    What a dense row lacks, NaN, is the mean of the rows so far that have it, 0 as standardised.
+
     The first rows decide: after dense ones, which are standardised, CSR rows are made dense; CSR
     ones are divided by the largest entry of each column.
 
@@ -57,7 +59,7 @@ class RunningScale(Learned):
     def __init__(
         self, width: int, centred: bool, wanted: bool, dtype: DTypeLike = np.float64
     ) -> None:
-        self.statistics = np.zeros((5, width))
+        self.statistics = np.zeros((7, width))
         self.counts = np.zeros(2)
         self.centred = centred
         self.used = wanted
@@ -160,7 +162,16 @@ class RunningScale(Learned):
             X.data *= inverse[X.indices]
             return Rows.from_array(X)
         X = rows.X.toarray() if rows.is_sparse else rows.X
-        return Rows.from_array(np.ascontiguousarray((X - mean) * inverse))
+        Z = np.ascontiguousarray((X - mean) * inverse)
+        Z[np.isnan(Z)] = 0.0
+        return Rows.from_array(Z)
+
+    def completed(self, rows: Rows) -> Rows:
+        """Dense rows with the means in the place of what they lack; for weights that are folded."""
+        if not self.used or rows.is_sparse or not np.isnan(np.add.reduce(rows.data)):
+            return rows
+        means = self.statistics[MEAN].astype(rows.data.dtype)
+        return Rows.from_array(np.where(np.isnan(rows.X), means, rows.X))
 
     def anew(self) -> "RunningScale":
         """A new scale for the same kind of rows, which has seen none."""

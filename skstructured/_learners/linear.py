@@ -106,7 +106,7 @@ class LinearModel(VectorModel):
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
         """``XWᵀ``, (n, dim); of wide rows from the columns that have entries."""
-        rows = batch.rows
+        rows = self.scale.completed(batch.rows)
         if not self._is_wide(rows):
             return linear_scores(self.weights(averaged), rows.matrix)
         columns, X = rows.columns()

@@ -140,7 +140,7 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
         """What the mixture plays, (n, dim)."""
-        rows, shares = batch.rows, self.shares(averaged)
+        rows, shares = self.scale.completed(batch.rows), self.shares(averaged)
         if self._is_wide(rows):
             columns, X = rows.columns()
             matrices = self._matrices_of(columns)

@@ -8,6 +8,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.validation import takes_gaps
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.gates import reads_state
 from skstructured._learners.reading import check_batch, read_batch
@@ -228,6 +229,7 @@ class DecodedPredictions:
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the class that it is mixed into
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
         tags.target_tags.required = True
         task = self._task()
         multiclass = task == "multiclass"

@@ -9,7 +9,7 @@ from skstructured._base.ragged import stack_rows
 from skstructured._base.validation import (
     check_features,
     check_finite,
-    norms_of,
+    first_bad,
     read_rows,
     refuse_row,
 )
@@ -44,10 +44,10 @@ def check_batch(learner: Any, batch: Batch, fresh: bool = False) -> None:
     """NaN, inf and norms out of range raise a ValueError that names the row, or the position."""
     if batch.offsets is None:
         return check_finite(learner, batch.rows, fresh)
-    bad = batch.rows.first_bad(True, *norms_of(learner, fresh))
+    bad, rows = first_bad(learner, batch.rows, True, fresh)
     if bad < 0:
         return None
-    offsets, row = batch.offsets, batch.rows.matrix[bad : bad + 1]
+    offsets, row = batch.offsets, rows.matrix[bad : bad + 1]
     i = int(np.searchsorted(offsets, bad, side="right")) - 1
     try:
         assert_all_finite(row, input_name="X")

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import DTypeLike
 
+from skstructured._base.validation import MISSING, check_choice
 from skstructured._engine.standardize import RunningScale
 
 
@@ -15,6 +16,7 @@ def scale_of(
     makes up for it. Learners without the parameter take rows as they are. Kernels are given dense
     rows of this dtype.
     """
+    check_choice("missing", getattr(learner, "missing", "error"), MISSING)
     wanted = getattr(learner, "standardize", False)
     if not (isinstance(wanted, (bool, np.bool_)) or wanted == "auto"):
         raise ValueError(f'standardize must be a bool or "auto", got {wanted!r}.')

@@ -118,6 +118,8 @@ class OnlineStructuredPredictor(
         are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
         guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
         "hypercube" and "ordinal" those of `IndicatorMargins`. Or a `Surrogate` of one's own.
+    missing : "mean" or "error", default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
 
     Attributes
     ----------
@@ -162,14 +164,12 @@ class OnlineStructuredPredictor(
     Theorem 4.6 is about one pass of "ogd", C given, over T rows that are drawn independently: the
     expected target loss on a new row is at most ``E S(U) + R/T`` with the "uniform" average, for
     every U, R the regret above. With the "polynomial" one it is at most 4 times that, because S is
-    convex and not negative, and no round counts more than ``T³/Σ_t t³ ≤ 4/T``. Against U of least
-    risk ``a_t = E S(W_t) − E S(U)`` is not negative either, so that the excess in S is at most
-    ``Σ_t t³ a_t/Σ_t t³ ≤ 4/T Σ_t a_t``, where the "uniform" average has ``1/T Σ_t a_t``.
+    convex and not negative, and no round counts more than ``T³/Σ_t t³ ≤ 4/T``.
 
     Outputs y: labels (n,) for "simplex" and "ordinal"; 0/1 indicator matrix (n, d), dense or
     sparse, for "hypercube"; positions (n, m) from 0 for "birkhoff"; ranks (n, d), d = best, for
-    "permutahedron". For "sequence" X is a list of (length, p) matrices, y one of label arrays, a
-    round is a sequence, and `transitions_`, `start_` and `end_` join the weights.
+    "permutahedron". For "sequence" X is a list of (length, p) matrices, y one of label arrays, and
+    `transitions_`, `start_` and `end_` join the weights.
 
     A sample weight w multiplies the loss of its round; a weight of zero equals leaving the row out,
     but a weight of two is not the same as seeing a row twice, as for every online learner. Norms of
@@ -179,10 +179,9 @@ class OnlineStructuredPredictor(
     `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
     score per class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
 
-    float32 stays float32: where the first rows are, `coef_` and all other weights are too, and
-    dense rows are learned in single precision, up to twice as fast at half of the memory; scores
-    and sums are float64. Later rows are rounded to the precision of the first. Sequences are
-    float64 always. ``set_params(optimizer__eta=0.1)`` reaches behind a short-cut.
+    float32 stays float32: where the first rows are, all weights are too, and dense rows are learned
+    in single precision, up to twice as fast at half of the memory; scores and sums are float64.
+    Sequences are float64 always. ``set_params(optimizer__eta=0.1)`` reaches behind a short-cut.
 
     References
     ----------
@@ -216,6 +215,7 @@ class OnlineStructuredPredictor(
     random_state: Seed = None
     constants: Literal["paper", "sharp"] = "paper"
     loss: str | Surrogate = "fenchel_young"
+    missing: Literal["mean", "error"] = "mean"
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))

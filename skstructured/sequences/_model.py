@@ -190,7 +190,7 @@ class ChainModel(Model):
     def scores(self, batch, averaged):
         """Scores of sequences, as `Chains`."""
         W, p, k = self.weights(averaged), self.width, self.space.dim_
-        unary = np.asarray(batch.rows.matrix @ W[:, :p].T)
+        unary = np.asarray(self.scale.completed(batch.rows).matrix @ W[:, :p].T)
         if self.intercept:
             unary = unary + W[:, p]
         unary[batch.offsets[:-1]] += W[:, -k - 2]

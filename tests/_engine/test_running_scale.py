@@ -29,6 +29,29 @@ def test_rows_are_standardised_as_defined(kind, weights, centred, rng):
         assert found == pytest.approx(root(variance), rel=ERRORS[kind] / 100, abs=0.0)
 
 
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("missing", [0.1, 0.9])
+@pytest.mark.parametrize("kind", ERRORS)
+def test_rows_that_lack_features_are_standardised_as_defined(kind, missing, centred, rng):
+    """Means and deviations are those of the rows that have a feature; the last column has none."""
+    X, weight, n = odd_rows(kind, rng), odd_weights("mixed", rng), min(N, 120)
+    X = np.where(rng.rand(*X.shape) < missing, np.nan, X)
+    X[:, -1] = np.nan
+    scale = RunningScale(X.shape[1], centred, True)
+    Z = scale.apply(Rows.from_array(X[:n]), weight=weight[:n])[0].matrix
+    wanted, known = standardized(X[:n], weight[:n], centred)
+    tolerance = 100 * ERRORS[kind]
+    np.testing.assert_allclose(Z, wanted, rtol=tolerance, atol=tolerance)
+    assert not Z[np.isnan(X[:n])].any() and not scale.statistics[:3, -1].any()
+    for found, (_, variance) in zip(scale.statistics[1], known, strict=True):
+        assert found == pytest.approx(root(variance), rel=tolerance, abs=0.0)
+    done = scale.completed(Rows.from_array(X)).matrix
+    np.testing.assert_array_equal(done[~np.isnan(X)], X[~np.isnan(X)])
+    np.testing.assert_array_equal(
+        done[np.isnan(X)], (0.0 * done + scale.statistics[0])[np.isnan(X)]
+    )
+
+
 def test_weights_of_any_size(rng):
     X, weight = odd_rows("plain", rng, 40), odd_weights("extreme", rng, 40)
     scale = RunningScale(4, True, True)

@@ -1,4 +1,7 @@
-"""Standardised rows by their definition: sums over all rows so far, in exact fractions."""
+"""Standardised rows by their definition: sums over all rows so far, in exact fractions.
+
+What a row lacks, None, is 0 as standardised, and does not count for its feature.
+"""
 
 import math
 from decimal import Decimal, localcontext
@@ -16,20 +19,20 @@ def root(square):
 
 def moments(rows, weights, centred):
     """Mean and variance (about 0 unless centred) of every feature, as fractions."""
-    total, columns = sum(weights), list(zip(*rows, strict=True))
     found = []
-    for x in columns:
-        mean = sum(w * v for w, v in zip(weights, x, strict=True)) / total if centred else 0
-        found.append(
-            (mean, sum(w * (v - mean) ** 2 for w, v in zip(weights, x, strict=True)) / total)
-        )
+    for x in zip(*rows, strict=True):
+        there = [(w, v) for w, v in zip(weights, x, strict=True) if v is not None]
+        total = sum(w for w, _ in there) or 1
+        mean = sum(w * v for w, v in there) / total if centred else 0
+        found.append((Fraction(mean), Fraction(sum(w * (v - mean) ** 2 for w, v in there)) / total))
     return found
 
 
 def scaled(x, known):
     """The row x with these moments, and whether it changes a feature that was constant."""
-    z = [0.0 if v == 0 else ratio(a - mean, v) for a, (mean, v) in zip(x, known, strict=True)]
-    return z, any(v == 0 and a != mean for a, (mean, v) in zip(x, known, strict=True))
+    there = [(mean if a is None else a, mean, v) for a, (mean, v) in zip(x, known, strict=True)]
+    z = [0.0 if v == 0 else ratio(a - mean, v) for a, mean, v in there]
+    return z, any(v == 0 and a != mean for a, mean, v in there)
 
 
 def ratio(d, variance):
@@ -42,7 +45,8 @@ def standardized(X, weight, centred):
     rows, weights, out = [], [], []
     known, counted = [(Fraction(0), Fraction(0))] * len(X[0]), Fraction(0)
     for x, w in zip(X, weight, strict=True):
-        x, w = [Fraction(float(a)) for a in x], Fraction(float(w))
+        x = [None if math.isnan(a) else Fraction(float(a)) for a in x]
+        w = Fraction(float(w))
         z, changed = scaled(x, known)
         if w > 0:
             rows.append(x)

@@ -71,7 +71,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         those of the least ‖β‖² k(x, x)/√age, and hand their coefficients over to those that stay.
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
-    {OnlineStructuredPredictor: verbose, random_state, constants, loss}
+    {OnlineStructuredPredictor: verbose, random_state, constants, loss, missing}
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         loss_scale: float | Literal["theory"] = "theory",
         decoder: str | Decoder = "randomized",
         optimizer: str | OnlineOptimizer = "parameter_free",
-        average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial",
+        average: bool | Literal["uniform", "polynomial"] = "polynomial",
         standardize: bool | Literal["auto"] = "auto",
         fit_intercept: bool = False,
         max_iter: int | Literal["auto"] = "auto",
@@ -147,6 +147,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         random_state: Seed = None,
         constants: Literal["paper", "sharp"] = "paper",
         loss: str | Surrogate = "fenchel_young",
+        missing: Literal["mean", "error"] = "mean",
     ) -> None:
         self.space = space
         self.regularizer = regularizer
@@ -170,6 +171,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         self.random_state = random_state
         self.constants = constants
         self.loss = loss
+        self.missing = missing
 
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):

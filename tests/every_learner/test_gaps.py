@@ -1,0 +1,155 @@
+"""Dense rows that lack features, NaN: learned as if the means so far stood in their gaps."""
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+import skstructured as sk
+from skstructured._engine.rows import Rows
+from skstructured.evaluation import progressive_validate
+
+N = 40 if INTERPRETED else 300
+LEARNERS = {
+    "mixture": sk.OnlineStructuredPredictor(optimizer="mixture", random_state=0),
+    "parameter_free": sk.OnlineStructuredPredictor(optimizer="parameter_free", random_state=0),
+    "label sets": sk.OnlineStructuredPredictor("hypercube", random_state=0),
+    "ordinal": sk.OnlineStructuredPredictor("ordinal", random_state=0),
+    "kernel": sk.KernelStructuredPredictor(random_state=0),
+}
+
+
+def gaps(rng, dtype=np.float64):
+    """Rows of features of many sizes, three in ten missing, the last one always; labels."""
+    whole = (rng.randn(N, 4) * [1.0, 100.0, 0.01, 1.0] + [0.0, 50.0, 3.0, 0.0]).astype(dtype)
+    y = (whole[:, 1] > 50.0).astype(int) + (whole[:, 2] > 3.0)
+    X = np.where(rng.rand(N, 4) < 0.3, np.nan, whole).astype(dtype)
+    X[:, 3] = np.nan
+    return X, y
+
+
+def outputs(name, y):
+    return np.eye(3, dtype=int)[y] if name == "label sets" else y
+
+
+def learned(model, X, y, parts=1):
+    for part in np.array_split(np.arange(len(X)), parts):
+        model.partial_fit(X[part], y[part], classes=None if y.ndim > 1 else [0, 1, 2])
+    return model
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_they_are_learned_as_the_completed_rows(name, dtype, rng):
+    """As standardised, one by one, by a scale of their own; bit for bit."""
+    X, y = gaps(rng, dtype)
+    y = outputs(name, y)
+    model = learned(clone(LEARNERS[name]), X, y)
+    scale = model._scale.anew()
+    Z = scale.apply(Rows.from_array(X))[0].matrix
+    np.testing.assert_array_equal(Z[np.isnan(X)], 0.0)
+    if name != "kernel":
+        plain = learned(clone(model).set_params(standardize=False), Z, y)
+        ours, theirs = model._model.state, plain._model.state
+        np.testing.assert_array_equal(ours.parts[0], theirs.parts[0])
+    filled = np.where(np.isnan(X), scale.statistics[0].astype(dtype), X)
+    np.testing.assert_array_equal(model.embedding_scores(X), model.embedding_scores(filled))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_chunks_learn_the_same(name, rng):
+    X, y = gaps(rng)
+    y = outputs(name, y)
+    whole, parts = (learned(clone(LEARNERS[name]), X, y, count) for count in (1, 7))
+    np.testing.assert_array_equal(whole.embedding_scores(X), parts.embedding_scores(X))
+    np.testing.assert_array_equal(whole._scale.statistics, parts._scale.statistics)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_fit_and_frames(name, rng):
+    pd = pytest.importorskip("pandas")
+    X, y = gaps(rng)
+    y = outputs(name, y)
+    model = clone(LEARNERS[name]).set_params(max_iter=2).fit(X, y)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["b"] = frame["b"].astype("Float64")
+    frame["d"] = np.array([None] * N, dtype=object)
+    named = clone(model).fit(frame, y)
+    np.testing.assert_array_equal(model.embedding_scores(X), named.embedding_scores(frame))
+    assert np.isfinite(model.embedding_scores(X)).all()
+
+
+@pytest.mark.parametrize("play", ["iterates", "last", "average"])
+@pytest.mark.parametrize("name", ["mixture", "parameter_free"])
+def test_streams_are_validated(name, play, rng):
+    X, y = gaps(rng)
+    found = progressive_validate(clone(LEARNERS[name]), X, y, play=play)
+    filled = np.nan_to_num(X, nan=0.0)
+    other = progressive_validate(clone(LEARNERS[name]), filled, y, play=play)
+    assert np.isfinite(found.surrogate_loss).all()
+    losses = [result.expected_target_loss.mean() for result in (found, other)]
+    assert INTERPRETED or losses[0] < losses[1]
+
+
+def test_shards_are_put_together(rng):
+    X, y = gaps(rng)
+    model = sk.OnlineStructuredPredictor(random_state=0)
+    merged = sk.average_fitted([learned(clone(model), X[i::3], y[i::3]) for i in range(3)])
+    there = ~np.isnan(X[:, :3])
+    means = np.array([X[there[:, j], j].mean() for j in range(3)])
+    np.testing.assert_allclose(merged._scale.statistics[0, :3], means, rtol=1e-9)
+    assert np.isfinite(merged.embedding_scores(X)).all()
+
+
+def test_sequences(rng):
+    X = [rng.randn(4, 3) for _ in range(20)]
+    y = [np.argmax(x, axis=1) for x in X]
+    X[3][1, 2] = X[0][0, 0] = np.nan
+    model = sk.OnlineStructuredPredictor("sequence").partial_fit(X, y, classes=range(3))
+    assert np.isfinite(model.embedding_scores(X)[3]).all()
+    X[7][2, 1] = np.inf
+    with pytest.raises(ValueError, match="sequence 7 of X, position 2"):
+        model.partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given", "spoil", "message"),
+    [
+        ({"missing": "error"}, np.nan, "NaN"),
+        ({"standardize": False}, np.nan, "NaN"),
+        ({}, np.inf, "infinity"),
+        ({}, 1e200, "too large"),
+        ({"missing": "median"}, np.nan, "missing must be one of 'mean', 'error', got 'median'"),
+    ],
+)
+@pytest.mark.parametrize("kind", [sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor])
+def test_what_is_refused(kind, given, spoil, message, rng):
+    X, y = gaps(rng)
+    X[:, 3] = 0.0
+    X = np.nan_to_num(X) if given else X
+    X[5, 2] = spoil
+    with pytest.raises(ValueError, match=message):
+        kind(**given).fit(X, y)
+    model = kind().fit(np.nan_to_num(X, posinf=0.0) % 7.0, y)
+    before = model.embedding_scores(X[:3])
+    model.set_params(**given)
+    if "standardize" not in given and "median" not in given.values():
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.embedding_scores(X[:3] * 1.0), before)
+
+
+def test_csr_rows_have_no_gaps(rng):
+    X, y = gaps(rng)
+    with pytest.raises(ValueError, match="NaN"):
+        sk.OnlineStructuredPredictor().fit(sparse.csr_array(X), y)
+
+
+def test_tags_tell():
+    for kind in (sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor):
+        assert get_tags(kind()).input_tags.allow_nan
+        assert not get_tags(kind(missing="error")).input_tags.allow_nan
+        assert not get_tags(kind(standardize=False)).input_tags.allow_nan
+    assert not get_tags(sk.FolkloreClassifier()).input_tags.allow_nan
