@@ -44,6 +44,7 @@ from skstructured.guarantees.risk import RiskMonitor
 from skstructured.losses import FenchelYoung
 from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
+from skstructured.streaming.table_encoder import TableEncoder
 
 #: Public paths of modules that lie in the rooms, as ``os.path`` is one.
 for name, module in {
@@ -96,6 +97,7 @@ __all__ = [
     "SecondOrderPerceptron",
     "SequenceTransformer",
     "StructuralSVM",
+    "TableEncoder",
     "__version__",
     "average_fitted",
 ]

@@ -326,6 +326,58 @@ def transformers(rng, areas, tell):
     return INPUTS // 4
 
 
+CELLS = (
+    None,
+    "",
+    "a",
+    "b",
+    " ",
+    "1",
+    "-2.5e3",
+    "1e999",
+    "nan",
+    "inf",
+    0,
+    1.5,
+    10**400,
+    True,
+    float("nan"),
+)
+CELLS += (
+    "2024-05-31",
+    "2024-13-01",
+    "2024-05-31T25:00",
+    "0000-00-00",
+    "word and word and word",
+    b"x",
+)
+CELLS += (np.datetime64("NaT"), np.datetime64("2020-01-01"), [1], {}, 1j, "\x00", "é" * 300)
+
+
+def tables(rng, areas, tell):
+    """A table of any cells, seen whole or in a stream, and rows that are like it or not."""
+    encoder = sk.TableEncoder(pick(rng, (1, 2, 50)), pick(rng, (1, 8)))
+    width, method = rng.randint(1, 4), pick(rng, ("fit", "partial_fit"))
+    for _ in range(INPUTS // 4):
+        few = [pick(rng, CELLS) for _ in range(rng.randint(1, 6))]
+        n, now = rng.randint(0, 8), width + int(chance(rng, 0.1))
+        X = [[pick(rng, few) for _ in range(now)] for _ in range(n)]
+        tell(f"{encoder!r}.{method}, then transform: {X!r:.200}")
+        before = frozen(encoder)
+        try:
+            getattr(encoder, method)(X)
+            before = frozen(encoder)
+            Z = encoder.transform(X)
+        except Exception as error:
+            refused(error)
+            if frozen(encoder) != before:
+                raise Finding(f"refused, and changed: {error}") from error
+        else:
+            if Z.shape != (n, len(encoder.get_feature_names_out())) or np.isinf(Z).any():
+                raise Finding(f"{Z.shape} or infinity")
+    return INPUTS // 4
+
+
 def quietly(target):
     """A target that warns of nothing."""
 
@@ -340,5 +392,5 @@ def quietly(target):
 
 TARGETS = {
     target.__name__: quietly(target)
-    for target in (svmlight, parquet, checkpoint, chunks, arrays, monitors, transformers)
+    for target in (svmlight, parquet, checkpoint, chunks, arrays, monitors, transformers, tables)
 }

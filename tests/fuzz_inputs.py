@@ -14,7 +14,7 @@ AREAS = ("extremes", "foreign", "mapped", "parameters")
 GROUPS = (
     *("online", "classes", "batch", "online", "classes", "sequences", "online", "binary"),
     *("numbers", "svmlight", "checkpoint", "chunks", "online", "classes", "arrays", "svmlight"),
-    *("parquet", "checkpoint", "chunks", "monitors", "transformers"),
+    *("parquet", "checkpoint", "chunks", "monitors", "transformers", "tables"),
 )
 
 #: Values for a parameter of which most are wrong everywhere.

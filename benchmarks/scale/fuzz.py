@@ -39,6 +39,7 @@ WHAT = {
     "chunks": "fit_chunks or progressive_validate over chunks",
     "arrays": "array_chunks of arrays",
     "svmlight": "a damaged svmlight file, read in chunks",
+    "tables": "a table of any cells, encoded whole or as a stream",
     "parquet": "a damaged Parquet file, read in chunks",
     "checkpoint": "a damaged checkpoint, loaded",
     "monitors": "a call of RiskMonitor",

@@ -1,18 +1,26 @@
 """Tables for the command line: CSV files and scikit-learn's digits."""
 
+import contextlib
 import csv
+import gzip
+import sys
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
-from sklearn.preprocessing import OneHotEncoder
+
+from skstructured.streaming._frames import NOTHING
+from skstructured.streaming.table_encoder import TableEncoder
 
 #: Characters in a cell, and rows times distinct values (8 bytes each, several times over).
 LONGEST_CELL, LARGEST_TABLE = 2**31 - 1, 10**8
 
 #: What may stand between the cells of a line.
 DELIMITERS = ",;\t|"
+
+#: Cells that hold no value.
+GAPS = (*NOTHING, "?")
 
 #: Spaces whose outputs have a column each.
 WIDE = ("hypercube", "birkhoff", "permutahedron")
@@ -50,7 +58,7 @@ def load_digits_stream(space):
 
 
 def load_csv(path, target, space, delimiter=None):
-    """Features and outputs of a CSV file with a header; text columns are one-hot encoded.
+    """Features and outputs of a CSV file with a header, which may have gaps, words and dates.
 
     The target is the last column where none is named. Cells are separated by what separates the
     header, unless `delimiter` is given.
@@ -58,24 +66,25 @@ def load_csv(path, target, space, delimiter=None):
     Raises
     ------
     OSError, ValueError
-        If the file or a column is missing, or a cell is empty; the message is one line.
+        If the file, a column or a target is missing; the message is one line.
     """
     lines = _read(path, delimiter)
-    header, cells = lines[0], _cells(path, lines)
+    header = lines[0]
     targets = [header[-1]] if target is None else [target]
     if space in WIDE and target is not None:
         targets = target.split(",")
     for name in targets:
         if name not in header:
             raise ValueError(f"{path} has no column {name!r}; it has {', '.join(header)}.")
+    cells = _cells(path, lines, targets)
     y = cells[:, [header.index(name) for name in targets]]
     if space not in WIDE:
         _check_distinct(y[:, 0], targets[0], "labels")
-    kept = [j for j, name in enumerate(header) if name not in targets]
-    if not kept:
+    table = {name: cells[:, j] for j, name in enumerate(header) if name not in targets}
+    if not table:
         raise ValueError(f"{path} has no column besides the target.")
-    encoder = _encoder(cells[:, kept], [header[j] for j in kept])
-    X = encoder.fit_transform(cells[:, kept])
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(table)
     told = f"{path} ({len(X)} rows, {X.shape[1]} features), target {', '.join(targets)}"
     return Table(X, _outputs(y, space), told, encoder)
 
@@ -87,14 +96,22 @@ def _separator(header):
     return best if counts[best] else ","
 
 
+def _opened(path):
+    """A file of text, perhaps compressed by gzip; ``-`` is standard input."""
+    given = {"newline": "", "encoding": "utf-8-sig"}
+    if str(path) == "-":
+        return contextlib.nullcontext(sys.stdin)
+    return gzip.open(path, "rt", **given) if str(path).endswith(".gz") else open(path, **given)
+
+
 def _read(path, delimiter):
     """Lines of a CSV file as lists of cells of any length, empty lines left out."""
     limit = csv.field_size_limit(LONGEST_CELL)
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            mark = _separator(file.readline()) if delimiter is None else delimiter
-            file.seek(0)
-            lines = [row for row in csv.reader(file, delimiter=mark) if row]
+        with _opened(path) as file:
+            head = file.readline()
+            mark = _separator(head) if delimiter is None else delimiter
+            lines = [row for row in csv.reader(chain([head], file), delimiter=mark) if row]
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: {error}.") from error
     except (csv.Error, TypeError) as error:
@@ -116,16 +133,18 @@ def _check_distinct(column, name, what):
         )
 
 
-def _cells(path, lines):
+def _cells(path, lines, targets):
+    """Cells below the header (n, columns); gaps are left, but not in targets."""
+    header, wide = lines[0], len(lines[0])
     for number, row in enumerate(lines[1:], start=2):
-        if len(row) != len(lines[0]):
-            raise ValueError(
-                f"{path} row {number} has {len(row)} cells, the header has {len(lines[0])}."
-            )
-        if "" in row:
-            column = lines[0][row.index("")]
-            raise ValueError(f"{path} row {number} has no value in column {column!r}.")
-    return np.array(lines[1:], dtype=object)  # as strings all would be as long as the longest
+        if len(row) != wide:
+            raise ValueError(f"{path} row {number} has {len(row)} cells, the header has {wide}.")
+        for name in targets:
+            if row[header.index(name)].strip() in GAPS:
+                raise ValueError(f"{path} row {number} has no value in column {name!r}.")
+    cells = np.array(lines[1:], dtype=object)  # as strings all would be as long as the longest
+    cells[cells == "?"] = ""
+    return cells
 
 
 def _numbers(column):
@@ -133,94 +152,6 @@ def _numbers(column):
         return column.astype(np.float64)
     except ValueError:
         return None
-
-
-class CellEncoder(TransformerMixin, BaseEstimator):
-    """Turn the cells of a file into rows of numbers: numbers unchanged, then texts one-hot.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the file, without those of the targets.
-    numbers : sequence of int
-        Places of those that hold numbers.
-
-    Attributes
-    ----------
-    texts_ : OneHotEncoder or None
-        Of the other columns, where there are some.
-    """
-
-    def __init__(self, names, numbers):
-        self.names = names
-        self.numbers = numbers
-
-    def fit(self, cells, y=None):
-        """Learn the categories of texts; cells (n, columns) as `transform` takes them."""
-        cells, self.texts_ = self._by_name(cells), None
-        if self._texts():
-            self.texts_ = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
-            self.texts_.fit(cells[:, self._texts()])
-        return self
-
-    def transform(self, cells):
-        """Rows (n, p) of cells: a frame, whose columns are found by their names, or an array.
-
-        Raises
-        ------
-        ValueError
-            For a column that is missing, an array of another width, and a cell that is no number
-            where the file had numbers; the message names the column.
-        """
-        cells = self._by_name(cells)
-        columns = [self._numbers_of(cells, j) for j in self.numbers]
-        parts = [np.column_stack(columns)] if columns else []
-        if self.texts_ is not None:
-            parts.append(self.texts_.transform(cells[:, self._texts()]))
-        return np.hstack(parts)
-
-    def _texts(self):
-        return [j for j in range(len(self.names)) if j not in self.numbers]
-
-    def _numbers_of(self, cells, j):
-        try:
-            return cells[:, j].astype(np.float64)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"column {self.names[j]!r} must hold numbers: {error}.") from None
-
-    def _by_name(self, cells):
-        """Cells (n, columns) in the order of the file."""
-        if hasattr(cells, "columns"):
-            missing = [name for name in self.names if name not in cells.columns]
-            if missing:
-                raise ValueError(
-                    f"rows must have the columns {', '.join(self.names)}; missing: "
-                    f"{', '.join(missing)}."
-                )
-            cells = cells[list(self.names)]
-        cells = np.asarray(cells, dtype=object)
-        if cells.ndim != 2 or cells.shape[1] != len(self.names):
-            raise ValueError(
-                f"rows must have {len(self.names)} cells, of the columns {', '.join(self.names)}, "
-                f"got an array of shape {cells.shape}."
-            )
-        return cells
-
-
-def _encoder(cells, names):
-    """A transformer of these cells."""
-    numbers = [j for j, name in enumerate(names) if _is_number(cells[:, j], name)]
-    return CellEncoder(names, numbers)
-
-
-def _is_number(column, name):
-    values = _numbers(column)
-    if values is None:
-        _check_distinct(column, name, "texts")
-        return False
-    if not np.isfinite(values).all():
-        raise ValueError(f"column {name!r} holds NaN or infinity.")
-    return True
 
 
 def _outputs(y, space):

@@ -168,10 +168,11 @@ class RunningScale(Learned):
 
     def completed(self, rows: Rows) -> Rows:
         """Dense rows with the means in the place of what they lack; for weights that are folded."""
-        if not self.used or rows.is_sparse or not np.isnan(np.add.reduce(rows.data)):
+        if not self.used or rows.is_sparse:
             return rows
-        means = self.statistics[MEAN].astype(rows.data.dtype)
-        return Rows.from_array(np.where(np.isnan(rows.X), means, rows.X))
+        if not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
+            return rows
+        return Rows.from_array(np.where(np.isnan(rows.X), self.statistics[MEAN], rows.X))
 
     def anew(self) -> "RunningScale":
         """A new scale for the same kind of rows, which has seen none."""

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import (
     check_bool,
-    check_finite,
     check_lengths,
     own_arrays,
     read_rows,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from skstructured._base.foreign import check_state, check_vertices, is_ours
-from skstructured._base.validation import refuse_row
+from skstructured._base.rows_in_range import refuse_row
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import Learned, MeanState

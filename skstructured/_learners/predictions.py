@@ -8,7 +8,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.validation import takes_gaps
+from skstructured._base.rows_in_range import takes_gaps
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.gates import reads_state
 from skstructured._learners.reading import check_batch, read_batch

@@ -6,13 +6,8 @@ import numpy as np
 from sklearn.utils import assert_all_finite
 
 from skstructured._base.ragged import stack_rows
-from skstructured._base.validation import (
-    check_features,
-    check_finite,
-    first_bad,
-    read_rows,
-    refuse_row,
-)
+from skstructured._base.rows_in_range import check_finite, first_bad, refuse_row
+from skstructured._base.validation import check_features, read_rows
 from skstructured._engine.rows import Rows
 from skstructured.extend._types import Features
 from skstructured.extend.learner import Batch

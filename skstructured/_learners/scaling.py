@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import DTypeLike
 
-from skstructured._base.validation import MISSING, check_choice
+from skstructured._base.rows_in_range import MISSING
+from skstructured._base.validation import check_choice
 from skstructured._engine.standardize import RunningScale
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skstructured._base.validation import check_share, refuse_row, takes_singles_as_they_are
+from skstructured._base.rows_in_range import refuse_row
+from skstructured._base.validation import check_share, takes_singles_as_they_are
 from skstructured._engine.compiled import kernel
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.gradients import products

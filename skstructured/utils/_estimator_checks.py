@@ -12,6 +12,7 @@ from skstructured.utils._trial import (
     assert_same,
     has_argument,
     learns_in_parts,
+    reads_gaps,
     reads_sparse,
     wrong_outputs,
 )
@@ -87,10 +88,10 @@ def _takes_weights(trial):
 
 
 def check_wrong_rows_are_refused(trial):
-    """NaN and infinity in X, and a wrong width, are ValueErrors and change nothing."""
+    """NaN, unless tags allow it, infinity, and a wrong width are ValueErrors and change nothing."""
 
     def calls(model):
-        for what, X, fitted in _wrong_rows(trial.X):
+        for what, X, fitted in _wrong_rows(trial.X, reads_gaps(trial.subject)):
             for name, learn in _learning(trial, model, fitted).items():
                 yield f"{what} in {name}", lambda learn=learn, X=X: learn(X, trial.y)
             for name in trial.predictions(model):
@@ -99,9 +100,9 @@ def check_wrong_rows_are_refused(trial):
     _refuses(trial, calls)
 
 
-def _wrong_rows(X):
+def _wrong_rows(X, has_gaps):
     """What is wrong, rows, and whether only a fitted learner can tell."""
-    for value in (np.nan, np.inf, -np.inf):
+    for value in (np.inf, -np.inf) if has_gaps else (np.nan, np.inf, -np.inf):
         wrong = X.copy()
         wrong[len(X) // 2, -1] = value
         yield f"{value} in a row", wrong, False

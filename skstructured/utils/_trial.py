@@ -139,6 +139,11 @@ def learns_in_parts(trial):
     return hasattr(trial.subject, "partial_fit")
 
 
+def reads_gaps(model):
+    """Whether NaN in rows is what is missing."""
+    return get_tags(model).input_tags.allow_nan
+
+
 def reads_sparse(trial):
     """Whether the learner's tags say that it reads sparse rows."""
     return get_tags(trial.subject).input_tags.sparse

@@ -208,7 +208,7 @@ def test_the_model_that_is_kept_knows_its_columns(tmp_path, capsys):
         np.testing.assert_array_equal(model.predict(rows[order]), expected)
     with pytest.raises(ValueError, match="missing: b, colour"):
         model.predict(rows[[*"acd", "kind"]])
-    with pytest.raises(ValueError, match=r"5 cells, of the columns a, b, c, d, colour, got .*4\)"):
+    with pytest.raises(ValueError, match="has 4 features, but TableEncoder is expecting 5"):
         model.predict(X)
     with pytest.raises(ValueError, match="column 'b' must hold numbers"):
         model.predict(rows.assign(b="red"))

@@ -322,6 +322,7 @@ def test_numbers_that_float32_does_not_have_are_refused(standardize, value, rows
     model = predictor(standardize=standardize).fit(X, y)
     before, Z = model.coef_.copy(), X.astype(np.float64)
     Z[4, 2] = value
+    model.set_params(missing="error")
     for call in (model.partial_fit, lambda X, y: model.predict(X)):
         with pytest.raises(ValueError, match="NaN|infinity"):
             call(Z, y)

@@ -19,7 +19,7 @@ from fuzz_play import MAKERS, call
 from sklearn.base import BaseEstimator
 
 import skstructured
-from skstructured import SequenceTransformer
+from skstructured import SequenceTransformer, TableEncoder
 
 
 @pytest.mark.exhaustive
@@ -52,7 +52,7 @@ def test_every_public_estimator_is_fuzzed():
     public = {getattr(skstructured, name) for name in skstructured.__all__}
     wanted = {t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)}
     wanted = {t for t in wanted if hasattr(t, "fit") and not inspect.isabstract(t)}
-    rng, found = np.random.RandomState(0), {SequenceTransformer}
+    rng, found = np.random.RandomState(0), {SequenceTransformer, TableEncoder}
     for make in MAKERS.values():
         found |= {type(make(rng, ())[0]) for _ in range(400)}
     assert wanted <= found

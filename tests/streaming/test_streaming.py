@@ -264,8 +264,8 @@ def test_a_validation_may_be_ended_by_what_its_bound_says():
 @pytest.mark.parametrize("learn", [fit_chunks, progressive_validate])
 def test_errors_say_in_which_chunk_they_came_up(learn):
     X, y = rows(30)
-    bad = [(X[:10], y[:10]), (X[10:25], y[10:25]), (X * np.nan, y)]
-    with pytest.raises(ValueError, match="NaN") as caught:
+    bad = [(X[:10], y[:10]), (X[10:25], y[10:25]), (np.abs(X) * np.inf, y)]
+    with pytest.raises(ValueError, match="infinity") as caught:
         learn(OnlineStructuredPredictor(), bad, classes=[0, 1])
     assert caught.value.__notes__ == ["In chunk 2 (the first is 0), which begins after 25 rows."]
 

@@ -5,7 +5,8 @@ import copy
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_finite, check_integer, dtype_of
+from skstructured._base.rows_in_range import check_finite
+from skstructured._base.validation import check_integer, dtype_of
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.state import LinearState
 from skstructured._learners.held_out import KERNEL

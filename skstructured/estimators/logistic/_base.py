@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import (
     check_bool,
     check_choice,
-    check_finite,
     check_lengths,
     check_weights,
     own_arrays,
