@@ -7,6 +7,7 @@ import numpy as np
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_ahead import mixture_ahead_for
+from skstructured._engine.mixture_play import play_rows_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import (
     dense_move_and_score_pairs,
@@ -33,6 +34,9 @@ LINEAR = ("averaged", "intercept", "width", "params", "work", "scale")
 
 #: Rows that are scored at a time.
 ROWS = 1024
+
+#: Rows, at most, that are scored by the weights as they are stored.
+FEW = 8
 
 
 class MixtureModel(ExpertWeights, LinearModel):
@@ -140,13 +144,36 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def scores(self, batch: Batch, averaged: bool) -> Floats:
         """What the mixture plays, (n, dim)."""
-        rows, shares = self.scale.completed(batch.rows), self.shares(averaged)
+        shares = self.shares(averaged)
+        if batch.rows.n_rows <= FEW and not batch.rows.is_sparse:
+            return self._played_at_few(batch.rows, shares)
+        rows = self.scale.completed(batch.rows)
         if self._is_wide(rows):
             columns, X = rows.columns()
             matrices = self._matrices_of(columns)
         else:
             matrices, X = self._matrices(), rows.matrix
         return self._played(matrices, shares, X)
+
+    def _played_at_few(self, rows: Rows, shares: Floats) -> Floats:
+        """`scores` of a few dense rows, without weights in their units."""
+        Z, state = self.scale.transformed(rows).matrix, self.state
+        last, sums = state.parts
+        raw = np.empty((rows.n_rows, len(last) + len(sums)))
+        for part, start in ((last, 0), (sums, len(last))):
+            scores = Z @ part[:, : self.width].T
+            raw[:, start : start + len(part)] = scores + part[:, -1] if self.intercept else scores
+        played = np.empty((rows.n_rows, self.space.dim_))
+        self._play()(state.kind, raw, state.vectors.copy(), bool(len(sums)), shares, played)
+        return played
+
+    def _play(self) -> Kernel:
+        """What mixes the scores of the experts, kept with the loops."""
+        if "play" not in self._loops:
+            self._loops["play"] = play_rows_for(
+                [expert.scale_kernel for expert in self.optimizer.experts()]
+            )
+        return self._loops["play"]
 
     def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
         """`scores`, some rows at a time."""

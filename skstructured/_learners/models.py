@@ -211,7 +211,7 @@ class VectorModel(Model):
         """`_loop`, put together."""
 
     @functools.cached_property
-    def _loops(self) -> dict[bool, tuple[Kernel, int]]:
+    def _loops(self) -> dict[Any, Any]:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -84,6 +84,23 @@ def test_predictions_are_what_the_next_round_plays(name, rng):
     np.testing.assert_allclose(predicted, theta, atol=1e-12)
 
 
+@pytest.mark.parametrize("given", [{}, {"average": False}, {"fit_intercept": False}])
+@pytest.mark.parametrize(("name", "dim"), LARGEST)
+def test_a_few_rows_are_scored_as_many_are(name, dim, given, rng):
+    """By the weights as they are stored; gaps too, and without averages."""
+    n = 20 if INTERPRETED or "k_subsets" in name else 100
+    space, X, V, _ = weighted_vertices(name, dim, rng, n)
+    X[rng.rand(*X.shape) < 0.1] = np.nan
+    classes = np.arange(dim) if name.startswith("simplex") else None
+    for rows in (X, X.astype(np.float32)):
+        model = model_of(name, space).set_params(standardize=True, **given)
+        model.begin(rows, space.decode(V), classes)
+        model._learn(model.resume(rows, space.decode(V)), np.arange(n))
+        many = model.embedding_scores(rows)
+        few = np.vstack([model.embedding_scores(rows[i : i + 3]) for i in range(0, n, 3)])
+        np.testing.assert_allclose(few, many, atol=1e-12 * (1.0 + np.abs(many).max()))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
