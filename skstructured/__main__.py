@@ -1,13 +1,19 @@
 """Learn a data set row by row from the command line: ``python -m skstructured --help``."""
 
-import argparse
 import os
 import sys
 import time
 
 from sklearn.pipeline import make_pipeline
 
-from skstructured._cli.read import load_csv, load_digits_stream
+from skstructured._cli.options import parser
+from skstructured._cli.predict import predict
+from skstructured._cli.read import (
+    is_for_an_encoder,
+    load_csv,
+    load_digits_stream,
+    load_parquet,
+)
 from skstructured._cli.report import (
     Choice,
     Run,
@@ -24,85 +30,9 @@ from skstructured._cli.warm_up import warm_up
 from skstructured.checkpoints.files import check_path, save_checkpoint
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.evaluation.display import RegretDisplay
-from skstructured.optimizers import OPTIMIZERS
-from skstructured.spaces import SPACES
-
-DESCRIPTION = """\
-Learn a table row by row: predict each row, then learn it. No step size, no scaling, no tuning.
-
-Prints how often it was wrong while learning, what new rows will cost at most (with 95%
-confidence, if they come from where these came from), and how long it took. Without FILE the
-data are scikit-learn's digits.
-
-A Parquet file (.parquet) or a svmlight file (.svm, .svmlight, .libsvm) may be larger than memory:
-its rows are taken in their own order, some thousand at a time.
-
-With --bounds it prints a table, one line for each (regularizer, decoder). "mistakes" is the
-exact expected cumulative target loss; "comparator" is the surrogate loss of the fixed linear
-model that makes the bound smallest, in hindsight; "bound" is the number that theory says the
-expected mistakes never exceed, on any rows; "margin" is bound minus mistakes. A decoder without
-a theorem shows "none".
-"""
-
-
-OPTIONS = {
-    "file": {"nargs": "?", "metavar": "FILE", "help": "CSV with a header line, Parquet, svmlight"},
-    "--data": {"metavar": "FILE", "help": "the same"},
-    "--target": {
-        "metavar": "COL[,COL…]",
-        "help": "target column (default: the last); several for hypercube (0/1), birkhoff "
-        "(positions from 0) and permutahedron (ranks from 1)",
-    },
-    "--delimiter": {"help": "what separates cells (default: what separates the header)"},
-    "--space": {
-        "choices": tuple(name for name in SPACES if name != "sequence"),  # no table holds them
-        "default": "simplex",
-        "help": "what an output is (default: simplex, classes)",
-    },
-    "--optimizer": {
-        "choices": ("auto", *OPTIMIZERS),
-        "help": "how weights move (default: auto, a mixture for one pass; ogd with --bounds)",
-    },
-    "--no-average": {"action": "store_true", "help": "predict with the last weights"},
-    "--no-standardize": {"action": "store_true", "help": "take features as they are"},
-    "--passes": {
-        "type": int,
-        "help": "passes of the model that --save keeps (default: 1, which the promise is about)",
-    },
-    "--regularizer": {"help": "shannon, squared or tsallis (default: the space's own)"},
-    "--decoder": {"help": "how scores become outputs: nearest, randomized, map or sampled"},
-    "--learner": {"metavar": "MODULE:CLASS", "help": "play this OnlineLearner, with its defaults"},
-    "--in-order": {
-        "action": "store_true",
-        "help": "take rows in the file's order; then the promise needs an order without a meaning",
-    },
-    "--seed": {
-        "type": int,
-        "default": 0,
-        "help": "seed of the shuffling and the draws (default: 0)",
-    },
-    "--bounds": {"action": "store_true", "help": "print the table of regret bounds"},
-    "--plot": {"metavar": "FILE.png", "help": "draw losses and promises over the rows"},
-    "--save": {"metavar": "FILE", "help": "keep the model, for load_checkpoint (needs skops)"},
-    "--warm-up": {
-        "action": "store_true",
-        "help": "only compile every loop, and keep it on disk",
-    },
-}
 
 #: Options that a learner of one's own does not read.
 OURS = ("optimizer", "no_average", "no_standardize", "passes", "regularizer", "decoder")
-
-
-def _parser():
-    parser = argparse.ArgumentParser(
-        prog="python -m skstructured",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    for name, given in OPTIONS.items():
-        parser.add_argument(*name.split(), **given)
-    return parser
 
 
 def _progress(label, started):
@@ -246,10 +176,12 @@ def _save(options, table, learner):
 def _read(options):
     """The table to learn, in the order to learn it."""
     path = options.file or options.data
-    if is_stream(path):
+    if is_stream(path) and not is_for_an_encoder(path, options.target):
         return Stream.of(path, options.target, options.space)
     if path is None:
         table = load_digits_stream(options.space)
+    elif is_stream(path):
+        table = load_parquet(path, options.target, options.space)
     else:
         table = load_csv(path, options.target, options.space, options.delimiter)
     return table if options.in_order else shuffled(table, options.seed)
@@ -261,16 +193,27 @@ def main(arguments=None):
     2 for a bad file, column or option, 1 where compiled loops could not be kept, 141 where the
     reader of the output closed it.
     """
-    options = _parser().parse_args(arguments)
-    options.given = sys.argv[1:] if arguments is None else arguments
-    if options.warm_up:
-        return _warm_up()
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["predict"]:
+        return _status(lambda: predict(given[1:]))
+    options = parser().parse_args(given)
+    options.given = given
+    return _warm_up() if options.warm_up else _status(lambda: _learn(options))
+
+
+def _learn(options):
+    """Learn, and print each line as soon as it is known."""
+    _check_options(options)
+    _check_save(options)
+    with compiling_is_told():
+        for line in _lines(options, _read(options)):
+            print(line, flush=True)
+
+
+def _status(run):
+    """The exit status of what is run; errors are one line."""
     try:
-        _check_options(options)
-        _check_save(options)
-        with compiling_is_told():
-            for line in _lines(options, _read(options)):
-                print(line, flush=True)
+        run()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has enough, as `| head` has
         return _close_quietly()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import load_digits
 
-from skstructured.streaming._frames import NOTHING
+from skstructured.streaming._frames import columns_of, is_missing
 from skstructured.streaming.table_encoder import TableEncoder
 
 #: Characters in a cell, and rows times distinct values (8 bytes each, several times over).
@@ -18,9 +18,6 @@ LONGEST_CELL, LARGEST_TABLE = 2**31 - 1, 10**8
 
 #: What may stand between the cells of a line.
 DELIMITERS = ",;\t|"
-
-#: Cells that hold no value.
-GAPS = (*NOTHING, "?")
 
 #: Spaces whose outputs have a column each.
 WIDE = ("hypercube", "birkhoff", "permutahedron")
@@ -68,24 +65,81 @@ def load_csv(path, target, space, delimiter=None):
     OSError, ValueError
         If the file, a column or a target is missing; the message is one line.
     """
+    return _encoded(path, read_csv(path, delimiter), target, space)
+
+
+def read_csv(path, delimiter=None):
+    """The columns of a CSV file by their names, arrays of texts; `?` is a gap."""
     lines = _read(path, delimiter)
-    header = lines[0]
+    for number, row in enumerate(lines[1:], start=2):
+        if len(row) != len(lines[0]):
+            raise ValueError(
+                f"{path} row {number} has {len(row)} cells, the header has {len(lines[0])}."
+            )
+    twice = [name for name in lines[0] if lines[0].count(name) > 1]
+    if twice:
+        raise ValueError(f"{path} has two columns of the name {twice[0]!r}.")
+    cells = np.array(lines[1:], dtype=object)  # as strings all would be as long as the longest
+    cells[cells == "?"] = ""
+    return {name: cells[:, j] for j, name in enumerate(lines[0])}
+
+
+def load_parquet(path, target, space):
+    """The same of a Parquet file, which may have words, dates and gaps too."""
+    return _encoded(path, read_parquet(path), target, space)
+
+
+def read_parquet(path):
+    """The columns of a Parquet file by their names."""
+    import pyarrow.parquet
+
+    return columns_of(pyarrow.parquet.read_table(path))
+
+
+def is_for_an_encoder(path, target):
+    """Whether a Parquet file has features that are no numbers, or gaps; False if it is none."""
+    try:
+        import pyarrow.parquet
+        import pyarrow.types as kinds
+
+        with pyarrow.parquet.ParquetFile(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+    except (ImportError, OSError, ValueError):
+        return False
+    targets = schema.names[-1:] if target is None else target.split(",")
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    for j, column in enumerate(schema):
+        if column.name in targets:
+            continue
+        known = [group.column(j).statistics for group in groups]
+        if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
+            return True
+        if any(one is not None and one.null_count for one in known):
+            return True
+    return False
+
+
+def _encoded(path, columns, target, space):
+    """The `Table` of columns; the target is the last one, or those that are named."""
+    header = list(columns)
     targets = [header[-1]] if target is None else [target]
     if space in WIDE and target is not None:
         targets = target.split(",")
     for name in targets:
         if name not in header:
             raise ValueError(f"{path} has no column {name!r}; it has {', '.join(header)}.")
-    cells = _cells(path, lines, targets)
-    y = cells[:, [header.index(name) for name in targets]]
+        gaps = np.flatnonzero(is_missing(columns[name]))
+        if len(gaps):
+            raise ValueError(f"{path} row {gaps[0] + 2} has no value in column {name!r}.")
+    y = np.column_stack([columns[name].astype(object) for name in targets])
     if space not in WIDE:
         _check_distinct(y[:, 0], targets[0], "labels")
-    table = {name: cells[:, j] for j, name in enumerate(header) if name not in targets}
+    table = {name: values for name, values in columns.items() if name not in targets}
     if not table:
         raise ValueError(f"{path} has no column besides the target.")
     encoder = TableEncoder().fit(table)
     X = encoder.transform(table)
-    told = f"{path} ({len(X)} rows, {X.shape[1]} features), target {', '.join(targets)}"
+    told = f"{path} ({X.shape[0]} rows, {X.shape[1]} features), target {', '.join(targets)}"
     return Table(X, _outputs(y, space), told, encoder)
 
 
@@ -133,20 +187,6 @@ def _check_distinct(column, name, what):
         )
 
 
-def _cells(path, lines, targets):
-    """Cells below the header (n, columns); gaps are left, but not in targets."""
-    header, wide = lines[0], len(lines[0])
-    for number, row in enumerate(lines[1:], start=2):
-        if len(row) != wide:
-            raise ValueError(f"{path} row {number} has {len(row)} cells, the header has {wide}.")
-        for name in targets:
-            if row[header.index(name)].strip() in GAPS:
-                raise ValueError(f"{path} row {number} has no value in column {name!r}.")
-    cells = np.array(lines[1:], dtype=object)  # as strings all would be as long as the longest
-    cells[cells == "?"] = ""
-    return cells
-
-
 def _numbers(column):
     try:
         return column.astype(np.float64)
@@ -158,6 +198,8 @@ def _outputs(y, space):
     """Labels as numbers where all are numbers (so that ordered classes sort), else strings."""
     columns = [_numbers(column) for column in y.T]
     numeric = y if any(column is None for column in columns) else np.column_stack(columns)
+    if numeric is not y and np.all(numeric == np.rint(numeric)):
+        numeric = numeric.astype(np.int64)
     if space not in WIDE:
         return numeric[:, 0]
     if numeric is y:

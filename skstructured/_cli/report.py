@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._cli.effects import effects
 from skstructured._engine import kernel_cache
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -109,7 +110,7 @@ def compiling_is_told():
 
 def shuffled(table, seed):
     """The rows of a table in random order."""
-    order = np.random.RandomState(seed).permutation(len(table.X))
+    order = np.random.RandomState(seed).permutation(table.X.shape[0])
     return table._replace(X=table.X[order], y=table.y[order])
 
 
@@ -135,7 +136,12 @@ def summary(table, run, space):
     losses = run.result.expected_target_loss
     means = losses.mean(), losses[len(losses) // 2 :].mean()
     promise = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space])
-    yield from _told(table.name, means, promise, UNITS[space], len(losses), run.seconds)
+    lines = list(_told(table.name, means, promise, UNITS[space], len(losses), run.seconds))
+    yield from lines[:-1]
+    if table.encoder is not None and space == "simplex":
+        names = table.encoder.get_feature_names_out()
+        yield from filter(None, [effects(run.result.estimator, table.X, names)])
+    yield lines[-1]
 
 
 def stream_summary(name, result, seconds, space):
@@ -215,7 +221,7 @@ def bounds(table, choices, seed, progress):
     for choice in choices:
         label = f"{choice.first}, {choice.second}"
         run = Run.of(table, choice.learner, seed, progress, label)
-        cells, more = _cells(run, len(table.X))
+        cells, more = _cells(run, table.X.shape[0])
         yield _line((choice.first, choice.second, *cells))
         needed += [f"{label}: {more}"] if more else []
     if needed:
