@@ -40,8 +40,12 @@ class ExpertWeights:
 
     def _troubles(self) -> list[str]:
         """Sentences about what went wrong with each expert."""
-        experts = zip(self.optimizer.experts(), self.state.vectors, strict=True)
+        experts = zip(self._experts(), self.state.vectors, strict=True)
         return [said for expert, vector in experts if (said := expert.check(vector)) is not None]
+
+    def _experts(self) -> list[Any]:
+        """The optimisers that are mixed."""
+        return self.optimizer.experts()
 
 
 def of_experts(what: str, read: Callable[[ExpertWeights], Any]) -> property:

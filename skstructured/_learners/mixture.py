@@ -103,7 +103,7 @@ class MixtureModel(ExpertWeights, LinearModel):
         record: int,
     ) -> int:
         stopped = super()._learn(rows, block, V, weight, theta, count, record)
-        if self._inner:
+        if self._inner and self.state.kind == SCORES:  # log-losses are whole: Ω of a vertex is 0
             learned = slice(stopped if stopped >= 0 else None)
             self.state.sums += weight[learned] @ self.loss.omega(V[learned])
         return stopped
@@ -170,10 +170,14 @@ class MixtureModel(ExpertWeights, LinearModel):
     def _play(self) -> Kernel:
         """What mixes the scores of the experts, kept with the loops."""
         if "play" not in self._loops:
-            self._loops["play"] = play_rows_for(
-                [expert.scale_kernel for expert in self.optimizer.experts()]
-            )
+            self._loops["play"] = play_rows_for([one.scale_kernel for one in self._experts()])
         return self._loops["play"]
+
+    def _experts(self) -> list[Any]:
+        """See `ExpertWeights`; kept with the loops."""
+        if "experts" not in self._loops:
+            self._loops["experts"] = super()._experts()
+        return self._loops["experts"]
 
     def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
         """`scores`, some rows at a time."""
