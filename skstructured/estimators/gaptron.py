@@ -45,7 +45,7 @@ class GaptronClassifier(OnlineStructuredPredictor):
         played without a bound. It enters learning, as `loss` does: a change of either, once
         fitted, has an effect at the next `fit` and none before.
     {OnlineStructuredPredictor: average, standardize, fit_intercept, max_iter, tol, shuffle,
-    class_weight, verbose, random_state}
+    class_weight, verbose, random_state, missing}
 
     Attributes
     ----------
@@ -88,6 +88,7 @@ class GaptronClassifier(OnlineStructuredPredictor):
         class_weight: dict | Literal["balanced"] | None = None,
         verbose: bool | int = 0,
         random_state: Seed = None,
+        missing: Literal["mean", "error"] = "mean",
     ) -> None:
         self.loss = loss
         self.radius = radius
@@ -102,6 +103,7 @@ class GaptronClassifier(OnlineStructuredPredictor):
         self.class_weight = class_weight
         self.verbose = verbose
         self.random_state = random_state
+        self.missing = missing
 
     def _unfitted_loss(self):
         return GapSurrogate(kind=self.loss)

@@ -36,7 +36,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
         A Perceptron's weights jump by whole rows for as long as there are mistakes, so that the
         mean of all of them errs less than one of the late ones.
     {OnlineStructuredPredictor: standardize, fit_intercept, max_iter, tol, shuffle, class_weight,
-    verbose, random_state}
+    verbose, random_state, missing}
 
     Attributes
     ----------
@@ -68,6 +68,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     class_weight: dict | Literal["balanced"] | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _unfitted_loss(self):
         return ZeroOneLoss()

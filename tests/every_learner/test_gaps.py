@@ -20,6 +20,22 @@ LEARNERS = {
     "kernel": sk.KernelStructuredPredictor(random_state=0),
 }
 
+#: Others that take gaps, and fit.
+OTHERS = [
+    sk.GaptronClassifier(random_state=0),
+    sk.MulticlassPerceptron(random_state=0),
+    sk.PiSTOLClassifier(random_state=0),
+    sk.PiSTOLClassifier("rbf", max_iter=2, random_state=0),
+    sk.PiSTOLRegressor(random_state=0),
+    sk.KernelPerceptronClassifier(max_iter=2, random_state=0),
+    sk.AveragedKernelSGDClassifier(max_iter=2, random_state=0),
+    sk.FolkloreClassifier(random_state=0),
+    sk.AioliClassifier(random_state=0),
+    sk.OnlineNewtonClassifier(random_state=0),
+    sk.GaussianAggregatingForecaster(random_state=0),
+    sk.AggregatingForecaster(random_state=0),
+]
+
 
 def gaps(rng, dtype=np.float64):
     """Rows of features of many sizes, three in ten missing, the last one always; labels."""
@@ -81,6 +97,24 @@ def test_fit_and_frames(name, rng):
     named = clone(model).fit(frame, y)
     np.testing.assert_array_equal(model.embedding_scores(X), named.embedding_scores(frame))
     assert np.isfinite(model.embedding_scores(X)).all()
+
+
+@pytest.mark.parametrize("model", OTHERS, ids=repr)
+def test_other_learners_take_them_as_well(model, rng):
+    """As the completed rows in predictions; and what they lack changes nothing where it is 0."""
+    X, y = gaps(rng)
+    y = (y > 1).astype(int)
+    model = clone(model).fit(X, y)
+    scale = model._scale
+    filled = np.where(np.isnan(X), scale.statistics[0], X)
+    how = "predict" if isinstance(model, sk.PiSTOLRegressor) else "predict_proba"
+    scores = getattr(model, how if hasattr(model, how) else "decision_function")
+    np.testing.assert_allclose(scores(X), scores(filled), rtol=1e-9, atol=1e-12)
+    assert get_tags(model).input_tags.allow_nan
+    strict = clone(model).set_params(missing="error")
+    assert not get_tags(strict).input_tags.allow_nan
+    with pytest.raises(ValueError, match="NaN"):
+        strict.fit(X, y)
 
 
 @pytest.mark.parametrize("play", ["iterates", "last", "average"])
@@ -154,4 +188,4 @@ def test_tags_tell():
         assert get_tags(kind()).input_tags.allow_nan
         assert not get_tags(kind(missing="error")).input_tags.allow_nan
         assert not get_tags(kind(standardize=False)).input_tags.allow_nan
-    assert not get_tags(sk.FolkloreClassifier()).input_tags.allow_nan
+    assert not get_tags(sk.ConfiditClassifier()).input_tags.allow_nan

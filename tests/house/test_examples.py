@@ -33,6 +33,7 @@ CLAIMS = {
     "moving_stream": lambda names: (
         names["accuracy"]["mixture (default)"] > names["accuracy"]["one optimiser, averaged"] + 0.1
     ),
+    "table": lambda names: 0.2 < names["wrong"] < names["promise"] < 0.4,
     "out_of_core": lambda names: np.array_equal(names["at_once"].coef_, names["pieces"].coef_),
 }
 

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.rows_in_range import takes_gaps
 from skstructured._base.validation import check_choice
 from skstructured._learners.gates import reads_state
 from skstructured._learners.linear import LinearModel
@@ -185,5 +186,6 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
         tags.target_tags.required = True
         return tags

@@ -30,7 +30,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     {PiSTOLClassifier: average}
         The mean of Algorithm 1 is "uniform".
     {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
-    budget, verbose, random_state}
+    budget, verbose, random_state, missing}
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     coef0: float = 1.0
     loss: Literal["smooth_hinge", "logistic", "hinge"] = "smooth_hinge"
     eta: float = 0.3
-    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool | Literal["auto"] = "auto"
     max_iter: int = 20
@@ -67,6 +67,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _margin_kind(self):
         return self.loss
@@ -88,7 +89,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     {PiSTOLClassifier: kernel, gamma, degree, coef0, average}
         Algorithm 2 takes the last.
     {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
-    budget, verbose, random_state}
+    budget, verbose, random_state, missing}
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     gamma: float | Literal["multiscale", "scale"] | None = None
     degree: float = 3
     coef0: float = 1.0
-    average: bool | Literal["uniform", "polynomial", "linear"] = "uniform"
+    average: bool | Literal["uniform", "polynomial"] = "uniform"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool | Literal["auto"] = "auto"
     max_iter: int = 20
@@ -124,6 +125,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _margin_kind(self):
         return "perceptron"

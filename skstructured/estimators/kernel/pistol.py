@@ -65,7 +65,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
     {KernelStructuredPredictor: tol, shuffle, class_weight, cache_size, budget, verbose,
-    random_state}
+    random_state, missing}
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     a: float = 0.08
     b: float = 1.0
     feature_norm: float | None = None
-    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool | Literal["auto"] = "auto"
     max_iter: int = 20
@@ -125,6 +125,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _margin_kind(self):
         return self.loss
@@ -160,7 +161,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     quantile : float, default=0.5
         q in (0, 1), of ``loss="quantile"`` alone.
     {PiSTOLClassifier: a, b, feature_norm, average, standardize, fit_intercept, max_iter, tol,
-    shuffle, cache_size, budget, verbose, random_state}
+    shuffle, cache_size, budget, verbose, random_state, missing}
 
     Attributes
     ----------
@@ -205,7 +206,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     a: float = 0.3
     b: float = 1.0
     feature_norm: float | None = None
-    average: bool | Literal["uniform", "polynomial", "linear"] = "polynomial"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool | Literal["auto"] = "auto"
     max_iter: int = 10
@@ -215,3 +216,4 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"

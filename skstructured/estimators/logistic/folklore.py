@@ -90,6 +90,8 @@ class FolkloreClassifier(LogisticLearner):
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling, the random round, and the draws.
+    missing : "mean" or "error", default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
 
     Attributes
     ----------
@@ -161,6 +163,7 @@ class FolkloreClassifier(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _lam(self, B):
         theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
@@ -241,7 +244,7 @@ class AioliClassifier(FolkloreClassifier):
     Parameters
     ----------
     {FolkloreClassifier: B, R, lam, long_rows, structure, max_weights, iterate, decoder,
-    standardize, fit_intercept, shuffle, verbose, random_state}
+    standardize, fit_intercept, shuffle, verbose, random_state, missing}
 
     Attributes
     ----------

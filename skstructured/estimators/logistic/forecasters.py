@@ -40,7 +40,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
         Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
         Smaller settles sooner, larger goes on following what changes.
     {FolkloreClassifier: R, lam, long_rows, iterate, decoder, standardize, fit_intercept, shuffle,
-    verbose, random_state}
+    verbose, random_state, missing}
 
     Attributes
     ----------
@@ -81,6 +81,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _new_weights(self, K, width):
         B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
@@ -126,7 +127,7 @@ class AggregatingForecaster(LogisticLearner):
     max_weights : int, default=60
         The most weights Kp, the intercept's included, that are taken.
     {FolkloreClassifier: iterate, decoder, standardize, fit_intercept, shuffle, verbose,
-    random_state}
+    random_state, missing}
         It draws the particles too.
 
     Attributes
@@ -173,6 +174,7 @@ class AggregatingForecaster(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):

@@ -43,7 +43,7 @@ class OnlineNewtonClassifier(LogisticLearner):
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.
     {FolkloreClassifier: long_rows, iterate, decoder, standardize, fit_intercept, shuffle, verbose,
-    random_state}
+    random_state, missing}
 
     Attributes
     ----------
@@ -86,6 +86,7 @@ class OnlineNewtonClassifier(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _new_weights(self, K, width):
         B, gamma = check_size("B", self.B), self._gamma(K)
