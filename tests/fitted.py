@@ -97,6 +97,11 @@ FITTED |= {
         _words,
         _spelt,
     ),
+    "table": Case(
+        make_pipeline(sk.TableEncoder(), sk.OnlineStructuredPredictor(random_state=0)),
+        _X,
+        _letters,
+    ),
     "random field": Case(sk.ConditionalRandomField(random_state=0), _words, _spelt),
     "random field of classes": Case(
         sk.ConditionalRandomField("simplex", solver="sdca", random_state=0), _X, _letters

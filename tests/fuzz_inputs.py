@@ -6,6 +6,7 @@ Every function returns ``(argument, wrong)``: `wrong` names what must be refused
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils import get_tags
 
 #: What a fuzzed call may contain besides good input and arrays that are wrong.
 AREAS = ("extremes", "foreign", "mapped", "parameters")
@@ -122,6 +123,11 @@ WRONG_FEATURES = {
     "complex X": lambda X: X + 1j,
     "no X": lambda X: None,
 }
+
+
+def is_a_gap(learner, wrong):
+    """Whether what is wrong is what a learner takes for missing."""
+    return wrong == "NaN in X" and get_tags(learner).input_tags.allow_nan
 
 
 def features(rng, n, width, areas):

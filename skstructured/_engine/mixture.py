@@ -153,11 +153,25 @@ def bound_kernels(
     kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]]
 ) -> tuple[Any, ...] | None:
     """Addresses of the kernels, of all scales, of all steps; None for interpreted ones."""
-    if not all(map(is_compiled, (*kernels, *(kernel for pair in experts for kernel in pair)))):
+    if not (all(map(is_compiled, kernels)) and experts_are_compiled(experts)):
         return None
-    scales = np.array([address(scale, SCALE) for scale, _ in experts])
-    steps = np.array([address(step, STEP) for _, step in experts])
-    return tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS))), scales, steps
+    return tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS))), *steps_of(experts)
+
+
+def experts_are_compiled(experts: list[tuple[Kernel, Kernel]]) -> bool:
+    """Whether the scale and the step of every expert are."""
+    return all(is_compiled(kernel) for pair in experts for kernel in pair)
+
+
+def steps_of(experts: list[tuple[Kernel, Kernel]]) -> tuple[Any, Any]:
+    """All scales and all steps as the kernels of `experts` take them, compiled or not.
+
+    These are compiled also where the loss, and so the loop, is not.
+    """
+    if not experts_are_compiled(experts):
+        return [scale for scale, _ in experts], [step for _, step in experts]
+    at = [(address(scale, SCALE), address(step, STEP)) for scale, step in experts]
+    return np.array([scale for scale, _ in at]), np.array([step for _, step in at])
 
 
 def mixture_epoch_for(
@@ -171,7 +185,7 @@ def mixture_epoch_for(
     at = bound_kernels(kernels, experts)
     if at is not None:
         return functools.partial(run, _compiled_epoch(), at), BLOCK
-    given = (kernels, *zip(*experts, strict=True))
+    given = (kernels, *steps_of(experts))
     return functools.partial(run_interpreted, mixture_epoch, given), SLOW_BLOCK
 
 

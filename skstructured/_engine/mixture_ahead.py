@@ -18,6 +18,7 @@ from skstructured._engine.mixture import (
     run,
     run_interpreted,
     signature_of,
+    steps_of,
 )
 
 
@@ -111,5 +112,5 @@ def mixture_ahead_for(
     at = bound_kernels(kernels, experts)
     if at is not None:
         return functools.partial(run, _compiled_ahead(), at), BLOCK
-    given = (kernels, *zip(*experts, strict=True))
+    given = (kernels, *steps_of(experts))
     return functools.partial(run_interpreted, mixture_ahead_of(mixture_epoch), given), SLOW_BLOCK

@@ -6,10 +6,12 @@ import numpy as np
 
 from skstructured._base.component import resolve
 from skstructured._base.validation import check_bool, check_real
+from skstructured._engine.compiled import is_compiled
 from skstructured._engine.mixing import THINNING
+from skstructured._engine.mixture import experts_are_compiled
 from skstructured._learners.mixture import MixtureModel
 from skstructured.extend._types import Floats, Loss
-from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability, unit_scale
 from skstructured.guarantees.mixture import certificate_of
 from skstructured.optimizers._mixed_steps import RelativeStep, RootStep
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
@@ -126,6 +128,8 @@ class StepMixture(OnlineOptimizer):
         for other in others:
             if other.specialised() is not other or other.blocks != (1, 0):
                 raise ValueError(f"others must be optimisers of one scale and step, got {other!r}.")
+            if is_compiled(unit_scale) and not experts_are_compiled([kernels_of(other)]):
+                raise ValueError(f"others must have compiled kernels, got {other!r}.")
         found = [*map(RelativeStep, self.steps), *map(RootStep, self.adaptive), *others]
         if not found:
             raise ValueError("steps, adaptive and others must have one expert at least, got none.")
@@ -169,6 +173,11 @@ class StepMixture(OnlineOptimizer):
         """
         no_high_probability(self, delta)
         return certificate_of(self, loss, state)
+
+
+def kernels_of(expert: OnlineOptimizer) -> tuple[Any, Any]:
+    """Scale and step of an expert."""
+    return expert.scale_kernel, expert.step_kernel
 
 
 def _rate(given):

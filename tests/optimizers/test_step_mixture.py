@@ -16,7 +16,8 @@ from streams import weighted_vertices
 
 from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
-from skstructured.optimizers import AdaGrad, StepMixture
+from skstructured.optimizers import AdaGrad, ParameterFree, StepMixture
+from skstructured.spaces import SpanningTrees
 
 STEPS, ADAPTIVE = (0.25, 2.0), (0.5, 3.0)
 SHARES = ("thinning", 0.02)
@@ -82,6 +83,31 @@ def test_predictions_are_what_the_next_round_plays(name, rng):
     batch = model._with_outputs(model._read(X[30:31]), y[30:31])
     theta = model._model.learn(batch, np.arange(1), np.ones(1), 2, len).theta
     np.testing.assert_allclose(predicted, theta, atol=1e-12)
+
+
+@pytest.mark.parametrize("play", ["iterates", "last", "average"])
+@pytest.mark.parametrize("store", [np.asarray, np.float32, sparse.csr_array])
+def test_losses_without_a_compiled_kernel_are_mixed_too(store, play, rng):
+    """Spanning trees, whose means are found by an oracle in Python."""
+    space = SpanningTrees([(0, 1), (1, 2), (0, 2)], 3)
+    X = rng.randn(20, 2)
+    y = np.array([[1, 1, 0], [0, 1, 1]])[(X[:, 0] > 0).astype(int)]
+    found = progressive_validate(OnlineStructuredPredictor(space), store(X), y, play=play)
+    assert found.estimator.expert_names_[0] == "RelativeStep()"
+    assert np.isfinite(found.surrogate_loss).all()
+    assert found.expected_target_loss[10:].mean() < 0.75 * found.expected_target_loss[0]
+    np.testing.assert_array_equal(found.estimator.predict(store(X[:2])).sum(axis=1), 2)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="kernels are Python there")
+def test_experts_of_plain_python_are_refused():
+    class Plain(ParameterFree):
+        scale_kernel = staticmethod(lambda state, x_sq, weight: 1.0)
+
+    with pytest.raises(ValueError, match="others must have compiled kernels, got Plain"):
+        OnlineStructuredPredictor(optimizer=StepMixture(others=(Plain(),))).fit(
+            [[0.0], [1.0]], [0, 1]
+        )
 
 
 @pytest.mark.parametrize("given", [{}, {"average": False}, {"fit_intercept": False}])

@@ -620,7 +620,7 @@ class TestBadInput:
         at = next(i for i in range(5, 30) if len(X[i]) > 1)
         broken = [x.copy() for x in X]
         broken[at][1, 2] = bad
-        model = OnlineStructuredPredictor("sequence").fit(X, y)
+        model = OnlineStructuredPredictor("sequence", missing="error").fit(X, y)
         before = model.last_weights_
         for method in (model.fit, model.partial_fit):
             with pytest.raises(ValueError, match=f"sequence {at} of X, position 1"):
