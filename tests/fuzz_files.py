@@ -351,7 +351,7 @@ CELLS += (
     "word and word and word",
     b"x",
 )
-CELLS += (np.datetime64("NaT"), np.datetime64("2020-01-01"), [1], {}, 1j, "\x00", "é" * 300)
+CELLS += (np.datetime64("NaT", "D"), np.datetime64("2020-01-01"), [1], {}, 1j, "\x00", "é" * 300)
 
 
 def tables(rng, areas, tell):
