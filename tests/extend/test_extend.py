@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
@@ -188,6 +189,7 @@ def test_signs_are_followed_by_the_literal_rule():
     np.testing.assert_allclose(model.last_weights_, W, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_a_loss_and_a_decoder_in_one_search():
     grid = {"loss": ["fenchel_young", Absolute()], "decoder": ["nearest", SecondBest()]}
     model = OnlineStructuredPredictor(optimizer="adagrad", random_state=0)

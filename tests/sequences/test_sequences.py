@@ -480,6 +480,7 @@ class TestUse:
         with pytest.raises(ValueError, match="sequence 1 of X is empty"):
             model.fit([dicts[0], []], y[:2])
 
+    @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
     def test_copies(self):
         X, y = words(30)
         model = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -178,6 +179,7 @@ def test_parameters_are_checked(name):
         TableEncoder(**{name: 0}).fit([[1.0]])
 
 
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_a_stream_of_tables_is_learned_as_it_comes():
     columns = table(400)
     X, y = cells(columns), np.arange(400) % 3 == 1

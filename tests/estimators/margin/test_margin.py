@@ -317,6 +317,7 @@ def test_a_path_of_alpha(kind, name, kernel):
     assert not hasattr(same, "alpha_losses_")
 
 
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 def test_alpha_goes_by_the_cost_of_a_mistake():
     X, y = load_iris(return_X_y=True)
     costs = 3.0 * (1.0 - np.eye(3))
