@@ -4,47 +4,18 @@ import os
 import sys
 import time
 
-from sklearn.pipeline import make_pipeline
-
+from skstructured._cli.files import SVMLIGHT, ends_with
+from skstructured._cli.learn import lines_of, read
 from skstructured._cli.options import parser
 from skstructured._cli.predict import predict
-from skstructured._cli.read import (
-    is_for_an_encoder,
-    load_csv,
-    load_digits_stream,
-    load_parquet,
-)
-from skstructured._cli.report import (
-    Choice,
-    Run,
-    bounds,
-    comparison,
-    compiling_is_told,
-    next_command,
-    shuffled,
-    stream_summary,
-    summary,
-)
-from skstructured._cli.stream_file import Stream, is_stream
+from skstructured._cli.report import compiling_is_told
+from skstructured._cli.stream_file import is_stream
+from skstructured._cli.stream_table import is_large
 from skstructured._cli.warm_up import warm_up
-from skstructured.checkpoints.files import check_path, save_checkpoint
-from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.evaluation.display import RegretDisplay
+from skstructured.checkpoints.files import check_path
 
 #: Options that a learner of one's own does not read.
 OURS = ("optimizer", "no_average", "no_standardize", "passes", "regularizer", "decoder")
-
-
-def _progress(label, started):
-    """Print a rewritten line to stderr once a run has taken two seconds."""
-
-    def report(done, total):
-        elapsed = time.perf_counter() - started
-        if elapsed > 2.0 and sys.stderr.isatty():
-            end, of = "\n" if done == total else "", "" if total is None else f"/{total}"
-            print(f"\r{label}: {done}{of} rows, {elapsed:.0f} s", end=end, file=sys.stderr)
-
-    return report
 
 
 def _fail(message):
@@ -70,32 +41,25 @@ def _warm_up():
     return 0
 
 
-def _parameters(options):
-    """Parameters of the learner, as the options set them."""
-    default = "ogd" if options.bounds else "auto"
-    return {
-        "constants": "sharp" if options.bounds else "paper",
-        "optimizer": options.optimizer or default,
-        "average": False if options.no_average or options.bounds else "polynomial",
-        "standardize": not options.no_standardize,
-        "random_state": options.seed,
-    }
-
-
 def _without_effect(options):
     """Names of options that would do nothing beside the others, and why."""
     if options.learner is not None:
         yield OURS, "is not for --learner, which is played with its own defaults"
     if options.bounds:
         yield ("plot", "save"), "is not for --bounds: run it once with each"
-    if is_stream(options.file or options.data):
-        yield ("bounds", "plot", "passes", "delimiter"), "is for tables that fit into memory"
+    path = options.file or options.data
+    if is_stream(path) or is_large(path):
+        yield ("bounds", "plot", "passes"), "is for tables that fit into memory"
+    if is_stream(path):
+        yield ("delimiter",), "is for text files"
+    if ends_with(path, SVMLIGHT):
+        yield ("columns", "ignore"), "is for columns that have names"
     if options.save is None:
         yield ("passes",), "is about the model that --save keeps: give --save too"
     if options.file is not None:
         yield ("data",), "names a file, and FILE another: give one of them"
     elif options.data is None:
-        yield ("target", "delimiter"), "is about a file, and none is given"
+        yield ("target", "delimiter", "columns", "ignore"), "is about a file, and none is given"
 
 
 def _check_options(options):
@@ -111,80 +75,6 @@ def _check_save(options):
     """Raise an error if the model could not be saved, before anything is learned."""
     if options.save is not None:
         check_path(options.save)
-
-
-def _learner(options):
-    """The learner to run, and which of its weights are played."""
-    if options.learner is not None:
-        return Choice.named(options.learner)[0].learner, "iterates"
-    given = (options.space, options.regularizer, options.decoder or "nearest")
-    learner = Choice.grid(*given, **_parameters(options))[0].learner
-    if options.regularizer is None:
-        learner.set_params(regularizer=None)
-    if learner.optimizer in ("auto", "mixture"):
-        return learner, "iterates"
-    return learner, "last" if options.no_average else "average"
-
-
-def _lines(options, table):
-    """Yield the lines to print, each as soon as it is known."""
-    if options.bounds:
-        given = (options.space, options.regularizer, options.decoder)
-        named = options.learner
-        choices = Choice.named(named) if named else Choice.grid(*given, **_parameters(options))
-        yield from bounds(table, choices, options.seed, _progress)
-        return
-    learner, play = _learner(options)
-    if isinstance(table, Stream):
-        result, seconds = table.validated(learner, play, options.seed, _progress)
-        yield from stream_summary(table.name, result, seconds, options.space)
-        if options.save:
-            save_checkpoint(table.named(result.estimator), options.save)
-            yield f"Model            {options.save}: load_checkpoint(…).predict(rows)"
-        if table.counts is not None:
-            loss = result.expected_target_loss
-            yield comparison(options.space, table.classes, loss, table.counts)
-        yield _next(options)
-        return
-    run = Run.of(table, learner, options.seed, _progress, "learning", play)
-    yield from summary(table, run, options.space)
-    if options.plot:
-        RegretDisplay.from_result(run.result).figure_.savefig(options.plot)
-        yield f"Picture          {options.plot}"
-    if options.save:
-        yield f"Model            {_save(options, table, learner)}"
-    yield comparison(options.space, table.y, run.result.expected_target_loss.mean())
-    yield _next(options)
-
-
-def _next(options):
-    """The last line: what to try next."""
-    has_file = (options.file or options.data) is not None
-    return next_command(options.given, has_file, options.save is not None)
-
-
-def _save(options, table, learner):
-    """Fit and save a model; returns where it is, and how to use it."""
-    if isinstance(learner, OnlineStructuredPredictor):
-        learner.set_params(max_iter=1 if options.passes is None else options.passes)
-    model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
-    learner.fit(table.X, table.y)
-    save_checkpoint(model, options.save)
-    return f"{options.save}: load_checkpoint(…).predict(a frame with these columns)"
-
-
-def _read(options):
-    """The table to learn, in the order to learn it."""
-    path = options.file or options.data
-    if is_stream(path) and not is_for_an_encoder(path, options.target):
-        return Stream.of(path, options.target, options.space)
-    if path is None:
-        table = load_digits_stream(options.space)
-    elif is_stream(path):
-        table = load_parquet(path, options.target, options.space)
-    else:
-        table = load_csv(path, options.target, options.space, options.delimiter)
-    return table if options.in_order else shuffled(table, options.seed)
 
 
 def main(arguments=None):
@@ -206,7 +96,7 @@ def _learn(options):
     _check_options(options)
     _check_save(options)
     with compiling_is_told():
-        for line in _lines(options, _read(options)):
+        for line in lines_of(options, read(options)):
             print(line, flush=True)
 
 

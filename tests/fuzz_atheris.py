@@ -25,7 +25,7 @@ READERS = ("_base.sparse_arrays", "_cli.read", "checkpoints", "streaming")
 
 with atheris.instrument_imports(include=[f"skstructured.{name}" for name in READERS]):
     import skstructured as sk  # noqa: F401
-    from skstructured._cli.read import load_csv
+    from skstructured._cli.read import load_text
     from skstructured.checkpoints import load_checkpoint
     from skstructured.streaming import parquet_chunks, svmlight_chunks
 
@@ -51,7 +51,7 @@ def svmlight(path):
 
 def table(path):
     """A CSV table, the last column its target."""
-    load_csv(path, None, "simplex")
+    load_text(path, None, "simplex")
 
 
 def parquet(path):

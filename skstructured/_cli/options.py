@@ -15,8 +15,10 @@ data are scikit-learn's digits.
 "python -m skstructured predict MODEL FILE" prints what a model that --save kept predicts for the
 rows of a file.
 
-A Parquet file of numbers (.parquet) or a svmlight file (.svm, .svmlight, .libsvm) may be larger
-than memory: its rows are taken in their own order, some thousand at a time.
+Columns may be numbers, words, dates and long texts, with gaps. The target is a class, or a number
+(then a robust regressor learns it); --space names other outputs. Files of any kind may be larger
+than memory: from 64 MB on (8 MB where compressed) rows are taken in their own order, some thousand
+at a time, and so are those of Parquet files of numbers and of svmlight files (.svm, .libsvm).
 
 With --bounds it prints a table, one line for each (regularizer, decoder). "mistakes" is the
 exact expected cumulative target loss; "comparator" is the surrogate loss of the fixed linear
@@ -26,8 +28,17 @@ a theorem shows "none".
 """
 
 
+def names(given):
+    """The names of columns that an option lists."""
+    return given.split(",")
+
+
 OPTIONS = {
-    "file": {"nargs": "?", "metavar": "FILE", "help": "CSV with a header line, Parquet, svmlight"},
+    "file": {
+        "nargs": "?",
+        "metavar": "FILE",
+        "help": "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input",
+    },
     "--data": {"metavar": "FILE", "help": "the same"},
     "--target": {
         "metavar": "COL[,COL…]",
@@ -35,10 +46,15 @@ OPTIONS = {
         "(positions from 0) and permutahedron (ranks from 1)",
     },
     "--delimiter": {"help": "what separates cells (default: what separates the header)"},
+    "--columns": {"metavar": "COL[,COL…]", "type": names, "help": "the features (default: all)"},
+    "--ignore": {"metavar": "COL[,COL…]", "type": names, "help": "columns to leave out"},
     "--space": {
-        "choices": tuple(name for name in SPACES if name != "sequence"),  # no table holds them
-        "default": "simplex",
-        "help": "what an output is (default: simplex, classes)",
+        "choices": (
+            *(name for name in SPACES if name != "sequence"),
+            "real",
+        ),  # no table holds them
+        "help": "what an output is (default: simplex, classes; real, numbers, for a target of "
+        "fractions or of more than 100 numbers with few rows each)",
     },
     "--optimizer": {
         "choices": ("auto", *OPTIMIZERS),

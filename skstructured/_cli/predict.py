@@ -3,12 +3,11 @@
 import csv
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 
-from skstructured._cli.read import read_csv, read_parquet
-from skstructured._cli.stream_file import PARQUET
+from skstructured._cli.files import PARQUET, ends_with, parquet_parts, text_chunks
+from skstructured._cli.stream_table import PART
 from skstructured.checkpoints.files import load_checkpoint
 
 USAGE = "usage: python -m skstructured predict MODEL FILE"
@@ -17,8 +16,8 @@ USAGE = "usage: python -m skstructured predict MODEL FILE"
 def predict(arguments):
     """Print a prediction for each row of a file, as CSV with a header.
 
-    MODEL is what ``--save`` kept; FILE is CSV or Parquet with the same columns, in any order, with
-    or without the target.
+    MODEL is what ``--save`` kept; FILE is CSV, JSON lines or Parquet with the same columns, in any
+    order, with or without the target, and of any size.
 
     Raises
     ------
@@ -28,16 +27,22 @@ def predict(arguments):
     if len(arguments) != 2:
         raise ValueError(f"predict takes a model and a file, got {len(arguments)} names. {USAGE}")
     model, path = load_checkpoint(arguments[0]), arguments[1]
-    is_parquet = Path(path).suffix.lower() in PARQUET
-    columns = read_parquet(path) if is_parquet else read_csv(path)
+    is_parquet = ends_with(path, PARQUET)
+    parts = parquet_parts(path, PART) if is_parquet else text_chunks(path, size=PART)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    for number, columns in enumerate(parts):
+        y = _predicted(model, columns)
+        wide = y.reshape(len(y), -1)
+        if not number:
+            names = [f"prediction_{j}" for j in range(wide.shape[1])]
+            writer.writerow(names if y.ndim > 1 else ["prediction"])
+        writer.writerows(wide.tolist())
+
+
+def _predicted(model, columns):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
-        y = np.asarray(model.predict(_rows(model, columns)))
-    wide = y.reshape(len(y), -1)
-    header = [f"prediction_{j}" for j in range(wide.shape[1])] if y.ndim > 1 else ["prediction"]
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(wide.tolist())
+        return np.asarray(model.predict(_rows(model, columns)))
 
 
 def _rows(model, columns):

@@ -1,23 +1,19 @@
-"""Tables for the command line: CSV files and scikit-learn's digits."""
+"""Tables for the command line: rows and outputs of a file, and scikit-learn's digits."""
 
-import contextlib
-import csv
-import gzip
-import sys
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from skstructured.streaming._frames import columns_of, is_missing
+from skstructured._cli.files import chosen, read_parquet, read_text
+from skstructured.streaming._frames import as_numbers, is_missing
 from skstructured.streaming.table_encoder import TableEncoder
 
-#: Characters in a cell, and rows times distinct values (8 bytes each, several times over).
-LONGEST_CELL, LARGEST_TABLE = 2**31 - 1, 10**8
+#: Rows times distinct values (8 bytes each, several times over).
+LARGEST_TABLE = 10**8
 
-#: What may stand between the cells of a line.
-DELIMITERS = ",;\t|"
+#: Whole numbers of more values than this, and of fewer rows each, are amounts and no classes.
+CLASSES, ROWS_EACH = 100, 10
 
 #: Spaces whose outputs have a column each.
 WIDE = ("hypercube", "birkhoff", "permutahedron")
@@ -36,12 +32,24 @@ class Table(NamedTuple):
         Where they are from, and how many.
     encoder : transformer or None
         Makes X of the cells of a file, without those of the targets; None for arrays.
+    targets : sequence of str
+        Names of the target columns.
+    space : str
+        What an output is.
+    order : str or None
+        The line that says that the order of the rows says something.
+    reading : float
+        Seconds that reading and encoding took.
     """
 
     X: np.ndarray
     y: np.ndarray
     name: str
     encoder: object = None
+    targets: tuple = ()
+    space: str = "simplex"
+    order: str | None = None
+    reading: float = 0.0
 
 
 def load_digits_stream(space):
@@ -49,55 +57,36 @@ def load_digits_stream(space):
     X, y = load_digits(return_X_y=True)
     if space == "hypercube":
         y = np.column_stack([y % 2 == 0, y > 4, np.isin(y, (2, 3, 5, 7))]).astype(int)
-    if space in ("birkhoff", "permutahedron"):
-        raise ValueError(f"--space {space} needs a file: the digits have no rankings.")
-    return Table(X, y, f"digits ({len(X)} rows, {X.shape[1]} features)")
+    if space in ("birkhoff", "permutahedron", "real"):
+        raise ValueError(f"--space {space} needs a file: the digits are classes.")
+    name = f"digits ({len(X)} rows, {X.shape[1]} features)"
+    return Table(X, y, name, space=space or "simplex")
 
 
-def load_csv(path, target, space, delimiter=None):
-    """Features and outputs of a CSV file with a header, which may have gaps, words and dates.
+def load_text(path, target, space, delimiter=None, columns=None, ignore=None):
+    """Features and outputs of a CSV file or JSON lines, which may have gaps, words and dates.
 
-    The target is the last column where none is named. Cells are separated by what separates the
-    header, unless `delimiter` is given.
+    The target is the last column where none is named. Of the others, those that `columns` names
+    are taken, without those that `ignore` names.
 
     Raises
     ------
     OSError, ValueError
         If the file, a column or a target is missing; the message is one line.
     """
-    return _encoded(path, read_csv(path, delimiter), target, space)
+    return _encoded(path, read_text(path, delimiter), target, space, columns, ignore)
 
 
-def read_csv(path, delimiter=None):
-    """The columns of a CSV file by their names, arrays of texts; `?` is a gap."""
-    lines = _read(path, delimiter)
-    for number, row in enumerate(lines[1:], start=2):
-        if len(row) != len(lines[0]):
-            raise ValueError(
-                f"{path} row {number} has {len(row)} cells, the header has {len(lines[0])}."
-            )
-    twice = [name for name in lines[0] if lines[0].count(name) > 1]
-    if twice:
-        raise ValueError(f"{path} has two columns of the name {twice[0]!r}.")
-    cells = np.array(lines[1:], dtype=object)  # as strings all would be as long as the longest
-    cells[cells == "?"] = ""
-    return {name: cells[:, j] for j, name in enumerate(lines[0])}
+def load_parquet(path, target, space, columns=None, ignore=None):
+    """The same of a Parquet file."""
+    return _encoded(path, read_parquet(path), target, space, columns, ignore)
 
 
-def load_parquet(path, target, space):
-    """The same of a Parquet file, which may have words, dates and gaps too."""
-    return _encoded(path, read_parquet(path), target, space)
+def is_for_an_encoder(path, options):
+    """Whether a Parquet file has features that are no numbers, gaps, or amounts to predict.
 
-
-def read_parquet(path):
-    """The columns of a Parquet file by their names."""
-    import pyarrow.parquet
-
-    return columns_of(pyarrow.parquet.read_table(path))
-
-
-def is_for_an_encoder(path, target):
-    """Whether a Parquet file has features that are no numbers, or gaps; False if it is none."""
+    So it is where columns are chosen by name. False for what is no Parquet file.
+    """
     try:
         import pyarrow.parquet
         import pyarrow.types as kinds
@@ -106,10 +95,14 @@ def is_for_an_encoder(path, target):
             schema, metadata = file.schema_arrow, file.metadata
     except (ImportError, OSError, ValueError):
         return False
-    targets = schema.names[-1:] if target is None else target.split(",")
+    if not schema.names or options.columns or options.ignore or options.space == "real":
+        return bool(schema.names)
+    targets = schema.names[-1:] if options.target is None else options.target.split(",")
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     for j, column in enumerate(schema):
         if column.name in targets:
+            if kinds.is_floating(column.type) and options.space is None:
+                return True
             continue
         known = [group.column(j).statistics for group in groups]
         if not (kinds.is_floating(column.type) or kinds.is_integer(column.type)):
@@ -119,20 +112,17 @@ def is_for_an_encoder(path, target):
     return False
 
 
-def _encoded(path, columns, target, space):
+def _encoded(path, columns, target, space, wanted, ignored):
     """The `Table` of columns; the target is the last one, or those that are named."""
-    header = list(columns)
-    targets = [header[-1]] if target is None else [target]
-    if space in WIDE and target is not None:
-        targets = target.split(",")
+    targets = targets_of(path, columns, target, space)
+    columns = chosen(columns, wanted, ignored, targets)
     for name in targets:
-        if name not in header:
-            raise ValueError(f"{path} has no column {name!r}; it has {', '.join(header)}.")
         gaps = np.flatnonzero(is_missing(columns[name]))
         if len(gaps):
             raise ValueError(f"{path} row {gaps[0] + 2} has no value in column {name!r}.")
     y = np.column_stack([columns[name].astype(object) for name in targets])
-    if space not in WIDE:
+    space = space_of(y, space)
+    if space not in (*WIDE, "real"):
         _check_distinct(y[:, 0], targets[0], "labels")
     table = {name: values for name, values in columns.items() if name not in targets}
     if not table:
@@ -140,41 +130,31 @@ def _encoded(path, columns, target, space):
     encoder = TableEncoder().fit(table)
     X = encoder.transform(table)
     told = f"{path} ({X.shape[0]} rows, {X.shape[1]} features), target {', '.join(targets)}"
-    return Table(X, _outputs(y, space), told, encoder)
+    return Table(X, outputs(y, space, path), told, encoder, targets, space)
 
 
-def _separator(header):
-    """What separates the cells of a header line: the most frequent of the usual ones."""
-    counts = {mark: header.count(mark) for mark in DELIMITERS}
-    best = max(counts, key=counts.get)
-    return best if counts[best] else ","
+def targets_of(path, columns, target, space):
+    """The names of the target columns."""
+    header = list(columns)
+    targets = [header[-1]] if target is None else [target]
+    if space in WIDE and target is not None:
+        targets = target.split(",")
+    for name in targets:
+        if name not in header:
+            raise ValueError(f"{path} has no column {name!r}; it has {', '.join(header)}.")
+    return targets
 
 
-def _opened(path):
-    """A file of text, perhaps compressed by gzip; ``-`` is standard input."""
-    given = {"newline": "", "encoding": "utf-8-sig"}
-    if str(path) == "-":
-        return contextlib.nullcontext(sys.stdin)
-    return gzip.open(path, "rt", **given) if str(path).endswith(".gz") else open(path, **given)
-
-
-def _read(path, delimiter):
-    """Lines of a CSV file as lists of cells of any length, empty lines left out."""
-    limit = csv.field_size_limit(LONGEST_CELL)
-    try:
-        with _opened(path) as file:
-            head = file.readline()
-            mark = _separator(head) if delimiter is None else delimiter
-            lines = [row for row in csv.reader(chain([head], file), delimiter=mark) if row]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error}.") from error
-    except (csv.Error, TypeError) as error:
-        raise ValueError(f"{path} is not a CSV file: {error}.") from error
-    finally:
-        csv.field_size_limit(limit)
-    if len(lines) < 2:
-        raise ValueError(f"{path} has no rows below its header.")
-    return lines
+def space_of(y, space):
+    """The space, where none is named: "real" for amounts, which are no classes."""
+    if space is not None:
+        return space
+    numbers = as_numbers(y[:, 0], np.zeros(len(y), dtype=bool))
+    if numbers is None:
+        return "simplex"
+    distinct = len(np.unique(numbers))
+    many = distinct > CLASSES and len(numbers) < ROWS_EACH * distinct
+    return "real" if many or np.any(numbers != np.rint(numbers)) else "simplex"
 
 
 def _check_distinct(column, name, what):
@@ -194,14 +174,16 @@ def _numbers(column):
         return None
 
 
-def _outputs(y, space):
+def outputs(y, space, path):
     """Labels as numbers where all are numbers (so that ordered classes sort), else strings."""
     columns = [_numbers(column) for column in y.T]
     numeric = y if any(column is None for column in columns) else np.column_stack(columns)
     if numeric is not y and np.all(numeric == np.rint(numeric)):
         numeric = numeric.astype(np.int64)
+    if space == "real" and numeric is y:
+        raise ValueError(f"the target of {path} must hold numbers with --space real.")
     if space not in WIDE:
-        return numeric[:, 0]
+        return numeric[:, 0].astype(np.float64) if space == "real" else numeric[:, 0]
     if numeric is y:
         wanted = "0 and 1" if space == "hypercube" else "whole numbers"
         raise ValueError(f"target columns of --space {space} must hold {wanted}.")

@@ -12,6 +12,7 @@ import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._cli.effects import effects
+from skstructured._cli.order import same_as_before
 from skstructured._engine import kernel_cache
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -136,7 +137,8 @@ def summary(table, run, space):
     losses = run.result.expected_target_loss
     means = losses.mean(), losses[len(losses) // 2 :].mean()
     promise = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space])
-    lines = list(_told(table.name, means, promise, UNITS[space], len(losses), run.seconds))
+    seconds = run.seconds, table.reading
+    lines = list(_told(table.name, means, promise, UNITS[space], len(losses), *seconds))
     yield from lines[:-1]
     if table.encoder is not None and space == "simplex":
         names = table.encoder.get_feature_names_out()
@@ -166,14 +168,33 @@ def baseline_loss(space, y, counts=None):
     return float(np.average(losses, weights=counts))
 
 
-def comparison(space, y, loss, counts=None):
-    """The line that sets a run's mean loss beside that of one answer for all rows."""
+def comparison(space, y, loss, counts=None, is_ordered=False):
+    """The line that sets a run's mean loss beside that of one answer for all rows.
+
+    Of rows in order the label of the row before is another.
+    """
     least, always = baseline_loss(space, y, counts), ALWAYS[space]
     if space == "simplex":
-        return f"Accuracy         {1 - loss:.1%} while learning; always {always}: {1 - least:.1%}."
+        before = f"; the label before: {same_as_before(y):.1%}" if is_ordered else ""
+        found = f"{1 - loss:.1%} while learning"
+        return f"Accuracy         {found}; always {always}: {1 - least:.1%}{before}."
     return (
         f"Baseline         {least:.1%} {UNITS[space]} with {always} for every row; here {loss:.1%}."
     )
+
+
+def python_lines(table, learner, options):
+    """The lines of Python that make this model of a data frame."""
+    if table.encoder is None:
+        return
+    shown = repr(learner).replace("\n", "").replace("  ", "")
+    target = table.targets[0] if len(table.targets) == 1 else list(table.targets)
+    if options.columns or options.ignore:
+        features = f"frame[{list(table.encoder.feature_names_in_)!r}]"
+    else:
+        features = f"frame.drop(columns={target!r})"
+    yield f"In Python        model = make_pipeline(TableEncoder(), {shown})"
+    yield f"                 model.fit({features}, frame[{target!r}])"
 
 
 def next_command(given, has_file, is_saved):
@@ -187,13 +208,19 @@ def next_command(given, has_file, is_saved):
     return f"Next             python -m skstructured {shlex.join(given)}"
 
 
-def _told(name, means, promise, unit, n, seconds):
+def time_line(n, seconds, reading=0.0):
+    """The line that says how long it took, and what."""
+    read = f" after {reading:.2f} s of reading" if reading else ""
+    return f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
+
+
+def _told(name, means, promise, unit, n, seconds, reading=0.0):
     yield f"{name}"
     yield ""
     yield "While learning   every row was predicted before it was learned, and seen once:"
     yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
     yield f"New rows         {promise}"
-    yield f"Time             {seconds:.2f} s, {n / max(seconds, 1e-9):,.0f} rows a second."
+    yield time_line(n, seconds, reading)
 
 
 def _certificate(risk_bound, unit):

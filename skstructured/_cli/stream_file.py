@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
 
+from skstructured._cli.files import PARQUET, SVMLIGHT, ends_with
 from skstructured._cli.read import WIDE
+from skstructured._cli.stream_table import EncodedParts
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.validation import warm_up
 from skstructured.streaming._files import WIDEST, parquet_chunks, parquet_columns, svmlight_chunks
-
-PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
 
 #: The largest chunks.
 MOST_ROWS, MOST_BYTES = 10_000, 1 << 24
@@ -19,7 +20,7 @@ MOST_ROWS, MOST_BYTES = 10_000, 1 << 24
 
 def is_stream(path):
     """Whether a file is one that is read in chunks, by the end of its name."""
-    return path is not None and Path(path).suffix.lower() in (*PARQUET, *SVMLIGHT)
+    return ends_with(path, (*PARQUET, *SVMLIGHT))
 
 
 class Stream(NamedTuple):
@@ -30,6 +31,20 @@ class Stream(NamedTuple):
     name: str
     counts: object = None
     names: object = None
+    encoder: object = None
+    space: str = "simplex"
+
+    @classmethod
+    def encoded(cls, path, options):
+        """The chunks of a table with words, dates or gaps that does not fit into memory."""
+        parts = EncodedParts(path, options)
+        width = len(parts.encoder.get_feature_names_out())
+        name = f"{path} ({parts.n} rows, {width} features), target {', '.join(parts.targets)}"
+        classes, codes = np.unique(list(parts.labels.values()), return_inverse=True)
+        counts = np.bincount(codes, parts.counts) if len(codes) else None
+        known = classes if len(codes) else None
+        rest = {"encoder": parts.encoder, "space": parts.space}
+        return cls(parts.chunks(), known, name, counts, **rest)
 
     @classmethod
     def of(cls, path, target, space):
@@ -40,8 +55,9 @@ class Stream(NamedTuple):
         OSError, ValueError, ImportError
             As the readers of chunks; the message is one line.
         """
-        if Path(path).suffix.lower() in SVMLIGHT:
-            return _svmlight(cls, path, target, space)
+        space = space or "simplex"
+        if ends_with(path, SVMLIGHT):
+            return _svmlight(cls, path, target, space)._replace(space=space)
         names = parquet_columns(path)
         targets = names[-1] if target is None else target
         targets = targets.split(",") if space in WIDE else targets
@@ -50,10 +66,12 @@ class Stream(NamedTuple):
         size = _share(sum(m for m, *_ in seen), MOST_ROWS)
         chunks, rest = parquet_chunks(path, targets, size), [n for n in names if n not in wanted]
         told = _told(cls, chunks, seen, path, len(rest), f", target {', '.join(wanted)}", space)
-        return told._replace(names=rest)
+        return told._replace(names=rest, space=space)
 
     def named(self, learner):
-        """The learner, which knows the names of the file's columns and refuses others."""
+        """The learner behind its encoder, or with the names of the columns: others are refused."""
+        if self.encoder is not None:
+            return make_pipeline(self.encoder, learner)
         if self.names is not None:
             learner.feature_names_in_ = np.array(self.names, dtype=object)
         return learner

@@ -15,7 +15,7 @@ from conftest import INTERPRETED, ROOT
 from sklearn.datasets import load_iris
 
 from skstructured.__main__ import main
-from skstructured._cli.read import load_csv
+from skstructured._cli.read import load_text
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
 
@@ -168,7 +168,7 @@ def test_one_long_cell_costs_its_own_length_only(tmp_path):
     path.write_text("x,text,y\n" + rows, encoding="utf-8")
     tracemalloc.start()
     try:
-        X, *_ = load_csv(str(path), "y", "simplex")
+        X, *_ = load_text(str(path), "y", "simplex")
         assert X.shape == (500, 3) and tracemalloc.get_traced_memory()[1] < 50e6
     finally:
         tracemalloc.stop()
@@ -212,7 +212,7 @@ def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys):
     def fails(*_):
         raise MemoryError("Unable to allocate 12 GiB")
 
-    monkeypatch.setattr("skstructured.__main__.load_digits_stream", fails)
+    monkeypatch.setattr("skstructured._cli.learn.load_digits_stream", fails)
     assert main([]) == 2
     assert capsys.readouterr().err == "error: not enough memory: Unable to allocate 12 GiB\n"
 

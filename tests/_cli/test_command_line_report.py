@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 from test_command_line_summary import iris_csv, iris_lines, percents, said, validated, write
 
-from skstructured._cli.read import Table, load_csv
+from skstructured._cli.read import Table, load_text
 from skstructured._cli.report import COMPILING, baseline_loss, compiling_is_told, shuffled
 from skstructured._engine import kernel_cache
 from skstructured.spaces import SPACES
@@ -47,7 +47,7 @@ def test_the_baseline_of_rankings_goes_by_mean_ranks():
 
 def test_it_ends_with_the_accuracy_beside_a_baseline_and_the_next_command(iris_csv, capsys):
     lines = said(capsys, iris_csv, "--seed", "2")
-    table = shuffled(load_csv(iris_csv, None, "simplex"), 2)
+    table = shuffled(load_text(iris_csv, None, "simplex"), 2)
     loss = validated(table, seed=2).expected_target_loss.mean()
     label, told = lines[-2][:17], percents(lines[-2])
     assert label == "Accuracy         " and "always the most frequent class" in lines[-2]
@@ -63,12 +63,12 @@ def test_the_next_command_runs(iris_csv, tmp_path, monkeypatch, capsys):
 
 
 def test_without_a_file_the_next_command_is_about_one(capsys, monkeypatch):
-    few = load_csv_of_few_digits()
-    monkeypatch.setattr("skstructured.__main__.load_digits_stream", lambda space: few)
+    few = load_text_of_few_digits()
+    monkeypatch.setattr("skstructured._cli.learn.load_digits_stream", lambda space: few)
     assert said(capsys)[-1] == "Next             python -m skstructured FILE.csv"
 
 
-def load_csv_of_few_digits():
+def load_text_of_few_digits():
     X, y = load_digits(return_X_y=True)
     return Table(X[:50], y[:50], "digits")
 

@@ -1,0 +1,182 @@
+"""What the command line does with a table: read it, learn it, say how it went, keep the model."""
+
+import sys
+import time
+
+from sklearn.pipeline import make_pipeline
+
+from skstructured._cli.files import PARQUET, ends_with
+from skstructured._cli.order import change_line, order_line
+from skstructured._cli.read import (
+    is_for_an_encoder,
+    load_digits_stream,
+    load_parquet,
+    load_text,
+)
+from skstructured._cli.regression import errors, regression_summary, regressor
+from skstructured._cli.report import (
+    Choice,
+    Run,
+    bounds,
+    comparison,
+    next_command,
+    python_lines,
+    shuffled,
+    stream_summary,
+    summary,
+)
+from skstructured._cli.stream_file import Stream, is_stream
+from skstructured._cli.stream_table import is_large
+from skstructured.checkpoints.files import save_checkpoint
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.evaluation.display import RegretDisplay
+from skstructured.guarantees._running_risk import rise_found
+
+#: Probability that a change is told of where there is none.
+DELTA = 0.05
+
+
+def read(options):
+    """The table to learn, in the order to learn it; what does not fit into memory is a `Stream`."""
+    path, started = options.file or options.data, time.perf_counter()
+    table = load_digits_stream(options.space) if path is None else _of_file(path, options)
+    if isinstance(table, Stream):
+        return table
+    if path is not None:
+        table = table._replace(reading=time.perf_counter() - started)
+    if options.in_order:
+        return table
+    order = order_line(table.y) if table.space == "simplex" else None
+    return shuffled(table._replace(order=order), options.seed)
+
+
+def _of_file(path, options):
+    chosen = (options.columns, options.ignore)
+    if is_stream(path) and not is_for_an_encoder(path, options):
+        return Stream.of(path, options.target, options.space)
+    if is_large(path):
+        return Stream.encoded(path, options)
+    if ends_with(path, PARQUET):
+        return load_parquet(path, options.target, options.space, *chosen)
+    return load_text(path, options.target, options.space, options.delimiter, *chosen)
+
+
+def lines_of(options, table):
+    """Yield the lines to print, each as soon as it is known."""
+    options.space = table.space
+    if options.bounds:
+        yield from _bounds(options, table)
+    elif isinstance(table, Stream):
+        yield from _of_stream(options, table)
+    elif table.space == "real":
+        yield from _of_amounts(options, table)
+    else:
+        yield from _of_table(options, table)
+
+
+def _bounds(options, table):
+    """The table of regret bounds."""
+    if table.space == "real":
+        raise ValueError("--bounds is for classes and the other spaces, not for real numbers.")
+    given = (options.space, options.regularizer, options.decoder)
+    named = options.learner
+    choices = Choice.named(named) if named else Choice.grid(*given, **_parameters(options))
+    yield from bounds(table, choices, options.seed, _progress)
+
+
+def _of_stream(options, table):
+    learner, play = _learner(options)
+    result, seconds = table.validated(learner, play, options.seed, _progress)
+    yield from stream_summary(table.name, result, seconds, options.space)
+    yield from filter(None, [change_line(result.changed_)])
+    if options.save:
+        save_checkpoint(table.named(result.estimator), options.save)
+        yield f"Model            {options.save}: load_checkpoint(…).predict(rows)"
+    if table.counts is not None:
+        loss = result.expected_target_loss
+        yield comparison(options.space, table.classes, loss, table.counts)
+    yield _next(options)
+
+
+def _of_table(options, table):
+    learner, play = _learner(options)
+    run = Run.of(table, learner, options.seed, _progress, "learning", play)
+    losses = run.result.expected_target_loss
+    yield from summary(table, run, options.space)
+    yield from python_lines(table, learner, options)
+    changed = options.in_order and rise_found(losses.clip(0.0, 1.0), DELTA) is not None
+    yield from filter(None, [table.order, change_line(changed)])
+    if options.plot:
+        RegretDisplay.from_result(run.result).figure_.savefig(options.plot)
+        yield f"Picture          {options.plot}"
+    if options.save:
+        yield f"Model            {_save(options, table, learner)}"
+    yield comparison(options.space, table.y, losses.mean(), is_ordered=options.in_order)
+    yield _next(options)
+
+
+def _of_amounts(options, table):
+    """Lines on real numbers, which a robust regressor learns."""
+    for name in ("learner", "plot", "optimizer", "regularizer", "decoder"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name} is not for real numbers: see --space.")
+    learner = regressor(options.seed, not options.no_standardize)
+    missed, learned, seconds = errors(table, learner, options.seed, _progress)
+    yield from regression_summary(table, missed, learned, seconds)
+    yield from python_lines(table, learner, options)
+    if options.save:
+        yield f"Model            {_save(options, table, learner)}"
+    yield _next(options)
+
+
+def _progress(label, started):
+    """Print a rewritten line to stderr once a run has taken two seconds."""
+
+    def report(done, total):
+        elapsed = time.perf_counter() - started
+        if elapsed > 2.0 and sys.stderr.isatty():
+            end, of = "\n" if done == total else "", "" if total is None else f"/{total}"
+            print(f"\r{label}: {done}{of} rows, {elapsed:.0f} s", end=end, file=sys.stderr)
+
+    return report
+
+
+def _parameters(options):
+    """Parameters of the learner, as the options set them."""
+    default = "ogd" if options.bounds else "auto"
+    return {
+        "constants": "sharp" if options.bounds else "paper",
+        "optimizer": options.optimizer or default,
+        "average": False if options.no_average or options.bounds else "polynomial",
+        "standardize": not options.no_standardize,
+        "random_state": options.seed,
+    }
+
+
+def _learner(options):
+    """The learner to run, and which of its weights are played."""
+    if options.learner is not None:
+        return Choice.named(options.learner)[0].learner, "iterates"
+    given = (options.space, options.regularizer, options.decoder or "nearest")
+    learner = Choice.grid(*given, **_parameters(options))[0].learner
+    if options.regularizer is None:
+        learner.set_params(regularizer=None)
+    if learner.optimizer in ("auto", "mixture"):
+        return learner, "iterates"
+    return learner, "last" if options.no_average else "average"
+
+
+def _next(options):
+    """The last line: what to try next."""
+    has_file = (options.file or options.data) is not None
+    return next_command(options.given, has_file, options.save is not None)
+
+
+def _save(options, table, learner):
+    """Fit and save a model; returns where it is, and how to use it."""
+    if isinstance(learner, OnlineStructuredPredictor):
+        learner.set_params(max_iter=1 if options.passes is None else options.passes)
+    model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
+    learner.fit(table.X, table.y)
+    save_checkpoint(model, options.save)
+    return f"{options.save}: load_checkpoint(…).predict(a frame with these columns)"
