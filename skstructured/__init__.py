@@ -46,7 +46,7 @@ from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
 from skstructured.streaming.table_encoder import TableEncoder
 
-#: Public paths of modules that lie in the rooms, as ``os.path`` is one.
+#: Public paths of modules that lie in subpackages, as ``os.path`` is one.
 for name, module in {
     "adversaries": adversaries,
     "base": extend,

@@ -14,7 +14,7 @@ class Shannon(Regularizer):
     r"""Negative Shannon entropy of the distribution over vertices.
 
     On the simplex ``Ψ(μ) = Σ μ ln μ`` (logistic loss); on the hypercube
-    ``Σ μ ln μ + (1−μ) ln(1−μ)`` (independent sigmoids); on chains of ordered classes the entropy
+    ``Σ μ ln μ + (1−μ) ln(1−μ)`` (independent sigmoids); on chains of ordinal classes the entropy
     over the vertices, ``Ω(μ) = min{Σ p ln p : E_p[Y] = μ}`` (a conditional random field).
 
     References

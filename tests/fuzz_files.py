@@ -16,6 +16,7 @@ import numpy as np
 from fuzz_inputs import WRONG_WEIGHTS, Finding, chance, features, is_a_gap, pick
 from fuzz_more import sequence_features
 from fuzz_play import Case, check_numbers, frozen, refused
+from scipy.sparse import issparse
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
@@ -373,7 +374,8 @@ def tables(rng, areas, tell):
             if frozen(encoder) != before:
                 raise Finding(f"refused, and changed: {error}") from error
         else:
-            if Z.shape != (n, len(encoder.get_feature_names_out())) or np.isinf(Z).any():
+            entries = Z.data if issparse(Z) else Z
+            if Z.shape != (n, len(encoder.get_feature_names_out())) or np.isinf(entries).any():
                 raise Finding(f"{Z.shape} or infinity")
     return INPUTS // 4
 

@@ -15,6 +15,9 @@ README = HERE.parents[1] / "README.md"
 BEGIN, END = "<!-- peers: written by benchmarks.peers.table -->", "<!-- end of peers -->"
 HEAD = "| task | ours | loss | seconds | best of the others | loss | seconds |"
 
+#: What a problem's name ends with in the kept table -> what the page calls it, where it differs.
+NAMES = {"grades": "ordinal classes"}
+
 #: What a problem's name ends with -> our learner, as the kept table and the package name it.
 FIXED = {
     "one pass": ("FolkloreClassifier", "FolkloreClassifier"),
@@ -61,6 +64,8 @@ def line(problem, rows):
     """One problem as a row of Markdown."""
     ours, name, theirs = pair(problem, rows)
     other = theirs["learner"].removesuffix(", scaled")
+    data, _, kind = problem.rpartition(", ")
+    problem = f"{data}, {NAMES.get(kind, kind)}"
     return f"| {problem} | {cells(ours, theirs, f'`{name}`')} | {cells(theirs, ours, other)} |"
 
 

@@ -3,7 +3,7 @@ A first look
 ============
 
 One pass over the digits as they are. Every row is predicted before it is learned, so that the
-errors so far are honest, and say with a probability of 95% what new rows will cost.
+errors so far are honest, and bound the error on new rows with a probability of 95%.
 """
 
 import matplotlib.pyplot as plt

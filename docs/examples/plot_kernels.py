@@ -2,8 +2,8 @@
 Kernels with nothing to tune
 ============================
 
-Classes, grades and a curve with outliers, learned from raw features whose units are a factor of
-ten million apart.
+Classes, ordinal classes and a curve with outliers, learned from raw features whose units are a
+factor of ten million apart.
 """
 
 import matplotlib.pyplot as plt
@@ -38,14 +38,14 @@ def map_of(ax, model, title, new):
 # %%
 # Rings
 # -----
-# The same rows as classes, and as grades that know which ring lies between which.
+# The same rows as classes, and as ordinal classes, which know which ring lies between which.
 X, y = rings(1500, 0)
 new = rings(5000, 1)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 classes = PiSTOLClassifier("rbf", random_state=0).fit(X, y)
-grades = KernelStructuredPredictor("ordinal", random_state=0).fit(X, y)
+ordinal = KernelStructuredPredictor("ordinal", random_state=0).fit(X, y)
 map_of(axes[0], classes, "rings as classes", new)
-map_of(axes[1], grades, "rings as grades", new)
+map_of(axes[1], ordinal, "rings as ordinal classes", new)
 
 # %%
 # A curve

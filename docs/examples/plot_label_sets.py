@@ -1,9 +1,9 @@
 """
-Sets of labels
-==============
+Multilabel outputs
+==================
 
-A text has several tags, a photograph shows several things: an output is a set of labels, a row of
-zeros and ones. The space is ``"hypercube"``. What is predicted from the probabilities of the labels
+A text has several tags, a photograph shows several things: a multilabel output is a row of zeros
+and ones. The space is ``"hypercube"``. What is predicted from the probabilities of the labels
 depends on how it will be judged, and is the decoder's business.
 """
 

@@ -3,7 +3,7 @@ One search over losses, regularizers, decoders and optimisers
 =============================================================
 
 What is learned by, how scores become answers and how weights move are parameters, so that one
-`GridSearchCV` compares them all. The score is what a draw of the decoder costs on rows that were
+`GridSearchCV` compares them all. The score is the error of a draw of the decoder on rows that were
 not learned.
 """
 

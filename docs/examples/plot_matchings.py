@@ -1,8 +1,8 @@
 """
-Rankings as matchings
-=====================
+Rankings as assignments
+=======================
 
-A ranking of m items gives each item a position and each position an item: a matching. The mean
+A ranking of m items gives each item a position and each position an item: an assignment. The mean
 prediction of the space ``"birkhoff"`` is a doubly stochastic matrix, the probability of every
 position for every item.
 """

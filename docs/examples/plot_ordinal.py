@@ -1,13 +1,14 @@
 """
-Grades
-======
+Ordinal classes
+===============
 
-Grades have an order, and a prediction that is one grade off is better than one that is three off.
+Ordinal classes have an order, and a prediction that is one class off is better than one that is
+three off.
 The space ``"ordinal"`` learns with the absolute error in mind.
 """
 
 # %%
-# How far diabetes has progressed a year later, in five grades of equally many patients.
+# How far diabetes has progressed a year later, in five classes of equally many patients.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,42 +19,42 @@ from sklearn.model_selection import KFold, cross_val_predict
 from skstructured import OnlineStructuredPredictor
 
 X, progression = load_diabetes(return_X_y=True)
-grade = np.digitize(progression, np.quantile(progression, [0.2, 0.4, 0.6, 0.8]))
+stage = np.digitize(progression, np.quantile(progression, [0.2, 0.4, 0.6, 0.8]))
 models = {
     "ordered": OnlineStructuredPredictor("ordinal", random_state=0),
     "as classes": OnlineStructuredPredictor(random_state=0),
     "SGDClassifier": SGDClassifier(random_state=0),
 }
 folds = KFold(5, shuffle=True, random_state=0)
-off = {name: cross_val_predict(model, X, grade, cv=folds) - grade for name, model in models.items()}
-ridge = cross_val_predict(RidgeCV(), X, grade, cv=folds).round()
-off["ridge regression, rounded"] = ridge.astype(int) - grade
+off = {name: cross_val_predict(model, X, stage, cv=folds) - stage for name, model in models.items()}
+ridge = cross_val_predict(RidgeCV(), X, stage, cv=folds).round()
+off["ridge regression, rounded"] = ridge.astype(int) - stage
 for name, errors in off.items():
-    print(f"{name:26} {np.abs(errors).mean():.3f} grades off on average")
+    print(f"{name:26} {np.abs(errors).mean():.3f} classes off on average")
 
 # %%
 # Learners of classes are right as often, and far off more often. Ridge regression, rounded, is
-# rarely far off, and right less often: it keeps to the middle grades.
+# rarely far off, and right less often: it keeps to the middle classes.
 
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for i, (name, errors) in enumerate(off.items()):
-    share = np.bincount(np.abs(errors), minlength=5) / len(grade)
+    share = np.bincount(np.abs(errors), minlength=5) / len(stage)
     ax.bar(np.arange(5) + 0.2 * (i - 1.5), share, 0.18, label=name)
-ax.set(xlabel="grades off", ylabel="share of patients")
+ax.set(xlabel="classes off", ylabel="share of patients")
 ax.legend()
 
 # %%
-# With the regularizer "shannon" the grades have probabilities, too. Patients are sorted by the
-# expected grade: the mass moves from one grade to the next, and never splits between the ends.
+# With the regularizer "shannon" the classes have probabilities, too. Patients are sorted by the
+# expected class: the mass moves from one class to the next, and never splits between the ends.
 
 model = OnlineStructuredPredictor("ordinal", regularizer="shannon", random_state=0)
-P = cross_val_predict(model, X, grade, cv=folds, method="predict_proba")
+P = cross_val_predict(model, X, stage, cv=folds, method="predict_proba")
 P = P[np.argsort(P @ np.arange(5))]
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 colours = plt.get_cmap("viridis")(np.linspace(0, 1, 5))
-ax.stackplot(np.arange(len(P)), P.T, colors=colours, labels=[f"grade {k}" for k in range(5)])
+ax.stackplot(np.arange(len(P)), P.T, colors=colours, labels=[f"class {k}" for k in range(5)])
 ax.set(
-    xlabel="patients, by expected grade", ylabel="probability", xlim=(0, len(P) - 1), ylim=(0, 1)
+    xlabel="patients, by expected class", ylabel="probability", xlim=(0, len(P) - 1), ylim=(0, 1)
 )
 figure.legend(loc="outside right center")
 

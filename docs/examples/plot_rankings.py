@@ -3,7 +3,7 @@ Rankings as doubly stochastic matrices
 ======================================
 
 Four kinds of vehicles, ranked by how much an image looks like each. What the learner predicts is
-a matching of kinds and positions, and the probability of each.
+an assignment of kinds and positions, and the probability of each.
 
 Needs ``ranking_vehicle.npz`` in the folder that the environment variable SKSTRUCTURED_DATA names.
 """

@@ -1,6 +1,6 @@
 """
-What new rows will cost
-=======================
+A bound on the error of new rows
+================================
 
 One pass over independent rows says what the learner will lose on new ones: each row was predicted
 before it was learned. No rows are held out, and the number comes with its confidence.

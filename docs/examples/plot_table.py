@@ -3,7 +3,8 @@ A table with gaps, words and dates
 ==================================
 
 A table as people keep it goes to a learner in one step: gaps, words and dates need no preparation.
-Every row is predicted before it is learned, and from these errors follows what new rows will cost.
+Every row is predicted before it is learned, and from these errors follows a bound on the
+error of new rows.
 """
 
 # %%

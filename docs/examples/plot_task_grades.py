@@ -2,12 +2,13 @@
 Task: how old is an abalone?
 ============================
 
-Rings of a shell, counted under a microscope, in ten grades; predicted from sizes and weights.
+Rings of a shell, counted under a microscope, in ten ordinal classes; predicted from sizes and
+weights.
 Without the data set Friedman's function of ten features stands in.
 """
 
 # %%
-# Grades of equally many rows.
+# Classes of equally many rows.
 
 import os
 from pathlib import Path
@@ -31,7 +32,7 @@ else:
 X, X_new, y, y_new = train_test_split(X, y, random_state=0)
 
 # %%
-# In grades off, on average. Ridge regression is rounded to a grade.
+# In classes off, on average. Ridge regression is rounded to a class.
 
 models = {
     "linear": OnlineStructuredPredictor("ordinal", random_state=0).fit(X, y),
@@ -40,17 +41,17 @@ models = {
 predicted = {name: model.predict(X_new) for name, model in models.items()}
 predicted["ridge, rounded"] = RidgeCV().fit(X, y).predict(X_new).round().clip(y.min(), y.max())
 predicted["always the median"] = np.full(len(y_new), np.median(y))
-for name, grades in predicted.items():
-    print(f"{name:18} {mean_absolute_error(y_new, grades):.3f} grades off")
+for name, found in predicted.items():
+    print(f"{name:18} {mean_absolute_error(y_new, found):.3f} classes off")
 
 # %%
-# True grades against predicted ones. Mistakes are near the diagonal; where grades are hard to tell,
-# both models stay in the middle, the linear one more so.
+# True classes against predicted ones. Mistakes are near the diagonal; where classes are hard to
+# tell, both models stay in the middle, the linear one more so.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, name in zip(axes, models, strict=True):
     share = confusion_matrix(y_new, predicted[name], normalize="true")
     image = ax.imshow(share, cmap="Blues", vmin=0, vmax=0.8, origin="lower")
-    ax.set(title=name, xlabel="predicted grade", ylabel="true grade")
-figure.colorbar(image, ax=axes, label="share of the rows of this grade")
+    ax.set(title=name, xlabel="predicted class", ylabel="true class")
+figure.colorbar(image, ax=axes, label="share of the rows of this class")
 plt.show()

@@ -41,7 +41,7 @@ for kind in (OnlineStructuredPredictor, KernelStructuredPredictor):
     ranked = kind("permutahedron", random_state=0).fit(X, y.max() + 1 - y)
     tau[f"{kind.__name__}, ranks"] = kendall_tau(y.max() + 1 - ranked.predict(X_new), y_new)
 matched = OnlineStructuredPredictor("birkhoff", random_state=0).fit(X, y)
-tau["OnlineStructuredPredictor, matchings"] = kendall_tau(matched.predict(X_new), y_new)
+tau["OnlineStructuredPredictor, assignments"] = kendall_tau(matched.predict(X_new), y_new)
 ridge = RidgeCV().fit(X, y).predict(X_new).argsort(axis=1).argsort(axis=1)
 tau["ridge regression of the positions"] = kendall_tau(ridge, y_new)
 for name, values in tau.items():

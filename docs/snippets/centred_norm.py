@@ -1,4 +1,4 @@
-"""A regularizer over label sets: Ψ(μ) = ½‖μ − ½‖², under which a score of 0 means one half."""
+"""A regularizer of labels: Ψ(μ) = ½‖μ − ½‖², under which a score of 0 means one half."""
 
 import numpy as np
 

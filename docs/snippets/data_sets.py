@@ -40,7 +40,7 @@ def news20():
 
 
 def abalone():
-    """Shells, and their age as one of ten grades."""
+    """Shells, and their age as one of ten ordinal classes."""
     z = read("abalone")
     return shuffled_parts(z["X"], z["y_eqfreq"])
 

@@ -20,6 +20,6 @@ def linked(base: Any) -> Any:
 
 def _page(estimator: Any) -> dict[str, str]:
     """The name under which the reference has the class: the shortest public one."""
-    name, room = type(estimator).__name__, type(estimator).__module__.split(".")[1]
+    name, part = type(estimator).__name__, type(estimator).__module__.split(".")[1]
     top = name in sys.modules["skstructured"].__all__
-    return {"page": f"skstructured.{name}" if top else f"skstructured.{room}.{name}"}
+    return {"page": f"skstructured.{name}" if top else f"skstructured.{part}.{name}"}

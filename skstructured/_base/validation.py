@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from skstructured._base.items import matrices_refused
 from skstructured._base.sparse_arrays import check_sparse
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.rows import (
@@ -43,7 +44,8 @@ def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     given = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
     either = reset and getattr(estimator, "_learns_singles", False)
     dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused as inf
+    # What float32 cannot hold is refused as inf.
+    with np.errstate(over="ignore"), matrices_refused(X):
         X = validate_data(estimator, X, reset=reset, dtype=dtype, **given)
     if reset:
         estimator._dtype = X.dtype

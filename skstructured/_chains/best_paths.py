@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.copies import copy_into
 from skstructured._engine.instructions import greater
 
 
@@ -54,7 +55,7 @@ def chain_viterbi(
     came before is found on the way back, at k additions a position.
     """
     length, k = stop - start, unary.shape[1]
-    best[0, :] = unary[start]
+    copy_into(best[0, :k], unary[start])
     for m in range(length - 1):
         at = start + m if pair.shape[0] > 1 else 0
         _best_before(best, m, pair, at, unary, start + m + 1)

@@ -11,7 +11,7 @@ its Hessian couples the blocks c, a_0, b_0, a_1, … like beads on a string, so 
 Newton's method costs O(M k³). It is for means of many sequences; those of a few are found sooner by
 `skstructured._chains.sparse`.
 
-References: Qi, Sun (1993), "A nonsmooth version of Newton's method"; for the polytope of matchings
+References: Qi, Sun (1993), "A nonsmooth version of Newton's method"; for the Birkhoff polytope
 Li, Sun, Toh (2020), "On the efficient computation of a generalized Jacobian of the projector over
 the Birkhoff polytope".
 """

@@ -15,6 +15,7 @@ import numpy as np
 from skstructured._chains.rows import exp_below, row_max, row_sum
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.copies import copy_into
 from skstructured._engine.instructions import greater
 
 #: So many labels are taken at a time: what waits for one does not hold up the others.
@@ -97,7 +98,7 @@ def weigh_step(pair: Floats, at: int, i: int, work: Floats) -> tuple[float, floa
 @kernel
 def weigh_start(k: int, work: Floats) -> tuple[float, float]:
     """The same of the first label, with work[AHEAD] that of the first row."""
-    work[SCORES, :k] = work[AHEAD, :k]
+    copy_into(work[SCORES, :k], work[AHEAD, :k])
     work[TOPS, 0] = row_max(work, SCORES)
     _exp_scores(work, 1)
     return work[TOPS, 0], work[TOTALS, 0]

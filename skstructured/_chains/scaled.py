@@ -24,6 +24,7 @@ from skstructured._chains.rows import (
 )
 from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.copies import copy_into
 
 
 @kernel
@@ -80,7 +81,7 @@ def backward(
     With b_m = E (tilt_{m+1} b_{m+1}), mu_m = alpha_m b_m / <alpha_m, b_m>. Leaves in tilt[m + 1],
     for m + 1 ≥ 1, what makes alpha_m(i) E_ij tilt_{m+1}(j) the pair marginals of m and m + 1.
     """
-    mu[start + length - 1, :] = alpha[length - 1]
+    copy_into(mu[start + length - 1], alpha[length - 1])
     for m in range(length - 2, -1, -1):
         row_times(tilt, m + 1, across, b, 0)
         factor = 1.0 / product_of_rows(alpha, m, b, 0)

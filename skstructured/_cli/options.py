@@ -8,8 +8,8 @@ from skstructured.spaces import SPACES
 DESCRIPTION = """\
 Learn a table row by row: predict each row, then learn it. No step size, no scaling, no tuning.
 
-Prints how often it was wrong while learning, what new rows will cost at most (with 95%
-confidence, if they come from where these came from), and how long it took. Without FILE the
+Prints how often it was wrong while learning, an upper bound on the error on new rows (with
+95% confidence, if they come from where these came from), and how long it took. Without FILE the
 data are scikit-learn's digits.
 
 "python -m skstructured predict MODEL FILE" prints what a model that --save kept predicts for the

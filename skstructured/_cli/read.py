@@ -53,7 +53,7 @@ class Table(NamedTuple):
 
 
 def load_digits_stream(space):
-    """scikit-learn's digits, pixels in [0, 1]; label sets are (even, above 4, prime)."""
+    """scikit-learn's digits, pixels in [0, 1]; multilabel outputs are (even, above 4, prime)."""
     X, y = load_digits(return_X_y=True)
     if space == "hypercube":
         y = np.column_stack([y % 2 == 0, y > 4, np.isin(y, (2, 3, 5, 7))]).astype(int)
@@ -175,7 +175,7 @@ def _numbers(column):
 
 
 def outputs(y, space, path):
-    """Labels as numbers where all are numbers (so that ordered classes sort), else strings."""
+    """Labels as numbers where all are numbers (so that ordinal classes sort), else strings."""
     columns = [_numbers(column) for column in y.T]
     numeric = y if any(column is None for column in columns) else np.column_stack(columns)
     if numeric is not y and np.all(numeric == np.rint(numeric)):

@@ -40,7 +40,7 @@ ALWAYS = {
     "simplex": "the most frequent class",
     "hypercube": "the most frequent value of each label",
     "ordinal": "the median",
-    "birkhoff": "the matching nearest to the mean",
+    "birkhoff": "the assignment nearest to the mean",
     "permutahedron": "the ranking by mean rank",
 }
 
@@ -133,7 +133,7 @@ class Run(NamedTuple):
 
 
 def summary(table, run, space):
-    """Lines on a run: how it went, what new rows will cost, and how long it took."""
+    """Lines on a run: how it went, a bound for new rows, and how long it took."""
     losses = run.result.expected_target_loss
     means = losses.mean(), losses[len(losses) // 2 :].mean()
     promise = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space])

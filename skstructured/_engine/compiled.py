@@ -18,6 +18,7 @@ from numba.extending import intrinsic, overload
 
 from skstructured._engine.arrays import Array
 from skstructured._engine.kernel_cache import keep_on_disk
+from skstructured._engine.kernel_parts import compile_apart_for_kernels, told, without_wrappers
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
@@ -65,9 +66,9 @@ def address(kernel: Any, function_type: Any) -> int:
     key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
     found = _ADDRESSES.get(key)
     if found is None:
-        result = kernel.get_compile_result(function_type.signature)
+        result = without_wrappers(kernel).get_compile_result(function_type.signature)
         at = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-        found = _ADDRESSES[key] = at, function_type  # which keeps its identity
+        found = _ADDRESSES[key] = at, (function_type, result)  # which have to stay alive
     return found[0]
 
 
@@ -155,11 +156,14 @@ def kernel(
         return functools.partial(kernel, **options)
     placed = "always" if inline else "never"
     how: dict[str, Any] = {"fastmath": fastmath, "inline": placed}
-    dispatcher = njit(nogil=True, error_model="numpy", **how)(function)
+    how |= {"nogil": True, "error_model": "numpy"}
+    dispatcher = njit(**how)(function)
     if not is_compiled(dispatcher):
         return dispatcher
+    dispatcher.kernel_options = how
+    compile_apart_for_kernels(dispatcher, how)
     if cached:
-        keep_on_disk(dispatcher, sorted(fastmath) if isinstance(fastmath, set) else fastmath)
+        keep_on_disk(dispatcher, told(fastmath))
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()

@@ -6,6 +6,7 @@ import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.copies import copy_into
 from skstructured._engine.rows import SHORTEST
 
 #: Statistics of every feature: mean, deviation, one over it (0 for none), Σ w z and Σ w z² of the
@@ -141,7 +142,7 @@ def standardize_rows(
             continue
         size = transform(x, statistics, out[r])
         if ahead:
-            before[r] = out[r]
+            copy_into(before[r], out[r])
         late = PATIENCE * (counts[RECENT] + w) >= counts[COUNTED]
         if late or not size <= UNLIKE * width:
             refresh(x, w, statistics, counts, centred, divided)

@@ -1,4 +1,4 @@
-"""Probabilities of labels, calibrated by what was played before each label set was learned."""
+"""Probabilities of labels, calibrated by what was played before each set of labels was learned."""
 
 import math
 from collections.abc import Iterable
@@ -103,7 +103,7 @@ def _learn_row(
     step: Floats,
     A: Floats,
 ) -> None:
-    """Learn one row of scores (d,), played before its label set `truth` was known."""
+    """Learn one row of scores (d,), played before its set of labels `truth` was known."""
     mean = _mean_score(theta)
     _look(theta, truth, state, mean, sums)
     state[CLOCK] += weight
@@ -158,7 +158,7 @@ class Calibration(NamedTuple):
 
 
 class Calibrator(Learned):
-    r"""Platt's calibration of the scores of label sets, learned in the rounds before each is known.
+    r"""Platt's calibration of the scores of labels, learned in the rounds before each row is known.
 
     ``P(y_k = 1 | θ) = σ(aθ_k + b + m Σ_j θ_j/d)``, three numbers for all labels; m says what a row
     whose scores are all high tells of each label: with m = −a only differences within the row
@@ -180,7 +180,7 @@ class Calibrator(Learned):
         self.state[SLOPE] = 1.0
 
     def follow(self, theta: Floats, V: Floats, weight: Floats) -> Calibration:
-        """Learn rows of scores and label sets (n, d); the `Calibration` before each of them."""
+        """Learn rows of scores and labels (n, d); the `Calibration` before each of them."""
         before = np.empty((len(theta), 4))
         given = (np.ascontiguousarray(one, dtype=np.float64) for one in (theta, V, weight))
         _follow(*given, self.state, self.curvature, before)

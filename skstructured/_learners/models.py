@@ -78,7 +78,7 @@ class Model(Learned, ABC):
         How rows are standardised.
     """
 
-    state: Any  # a LinearState, or one of other rooms that has the same vector and clock
+    state: Any  # a LinearState, or one of other subpackages that has the same vector and clock
     scale: RunningScale
     #: How numbers of passes are tried.
     search = LINEAR

@@ -70,8 +70,8 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
             Outputs of the space.
         classes : array-like or None, default=None
             All labels, needed on the first call for "simplex", and for "ordinal" without
-            `categories` unless y is an ordered categorical; later calls may repeat it. Label sets
-            need none, and take the values 0 and 1 that scikit-learn's searches pass.
+            `categories` unless y is an ordered categorical; later calls may repeat it.
+            Multilabel outputs need none, and take the 0 and 1 that scikit-learn's searches pass.
         sample_weight : array-like of shape (n,) or None, default=None
             Non-negative weights of the rounds, positive ones between 1e-20 and 1e20.
 

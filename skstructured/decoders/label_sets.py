@@ -1,4 +1,4 @@
-"""Decoders of label sets: for F1, and by thresholds."""
+"""Decoders of multilabel outputs: for F1, and by thresholds."""
 
 import copy
 
@@ -14,7 +14,7 @@ from skstructured.spaces._expected_f1 import best_label_sets
 
 
 class ExpectedF1(Decoder):
-    """The label set of the largest expected F1 of its row, from the marginals it is given.
+    """The set of labels of the largest expected F1 of its row, from the marginals it is given.
 
     ``F1(y'; y) = 2<y', y>/(<y', 1> + <y, 1>)``, its expectation over independent labels of given
     probabilities. The maximum is exact, in O(d²) a row. Deterministic, on `Hypercube`.
@@ -90,7 +90,7 @@ class ExpectedF1(Decoder):
 class Threshold(Decoder):
     """The labels whose marginal ŷ_Ω(θ) exceeds a threshold. Deterministic, on `Hypercube`.
 
-    With ½ the nearest vertex, and the best label set for the Hamming loss. Where a wrong label
+    With ½ the nearest vertex, and the best set of labels for the Hamming loss. Where a wrong label
     costs a share t of what a missing one and a wrong one cost together, t is best.
 
     Parameters

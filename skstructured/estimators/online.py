@@ -34,14 +34,14 @@ __all__ = ["OnlineStructuredPredictor"]
 class OnlineStructuredPredictor(
     ShortCuts, SequencePredictions, DecodedPredictions, OnlineEstimator
 ):
-    r"""Predict classes, label sets, grades, matchings or rankings, from rows as they come.
+    r"""Predict structured outputs from rows as they come: classes, multilabel, ordinal, rankings.
 
     The defaults are the place to start: raw features in, no step size, no scaling. Then choose
 
     - `space`, by what an output is;
     - ``partial_fit`` for streams, still or moving, or ``max_iter=1`` where rows are very many;
-    - ``decoder``: "nearest", if a prediction that is never drawn is all that counts; "f1" for label
-      sets judged by F1;
+    - ``decoder``: "nearest", if a prediction that is never drawn is all that counts; "f1" for
+      labels judged by F1;
     - ``optimizer="ogd", average=False`` for the smallest regret bound that theory has, and
       ``standardize=False`` where features have one scale already.
 
@@ -57,7 +57,7 @@ class OnlineStructuredPredictor(
     Parameters
     ----------
     space : str or OutputSpace, default="simplex"
-        What an output is: "simplex" (classes), "hypercube" (label sets), "ordinal" (ordered
+        What an output is: "simplex" (classes), "hypercube" (multilabel outputs), "ordinal" (ordered
         classes), "birkhoff" (permutations as positions), "permutahedron" (permutations as ranks),
         "sequence" (label sequences, docs/sequences.md), or a space.
     regularizer : str, Regularizer or None, default=None
@@ -66,7 +66,7 @@ class OnlineStructuredPredictor(
         c; "theory" makes the surrogate gap a = 1 − ln 2.
     decoder : str or Decoder, default="randomized"
         How scores become outputs: "randomized" (Algorithm 1), "map", "nearest", "sampled",
-        "min_risk" (for costs, which are parameters of spaces), and for label sets "f1" and
+        "min_risk" (for costs, which are parameters of spaces), and for multilabel outputs "f1" and
         "threshold". It does not enter learning and may be changed after it. `predict` and `score`
         are the same for all of them on "simplex" without costs: to choose one by a search, give it
         ``scoring=skstructured.metrics.expected_target_loss_scorer``, which scores what `sample`

@@ -38,7 +38,7 @@ class RegretDisplay:
     which holds for every t, as the regret terms do not shrink with the rounds. All sums are
     weighted where those of the theorem are, see `ProgressiveResult.weight`. With `risk_delta` a
     dash-dotted line is the certificate for independent rows: t times `ProgressiveResult.risk_curve`
-    after t rounds, what t new rows cost at most if met by the rules of those rounds, for all t at
+    after t rounds, the most that t new rows lose if met by the rules of those rounds, for all t at
     once with probability 1 − risk_delta. Make it with `from_result`.
 
     Parameters

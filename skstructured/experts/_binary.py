@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skstructured._base.items import matrices_refused
 from skstructured._base.validation import check_sparse
 
 #: Opinions are multiples of 1/GRID: the last bits of a product of matrices depend on how many rows
@@ -95,9 +96,9 @@ def checked_rows(estimator, X, reset):
         check_sparse(X)
     checked = X
     if not (is_frame(X) and _holds_text(X)):
-        checked = check_array(
-            X, accept_sparse="csr", ensure_all_finite=finite, estimator=estimator, input_name="X"
-        )
+        given = {"accept_sparse": "csr", "ensure_all_finite": finite, "input_name": "X"}
+        with matrices_refused(X):
+            checked = check_array(X, estimator=estimator, **given)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X if is_frame(X) else checked
 

@@ -3,11 +3,13 @@
 from copy import deepcopy
 from typing import Any, Self
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from skstructured._base.validation import check_lengths, weighted_mean
 from skstructured.experts._binary import named_experts
 
 
@@ -19,6 +21,13 @@ class OverExperts(ClassifierMixin, BaseEstimator):
 
     def _named(self):
         return named_experts(self.estimators, super().get_params(deep=False))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose label `predict` answers; an answer that is no label is wrong."""
+        said = np.asarray(self.predict(X), dtype=object)  # type: ignore[attr-defined]
+        labels = np.asarray(column_or_1d(y), dtype=object)
+        check_lengths(len(said), len(labels))
+        return weighted_mean((said == labels).astype(np.float64), sample_weight)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""

@@ -1,4 +1,4 @@
-"""Names of types that several rooms use in their annotations."""
+"""Names of types that several subpackages use in their annotations."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias

@@ -79,7 +79,8 @@ class OutputSpace(Component, ABC):
     def check_classes(self, classes: Given) -> None:
         """A ValueError unless `classes` are what scikit-learn hands to ``partial_fit``.
 
-        That is, for label sets, the values 0 and 1; the learner's own `classes_` are accepted too.
+        That is, for multilabel outputs, the values 0 and 1; the learner's own `classes_` are
+        accepted too.
         """
         known: Any = getattr(self, "classes_", range(self.dim_ if self.task else 0))
         given, known = (set(np.ravel(labels).tolist()) for labels in (classes, known))  # type: ignore[arg-type]

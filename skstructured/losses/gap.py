@@ -198,7 +198,7 @@ class GapSurrogate(Surrogate):
     def descent_gain(self) -> float:  # type: ignore[override]
         """η C² of van der Hoeven (2020), Table 2: ln 2/2K, (1 − 1/K)/K and 1/4K.
 
-        The table's 1/2K for the smooth hinge is a misprint: the proof of Theorem 3 needs 1/4K.
+        The table's 1/2K for the smooth hinge is an erratum: the proof of Theorem 3 needs 1/4K.
         """
         K = self.space.dim_
         gains = {"logistic": 0.5 * math.log(2.0), "hinge": 1.0 - 1.0 / K, "smooth_hinge": 0.25}

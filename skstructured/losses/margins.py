@@ -141,11 +141,11 @@ class MarginLoss(Surrogate):
 
 
 class IndicatorMargins(MarginLoss):
-    r"""Σ_k φ((2y_k − 1) θ_k): the margins of label sets, or of the thresholds between grades.
+    r"""Σ_k φ((2y_k − 1) θ_k): the margins of labels, or of the thresholds between ordinal classes.
 
     Each label of "hypercube" is a problem of two classes; so is each threshold of "ordinal", which
     asks whether y lies beyond it. The loss bounds the number of wrong labels, and the distance of
-    grades, from above, but for "perceptron".
+    ordinal classes, from above, but for "perceptron".
 
     Parameters
     ----------
@@ -167,7 +167,8 @@ class IndicatorMargins(MarginLoss):
         """A new one over a fitted space; see `Surrogate`."""
         self._check_kind()
         if not isinstance(space, (Hypercube, OrdinalChain)):
-            raise ValueError(f"loss={self!r} is for label sets and grades, not for {space!r}.")
+            wanted = "multilabel outputs and ordinal classes"
+            raise ValueError(f"loss={self!r} is for {wanted}, not for {space!r}.")
         return super().over(space)
 
     def mean(self, theta: Floats) -> Floats:

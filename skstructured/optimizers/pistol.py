@@ -80,7 +80,7 @@ class PiSTOL(OnlineOptimizer):
         C, a bound on ``w ‖x‖_2``; None learns it. The theorem is about a C known beforehand.
     per_coordinate : bool, default=False
         Whether every weight is learned by a copy of its own, see `CoordinatePiSTOL` (appendix A):
-        for features of very different scales or frequencies, at tens of times the cost (an
+        for features of very different scales or frequencies, at tens of times the time (an
         exponential a weight). No bound is stated for it.
 
     Raises

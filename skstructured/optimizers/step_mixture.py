@@ -37,7 +37,7 @@ class StepMixture(OnlineOptimizer):
     are behind keep a share from which they come back when the world moves.
 
     With the "shannon" regularizer the experts' probabilities are mixed, ``θ = ln Σ_e v_e q_e``, of
-    classes, or of each label of a label set by itself, and v follows the log-losses (η = 1). Over
+    classes, or of each label by itself, and v follows the log-losses (η = 1). Over
     other spaces and losses scores are mixed, ``θ = Σ_e v_e θ_e``, and v follows AdaHedge. After
     each round the experts share,
 

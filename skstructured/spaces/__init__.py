@@ -35,9 +35,9 @@ SPACES = {
 #: What a row of y is, for who looks for a name.
 OUTPUTS = {
     "simplex": " (classes)",
-    "hypercube": " (label sets)",
-    "ordinal": " (ordered classes)",
-    "birkhoff": " (positions of items, 0 = first)",
+    "hypercube": " (multilabel outputs)",
+    "ordinal": " (ordinal classes)",
+    "birkhoff": " (assignments: positions of items, 0 = first)",
     "permutahedron": " (ranks of items, d = best)",
     "sequence": " (a label per position)",
 }

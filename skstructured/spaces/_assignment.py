@@ -8,6 +8,7 @@ rows and become vectors. Their bids between the two steps cost more here than th
 import numpy as np
 
 from skstructured._engine.compiled import kernel
+from skstructured._engine.copies import copy_into
 from skstructured._engine.instructions import lesser
 
 #: Scores of a larger size count as this: sums of m of them stay finite.
@@ -81,7 +82,8 @@ def _augment(theta, m, i, v, match, least, origin, prices, done):
     Columns on the way keep their length in `done`, and have the price −∞. Every step takes one that
     had not been taken, so that it ends whatever the numbers are.
     """
-    least[:], prices[:], done[:], match[0], j, less = np.inf, v, 0.0, i, -1, 0.0
+    copy_into(prices, v)
+    least[:], done[:], match[0], j, less = np.inf, 0.0, i, -1, 0.0
     while True:
         length = _lower(theta, int(match[j + 1]) - 1, prices, less, least, origin, j + 1)
         j = _place(least, length, prices, match)

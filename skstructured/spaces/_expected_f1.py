@@ -50,7 +50,7 @@ def _best_sizes(P, empty, counts, inverse, sizes):
 
 
 def best_label_sets(mu, empty):
-    """Label sets (n, d) of the largest expected F1 for independent labels of marginals μ (n, d).
+    """Sets of labels (n, d) of the largest expected F1 for independent labels of marginals μ.
 
     For each size k the likeliest k labels are the best set (Lewis 1995); `best_size` finds k. What
     no label is worth where none is true, `empty`, is a number, or one per row (n,) or (n, 1).

@@ -18,7 +18,7 @@ def one_column(y, warn=False):
         if "1d array" not in str(error):
             raise
         raise ValueError(
-            f"{error} Outputs that are rows have spaces of their own: 'hypercube' (label sets), "
+            f"{error} Outputs that are rows have spaces of their own: 'hypercube' (multilabel), "
             "'birkhoff' (positions of items), 'permutahedron' (ranks), 'sequence' (a label a "
             "position)."
         ) from error

@@ -1,4 +1,4 @@
-"""Regularised matchings: oracles over the Birkhoff polytope, by Newton steps on the dual.
+"""Regularised assignments: oracles over the Birkhoff polytope, by Newton steps on the dual.
 
 For a regularizer that is a sum over rows, ``max_P <θ,P> − Σ_i Ψ(P_i)`` over doubly stochastic P has
 the dual ``D(v) = Σ_j v_j − Σ_i Ω*(C_i + v)`` to be maximised over the column potentials v: rows are
@@ -224,7 +224,7 @@ def _entropic_start(C, m, K, scaling, columns, v):
 
 @kernel
 def _matching(theta, truth, mu, work, sparse):
-    """Regularised matching of θ less truth into mu; returns Ω*(θ). work[0] keeps the residual."""
+    """Regularised assignment of θ less truth into mu; returns Ω*(θ). work[0] keeps the residual."""
     m = int(math.sqrt(theta.shape[0]) + 0.5)
     C, H = work[1 : 1 + m * m], work[1 + m * m : 1 + 2 * m * m]
     rest = work[1 + 2 * m * m :]

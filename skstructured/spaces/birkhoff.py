@@ -1,4 +1,4 @@
-"""Matchings and rankings as permutation matrices."""
+"""Assignments and rankings as permutation matrices."""
 
 import itertools
 import math
@@ -234,7 +234,7 @@ class Birkhoff(OutputSpace):
     def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
         """Vertices (k, m²) and weights (k,) with weighted mean μ (m²,); k ≤ (m−1)² + 1.
 
-        Birkhoff's theorem: take off as much as possible of a matching within the support.
+        Birkhoff's theorem: take off as much as possible of an assignment within the support.
         """
         m = math.isqrt(len(mu))
         rest, vertices = np.array(mu, dtype=np.float64).reshape(m, m), []

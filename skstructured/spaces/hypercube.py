@@ -49,9 +49,9 @@ NO_INDICATORS = (
 
 
 class Hypercube(OutputSpace):
-    r"""Label sets as the vertices {0,1}^d of the hypercube, with the Hamming loss.
+    r"""Multilabel outputs as the vertices {0,1}^d of the hypercube, with the Hamming loss.
 
-    A label set is a row of a 0/1 indicator matrix (n, d), dense or sparse. The target loss is
+    A set of labels is a row of a 0/1 indicator matrix (n, d), dense or sparse. The target loss is
     ``L(y'; y) = (<y',1> + <y,1> − 2<y',y>)/d``, the share of wrong labels. Regularizers: `Shannon`
     (independent sigmoids; the default) and `SquaredNorm`.
 
@@ -101,7 +101,7 @@ class Hypercube(OutputSpace):
         return (u < mu).astype(np.float64)
 
     def vertices(self) -> Floats:
-        """All 2^d label sets (2^d, d); d ≤ 16."""
+        """All 2^d multilabel outputs (2^d, d); d ≤ 16."""
         d = self._dimension()
         if d > 16:
             raise ValueError(f"2^{d} vertices are too many to list; at most d = 16 is supported.")

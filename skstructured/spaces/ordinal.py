@@ -1,4 +1,4 @@
-"""Ordered classes: the staircase vertices 1…1 0…0."""
+"""Ordinal classes: the staircase vertices 1…1 0…0."""
 
 import math
 from typing import Any, Self
@@ -73,7 +73,7 @@ def log_staircase(theta):
 
 
 class OrdinalChain(LabelSpace):
-    r"""d+1 ordered classes as staircases 1…1 0…0 in R^d, with the absolute loss.
+    r"""d+1 ordinal classes as staircases 1…1 0…0 in R^d, with the absolute loss.
 
     The j-th class (from 0) has j leading ones, so ``<θ, y>`` sums the first j scores. The target
     loss is ``|j − j'|/d``. Regularizers: `Shannon` (the entropy
@@ -102,7 +102,7 @@ class OrdinalChain(LabelSpace):
 
     Notes
     -----
-    Numbers of any kind may be grades, such as 2.5. Without `categories` y is refused as continuous
+    Classes may be numbers of any kind, such as 2.5. Without `categories` y is refused as continuous
     where it has fractions and, in more than 20 rows, more than half as many distinct numbers.
 
     References
@@ -133,7 +133,7 @@ class OrdinalChain(LabelSpace):
             raise ValueError(
                 "Unknown label type: continuous. Labels must be classes, "
                 f"got {len(classes)} distinct numbers in {len(y)} rows, such as {fractions[0]:g}. "
-                "If they are grades, list them: OrdinalChain(categories=[…])."
+                "If they are ordinal classes, list them: OrdinalChain(categories=[…])."
             )
         return classes
 

@@ -21,7 +21,7 @@ OTHER = (
 
 
 @kernel
-def _sort_descending(theta, order, spare):
+def sort_descending(theta, order, spare):
     """Indices of theta, largest first, into `order`; stable bottom-up merge sort."""
     dim = theta.shape[0]
     run = 8
@@ -50,7 +50,7 @@ def rank_vertex(theta, vertex):
     """The ranks of theta, ties to the first item."""
     dim = theta.shape[0]
     order = np.empty(dim)
-    _sort_descending(theta, order, np.empty(dim))
+    sort_descending(theta, order, np.empty(dim))
     for i in range(dim):
         vertex[int(order[i])] = dim - i
 
@@ -102,7 +102,7 @@ def rank_projection(theta, truth, mu, params, work):
     """∇ = μ − y, μ the projection of θ on the permutahedron; returns <θ,μ> − ½‖μ‖²."""
     dim = theta.shape[0]
     order, s, out = work[:dim], work[dim : 2 * dim], work[2 * dim : 3 * dim]
-    _sort_descending(theta, order, s)
+    sort_descending(theta, order, s)
     for i in range(dim):
         s[i] = theta[int(order[i])]
     base, total, size = work[3 * dim : 4 * dim], work[4 * dim : 5 * dim], work[5 * dim :]
@@ -125,7 +125,7 @@ def draw_ranks(mu, uniforms, drawn, work):
     dim = mu.shape[0]
     order, w = work[:dim], work[dim : 2 * dim]
     value, stack = work[2 * dim : 3 * dim], work[3 * dim : 4 * dim]
-    _sort_descending(mu, order, w)
+    sort_descending(mu, order, w)
     top, used = 0, 0
     for k in range(dim):
         w[k] = value[k] = dim - k

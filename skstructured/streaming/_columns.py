@@ -16,9 +16,6 @@ WORDS, DIFFERENT = 3.0, 0.5
 #: Long texts have so many times the columns of short ones.
 WIDER = 4
 
-#: So many times as many values as columns, and the rows are sparse.
-MANY = 10
-
 DAY = 86_400.0
 
 MONTHS, WEEKDAYS = 12, 7
@@ -96,21 +93,20 @@ class Dates:
 
 
 class Categories:
-    """One column for each frequent value, one for all others, one for none.
+    """One column for each value, and one for none.
 
-    Of so many values that the table becomes sparse rows, each that is there twice has its column.
+    More values than `most` make the table sparse rows; then those that are there once share one,
+    with those that come later.
     """
 
     def __init__(self, name: Any, values: Array, most: int) -> None:
         self.name, distinct = name, len(set(values.tolist()))
-        self.is_wide = distinct > MANY * most
+        self.is_wide = distinct > most
         self.kind = "many categories" if self.is_wide else "categories"
-        frequent = 2 if self.is_wide else max(2, len(values) // 1000)
         self.encoder = OneHotEncoder(
             sparse_output=self.is_wide,
             handle_unknown="infrequent_if_exist",
-            max_categories=None if self.is_wide else most,
-            min_frequency=frequent if distinct > most else None,
+            min_frequency=2 if self.is_wide else None,
         ).fit(values[:, None])
         outputs = self.encoder.get_feature_names_out([str(name)])
         self.names = [f"{name}_missing" if out == f"{name}_" else str(out) for out in outputs]

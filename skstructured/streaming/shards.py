@@ -196,7 +196,7 @@ def _like(estimator):
 
 
 def _calibrate(result, estimators, shares):
-    """The mean of the calibrations, where label sets have one."""
+    """The mean of the calibrations, where multilabel outputs have one."""
     found = [getattr(estimator, "_calibrator", None) for estimator in estimators]
     if all(one is not None for one in found):
         result._calibrator = type(found[0]).mean(found, shares)

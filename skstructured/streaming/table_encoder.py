@@ -23,14 +23,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     - numbers and booleans: themselves, NaN where there is none, which learners with
       ``missing="mean"`` take; and an indicator of that where the first rows had gaps;
-    - short texts and categories: indicators of the `max_categories` most frequent values, and of
-      all others together; in streams of `n_buckets` hashed ones, so that new words never change
-      the width;
+    - short texts and categories: an indicator of each value, none of values that come later; in
+      streams `n_buckets` hashed indicators, so that new words never change the width;
     - dates (as such, or as texts like 2024-05-31): days since 1970, hour, month and weekday;
     - long texts: hashed counts of words and pairs of words.
 
-    In `fit`, a column of more than ten times `max_categories` values makes the output a CSR matrix
-    with an indicator of each value that is there twice. Numbers are then centred and divided by
+    In `fit`, a column of more than `max_categories` values makes the output a CSR matrix, where
+    values that are there only once share an indicator. Numbers are then centred and divided by
     their deviations, and 0 where there is none, because sparse rows have no gaps.
 
     Texts that are all numbers are numbers. Columns are found by their names on every call; others
@@ -39,7 +38,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     max_categories : int, default=100
-        Columns that a text column becomes at most, in `fit`; rarer values share one.
+        Values that a text column may have, in `fit`, for the output to be dense.
     n_buckets : int, default=128
         Columns of hashed values; four times as many of hashed words.
 
@@ -62,7 +61,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     `fit` sees no outputs. `partial_fit` learns from its first rows what the columns are, and
-    nothing after: bounds on what a stream costs hold for the rows as encoded.
+    nothing after: bounds on the errors of a stream hold for the rows as encoded.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def check_learner(
     >>> from skstructured.utils import check_learner
     >>> check_learner(MulticlassPerceptron())
 
-    A learner of label sets:
+    A learner of multilabel outputs:
 
     >>> import numpy as np
     >>> X = np.random.RandomState(0).randn(30, 4)

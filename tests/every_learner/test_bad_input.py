@@ -158,6 +158,17 @@ def test_bad_weights(weight, message):
     assert_unchanged(model, before)
 
 
+def test_items_with_features_of_their_own_are_refused_by_what_they_are():
+    model = predictor().fit(X, Y["simplex"])
+    before, items = snapshot(model), np.zeros((12, 3, X.shape[1]))
+    for call in (model.partial_fit, predictor().fit):
+        with pytest.raises(ValueError, match="documents of a query or the alternatives of a choic"):
+            call(items, Y["simplex"])
+    with pytest.raises(ValueError, match="OnlineStructuredPredictor.*per output"):
+        model.predict(items)
+    assert_unchanged(model, before)
+
+
 def test_indices_beyond_int32_are_refused_by_name():
     wide = sparse.csr_matrix((np.ones(2), np.array([0, 2**31 + 5]), np.array([0, 1, 2])))
     with pytest.raises(ValueError, match="int64 indices beyond int32"):
@@ -167,7 +178,11 @@ def test_indices_beyond_int32_are_refused_by_name():
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("space", "simplx", "space='simplx' is not known; .*'hypercube' .label sets., 'ordinal'"),
+        (
+            "space",
+            "simplx",
+            "space='simplx' is not known; .*'hypercube' .multilabel outputs., 'or",
+        ),
         ("regularizer", "l2", "regularizer='l2' is not known; valid .* 'shannon', 'squared', 'tsa"),
         ("decoder", "argmax", "decoder='argmax' is not known; .* 'map', 'min_risk', 'nearest'"),
         ("optimizer", "sgd", "optimizer='sgd' is not known; valid short-cuts are"),
@@ -197,7 +212,7 @@ def test_bad_parameters_are_named(parameter, value, message):
 @pytest.mark.parametrize(
     ("space", "X", "y", "message"),
     [
-        ("simplex", X, np.eye(len(X))[:, :3], "1d array.* 'hypercube' .label sets., 'birkhoff'"),
+        ("simplex", X, np.eye(len(X))[:, :3], "1d array.* 'hypercube' .multilabel., 'birkhoff'"),
         ("ordinal", X, np.eye(len(X))[:, :3], "1d array.* 'permutahedron' .ranks."),
         ("hypercube", X, [["a", "b"]] * len(X), "indicator matrix .* texts.*MultiLabelBinarizer"),
         ("hypercube", X, [["a"]] + [["a", "b"]] * (len(X) - 1), "MultiLabelBinarizer"),

@@ -211,6 +211,8 @@ class TestWhatItSays:
         said = model.predict(X)
         assert said.dtype == kind and list(said[1:]) == [1, 0]
         assert said[0] is label or said[0] == label or np.isnan(said[0])
+        assert model.score(X, [1, 1, 1]) == pytest.approx(1 / 3)
+        assert model.score(X, [1, 1, 1], sample_weight=[1.0, 4.0, 0.0]) == pytest.approx(0.8)
         assert list(model.set_params(abstain_label=None).predict(X)) == [1, 1, 0]
 
     def test_markers_among_words(self):

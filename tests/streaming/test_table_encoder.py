@@ -82,10 +82,18 @@ def test_dates_have_an_hour_and_may_be_missing():
 
 
 def test_rare_and_new_values_share_a_column():
-    values = [["a"]] * 10 + [["b"]] * 8 + [["c"]] * 2 + [["d"]] * 2
+    values = [["a"]] * 10 + [["b"]] * 8 + [["c"]] + [["d"]]
     encoder = TableEncoder(max_categories=3).fit(values)
-    np.testing.assert_array_equal(encoder.transform([["a"], ["b"]]), np.eye(3)[:2])
-    np.testing.assert_array_equal(encoder.transform([["c"], ["new"]]), np.eye(3)[[2, 2]])
+    np.testing.assert_array_equal(encoder.transform([["a"], ["b"]]).toarray(), np.eye(3)[:2])
+    found = encoder.transform([["c"], ["d"], ["new"]]).toarray()
+    np.testing.assert_array_equal(found, np.eye(3)[[2, 2, 2]])
+
+
+def test_as_many_values_as_max_categories_have_dense_columns_and_new_ones_none():
+    encoder = TableEncoder(max_categories=3).fit([["a"]] * 9 + [["b"], ["c"]])
+    np.testing.assert_array_equal(
+        encoder.transform([["a"], ["c"], ["new"]]), np.eye(4, 3)[[0, 2, 3]]
+    )
 
 
 def test_many_values_make_rows_sparse():

@@ -29,7 +29,7 @@ class OnlineTreeClassifier(VotingLearner):
 
     A leaf draws `n_tests` features, and tries each at its value in one of the leaf's first rows:
     x_f > v. It keeps the weights of the classes on both sides, and every `patience` rows it splits
-    by the test that makes Gini's impurity smallest, if any makes it smaller. A row costs
+    by the test that makes Gini's impurity smallest, if any makes it smaller. A row takes
     `max_depth` comparisons and `n_tests` additions; nothing depends on the units of the features.
 
     Parameters

@@ -45,7 +45,7 @@ class ConditionalRandomField(
     regularised**, the intercept too, which is a feature 1 (spec of Nowak-Vila et al. 2020), in
     units of the features that are learned from: those of X, or standardised ones. For other spaces
     the loss is the Fenchel–Young loss of `regularizer`: ``−ln p`` on "simplex", "hypercube" and
-    "ordinal", entropic matching on "birkhoff".
+    "ordinal", entropic assignment on "birkhoff".
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ __all__ = ["KernelStructuredPredictor"]
 
 @documented(OnlineStructuredPredictor)
 class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
-    r"""Predict classes, label sets, grades, matchings or rankings by kernels, with nothing to tune.
+    r"""Predict structured outputs by kernels, with nothing to tune.
 
     The defaults are the place to start where rows are at most some ten thousands and classes are
     not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
@@ -26,7 +26,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     streams, whose rows are kept but for those without a coefficient.
 
     It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
-    are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round costs a kernel with every row before it,
+    are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round takes k of it and every row before it,
 
     .. math:: θ_t = s \sum_{i<t} β_i k(x_i, x_t), \quad β_t = u_t c(\hat y_Ω(θ_t) - y_t),
 

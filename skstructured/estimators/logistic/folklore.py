@@ -31,7 +31,7 @@ class FolkloreClassifier(LogisticLearner):
 
     The place to start for a stream of rows with up to a few hundred weights a class, where every
     row counts: probabilities after one pass are about as good as those of a batch fit, from
-    features as they come and with nothing to tune. A round costs about (Kp)²K/2 products for K
+    features as they come and with nothing to tune. A round takes about (Kp)²K/2 products for K
     classes and p features. Wider rows: `OnlineStructuredPredictor`.
 
     Round t, x its row as standardised, with A and G of the rounds before it:
@@ -55,7 +55,7 @@ class FolkloreClassifier(LogisticLearner):
         The comparators of the guarantee have ‖U_k‖ ≤ B for every class k, in units of the
         standardised features. Smaller settles sooner, larger goes on following what changes. A
         sequence such as ``(0.25, 1, 4)`` runs a learner for each, and predicts their mixture by
-        how well each has done, which costs at most ln(len(B)) nats more than the best, times the
+        how well each has done, which loses at most ln(len(B)) nats more than the best, times the
         largest weight of a row where that is above 1.
     R : float or None, default=None
         Largest norm of a row as standardised, the intercept's 1 included. None needs none: every

@@ -138,8 +138,8 @@ class AggregatingForecaster(LogisticLearner):
     Raises
     ------
     {FolkloreClassifier: ValueError}
-        At the first call to learn, for more than `max_weights` weights; it says what they would
-        cost.
+        At the first call to learn, for more than `max_weights` weights; it says how much work
+        they would be.
 
     Notes
     -----

@@ -121,7 +121,7 @@ class ClosedBlocks(Blocks):
     Parameters
     ----------
     costs : tuple
-        The kind of the oracle, its costs A, costs c(y), and which of those is that of a row.
+        As `costs_of` makes them.
     """
 
     def __init__(self, inputs, alpha, vertices, constant, costs):

@@ -26,8 +26,8 @@ class DualLearner(MarginLearner):
     Parameters
     ----------
     space : str or OutputSpace, default="simplex"
-        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordered class (|i − j|, with
-        a score per class); "hypercube", a label set (share of wrong labels); "birkhoff", a
+        What an output is: "simplex", a class (0–1 loss); "ordinal", an ordinal class (|i − j|, with
+        a score per class); "hypercube", a set of labels (share of wrong labels); "birkhoff", a
         permutation (share of misplaced items); "permutahedron", a rank vector (Spearman's loss);
         "sequence", a label sequence (share of wrong positions); or any space whose target loss is
         affine in the mean.
@@ -40,9 +40,9 @@ class DualLearner(MarginLearner):
     degree, coef0 : float, default=3 and 1
         Of "poly" and "sigmoid".
     alpha : float, "auto" or "path", default="auto"
-        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes
-        and grades, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M. "path"
-        tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
+        α > 0, the λ of the paper. "auto" is 5e-4 divided by the cost of one mistake: 1 for classes,
+        ordinal ones too, 1/d for d labels, 1/m for m items, 1/M for sequences of mean length M.
+        "path" tries 2⁻¹ … 2⁻¹⁰, and on to 2⁻²⁰ until three in turn are no better, on a fifth of the
         outputs, each fit going on from the one before, and learns all with the best.
     cost_matrix : array-like of shape (k, k) or None, default=None
         Costs [predicted, true] of classes, or of positions of sequences: not negative, 0 on the

@@ -1,49 +1,57 @@
 r"""Oracles of one row: where ``H(μ) = h(μ) + <v, μ>`` is largest over conv(Y), and how large.
 
 For the max-min network ``h(μ) = min_ν L(ν, μ)``, for the structural SVM ``h(μ) = <ℓ, μ>``, both
-without the part that is the same for all μ.
+without the part that is the same for all μ. Loops are handed the oracle that they need by its
+address, and are compiled without the others.
 """
 
 import numpy as np
+from numba import float64, types
 
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import MATRIX, VECTOR, function_at, kernel
 from skstructured.estimators.margin._game import solve_game
 from skstructured.spaces._assignment import assign
-from skstructured.spaces.permutahedron import rank_vertex
+from skstructured.spaces.permutahedron import rank_vertex, sort_descending
 
 #: Max-min oracles, and those of linear losses.
 ZERO_ONE, ORDINAL, GAME, HAMMING = range(4)
 LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS = range(4, 8)
 
+#: oracle(A, v, ell, out) -> H(μ*), of games an upper bound that it attains but for rounding; it
+#: writes μ* into out. `A` is the cost matrix (k, k), or (1, 1) with the cost of a label or item.
+ORACLE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, VECTOR))
+as_oracle = function_at(ORACLE)
+
 
 @kernel
-def zero_one_oracle(cost, v, out):
+def zero_one_oracle(A, v, ell, out):
     r"""``max_μ c (1 − max_r μ_r) + <v, μ>`` over the simplex; μ into out.
 
     Uniform on the set S of the largest scores that maximises ``(Σ_S v + c (|S| − 1))/|S|``
     (Fathony et al. 2016; Nowak-Vila, Bach, Rudi 2020).
     """
-    k = v.shape[0]
-    order = np.argsort(v)
+    k, cost = v.shape[0], A[1, 0]
+    order = np.empty(k)
+    sort_descending(v, order, np.empty(k))
     total, best, size = 0.0, 0.0, 0
     for s in range(k):
-        total += v[order[k - 1 - s]]
+        total += v[int(order[s])]
         value = (total + cost * s) / (s + 1)
         if s == 0 or value > best:
             best, size = value, s + 1
     out[:] = 0.0
     for s in range(size):
-        out[order[k - 1 - s]] = 1.0 / size
+        out[int(order[s])] = 1.0 / size
     return best
 
 
 @kernel
-def ordinal_oracle(cost, v, out):
+def ordinal_oracle(A, v, ell, out):
     r"""``max_μ min_r Σ_j c |r − j| μ_j + <v, μ>``, the largest (v_i + v_j + c (j − i))/2.
 
     Half of μ is at argmax v_i − c i and half at argmax v_j + c j.
     """
-    i, j = 0, 0
+    i, j, cost = 0, 0, A[1, 0]
     for k in range(v.shape[0]):
         i = k if v[k] - cost * k > v[i] - cost * i else i
         j = k if v[k] + cost * k > v[j] + cost * j else j
@@ -54,7 +62,7 @@ def ordinal_oracle(cost, v, out):
 
 
 @kernel
-def game_oracle(A, v, out):
+def game_oracle(A, v, ell, out):
     r"""``max_μ min_r (Aμ)_r + <v, μ>`` as the game of A + 1vᵀ; the bound is by ν."""
     B, nu, upper = A + v, np.empty(len(v)), -np.inf
     solve_game(B, out, nu)
@@ -67,7 +75,7 @@ def game_oracle(A, v, out):
 
 
 @kernel
-def hamming_oracle(cost, v, out):
+def hamming_oracle(A, v, ell, out):
     r"""``max_μ Σ_m c min(μ_m, 1 − μ_m) + v_m μ_m`` over [0,1]^d, label by label.
 
     The Hamming loss ``c Σ_m ν_m (1 − μ_m) + (1 − ν_m) μ_m`` is a sum over labels and so is the set
@@ -75,7 +83,7 @@ def hamming_oracle(cost, v, out):
     kinks at 0, ½ and 1, where it is 0, (c + v_m)/2 and v_m: μ_m is 1 where v_m > c, 0 where
     v_m < −c, and ½ between.
     """
-    value = 0.0
+    value, cost = 0.0, A[0, 0]
     for m in range(v.shape[0]):
         out[m] = 1.0 if v[m] > cost else 0.0 if v[m] < -cost else 0.5
         value += max(0.0, v[m], 0.5 * (cost + v[m]))
@@ -83,7 +91,7 @@ def hamming_oracle(cost, v, out):
 
 
 @kernel
-def linear_class_oracle(v, ell, out):
+def linear_class_oracle(A, v, ell, out):
     """The class of the largest ℓ + v."""
     best = 0
     for k in range(v.shape[0]):
@@ -94,7 +102,7 @@ def linear_class_oracle(v, ell, out):
 
 
 @kernel
-def linear_labels_oracle(v, ell, out):
+def linear_labels_oracle(A, v, ell, out):
     """Labels with a positive ℓ + v."""
     value = 0.0
     for m in range(v.shape[0]):
@@ -121,21 +129,32 @@ def best_ranks(theta, vertex):
 
 
 @kernel
-def linear_oracle(kind, v, ell, out):
-    """The matching or the ranks of ℓ + v."""
-    value, theta = 0.0, v + ell
-    if kind == LINEAR_RANKS:
-        rank_vertex(theta, out)
-    else:
-        best_matching(theta, out)
-    for k in range(v.shape[0]):
+def _reached(theta, out):
+    value = 0.0
+    for k in range(theta.shape[0]):
         value += theta[k] * out[k]
     return value
 
 
 @kernel
+def linear_matching_oracle(A, v, ell, out):
+    """The assignment of ℓ + v."""
+    theta = v + ell
+    best_matching(theta, out)
+    return _reached(theta, out)
+
+
+@kernel
+def linear_ranks_oracle(A, v, ell, out):
+    """The ranks of ℓ + v."""
+    theta = v + ell
+    rank_vertex(theta, out)
+    return _reached(theta, out)
+
+
+@kernel
 def concave_part(kind, A, mu, ell):
-    """h(μ); `A` is the cost matrix (k, k), or (1, 1) with the cost of one label or item."""
+    """h(μ), with A as oracles have it."""
     k, value = mu.shape[0], 0.0
     if kind >= LINEAR_CLASS:
         for j in range(k):
@@ -165,19 +184,14 @@ def concave_part(kind, A, mu, ell):
     return value
 
 
-@kernel
-def oracle(kind, A, v, ell, out):
-    """μ* into out; returns H(μ*), of games an upper bound that it attains but for rounding."""
-    if kind == ZERO_ONE:
-        return zero_one_oracle(A[1, 0], v, out)
-    if kind == ORDINAL:
-        return ordinal_oracle(A[1, 0], v, out)
-    if kind == GAME:
-        return game_oracle(A, v, out)
-    if kind == HAMMING:
-        return hamming_oracle(A[0, 0], v, out)
-    if kind == LINEAR_CLASS:
-        return linear_class_oracle(v, ell, out)
-    if kind == LINEAR_LABELS:
-        return linear_labels_oracle(v, ell, out)
-    return linear_oracle(kind, v, ell, out)
+#: The oracle of each kind.
+ORACLES = {
+    ZERO_ONE: zero_one_oracle,
+    ORDINAL: ordinal_oracle,
+    GAME: game_oracle,
+    HAMMING: hamming_oracle,
+    LINEAR_CLASS: linear_class_oracle,
+    LINEAR_LABELS: linear_labels_oracle,
+    LINEAR_MATCHING: linear_matching_oracle,
+    LINEAR_RANKS: linear_ranks_oracle,
+}

@@ -20,6 +20,7 @@ from skstructured.estimators.margin._oracles import (
     best_matching,
     best_ranks,
 )
+from skstructured.estimators.margin._passes import costs_of
 from skstructured.estimators.margin._vertex_blocks import VertexBlocks
 from skstructured.estimators.margin._vertex_game import vertex_kernel
 from skstructured.spaces import (
@@ -42,7 +43,7 @@ class RowOutputs:
         kind = self.linear
         if learner.is_max_min:
             kind, constant = self.max_min, np.full(len(constant), self.max_min_constant)
-        costs = (kind, self.A, C, codes)
+        costs = costs_of(kind, self.A, C, codes)
         return ClosedBlocks(inputs, alpha, self.vertices(packed), constant, costs)
 
 
@@ -54,7 +55,7 @@ class ClassOutputs(RowOutputs):
     space : Simplex or OrdinalChain
         Fitted; the classes of the second one have a score each here, not a score less.
     cost_matrix : array-like of shape (k, k) or None
-        None is 0–1, or |i − j| for ordered classes.
+        None is 0–1, or |i − j| for ordinal classes.
     """
 
     def __init__(self, space, cost_matrix=None):
@@ -157,7 +158,7 @@ class VertexOutputs(SpaceOutputs):
 
 
 class LabelSetOutputs(SpaceOutputs):
-    """Label sets: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
+    """Multilabel outputs: L(y', y) = <y', 1 − 2y>/d + <y, 1>/d."""
 
     max_min, linear, max_min_constant = HAMMING, LINEAR_LABELS, 0.0
 
@@ -169,7 +170,7 @@ class LabelSetOutputs(SpaceOutputs):
 
 
 class MatchingOutputs(VertexOutputs):
-    """Matchings: L(P', P) = 1 − <P', P>/m."""
+    """Assignments: L(P', P) = 1 − <P', P>/m."""
 
     linear = LINEAR_MATCHING
 

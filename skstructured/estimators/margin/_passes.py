@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from skstructured._engine.compiled import kernel
-from skstructured.estimators.margin._closed_forms import solve_block
-from skstructured.estimators.margin._corrective import solve_by_vertices
+from skstructured._engine.compiled import address, is_compiled, kernel
+from skstructured.estimators.margin._closed_forms import BLOCK, SOLVERS, as_solver
 from skstructured.estimators.margin._learned import follow, read_scores
 from skstructured.estimators.margin._oracles import (
-    GAME,
     LINEAR_CLASS,
-    ORDINAL,
+    ORACLE,
+    ORACLES,
+    as_oracle,
     concave_part,
-    oracle,
 )
 
 #: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
@@ -22,6 +21,14 @@ STILL = 1e-15
 
 #: Steps of the search for the best step of a concave piecewise quadratic.
 SECTIONS = 40
+
+
+def costs_of(kind, A, C, codes):
+    """What passes are handed of a kind of oracle, costs A and c(y), and which of c(y) a row has."""
+    oracle, solver = ORACLES[kind], SOLVERS[kind]
+    if is_compiled(oracle):
+        oracle, solver = address(oracle, ORACLE), address(solver, BLOCK)
+    return kind, oracle, solver, np.array(A, dtype=np.float64, order="C"), C, codes
 
 
 @kernel
@@ -87,19 +94,17 @@ def search(kind, A, v, ell, gain, square, mu, d, point):
 
 
 @kernel
-def move(rule, fixed, kind, A, v, ell, q, mu, out, point):
+def move(rule, fixed, costs, v, ell, q, mu, out, point):
     """The move of a block at scores v into out; whether there is any."""
+    kind, oracle, solver, A, _, _ = costs
     if rule == BEST and q > 0.0:
-        if kind in (ORDINAL, GAME):
-            solve_by_vertices(kind, A, v, ell, q, mu, out)
-        else:
-            solve_block(kind, A, v, ell, q, mu, out)
+        as_solver(solver)(kind, oracle, A, v, ell, q, mu, out)
         gamma = 1.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]
     else:
         reached = h_plus(kind, A, v, mu, ell)
-        oracle(kind, A, v, ell, out)
+        as_oracle(oracle)(A, v, ell, out)
         gain, square = h_plus(kind, A, v, out, ell) - reached, 0.0
         for k in range(v.shape[0]):
             out[k] -= mu[k]
@@ -114,17 +119,17 @@ def move(rule, fixed, kind, A, v, ell, q, mu, out, point):
 def row_pass(learned, squares, order, clock, rule, costs, steps, mu):
     """One pass over the blocks in `order`.
 
-    `squares` are k(x, x), `costs` (kind, A, C, codes), `steps` shares over α, `clock` the number of
+    `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `clock` the number of
     steps before.
     """
-    kind, A, C, codes = costs
+    C, codes = costs[4], costs[5]
     n, dim = mu.shape
     v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
         read_scores(learned, i, v)
         q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
-        if move(rule, fixed, kind, A, v, C[codes[i]], q, mu[i], out, point):
+        if move(rule, fixed, costs, v, C[codes[i]], q, mu[i], out, point):
             for k in range(dim):
                 mu[i, k] += out[k]
             follow(learned, i, out, steps[i])
@@ -133,10 +138,11 @@ def row_pass(learned, squares, order, clock, rule, costs, steps, mu):
 @kernel
 def upper_bounds(costs, V, mu, bounds, reached):
     """Upper bounds on max H of every row, and H at its μ."""
-    kind, A, C, codes = costs
+    kind, oracle, _, A, C, codes = costs
+    best_point = as_oracle(oracle)
     out = np.empty(mu.shape[1])
     for i in range(mu.shape[0]):
         ell = C[codes[i]]
         reached[i] = h_plus(kind, A, V[i], mu[i], ell)
-        bounds[i] = oracle(kind, A, V[i], ell, out)
+        bounds[i] = best_point(A, V[i], ell, out)
         bounds[i] = max(bounds[i], reached[i])

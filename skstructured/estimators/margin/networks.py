@@ -8,7 +8,7 @@ __all__ = ["MaxMinMarginNetwork", "StructuralSVM"]
 
 @documented(DualLearner)
 class MaxMinMarginNetwork(DualLearner):
-    r"""Predict classes, label sets or rankings by max-min margins, which are consistent.
+    r"""Predict classes, multilabel outputs or rankings by max-min margins, which are consistent.
 
     It minimises ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
 
@@ -27,7 +27,7 @@ class MaxMinMarginNetwork(DualLearner):
     ----------
     {DualLearner: coef_, intercept_, start_, end_, transitions_, alpha_, alpha_losses_, dual_coef_,
     support_, classes_, space_, duality_gap_, gap_curve_, loss_curve_}
-        For matchings, rank vectors, sequences and spaces of one's own, losses are the values of
+        For assignments, rank vectors, sequences and spaces of one's own, losses are the values of
         games: both may be too large, by a tenth of the gap mostly, and after the last pass by
         `tol`/100.
     {DualLearner: n_iter_, n_features_in_, feature_names_in_}
@@ -41,8 +41,8 @@ class MaxMinMarginNetwork(DualLearner):
     Nowak-Vila, Bach, Rudi (2020), "Consistent structured prediction with max-min margin Markov
     networks"; Fathony, Liu, Asif, Ziebart (2016), "Adversarial multiclass classification: a risk
     minimization perspective"; McMahan, Gordon, Blum (2003), "Planning in the presence of cost
-    functions controlled by an adversary", for the oracles of matchings and sequences; Lemke (1965),
-    "Bimatrix equilibrium points and mathematical programming".
+    functions controlled by an adversary", for the oracles of assignments and sequences; Lemke
+    (1965), "Bimatrix equilibrium points and mathematical programming".
 
     Examples
     --------
@@ -59,7 +59,7 @@ class MaxMinMarginNetwork(DualLearner):
 
 @documented(DualLearner)
 class StructuralSVM(DualLearner):
-    r"""Predict classes, label sets or rankings by the structural support vector machine (M3N).
+    r"""Predict classes, multilabel outputs or rankings by the structural SVM (M3N).
 
     It minimises ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
 

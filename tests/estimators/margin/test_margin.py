@@ -102,13 +102,12 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     ell = np.zeros((1, dim))
     zeros = np.zeros(6, dtype=np.int64)
     bounds, reached, mu = np.empty(6), np.empty(6), V[which].copy()
-    given = (outputs.max_min, outputs.A, ell, zeros)
+    given = _passes.costs_of(outputs.max_min, outputs.A, ell, zeros)
     _passes.upper_bounds(given, scores, mu, bounds, reached)
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
         out = np.empty(dim)
-        args = (outputs.max_min, outputs.A, scores[i], ell[0])
-        upper = _oracles.oracle(*args, out)
+        upper = _oracles.ORACLES[outputs.max_min](outputs.A, scores[i], ell[0], out)
         attained = _passes.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))
         assert upper == pytest.approx(value, abs=room)
@@ -130,13 +129,15 @@ def test_games_are_solved(shape):
 @pytest.mark.parametrize("k", [3, 10, 26])
 def test_closed_forms_equal_the_game(k):
     rng, steps = np.random.RandomState(0), np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
-    out = np.empty(k)
+    out, no_ell = np.empty(k), np.zeros(k)
     for scale in (0.1, 1.0, 10.0):
         v = scale * rng.randn(k)
-        game = _oracles.game_oracle(1.0 - np.eye(k), v, out)
-        assert _oracles.zero_one_oracle(1.0, v, out) == pytest.approx(game, abs=1e-9)
-        game = _oracles.game_oracle(2.0 * steps, v, out)
-        assert _oracles.ordinal_oracle(2.0, v, out) == pytest.approx(game, abs=1e-9)
+        for A, oracle in (
+            (1.0 - np.eye(k), _oracles.zero_one_oracle),
+            (2.0 * steps, _oracles.ordinal_oracle),
+        ):
+            game = _oracles.game_oracle(A, v, no_ell, out)
+            assert oracle(A, v, no_ell, out) == pytest.approx(game, abs=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -428,13 +429,11 @@ def test_labels_and_ties(kind):
 
 def test_extreme_scores():
     k = 5
-    out = np.empty(k)
+    out, no_ell, A = np.empty(k), np.zeros(k), 1.0 - np.eye(k)
+    oracles = (_oracles.zero_one_oracle, _oracles.ordinal_oracle, _oracles.game_oracle)
     for v in map(np.array, itertools.product([0.0, 1e9, -1e9], repeat=k)):
-        for value in (
-            _oracles.zero_one_oracle(1.0, v, out),
-            _oracles.ordinal_oracle(1.0, v, out),
-            _oracles.game_oracle(1.0 - np.eye(k), v, out),
-        ):
+        for oracle in oracles:
+            value = oracle(A, v, no_ell, out)
             assert np.isfinite(value) and value >= v.max()
             assert out.sum() == pytest.approx(1.0) and out.min() >= 0.0
 

@@ -1,0 +1,100 @@
+"""The first fit on a new machine, beside another commit: CPU seconds until kernels are compiled.
+
+``python -m benchmarks.speed.cold COMMIT`` makes a work tree of COMMIT and starts a process in each
+in turns, with an empty folder for kernels: it imports the package, learns 300 rows with ten
+features and three classes (40 sentences of five words for sequences) and predicts them. Seconds are
+those of the processor, without the imports of scikit-learn, numba and the package; a ratio is that
+of two processes one after the other, its median, the least and the largest.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._common import Results, git
+
+#: A learner of each family, as a user writes it.
+LEARNERS = (
+    "OnlineStructuredPredictor()",
+    "KernelStructuredPredictor()",
+    "FolkloreClassifier()",
+    "ConditionalRandomField('sequence')",
+    "MaxMinMarginNetwork()",
+)
+
+FIRST_FIT = """
+import time
+import numpy as np, scipy.sparse, sklearn.linear_model, sklearn.pipeline
+before = time.process_time()
+import skstructured
+imported = time.process_time()
+rng = np.random.RandomState(0)
+X, y = rng.randn(300, 10), rng.randint(3, size=300)
+if "sequence" in {learner!r}:
+    X, y = [rng.randn(5, 4) for _ in range(40)], [rng.randint(3, size=5) for _ in range(40)]
+skstructured.{learner}.fit(X, y).predict(X)
+print(imported - before, time.process_time() - imported)
+"""
+
+
+def seconds(folder, learner):
+    """CPU seconds of the import and of a first fit with the package of a folder."""
+    with tempfile.TemporaryDirectory() as site:
+        package = Path(site) / "skstructured"
+        package.symlink_to(Path(folder) / "skstructured")
+        paths = {"PYTHONPATH": site, "NUMBA_CACHE_DIR": f"{site}/kernels"}
+        script = FIRST_FIT.format(learner=learner)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script],
+            env={**os.environ, **paths, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            cwd=site,
+        )
+    return [float(word) for word in done.stdout.split()]
+
+
+def compared(out, learner, folders, repeat):
+    """A line about a learner: medians, and the ratio of pairs."""
+    pairs = np.array([[seconds(folder, learner) for folder in folders] for _ in range(repeat)])
+    (now, then), imported = np.median(pairs[:, :, 1], axis=0), np.median(pairs[:, 0, 0])
+    ratios = pairs[:, 0, 1] / pairs[:, 1, 1]
+    middle, low, high = np.median(ratios), ratios.min(), ratios.max()
+    line = f"{learner:36s} {imported:6.2f} {now:8.2f} {then:8.2f}   {middle:.2f}"
+    out.add(
+        f"{line}  ({low:.2f} to {high:.2f})",
+        learner=learner,
+        import_s=imported,
+        now_s=now,
+        then_s=then,
+        ratio=middle,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("commit")
+    parser.add_argument("--repeat", type=int, default=5)
+    args = parser.parse_args()
+    args.quick = False
+    with tempfile.TemporaryDirectory() as folder, Results(__file__, args) as out:
+        here, other = Path(folder) / "now", Path(folder) / "then"
+        for path, name in ((here, "HEAD"), (other, args.commit)):
+            git("worktree", "add", "--detach", str(path), name)
+        try:
+            out.say(f"{'CPU s':36s} import      now {args.commit[:8]:>8s}   ratio")
+            for learner in LEARNERS:
+                compared(out, learner, (here, other), args.repeat)
+        finally:
+            for path in (here, other):
+                git("worktree", "remove", "--force", str(path))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""What learners say to items with features of their own: they take a row of features per output."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+#: The end of the error; where there are classes for items, this is what names them.
+ITEMS = (
+    "Learners here take one row of features per output, not items with features of their own, "
+    "such as the documents of a query or the alternatives of a choice: see docs/choose.md."
+)
+
+
+@contextlib.contextmanager
+def matrices_refused(X: Any) -> Iterator[None]:
+    """Have the error about an X whose rows are matrices say what learners take."""
+    try:
+        yield
+    except ValueError as error:
+        if not _rows_are_matrices(X):
+            raise
+        raise ValueError(f"{error} {ITEMS} Label sequences: see docs/sequences.md.") from error
+
+
+def _rows_are_matrices(X: Any) -> bool:
+    with contextlib.suppress(ValueError):  # of matrices of several shapes
+        return np.ndim(X) > 2
+    with contextlib.suppress(ValueError):
+        return any(np.ndim(row) > 1 for row in X)
+    return False

@@ -1,0 +1,40 @@
+"""Items with features of their own, in matrices: no input of the learners here, which say so."""
+
+import re
+
+import numpy as np
+import pytest
+from learners import BINARY_LEARNERS, SHIPPED
+from sklearn.base import clone
+
+import skstructured as sk
+from skstructured._base.items import ITEMS
+
+X, Y = np.random.RandomState(0).randn(12, 2, 3), np.arange(12) % 2
+LEARNERS = {
+    **SHIPPED,
+    **BINARY_LEARNERS,
+    "network": sk.MaxMinMarginNetwork(),
+    "random field": sk.ConditionalRandomField("simplex"),
+    "real numbers": sk.PiSTOLRegressor(),
+}
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_matrices_for_rows_are_refused(learner):
+    for wrong in (X, X.tolist(), [x[: 1 + i % 2] for i, x in enumerate(X)]):
+        model = clone(learner)
+        with pytest.raises(ValueError, match=re.escape(ITEMS)):
+            model.fit(wrong, Y)
+        assert not hasattr(model, "n_features_in_")
+
+
+def test_what_is_wrong_otherwise_is_told_as_before():
+    for wrong in ([[1.0, "a"]] * 12, [[1.0], [1.0, 2.0]] * 6, X[:, 0, 0]):
+        with pytest.raises(ValueError, match=r"(?s)^((?!one row of features).)*$"):
+            sk.OnlineStructuredPredictor().fit(wrong, Y)
+
+
+def test_sequences_are_matrices():
+    model = sk.OnlineStructuredPredictor("sequence", max_iter=1).fit(list(X), [[0, 1]] * 12)
+    assert len(model.predict(X)) == 12

@@ -1,0 +1,128 @@
+"""Kernels that others call: the same code and results, compiled without what only Python needs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+
+import skstructured
+from skstructured._engine import compiled, kernel_parts
+from skstructured._engine.compiled import LOSS, address, kernel
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+
+
+def pair(cached=False, **options):
+    """A kernel, and one that calls it."""
+
+    @kernel(cached=cached, **options)
+    def part(x):
+        total = 0.0
+        for i in range(x.shape[0]):
+            total += x[i] * x[i]
+        return total
+
+    @kernel(cached=False)
+    def whole(x):
+        return part(x) + 1.0
+
+    return part, whole
+
+
+@pytest.mark.parametrize("options", [{}, {"fastmath": compiled.FASTMATH}, {"inline": True}])
+def test_a_part_can_be_called_from_kernels_and_from_python_in_any_order(options):
+    x = np.arange(4.0)
+    part, whole = pair(**options)
+    assert (whole(x), part(x), whole(x)) == (15.0, 14.0, 15.0)
+    part, whole = pair(**options)
+    assert (part(x), whole(x), part(x)) == (14.0, 15.0, 14.0)
+    assert whole(np.arange(4)) == 15.0  # another type, another variant
+
+
+def test_the_part_of_a_kernel_has_no_wrapper_and_is_not_called_from_python():
+    part, whole = pair()
+    whole(np.arange(4.0))
+    assert part.signatures == []
+    part(np.arange(4.0))
+    assert len(part.signatures) == 1
+
+
+def test_without_numbas_private_parts_callers_take_the_kernel_as_it_is(monkeypatch):
+    monkeypatch.setattr(kernel_parts, "_POSSIBLE", False)
+    part, whole = pair()
+    assert whole(np.arange(4.0)) == 15.0
+    assert len(part.signatures) == 1
+
+
+def test_an_address_stays_one_and_its_code_alive():
+    @kernel(cached=False)
+    def loss(theta, truth, gradient, params, work):
+        gradient[0] = theta[0]
+        return 2.0 * theta[0]
+
+    @kernel(cached=False)
+    def call(at, theta, gradient):
+        return compiled.as_loss(at)(theta, theta, gradient, theta, theta)
+
+    at, gradient = address(loss, LOSS), np.zeros(1)
+    assert at == address(loss, LOSS)
+    assert call(at, np.full(1, 3.0), gradient) == 6.0 and gradient[0] == 3.0
+    assert loss.signatures == []
+
+
+#: Names of what a first fit compiles.
+FIRST_FIT = """
+import numpy as np
+from numba.core import event
+import skstructured
+
+class Names(event.Listener):
+    def on_start(self, e): print(e.data["dispatcher"].py_func.__qualname__)
+    def on_end(self, e): pass
+
+event.register("numba:compile", Names())
+X, y = np.random.RandomState(0).randn(30, 3), np.arange(30) % 3
+if {sequences}:
+    X, y = [X[:15], X[15:]], [y[:15], y[15:]]
+skstructured.{learner}.fit(X, y).predict(X)
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("learner", "others"),
+    [
+        ("OnlineStructuredPredictor()", "csr"),
+        ("KernelStructuredPredictor()", "_products"),
+        ("FolkloreClassifier()", "csr"),
+        ("ConditionalRandomField('sequence')", "csr"),
+        ("MaxMinMarginNetwork()", "assign"),
+        ("StructuralSVM()", "solve_saddle"),
+    ],
+)
+def test_a_first_fit_compiles_what_it_uses(learner, others, tmp_path):
+    """No kernels of other outputs, and no texts of errors, which numba compiles for seconds."""
+    script = FIRST_FIT.format(learner=learner, sequences="sequence" in learner)
+    paths = os.pathsep.join([str(fresh_copy(tmp_path)), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    names = done.stdout.split()
+    assert len(names) > 10
+    assert not [name for name in names if "raise_with_shape_context" in name or others in name]
+
+
+def fresh_copy(folder):
+    """A copy of the package, without compiled kernels beside it."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(skstructured.__file__).parent, folder / "skstructured", ignore=ignore)
+    return folder
