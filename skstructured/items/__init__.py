@@ -1,0 +1,1 @@
+"""Items with features of their own: choices, learning to rank, assignments."""

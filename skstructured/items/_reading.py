@@ -1,0 +1,195 @@
+"""Rounds of items: rows with the numbers of their rounds, or one matrix per round."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils.validation import _num_samples
+
+from skstructured._base.ragged import Ragged, stack_rows
+from skstructured._base.validation import check_lengths
+from skstructured.extend._types import Array, Floats, Ints
+
+#: What X may be, for errors.
+FORMS = (
+    "X must be rows of items (N, p) with qid (N,), the round of each row; or a list of matrices "
+    "(m, p), one per round; or an array (n, m, p)"
+)
+
+
+class Items:
+    """Rounds of items, stacked: those of a round stand together, in the order they were given in.
+
+    Rounds are in the order of their first items. Items that are not available are left out.
+
+    Parameters
+    ----------
+    values : {ndarray, data frame, sparse matrix} of N rows
+        All items that were given.
+    codes : ndarray of shape (N,)
+        Round of each, from 0, in the order of their first items.
+    qid : ndarray of shape (n,)
+        What the rounds are called; their numbers, where they have no names.
+    flat : bool
+        Whether rows came with qid, and not as one matrix per round.
+    available : ndarray of shape (N,) or None
+        Which items there are.
+
+    Attributes
+    ----------
+    values : {ndarray, data frame, sparse matrix} of N' rows
+        The items that are available, round by round.
+    offsets : ndarray of shape (n + 1,)
+        Round i has the rows ``offsets[i]:offsets[i + 1]`` of `values`.
+    places : ndarray of shape (N',)
+        Where each of these rows was among the N.
+    """
+
+    def __init__(
+        self, values: Any, codes: Ints, qid: Array, flat: bool, available: Array | None
+    ) -> None:
+        self.n_given, self.qid, self.flat = len(codes), qid, flat
+        order = np.argsort(codes, kind="stable")
+        self._given = np.bincount(codes, minlength=len(qid))
+        if available is not None:
+            order = order[available[order]]
+        lengths = np.bincount(codes[order], minlength=len(qid))
+        if not lengths.all():
+            empty = qid[int(np.flatnonzero(lengths == 0)[0])]
+            raise ValueError(f"round {empty!r} has no item that is available.")
+        self.places = order
+        self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        same = len(order) == self.n_given and bool((np.diff(order) > 0).all())
+        self.values = values if same else _safe_indexing(values, order)
+
+    def __len__(self) -> int:
+        return len(self.qid)
+
+    @property
+    def lengths(self) -> Ints:
+        """Available items (n,) of the rounds."""
+        return np.diff(self.offsets)
+
+    def stacked(self, given: Any, name: str = "y") -> Array:
+        """Numbers of items, in the form of X, of those available (N',), round by round."""
+        if self.flat or isinstance(given, Ragged):
+            flat = given.values if isinstance(given, Ragged) else given
+            flat = column_or_1d(flat, warn=True)
+        else:
+            flat = self._joined(given, name)
+        check_lengths(self.n_given, len(flat))
+        return flat[self.places]
+
+    def _joined(self, given: Any, name: str) -> Array:
+        """One array per round, one after the other; a ValueError names the one that is wrong."""
+        check_lengths(len(self), _num_samples(given))
+        parts = [np.asarray(part) for part in given]
+        for i, (part, length) in enumerate(zip(parts, self._given, strict=True)):
+            if part.shape != (length,):
+                raise ValueError(
+                    f"{name} must have one number per item: round {i} has {length} items, but its "
+                    f"{name} has the shape {part.shape}."
+                )
+        return np.concatenate(parts)
+
+    def of_rounds(self, given: Any, name: str) -> Any:
+        """Numbers of rounds (n,); with qid also one per row (N,), the same within a round."""
+        if given is None or not self.flat or _num_samples(given) != self.n_given:
+            return given
+        flat = column_or_1d(given, warn=True)[self.places]
+        first = flat[self.offsets[:-1]]
+        if len(self) != self.n_given and (flat != np.repeat(first, self.lengths)).any():
+            raise ValueError(f"{name} must be the same for all items of a round.")
+        return first
+
+    def unstacked(self, numbers: Array, hidden: Any = np.nan) -> Any:
+        """Numbers (N',) of available items in the form of X: (N,), or a list of arrays (m,).
+
+        Items that are not available get `hidden`.
+        """
+        numbers = np.asarray(numbers)
+        full = np.empty(self.n_given, dtype=numbers.dtype)
+        if len(self.places) < self.n_given:
+            full = np.full(self.n_given, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
+        full[self.places] = numbers
+        if self.flat:
+            return full
+        return np.split(full, np.cumsum(self._given)[:-1])
+
+
+def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
+    """`Items` of what a user gives; values are not checked.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (N, p), list of n matrices (m, p), \
+            array of shape (n, m, p), or Items
+        Items.
+    qid : array-like of shape (N,) or None, default=None
+        Round of each row of X, in any order; None for one matrix per round.
+    available : array-like of bool or None, default=None
+        Which items there are, in the form of X: (N,), or one array (m,) per round. None is all.
+
+    Raises
+    ------
+    ValueError
+        For an X of neither form, a qid that is missing, of another length, or has gaps, and rounds
+        that have no item.
+    """
+    if isinstance(X, Items):
+        return X
+    if qid is not None:
+        return _of_rows(X, qid, available)
+    if sparse.issparse(X) or hasattr(X, "columns") or (hasattr(X, "ndim") and X.ndim == 2):
+        raise ValueError(f"{FORMS}: qid is missing.")
+    try:
+        stacked = stack_rows(X)
+    except ValueError as error:
+        raise ValueError(f"{FORMS}. {str(error).replace('sequence', 'round')}") from None
+    n = len(stacked)
+    codes = np.repeat(np.arange(n), stacked.lengths)
+    hidden = None if available is None else _mask_of_lists(available, stacked.lengths)
+    return Items(stacked.values, codes, np.arange(n), False, hidden)
+
+
+def _of_rows(X: Any, qid: Any, available: Any) -> Items:
+    if np.ndim(X) > 2 if isinstance(X, np.ndarray) else isinstance(X, Ragged):
+        raise ValueError(f"{FORMS}: one matrix per round has no qid.")
+    given = column_or_1d(qid, warn=True)
+    check_lengths(_num_samples(X), len(given))
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        raise ValueError("qid must not have gaps, got NaN.")
+    names, first, inverse = np.unique(given, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    codes = np.argsort(order, kind="stable")[inverse.ravel()]
+    hidden = None if available is None else _mask(column_or_1d(available, warn=True), len(given))
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    return Items(X.tocsr() if sparse.issparse(X) else X, codes, names[order], True, hidden)
+
+
+def _mask_of_lists(available: Any, lengths: Ints) -> Array:
+    parts = [np.asarray(part) for part in available]
+    if [part.shape for part in parts] != [(length,) for length in lengths]:
+        raise ValueError("available must have one bool per item, in one array per round, as X has.")
+    return _mask(np.concatenate(parts), int(lengths.sum()))
+
+
+def _mask(available: Array, n: int) -> Array:
+    """`available` as bools; a ValueError unless it is made of True and False, or 1 and 0."""
+    if available.shape != (n,) or not np.isin(available, (0, 1)).all():
+        raise ValueError(f"available must have one bool per item, ({n},), got {available!r}.")
+    return available.astype(bool)
+
+
+def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
+    """`numbers` of items as float64; a ValueError unless they are finite, and not below `lowest`."""
+    try:
+        found = np.asarray(numbers, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {np.asarray(numbers).dtype}.") from None
+    wrong = ~(np.isfinite(found) & (found >= lowest))
+    if wrong.any():
+        least = "" if lowest == -np.inf else f" of at least {lowest:g}"
+        raise ValueError(f"{name} must be finite numbers{least}, got {found[wrong][0]!r}.")
+    return found
