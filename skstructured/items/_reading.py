@@ -56,7 +56,7 @@ class Items:
             order = order[available[order]]
         lengths = np.bincount(codes[order], minlength=len(qid))
         if not lengths.all():
-            empty = qid[int(np.flatnonzero(lengths == 0)[0])]
+            empty = qid[lengths == 0].tolist()[0]
             raise ValueError(f"round {empty!r} has no item that is available.")
         self.places = order
         self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
