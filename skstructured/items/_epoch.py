@@ -143,7 +143,8 @@ def item_epoch(
     receives what was played, `losses` its loss. Returns the place of the round that stopped it, or
     -1.
     """
-    oracle, intercept, few, at = as_loss(loss), options[INTERCEPT], vectors.shape[0], 0
+    oracle = as_loss(loss)
+    intercept, few, at = options[INTERCEPT], vectors.shape[0], 0
     experts = 2 * few if averaged and options[MIXED] > 0 else few
     longest = 1
     for r in range(lengths.shape[0]):

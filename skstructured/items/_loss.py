@@ -99,12 +99,28 @@ class ItemLoss(FenchelYoung):
         """The `LossConstants` for the numbers of items there are, b in units of C²/λ."""
         space, _, oracle = self._terms()
         needed = max(self._needed(self.fewest), self._needed(self.most))
-        c = self._check_scale(needed / math.log(2))
+        # Where there is one output alone nothing is needed.
+        c = self._check_scale(needed / math.log(2) if needed > 0.0 else 1.0)
         nu, diameter, gamma = space.geometry(oracle.norm, self.most)
         gamma = max(gamma, space.geometry(oracle.norm, self.fewest).gamma)
         lam = min(self._convexity(self.fewest)[0], self._convexity(self.most)[0])
         smooth = 2.0 * c * self.stretch
         return LossConstants(1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, smooth, oracle.norm)
+
+    def mean(self, theta: Any) -> Any:
+        """Regularized predictions of the items of all rounds, `Ragged`."""
+        values = np.empty(len(theta.values))
+        for which, rows in by_size(theta):
+            values[theta.places(which)] = self.of(rows.shape[1]).mean(rows).ravel()
+        return Ragged(values, theta.offsets)
+
+    def value(self, theta: Any, V: Any) -> Floats:
+        """The loss (n,) of rounds with the scores theta and the truths V, both `Ragged`."""
+        found = np.empty(len(theta))
+        for which, rows in by_size(theta):
+            truths = V.values[V.places(which)].reshape(rows.shape)
+            found[which] = self.of(rows.shape[1]).value(rows, truths)
+        return found
 
     def omegas(self, V: Ragged) -> Floats:
         """E Ω(y) (n,) of outputs with the means V."""

@@ -87,6 +87,14 @@ class ItemLearner(OnlineEstimator):
     def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
         return self._decode(theta).losses(V, random_state)
 
+    def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
+        """Rounds as a user gives them."""
+        return read_items(self._flattened(X), qid, available)
+
+    def _flattened(self, X: Any) -> Any:
+        """X, with the items of a round as rows."""
+        return X
+
     def _read(self, X: Any, reset: bool = False) -> Batch:
         """The `Batch` of items, without outputs; values are not yet checked to be finite."""
         items = read_items(X)
@@ -134,7 +142,7 @@ class ItemLearner(OnlineEstimator):
             For a bad parameter, a qid that is missing or of another length, rounds without items,
             NaN or inf in X, and outputs that are none; the fitted state is then unchanged.
         """
-        items = read_items(X, qid, available)
+        items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
         self._fit(items, self._targets(items, y), weight)
         return self
@@ -171,19 +179,19 @@ class ItemLearner(OnlineEstimator):
         ValueError
             For what `fit` refuses.
         """
-        items = read_items(X, qid, available)
+        items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
         self._partial_fit(items, self._targets(items, y), None, weight)
         return self
 
     def begin(self, X: Any, y: Any, classes: Given = None) -> Batch:
         """Start a stream of rounds, one matrix (m, p) each; their `Batch`."""
-        items = read_items(X)
+        items = self._items(X)
         return super().begin(items, self._targets(items, y), classes)
 
     def resume(self, X: Any, y: Any) -> Batch:
         """The `Batch` of further rounds of the stream that is being learned."""
-        items = read_items(X)
+        items = self._items(X)
         return super().resume(items, self._targets(items, y))
 
     @reads_state
@@ -215,7 +223,7 @@ class ItemLearner(OnlineEstimator):
         ndarray of shape (N,), or list of n arrays (m,)
             In the form of X; NaN for items that are not available.
         """
-        items = read_items(X, _any_rounds(X, qid), available)
+        items = self._items(X, _any_rounds(X, qid), available)
         return items.unstacked(self._scores(items).values)
 
     def expected_target_loss(
@@ -232,7 +240,7 @@ class ItemLearner(OnlineEstimator):
         -------
         ndarray of shape (n,)
         """
-        items = read_items(X, qid, available)
+        items = self._items(X, qid, available)
         return self._decoding(items).expected_loss(self._targets(items, y))
 
     @property

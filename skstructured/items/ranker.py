@@ -14,8 +14,8 @@ from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Given
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
-from skstructured.items._online import ItemLearner, _any_rounds
-from skstructured.items._reading import Items, read_items
+from skstructured.items._online import ItemLearner
+from skstructured.items._reading import Items
 from skstructured.items._targets import mean_ranks, ranks_of, shares_of
 from skstructured.items.metrics import ndcg
 from skstructured.optimizers import resolve_optimizer
@@ -72,7 +72,7 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         available: Any = None,
         sample_weight: Given = None,
     ) -> float:
-        items = read_items(X, qid, available)
+        items = self._items(X, qid, available)
         theta = self._scores(items).values
         rounds = np.repeat(np.arange(len(items)), items.lengths)
         weight = items.of_rounds(sample_weight, "sample_weight")

@@ -1,0 +1,77 @@
+"""Outputs of rounds in the form of y, and as vertices, for each space."""
+
+from typing import Any
+
+import numpy as np
+
+from skstructured._base.ragged import Ragged
+from skstructured.extend._types import Floats
+from skstructured.extend.output_space import OutputSpace
+from skstructured.items._loss import by_size
+from skstructured.items._reading import Items, check_numbers
+from skstructured.items._spaces import OverItems
+from skstructured.items._targets import chosen_of, ranks_of
+from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Permutahedron, Simplex
+
+
+def has_probabilities(space: OutputSpace) -> bool:
+    """Whether means of items are probabilities."""
+    return isinstance(space, (Simplex, Hypercube, Birkhoff))
+
+
+def truths_of(over: OverItems, items: Items, y: Any) -> Ragged:
+    """Truths of rounds from y as users give it."""
+    space = over.space
+    if isinstance(space, OrdinalChain):
+        raise ValueError("space='ordinal' has one label per round, and no items: see docs/choose.md.")
+    if isinstance(space, Simplex):
+        return chosen_of(items, y)
+    if isinstance(space, Permutahedron):
+        return ranks_of(items, y)
+    if isinstance(space, Birkhoff) and not items.flat:
+        return _of_places(over, items, y)
+    return _checked(over, items, Ragged(check_numbers("y", items.stacked(y)), items.offsets))
+
+
+def _checked(over: OverItems, items: Items, V: Ragged) -> Ragged:
+    """0/1 vectors; a ValueError names a round whose output the space does not have."""
+    for which, rows in by_size(V):
+        space = over.over(rows.shape[1])
+        outside = (space.argmax(2.0 * rows - 1.0) != rows).any(axis=1)
+        if outside.any():
+            i, row = which[outside][0], rows[outside][0]
+            name = items.qid[i : i + 1].tolist()[0]
+            raise ValueError(f"y of round {name!r}, {row.tolist()[:20]}, {space.refusal(row)}.")
+    return V
+
+
+def _of_places(over: OverItems, items: Items, y: Any) -> Ragged:
+    """Assignments from the places of their items; y has one array (m,) per round of m² pairs."""
+    values = np.empty(len(items.places))
+    V = Ragged(values, items.offsets)
+    sizes = np.sqrt(items.lengths).astype(np.int64)
+    for i, (m, places) in enumerate(zip(sizes, y, strict=True)):
+        if m * m != items.lengths[i] or np.shape(places) != (m,):
+            raise ValueError(
+                f"round {i} has {items.lengths[i]} pairs, m² for m items, and y must have their m "
+                f"places; got an array of shape {np.shape(places)}."
+            )
+        values[V.places(slice(i, i + 1))] = over.over(m * m).encode(np.asarray(places)[None])[0]
+    return V
+
+
+def outputs_of(over: OverItems, items: Items, V: Ragged) -> Any:
+    """Vertices of rounds as users see them."""
+    space = over.space
+    marks = items.unstacked(np.rint(V.values).astype(np.int64), 0)
+    if items.flat:
+        return marks
+    if isinstance(space, Simplex):
+        return np.array([int(np.argmax(part)) for part in marks])
+    if isinstance(space, Birkhoff):
+        return [_places(over, part) for part in marks]
+    return marks
+
+
+def _places(over: OverItems, part: Floats) -> Any:
+    return over.over(len(part)).decode(part[None].astype(np.float64))[0]

@@ -1,0 +1,278 @@
+"""Structured outputs over items with features of their own: choices, subsets, assignments, orders."""
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.ragged import Ragged
+from skstructured._base.shared_docs import documented
+from skstructured._base.short_cuts import ShortCuts
+from skstructured.decoders import resolve_decoder
+from skstructured.estimators.online import OnlineStructuredPredictor
+from skstructured.extend._types import Given
+from skstructured.extend.decoder import Decoder
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.regularizer import Regularizer
+from skstructured.items._online import ItemLearner
+from skstructured.items._outputs import has_probabilities, outputs_of, truths_of
+from skstructured.items._reading import Items
+from skstructured.optimizers import resolve_optimizer
+from skstructured.regularizers import resolve_regularizer
+from skstructured.spaces import Birkhoff, resolve_space
+
+__all__ = ["ItemStructuredPredictor"]
+
+
+def _has_probabilities(learner: Any) -> bool:
+    """For `available_if`."""
+    if not has_probabilities(resolve_space(learner.space)):
+        raise AttributeError(f"predict_proba is not for the space {learner.space!r}.")
+    return True
+
+
+@documented(OnlineStructuredPredictor)
+@parameters
+class ItemStructuredPredictor(ShortCuts, ItemLearner):
+    r"""Predict outputs over items that come with features of their own, from rounds as they come.
+
+    A round is a matrix of items, one row of features each, as many as there are: the alternatives
+    of a choice, the products of a page, the pairs of an assignment. One vector of weights scores
+    all, ``θ_t = X_t w``, and the output is of the `space` over them: which one is chosen
+    ("simplex", the conditional logit model of discrete choice, learned online), which ones are
+    clicked ("hypercube", `KSubsets`), their order ("permutahedron"), who goes where ("birkhoff").
+    Raw features in, nothing to tune.
+
+    The loss is that of `OnlineStructuredPredictor` and so are the guarantees: with
+    ``optimizer="ogd"`` the expected cumulative target loss is at most, for every u,
+
+    .. math:: \sum_t c\,S_Ω(X_t u; y_t) + \frac{(1-a)\, b\, \|u\|^2}{4 (1-m) m},
+
+    with b = 2c C²/λ and ``C² = max_t λ_max(X_t X_tᵀ)``.
+
+    Parameters
+    ----------
+    space : str or OutputSpace, default="simplex"
+        What an output is: "simplex" (one item), "hypercube" (any of them), "permutahedron" (an
+        order), "birkhoff" (m items to m places, with a row of features for each pair), or a space
+        of 0/1 vectors that works for any number of items, such as `KSubsets`.
+    {OnlineStructuredPredictor: regularizer, loss_scale, decoder}
+    optimizer : str or OnlineOptimizer, default="mixture"
+        How the weights move: "mixture", "parameter_free", "ogd", "adaptive".
+    {OnlineStructuredPredictor: average}
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and scaled by their mean and deviation over the items so far,
+        those of the round included, so that no scaling is needed before. "auto" is True. CSR rows
+        are divided by the largest entry of each column so far. `coef_` is in units of X.
+    fit_intercept : bool, default=True
+        Append a constant feature 1, where that makes a difference: a number added to the scores of
+        all items changes nothing for "simplex", "permutahedron" and "birkhoff".
+    max_iter : int or "auto", default="auto"
+        Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on rounds held out.
+    {OnlineStructuredPredictor: tol}
+    shuffle : bool, default=True
+        Whether `fit` visits the rounds of each pass in random order.
+    {OnlineStructuredPredictor: verbose, random_state, constants}
+    missing : "mean" or "error", default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the items so far, or an error.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        Weights of the features that predictions use: averaged with `average`, else the last. Of a
+        mixture the mean over its experts.
+    intercept_ : float
+        The intercept; 0 without one.
+    {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
+    n_features_in_ : int
+        Number of features of an item.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, where X had string names.
+
+    See Also
+    --------
+    ListwiseRanker : learning to rank from grades.
+    ConditionalLogit : choices in batch, with standard errors.
+
+    Notes
+    -----
+    Outputs y, for X with `qid`: one number per row. 1 for the chosen item of each round, or for
+    every item in the subset or assignment, and 0 for the others; ranks, the best the largest, for
+    "permutahedron". Where X is one matrix per round: a list of such arrays, or for "simplex" the
+    place (n,) of the chosen item in each round, and for "birkhoff" the places (m,) of the items,
+    X then having m² rows, those of the first item first, or the shape (m, m, p).
+
+    A feature that is the same for all items of a round makes no difference to a choice or an order:
+    features of the one who chooses enter through products with those of items.
+
+    References
+    ----------
+    McFadden (1974), "Conditional logit analysis of qualitative choice behavior"; Sakaue, Bao,
+    Tsuchiya, Oki (2024), Theorems 4.2 and 4.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured.items import ItemStructuredPredictor
+    >>> rng = np.random.RandomState(0)
+    >>> X = [rng.randn(m, 2) for m in rng.randint(2, 6, size=300)]  # offers of 300 visits
+    >>> y = [int(np.argmax(x @ [3.0, -2.0])) for x in X]  # the place of the one that is taken
+    >>> model = ItemStructuredPredictor(random_state=0).fit(X[:200], y[:200])
+    >>> model.score(X[200:], y[200:]) > 0.9
+    True
+    """
+
+    space: str | OutputSpace = "simplex"
+    regularizer: str | Regularizer | None = None
+    loss_scale: float | Literal["theory"] = "theory"
+    decoder: str | Decoder = "randomized"
+    optimizer: str | OnlineOptimizer = "mixture"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    max_iter: int | Literal["auto"] = "auto"
+    tol: float | None = 1e-4
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
+    constants: Literal["paper", "sharp"] = "paper"
+    missing: Literal["mean", "error"] = "mean"
+
+    def _resolvers(self) -> dict[str, Any]:
+        return {
+            "space": resolve_space,
+            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
+            "decoder": resolve_decoder,
+            "optimizer": resolve_optimizer,
+        }
+
+    def _over(self) -> tuple[Any, Any]:
+        return self.space, self.regularizer
+
+    def _flattened(self, X: Any) -> Any:
+        """Pairs (m, m, p) of assignments as rows (m², p)."""
+        if not isinstance(resolve_space(self.space), Birkhoff) or hasattr(X, "columns"):
+            return X
+        shaped = isinstance(X, list) or np.ndim(X) == 4
+        return [_rows_of_pairs(x) for x in X] if shaped else X
+
+    def _targets(self, items: Items, y: Any) -> Ragged:
+        return truths_of(self._unfitted_space(), items, y)
+
+    def _outputs(self, items: Items, V: Ragged) -> Any:
+        return outputs_of(self.space_, items, V)
+
+    def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """The decoder's most likely output of every round; deterministic.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows with `qid`, or one matrix per round.
+        qid, available
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray or list
+            In the form of y; 0 for items that are not available.
+        """
+        items = self._items(X, qid, available)
+        return self._outputs(items, self._decoding(items).most_likely())
+
+    def sample(
+        self, X: Any, qid: Given = None, *, available: Any = None, random_state: Seed = None
+    ) -> Any:
+        """Draw the decoder's output of every round: what the guarantees are about.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows with `qid`, or one matrix per round.
+        qid, available
+            As for `fit`.
+        random_state : int, RandomState instance or None, default=None
+            None goes on with the estimator's own generator.
+
+        Returns
+        -------
+        ndarray or list
+            In the form of y; 0 for items that are not available.
+        """
+        items = self._items(X, qid, available)
+        rng = self.random_state_ if random_state is None else random_state
+        return self._outputs(items, self._decoding(items).draw(rng))
+
+    def predict_mean(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """Regularized predictions ŷ_Ω(θ), a number per item.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows with `qid`, or one matrix per round.
+        qid, available
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or list of n arrays (m,)
+            In the form of X; 0 for items that are not available.
+        """
+        items = self._items(X, qid, available)
+        return items.unstacked(self._decoding(items).means().values, 0.0)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """Probability of each item: of being chosen, of being in the subset, or of its place.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows with `qid`, or one matrix per round.
+        qid, available
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or list of n arrays (m,)
+            In the form of X; 0 for items that are not available.
+        """
+        return self.predict_mean(X, qid, available=available)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        qid: Given = None,
+        *,
+        available: Any = None,
+        sample_weight: Given = None,
+    ) -> float:
+        """1 − mean target loss of `predict`: the share of right choices, for "simplex".
+
+        Parameters
+        ----------
+        X, y, qid, available, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        items = self._items(X, qid, available)
+        weight = items.of_rounds(sample_weight, "sample_weight")
+        return self._decoding(items).score(self._targets(items, y), weight)
+
+
+def _rows_of_pairs(x: Any) -> Any:
+    """A round's pairs (m, m, p) as rows (m², p)."""
+    if np.ndim(x) != 3:
+        return x
+    x = np.asarray(x)
+    return x.reshape(-1, x.shape[-1])
