@@ -1,1 +1,13 @@
 """Items with features of their own: choices, learning to rank, assignments."""
+
+from skstructured.items._choice_summary import ChoiceSummary, Elasticities, WillingnessToPay
+from skstructured.items.choice import ConditionalLogit
+from skstructured.items.interactions import ChooserInteractions
+
+__all__ = [
+    "ChoiceSummary",
+    "ChooserInteractions",
+    "ConditionalLogit",
+    "Elasticities",
+    "WillingnessToPay",
+]

@@ -71,6 +71,11 @@ class Items:
         """Available items (n,) of the rounds."""
         return np.diff(self.offsets)
 
+    @property
+    def given_lengths(self) -> Ints:
+        """Items (n,) of the rounds as they were given, available or not."""
+        return self._given
+
     def stacked(self, given: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""
         if self.flat or isinstance(given, Ragged):
@@ -104,14 +109,15 @@ class Items:
         return first
 
     def unstacked(self, numbers: Array, hidden: Any = np.nan) -> Any:
-        """Numbers (N',) of available items in the form of X: (N,), or a list of arrays (m,).
+        """Numbers (N', …) of available items in the form of X: (N, …), or a list of arrays (m, …).
 
         Items that are not available get `hidden`.
         """
         numbers = np.asarray(numbers)
-        full = np.empty(self.n_given, dtype=numbers.dtype)
+        shape = (self.n_given, *numbers.shape[1:])
+        full = np.empty(shape, dtype=numbers.dtype)
         if len(self.places) < self.n_given:
-            full = np.full(self.n_given, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
+            full = np.full(shape, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
         full[self.places] = numbers
         if self.flat:
             return full
