@@ -102,8 +102,10 @@ def _tell_unidentified(free, constant, names, alpha):
     if alpha > 0.0 or not free.any():
         return
     parts = []
-    for which, what in ((constant, "the same for all items of each round"),
-                        (free & ~constant, "collinear within the rounds")):
+    for which, what in (
+        (constant, "the same for all items of each round"),
+        (free & ~constant, "collinear within the rounds"),
+    ):
         if which.any():
             parts.append(f"{_listed(np.flatnonzero(which), names)}: {what}")
     warnings.warn(
@@ -164,7 +166,7 @@ def _covariance(task, likelihood, solution, free):
 
 
 def _meat(task, likelihood, proba):
-    """``G/(G − 1) Σ_g s_g s_gᵀ`` (p, p), s_g the sum of the gradients of the rounds of cluster g."""
+    """``G/(G − 1) Σ_g s_g s_gᵀ`` (p, p), s_g the sum of the gradients of cluster g."""
     scores = likelihood.means(proba) - likelihood.Z[task.chosen]
     _, codes = np.unique(task.clusters, return_inverse=True)
     count, n = int(codes.max()) + 1, len(codes)

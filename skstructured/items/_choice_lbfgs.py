@@ -41,16 +41,14 @@ def _run(likelihood, weights, max_iter, tol, gtol):
         return point.value, point.gradient
 
     def note(intermediate_result):
-        if last["gap"] <= tol:
+        if last["gap"] <= tol or not np.isfinite(intermediate_result.fun):
             raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "gtol": gtol, "ftol": 0.0}
     if likelihood.ridge.all():
         options["gtol"] = 0.0
     options |= {"maxcor": 20, "maxls": 50}
-    return minimize(
-        function, weights, jac=True, method="L-BFGS-B", callback=note, options=options
-    )
+    return minimize(function, weights, jac=True, method="L-BFGS-B", callback=note, options=options)
 
 
 def _estimate(likelihood, point):

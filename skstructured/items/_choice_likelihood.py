@@ -1,6 +1,6 @@
 """The likelihood of choices: its value, gradient and second derivatives in the weights."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -80,9 +80,9 @@ class Likelihood:
         """Second derivatives (p, p): ``Σ_t c_t Z_tᵀ(diag(p_t) − p_t p_tᵀ) Z_t + diag(r)``."""
         total = np.diag(self.ridge)
         if sparse.issparse(self.Z):
-            means = self.means(proba)
-            total += (self.Z.T @ self.Z.multiply((self.spread * proba)[:, None]).tocsr()).toarray()
-            return total - (means.T @ means.multiply(self.share[:, None]).tocsr()).toarray()
+            means: Any = self.means(proba)
+            total += _gram(self.Z, self.spread * proba) - _gram(means, self.share)
+            return total
         for rows, centred in self._centred(proba):
             total += centred.T @ (centred * (self.spread * proba)[rows, None])
         return total
@@ -115,11 +115,16 @@ class Likelihood:
             yield rows, part - np.repeat(means, np.diff(local), axis=0)
 
     def is_separated(self, point: Point) -> bool:
-        """Whether each chosen item has the largest score of its round, and alone, of two or more."""
+        """Whether each chosen item has the largest score of its round, and alone."""
         if self.Z.shape[0] == len(self.chosen):
             return False
         top = np.repeat(point.theta[self.chosen], self.lengths)
         return int((point.theta >= top).sum()) == len(self.chosen)
+
+
+def _gram(A: Any, weights: Floats) -> Floats:
+    """``Aᵀ diag(weights) A`` of a sparse A, dense."""
+    return (A.T @ A.multiply(weights[:, None]).tocsr()).toarray()
 
 
 def _rows_of(numbers: Floats, offsets: Ints) -> sparse.csr_matrix:

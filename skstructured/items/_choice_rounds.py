@@ -31,19 +31,26 @@ def read_rounds(
 
 def check_entries(matrix: Matrix, items: Items) -> None:
     """A ValueError naming the first round with NaN, infinity, or numbers that are too large."""
-    entries = matrix.data if sparse.issparse(matrix) else matrix
+    entries: Any = matrix.data if sparse.issparse(matrix) else matrix
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(entries) <= LONGEST)
     if not wrong.any():
         return
-    first = tuple(np.argwhere(wrong)[0])
-    row = np.searchsorted(matrix.indptr, first[0], "right") - 1 if len(first) == 1 else first[0]
-    column = matrix.indices[first[0]] if len(first) == 1 else first[1]
+    row, column, value = _first_entry(matrix, entries, wrong)
     name = items.qid[np.searchsorted(items.offsets, row, "right") - 1]
     raise ValueError(
-        f"X must not have NaN, infinity or numbers above {LONGEST:g}, got {entries[first]:g} in "
-        f"round {name.item()!r}, feature {column}; items that are not there are hidden by available="
+        f"X must not have NaN, infinity or numbers above {LONGEST:g}, got {value:g} in round "
+        f"{name.item()!r}, feature {column}; available= hides items that are not there."
     )
+
+
+def _first_entry(matrix: Any, entries: Any, wrong: Any) -> tuple[int, int, float]:
+    """Row, column and value of the first entry that is wrong."""
+    at = tuple(np.argwhere(wrong)[0])
+    if len(at) == 2:
+        return int(at[0]), int(at[1]), entries[at]
+    row = np.searchsorted(matrix.indptr, at[0], side="right") - 1
+    return int(row), int(matrix.indices[at[0]]), entries[at]
 
 
 def chosen_rows(items: Items, y: Any) -> Ints:

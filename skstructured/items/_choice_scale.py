@@ -26,7 +26,7 @@ class Scaled(NamedTuple):
     def of(cls, X: Matrix, offsets: Ints, share: Floats) -> "Scaled":
         """Items by deviations within rounds, ``s² = Σ_t c_t (1/m_t) Σ_i (x_i − mean_t)²``."""
         lengths = np.diff(offsets)
-        size = np.maximum(abs(X).max(axis=0).toarray().ravel(), 0.0) if _is(X) else _largest(X)
+        size = _largest(X)
         unit = np.where(size > 0.0, size, 1.0)
         find = _sparse_squares if _is(X) else _dense_squares
         Z, squares = find(X, offsets, share / lengths, unit)
@@ -41,6 +41,8 @@ def _is(X):
 
 
 def _largest(X):
+    if _is(X):
+        return abs(X).max(axis=0).toarray().ravel()
     return np.abs(X).max(axis=0, initial=0.0)
 
 
@@ -82,10 +84,14 @@ def penalty_units(X: Matrix, scaled: Scaled, standardize: Any) -> Floats:
         return np.ones(len(scaled.scale))
     if standardize is True:
         return scaled.scale
+    return np.where(_indicators(X), 1.0, scaled.scale)
+
+
+def _indicators(X):
+    """Which columns (p,) have entries 0 and 1 alone."""
     entries = X.data if _is(X) else X
     odd = (entries != 0.0) & (entries != 1.0)
-    odd = np.bincount(X.indices, odd, X.shape[1]) > 0 if _is(X) else odd.any(axis=0)
-    return np.where(odd, scaled.scale, 1.0)
+    return ~(np.bincount(X.indices, odd, X.shape[1]) > 0 if _is(X) else odd.any(axis=0))
 
 
 def identified(second: Floats) -> tuple[Floats, Floats]:

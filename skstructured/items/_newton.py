@@ -29,8 +29,8 @@ class Solution(NamedTuple):
 def gap_bound(decrement: float, distance: float) -> float:
     r"""The most that the objective is above its least value; infinite where it may have none.
 
-    Let λ be the Newton decrement ``(∇ᵀ H⁻¹ ∇)^½`` and D the largest ``(z_i − z_k)ᵀ H⁻¹ (z_i − z_k)``,
-    rooted, of two items of a round. Along v scores of a round move apart by at most D‖v‖_H, third
+    Let λ be the Newton decrement ``(∇ᵀ H⁻¹ ∇)^½``, and D at least ``‖z_i − z_k‖`` in the norm of
+    H⁻¹ for two items of a round. Along v scores of a round move apart by at most D‖v‖_H, third
     derivatives are at most so many times the second ones, and therefore (Bach 2010, Prop. 1)
 
     .. math:: f(w + v) ≥ f(w) − λ n + (e^{−Dn} + Dn − 1)/D², \qquad n = ‖v‖_H.
@@ -47,7 +47,7 @@ def gap_bound(decrement: float, distance: float) -> float:
 
 
 def duality_gap(likelihood: Likelihood, gradient: Floats) -> float:
-    """``½ Σ_j (∂_j f)²/r_j``, the gap to the dual at the probabilities; infinite without penalty."""
+    """``½ Σ_j (∂_j f)²/r_j``, the gap to the dual at the means; infinite without penalty."""
     if not likelihood.ridge.all():
         return np.inf
     return 0.5 * float(gradient @ (gradient / likelihood.ridge))
@@ -66,8 +66,12 @@ def root_of_inverse(hessian: Floats, basis: Floats | None) -> Floats:
 def newton(
     likelihood: Likelihood, basis: Floats | None, max_iter: int, tol: float, verbose: Any
 ) -> Solution:
-    """Damped Newton steps from 0 until the gap is at most `tol`."""
+    """Damped Newton steps from 0 until the gap is at most `tol`, and one step more.
+
+    That one squares what is left, so that weights, too, are exact to many digits.
+    """
     point, doubts, root = likelihood.point(np.zeros(likelihood.Z.shape[1])), 0, None
+    is_last = False
     for n in range(max_iter + 1):
         try:
             root = root_of_inverse(likelihood.hessian(point.proba), basis)
@@ -80,8 +84,10 @@ def newton(
             print(f"iteration {n}: objective {point.value:.8g}, gap {gap:.3g}")
         doubts += gap > tol >= 0.5 * decrement**2
         unbounded = not likelihood.ridge.any() and likelihood.is_separated(point)
-        if gap <= tol or doubts > PATIENCE or unbounded or n == max_iter:
+        good = gap <= tol and (is_last or gap <= 1e-8 * tol)
+        if good or doubts > PATIENCE or unbounded or n == max_iter:
             break
+        is_last = gap <= tol
         point = _step(likelihood, point, -root @ inner, decrement)
     return Solution(point, gap, root, n, unbounded or not np.isfinite(gap))
 

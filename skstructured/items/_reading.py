@@ -189,7 +189,7 @@ def _mask(available: Array, n: int) -> Array:
 
 
 def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
-    """`numbers` of items as float64; a ValueError unless they are finite, and not below `lowest`."""
+    """`numbers` of items as float64; a ValueError unless finite, and not below `lowest`."""
     try:
         found = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):

@@ -16,6 +16,7 @@ from skstructured._base.validation import (
     check_size,
     unchanged_on_error,
 )
+from skstructured.items._choice_effects import ChoiceEffects
 from skstructured.items._choice_fit import Task, fit
 from skstructured.items._choice_predictions import ChoicePredictions, weights_of
 from skstructured.items._choice_rounds import chosen_rows, cluster_numbers, read_rounds
@@ -30,7 +31,7 @@ ASKED = {"qid": True, "available": True}
 
 @linked
 @parameters
-class ConditionalLogit(ChoicePredictions, BaseEstimator):
+class ConditionalLogit(ChoicePredictions, ChoiceEffects, BaseEstimator):
     r"""Predict which item of a round is chosen, by features of the items (conditional logit).
 
     For travel modes, offers of a shop, answers to a survey: each round has items with features, any
@@ -125,12 +126,12 @@ class ConditionalLogit(ChoicePredictions, BaseEstimator):
     >>> import numpy as np
     >>> from skstructured import ConditionalLogit
     >>> X = [[[1.0, 5.0], [2.0, 3.0]], [[1.0, 2.0], [3.0, 1.0]], [[2.0, 4.0], [1.0, 6.0]]]
-    >>> model = ConditionalLogit(alpha=0.1).fit(X, [0, 1, 0])
+    >>> model = ConditionalLogit(alpha=0.1).fit(X, [0, 0, 1])
     >>> model.predict(X)
-    array([0, 1, 0])
+    array([0, 0, 1])
     >>> rows, qid = np.concatenate(X), [0, 0, 1, 1, 2, 2]
-    >>> model.fit(rows, [1, 0, 0, 1, 1, 0], qid).predict(rows, qid)
-    array([1, 0, 0, 1, 1, 0])
+    >>> model.fit(rows, [1, 0, 1, 0, 0, 1], qid).predict(rows, qid)
+    array([1, 0, 1, 0, 0, 1])
     """
 
     alpha: float = 0.0
@@ -213,7 +214,8 @@ class ConditionalLogit(ChoicePredictions, BaseEstimator):
         task = Task(matrix, items.offsets, chosen_rows(items, y), weight, groups).of_weight()
         found = fit(task, self, list(self._names()))
         self.coef_, self.rank_ = found.coef, found.rank
-        vars(self).pop("covariance_", None)
+        if hasattr(self, "covariance_"):
+            del self.covariance_
         self.standard_errors_ = np.full(len(self.coef_), np.nan)
         if found.covariance is not None:
             self.covariance_ = found.covariance

@@ -11,8 +11,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from skstructured._base.documented import linked
 from skstructured._base.parameters import parameters
+from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._base.validation import unchanged_on_error
-from skstructured.extend._types import Array, Floats
+from skstructured.extend._types import Array
 
 __all__ = ["ChooserInteractions"]
 
@@ -52,8 +53,8 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Lists of matrices go through ``SequenceTransformer(ChooserInteractions(…))``. Names go on to the
-    summary of `ConditionalLogit` with ``set_output(transform="pandas")``.
+    Names go on to the summary of `ConditionalLogit` with ``set_output(transform="pandas")``, which
+    is for rows, not for lists of matrices.
 
     Examples
     --------
@@ -76,8 +77,8 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : {array-like, data frame, sparse matrix} of shape (N, p)
-            Rows of items.
+        X : {array-like, data frame, sparse matrix} of shape (N, p), or list of n matrices (m, p)
+            Rows of items, or one matrix per round.
         y : None
             Not used.
 
@@ -92,10 +93,11 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
             column.
         """
         with unchanged_on_error(self):
-            X = self._checked(X, reset=True)
+            X = self._checked(_rows_of(X)[0], reset=True)
             self._pairs = self._numbered_pairs()
             self._names_at = self._column(self.alternatives, "alternatives", missing=True)
-            vars(self).pop("alternatives_", None)
+            if hasattr(self, "alternatives_"):
+                del self.alternatives_
             if self._names_at is not None:
                 self._choose_constants(_safe_indexing(X, self._names_at, axis=1))
             out = {chooser for _, chooser in self._pairs} | {self._names_at}
@@ -104,21 +106,26 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
                 raise ValueError("there is no column of items: all are of the chooser.")
         return self
 
-    def transform(self, X: Any) -> Floats | sparse.csr_matrix:
-        """Features of items (N, n_features_out), CSR where X is.
+    def transform(self, X: Any) -> Any:
+        """Features of items, CSR where X is.
 
         Parameters
         ----------
-        X : {array-like, data frame, sparse matrix} of shape (N, p)
-            Rows of items.
+        X : {array-like, data frame, sparse matrix} of shape (N, p), or list of n matrices (m, p)
+            Rows of items, or one matrix per round.
 
         Returns
         -------
-        {ndarray, CSR matrix} of shape (N, n_features_out)
-            Kept columns, constants, products.
+        {ndarray, CSR matrix} of shape (N, n_features_out), or list of n matrices
+            Kept columns, constants, products, in the form of X.
         """
         check_is_fitted(self, "_kept")
-        X = self._checked(X, reset=False)
+        rows, offsets = _rows_of(X)
+        found = self._made(self._checked(rows, reset=False))
+        return found if offsets is None else Ragged(found, offsets).unstack()
+
+    def _made(self, X):
+        """Features of rows."""
         kept, constants = [self._numbers(X, j) for j in self._kept], self._constants(X)
         products = [
             part * self._numbers(X, chooser)
@@ -159,10 +166,13 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
             return X
         dtype = None if self.alternatives is not None else np.float64
-        given = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-        if dtype is None and not sparse.issparse(X):
-            given["ensure_all_finite"] = False
+        given = {"accept_sparse": "csr", "ensure_all_finite": dtype is not None}
         return validate_data(self, X, reset=reset, dtype=dtype, **given)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
     def _column(self, given, name, missing=False):
         """Number of a column that is given by name or number."""
@@ -182,8 +192,7 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
         for pair in self.pairs:
             if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
                 raise ValueError(
-                    "pairs must be pairs (column of items, column of the chooser), got "
-                    f"{pair!r}."
+                    f"pairs must be pairs (column of items, column of the chooser), got {pair!r}."
                 )
             pairs.append(tuple(self._column(part, "pairs") for part in pair))
         return pairs
@@ -225,6 +234,16 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
                 f"column {name!r} must hold numbers, got {column.dtype}: encode it first, by "
                 "TableEncoder."
             ) from None
+
+
+def _rows_of(X):
+    """Rows of items, and offsets of the rounds where there is one matrix for each."""
+    if sparse.issparse(X) or hasattr(X, "columns") or not hasattr(X, "__len__") or len(X) == 0:
+        return X, None
+    if np.ndim(X) != 3 if isinstance(X, np.ndarray) else np.ndim(X[0]) < 2:
+        return X, None
+    stacked = stack_rows(X)
+    return stacked.values, stacked.offsets
 
 
 def _dense(column):
