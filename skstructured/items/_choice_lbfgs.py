@@ -57,5 +57,5 @@ def _estimate(likelihood, point):
     hessian = LinearOperator(
         (size, size), lambda v: likelihood.product(point.proba, v.ravel()), dtype=np.float64
     )
-    found, _ = cg(hessian, point.gradient, rtol=1e-3, maxiter=200)
+    found, _ = cg(hessian, point.gradient, maxiter=200)
     return 0.5 * float(found @ point.gradient)

@@ -150,13 +150,21 @@ def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
     if sparse.issparse(X) or hasattr(X, "columns") or (hasattr(X, "ndim") and X.ndim == 2):
         raise ValueError(f"{FORMS}: qid is missing.")
     try:
-        stacked = stack_rows(X)
+        stacked = _stacked(X)
     except ValueError as error:
         raise ValueError(f"{FORMS}. {str(error).replace('sequence', 'round')}") from None
     n = len(stacked)
     codes = np.repeat(np.arange(n), stacked.lengths)
     hidden = None if available is None else _mask_of_lists(available, stacked.lengths)
     return Items(stacked.values, codes, np.arange(n), False, hidden)
+
+
+def _stacked(X: Any) -> Ragged:
+    """`Ragged` of one matrix per round; an array of numbers (n, m, p) is not taken apart."""
+    if type(X) is not np.ndarray or X.ndim != 3 or X.dtype.kind not in "biuf" or not X.size:
+        return stack_rows(X)
+    n, m, p = X.shape
+    return Ragged.from_lengths(X.reshape(n * m, p), np.full(n, m))
 
 
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
@@ -175,6 +183,9 @@ def _of_rows(X: Any, qid: Any, available: Any) -> Items:
 
 
 def _mask_of_lists(available: Any, lengths: Ints) -> Array:
+    whole = (len(lengths), lengths[0])
+    if type(available) is np.ndarray and available.shape == whole and (lengths == whole[1]).all():
+        return _mask(available.ravel(), available.size)
     parts = [np.asarray(part) for part in available]
     if [part.shape for part in parts] != [(length,) for length in lengths]:
         raise ValueError("available must have one bool per item, in one array per round, as X has.")

@@ -1,5 +1,6 @@
 """The conditional logit beside its literal form, published models, and what must be the same."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -147,7 +148,7 @@ def test_a_vanishing_penalty_comes_to_the_published_model(load):
         np.abs(ConditionalLogit(alpha).fit(X, y, available=available).coef_ - exact).max()
         for alpha in (1e-2, 1e-3, 1e-4, 1e-5)
     ]
-    assert all(0.05 < after / before < 0.2 for before, after in zip(away, away[1:], strict=False))
+    assert all(0.05 < after / before < 0.2 for before, after in itertools.pairwise(away))
 
 
 def test_people_who_choose_often_make_larger_errors(load):
@@ -156,7 +157,8 @@ def test_people_who_choose_often_make_larger_errors(load):
     plain = model.fit(X, y).standard_errors_
     robust = model.fit(X, y, clusters=np.arange(len(y))).standard_errors_
     clustered = model.fit(X, y, clusters=person).standard_errors_
-    assert np.abs(robust / plain - 1.0).max() < 0.3 < 0.5 < (clustered / plain - 1.0).max()
+    assert np.abs(robust / plain - 1.0).max() < 0.3
+    assert (clustered / plain - 1.0).max() > 0.5
 
 
 # What must be the same.
@@ -395,9 +397,9 @@ def test_a_hundred_thousand_items():
 def test_intervals_cover_the_truth_as_often_as_they_say():
     rng = np.random.RandomState(0)
     w, inside = np.array([1.0, -0.7]), []
-    for _ in range(300):
-        X = rng.randn(150, 3, 2)
-        chosen = (X @ w + rng.gumbel(size=(150, 3))).argmax(axis=1)
+    for _ in range(200):
+        X = rng.randn(100, 3, 2)
+        chosen = (X @ w + rng.gumbel(size=(100, 3))).argmax(axis=1)
         low, high = ConditionalLogit().fit(X, chosen).summary(0.9).intervals.T
         inside.append((low < w) & (w < high))
     assert 0.86 < np.mean(inside) < 0.94
@@ -496,11 +498,8 @@ def test_willingness_to_pay_and_its_error():
     slope = approx_fprime(model.coef_, lambda w: -w[0] / w[2], 1e-7)
     assert error == pytest.approx(np.sqrt(slope @ model.covariance_ @ slope), rel=1e-5)
     traded = [x + np.outer(x[:, 0], [0.0, 0.0, value]) for x in rounds]  # cost rises with feature 0
-    np.testing.assert_allclose(
-        [x @ model.coef_ for x in traded[:3]][0],
-        (rounds[0] * [0.0, 1.0, 1.0]) @ model.coef_,
-        atol=1e-12,
-    )
+    for x, paid in zip(rounds, traded, strict=True):
+        np.testing.assert_allclose(paid @ model.coef_, x[:, 1:] @ model.coef_[1:], atol=1e-12)
     draws = np.random.RandomState(0).multivariate_normal(model.coef_, model.covariance_, 20000)
     assert np.std(-draws[:, 0] / draws[:, 2]) == pytest.approx(error, rel=0.1)
     for wrong in ("x9", 3, -4, True, None):
@@ -655,20 +654,17 @@ def test_verbose_prints_iterations(capsys):
         assert "objective" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1e-3])
-def test_wide_sparse_rows(alpha):
+def test_wide_sparse_rows(monkeypatch):
+    monkeypatch.setattr("skstructured.items._choice_fit.NEWTON", 200)
     rng = np.random.RandomState(0)
-    X = sparse.random(3000, 1500, 0.01, "csr", random_state=rng)
-    w = rng.randn(1500) * (np.arange(1500) < 20)
-    chosen = (X @ w + rng.gumbel(size=3000)).reshape(-1, 3).argmax(axis=1)
+    X = sparse.random(600, 300, 0.05, "csr", random_state=rng)
+    w = rng.randn(300) * (np.arange(300) < 20)
+    chosen = (X @ w + rng.gumbel(size=600)).reshape(-1, 3).argmax(axis=1)
     y = (np.arange(3) == chosen[:, None]).ravel().astype(int)
-    qid = np.arange(3000) // 3
-    model = ConditionalLogit(alpha)
-    if alpha == 0.0:  # more features than rounds
-        with pytest.raises(ValueError, match="separated"):
-            model.fit(X, y, qid)
-        return
-    model.fit(X, y, qid)
+    qid = np.arange(600) // 3
+    model = ConditionalLogit(1e-3).fit(X, y, qid)
     assert model.gap_ <= model.tol and np.isnan(model.standard_errors_).all()
-    exact = ConditionalLogit(alpha, solver="newton").fit(X, y, qid)
-    np.testing.assert_allclose(model.coef_, exact.coef_, atol=1e-3)
+    exact = ConditionalLogit(1e-3, solver="newton").fit(X, y, qid)
+    np.testing.assert_allclose(model.coef_, exact.coef_, atol=1e-4)
+    with pytest.raises(ValueError, match="separated"):  # more features than rounds
+        ConditionalLogit().fit(X, y, qid)
