@@ -56,10 +56,14 @@ def fit(task: Task, learner: Any, names: list[str]) -> Fit:
     likelihood = _likelihood(task, scaled, learner)
     wide = task.X.shape[1] > NEWTON
     if learner.solver == "lbfgs" or (learner.solver == "auto" and wide):
-        solution, free = lbfgs(likelihood, learner.max_iter, learner.tol, learner.verbose), None
-        _tell_unidentified(scaled.constant, scaled.constant, names, learner.alpha)
+        basis, free, unknown = None, None, scaled.constant
     else:
-        basis, free = _bases(likelihood, scaled, names, learner.alpha)
+        basis, free = _bases(likelihood, scaled, learner.alpha)
+        unknown = takes_part(free)
+    _tell_unidentified(unknown, scaled.constant, names, learner.alpha)
+    if free is None:
+        solution = lbfgs(likelihood, learner.max_iter, learner.tol, learner.verbose)
+    else:
         solution = newton(likelihood, basis, learner.max_iter, learner.tol, learner.verbose)
     _check_optimum(solution, likelihood, learner, names)
     covariance = None
@@ -67,7 +71,7 @@ def fit(task: Task, learner: Any, names: list[str]) -> Fit:
         covariance = _covariance(task, likelihood, solution, free) / np.outer(*[scaled.scale] * 2)
     rank = int((~scaled.constant).sum()) if free is None else task.X.shape[1] - free.shape[1]
     return Fit(
-        solution.point.weights / scaled.scale,
+        np.where(scaled.constant, 0.0, solution.point.weights / scaled.scale),
         covariance,
         rank,
         task.weight.sum() * likelihood.mean_log(solution.point),
@@ -82,13 +86,12 @@ def _likelihood(task, scaled, learner):
     return Likelihood(scaled.Z, task.offsets, task.chosen, share, ridge)
 
 
-def _bases(likelihood, scaled, names, alpha):
+def _bases(likelihood, scaled, alpha):
     """Bases of identified weights, None for all, and of the others, where there is no penalty."""
     if alpha > 0.0:
-        return None, np.eye(len(names))[:, scaled.constant]
+        return None, np.eye(len(scaled.constant))[:, scaled.constant]
     lengths = likelihood.lengths
     basis, free = identified(likelihood.hessian(np.repeat(1.0 / lengths, lengths)))
-    _tell_unidentified(takes_part(free), scaled.constant, names, alpha)
     return (None if free.shape[1] == 0 else basis), free
 
 
@@ -97,14 +100,14 @@ def takes_part(free: Floats) -> Any:
     return (free**2).sum(axis=1) > 1e-12
 
 
-def _tell_unidentified(free, constant, names, alpha):
+def _tell_unidentified(unknown, constant, names, alpha):
     """A warning that names features whose weights choices do not determine."""
-    if alpha > 0.0 or not free.any():
+    if alpha > 0.0 or not unknown.any():
         return
     parts = []
     for which, what in (
         (constant, "the same for all items of each round"),
-        (free & ~constant, "collinear within the rounds"),
+        (unknown & ~constant, "collinear within the rounds"),
     ):
         if which.any():
             parts.append(f"{_listed(np.flatnonzero(which), names)}: {what}")
@@ -113,7 +116,7 @@ def _tell_unidentified(free, constant, names, alpha):
         "taken, 0 for features that do not vary, and their standard errors are NaN. Leave features "
         "out, or give alpha > 0.",
         UserWarning,
-        stacklevel=6,
+        stacklevel=5,
     )
 
 
@@ -137,11 +140,13 @@ def _check_optimum(solution, likelihood, learner, names):
                 "the better the larger they are, without end, so that there is no estimate of "
                 "maximum likelihood. Give alpha > 0, or leave features out."
             )
+    if solution.gap <= learner.tol:
+        return
     warnings.warn(
         f"stopped after {solution.n_iter} iterations with a gap of {solution.gap:.3g} "
         f"(tol={learner.tol:g}): raise max_iter, alpha or tol.",
         ConvergenceWarning,
-        stacklevel=6,
+        stacklevel=5,
     )
 
 
@@ -149,7 +154,7 @@ def _proof(solution, likelihood):
     """Weights along which the likelihood rises for ever, or None."""
     if likelihood.is_separated(solution.point):
         return solution.point.weights
-    return None if solution.root is None else separating_direction(likelihood)
+    return separating_direction(likelihood)
 
 
 def _covariance(task, likelihood, solution, free):

@@ -103,8 +103,8 @@ class ConditionalLogit(ChoicePredictions, ChoiceEffects, BaseEstimator):
     Warns
     -----
     UserWarning
-        For α = 0, naming features that vary in no round, and such that are collinear within all of
-        them: their weights are not determined.
+        For α = 0, naming features that vary in no round, and, for "newton", those that are
+        collinear within all of them: their weights are not determined.
     ConvergenceWarning
         Where the gap is above `tol` at the end.
 

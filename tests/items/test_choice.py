@@ -180,12 +180,14 @@ def test_forms_of_rounds_are_the_same(alpha):
         clone(model).fit(sparse.csc_matrix(X), y, names[qid], sample_weight=weights[qid]),
         clone(model).fit(pd.DataFrame(X, columns=list("abc")), y, qid, None, weights[qid]),
         clone(model).fit([sparse.csr_matrix(x) for x in rounds], chosen, None, None, weights),
+        clone(model).fit([pd.DataFrame(x) for x in rounds], chosen, None, None, weights),
         clone(model).fit(padded, chosen, available=there, sample_weight=weights),
     ]
     for other in others:
         np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-7)
         np.testing.assert_allclose(other.standard_errors_, model.standard_errors_, rtol=1e-7)
         assert other.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
+        assert other.null_log_likelihood_ == pytest.approx(model.null_log_likelihood_, rel=1e-12)
     shares = model.predict_proba(rounds)
     np.testing.assert_allclose(
         others[0].predict_proba(X, qid), np.concatenate(shares)[order_of(3, X)]
@@ -365,12 +367,34 @@ def test_separated_choices_have_no_optimum(solver, size):
     assert np.isfinite(clone(model).set_params(alpha=1e-3).fit(rounds, best).coef_).all()
 
 
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
-def test_an_alternative_that_is_never_chosen_has_no_constant(make):
+def test_an_alternative_that_is_never_chosen_has_no_constant(make, solver):
     _, _, noisy, never = separated()
     noisy = np.where(noisy == 2, 0, noisy)
     with pytest.raises(ValueError, match=r"separated: weights of 'x2'"):
-        ConditionalLogit(solver="newton").fit([make(x) for x in never], noisy)
+        ConditionalLogit(solver=solver).fit([make(x) for x in never], noisy)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_choices_that_are_nearly_certain_are_not_separated(solver):
+    rng = np.random.RandomState(0)
+    X = 20.0 * rng.randn(400, 3, 2)
+    chosen = (X @ [1.0, 1.0] + rng.gumbel(size=(400, 3))).argmax(axis=1)
+    model = ConditionalLogit(solver=solver).fit(X, chosen)
+    assert model.gap_ <= model.tol and np.abs(model.coef_ - 1.0).max() < 0.5
+
+
+def test_warnings_name_the_line_of_the_caller():
+    rounds, chosen, _ = problem()
+    flat_ones = [np.column_stack([x, np.ones(len(x))]) for x in rounds]
+    for solver in ("newton", "lbfgs"):
+        with pytest.warns(UserWarning, match="'x3'") as told:
+            ConditionalLogit(solver=solver).fit(flat_ones, chosen)
+        assert told[0].filename == __file__
+    with pytest.warns(ConvergenceWarning) as told:
+        ConditionalLogit(max_iter=1).fit(rounds, chosen)
+    assert told[0].filename == __file__
 
 
 def test_too_few_iterations_are_told():
