@@ -105,13 +105,15 @@ class ChoiceEffects:
         covariance = getattr(self, "covariance_", np.full((size, size), np.nan))
         return ratio_of(self.coef_, covariance, j, c)
 
-    def summary(self, level: float = 0.95) -> ChoiceSummary:
+    def summary(self, level: float = 0.95, feature_names: ArrayLike | None = None) -> ChoiceSummary:
         """Weights with standard errors and intervals, log-likelihoods, McFadden's R².
 
         Parameters
         ----------
         level : float, default=0.95
             Of the intervals, between 0 and 1.
+        feature_names : array-like of str of shape (n_features_in_,) or None, default=None
+            What features are called, where X had no names.
 
         Returns
         -------
@@ -119,8 +121,13 @@ class ChoiceEffects:
             Prints as a table; ``to_frame()`` and ``to_dict()`` have its columns.
         """
         check_is_fitted(self)
+        names = self._names() if feature_names is None else np.array(feature_names, dtype=object)
+        if names.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"feature_names must be {self.n_features_in_} names, got {feature_names!r}."
+            )
         return ChoiceSummary(
-            self._names(),
+            names,
             self.coef_,
             self.standard_errors_,
             self.log_likelihood_,

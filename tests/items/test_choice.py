@@ -555,6 +555,9 @@ def test_summary():
     assert "inverse Hessian" in text and "sandwich" not in text
     assert "sandwich" in repr(model.fit(X, y, qid, clusters=qid % 9).summary())
     assert "0.05" in model.summary(0.9).to_dict() and "0.95" in model.summary(0.9).to_dict()
+    assert "price" in repr(model.summary(feature_names=["minutes", "price", "seats"]))
+    with pytest.raises(ValueError, match="feature_names must be 3 names, got"):
+        model.summary(feature_names=["a", "b"])
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
         model.summary(95)
 
