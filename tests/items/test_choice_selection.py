@@ -12,6 +12,7 @@ from sklearn.model_selection import (
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import ConditionalLogit
@@ -197,3 +198,33 @@ def test_what_is_wrong_with_columns_is_named():
 @parametrize_with_checks([ChooserInteractions()])
 def test_scikit_learn_checks_the_transformer(estimator, check):
     check(estimator)
+
+
+#: Checks of scikit-learn that fit nothing: those that do give rows without rounds.
+WITHOUT_DATA = (
+    "check_parameters_default_constructible",
+    "check_no_attributes_set_in_init",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_do_not_raise_errors_in_init_or_set_param",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_get_tags_default_keys",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+    "check_mixin_order",
+)
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_scikit_learn_checks_the_logit(name):
+    check = getattr(estimator_checks, name, None)
+    if check is None:
+        pytest.skip(f"this scikit-learn has no {name}")
+    check("ConditionalLogit", ConditionalLogit(alpha=0.1))
+
+
+def test_diagrams_link_to_the_pages():
+    for model, page in ((ConditionalLogit(), ""), (ChooserInteractions(), "items.")):
+        name = type(model).__name__
+        assert model._get_doc_link().endswith(f"/api/skstructured.{page}{name}.html")
