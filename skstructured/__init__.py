@@ -41,6 +41,7 @@ from skstructured.extend import learner
 from skstructured.extend.learner import OnlineLearner
 from skstructured.guarantees import certificates, comparators, risk
 from skstructured.guarantees.risk import RiskMonitor
+from skstructured.items.choice import ConditionalLogit
 from skstructured.losses import FenchelYoung
 from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
@@ -72,6 +73,7 @@ __all__ = [
     "BanditGaptronClassifier",
     "BanditReduction",
     "BanditronClassifier",
+    "ConditionalLogit",
     "ConditionalRandomField",
     "ConfiditClassifier",
     "FenchelYoung",

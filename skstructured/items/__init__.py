@@ -1,6 +1,17 @@
 """Items with features of their own: choices, learning to rank, assignments."""
 
+from skstructured.items._choice_summary import ChoiceSummary, Elasticities, WillingnessToPay
+from skstructured.items.choice import ConditionalLogit
+from skstructured.items.interactions import ChooserInteractions
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
 
-__all__ = ["ItemStructuredPredictor", "ListwiseRanker"]
+__all__ = [
+    "ChoiceSummary",
+    "ChooserInteractions",
+    "ConditionalLogit",
+    "Elasticities",
+    "ItemStructuredPredictor",
+    "ListwiseRanker",
+    "WillingnessToPay",
+]

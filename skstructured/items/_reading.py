@@ -71,6 +71,11 @@ class Items:
         """Available items (n,) of the rounds."""
         return np.diff(self.offsets)
 
+    @property
+    def given_lengths(self) -> Ints:
+        """Items (n,) of the rounds as they were given, available or not."""
+        return self._given
+
     def stacked(self, given: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""
         if self.flat or isinstance(given, Ragged):
@@ -104,14 +109,15 @@ class Items:
         return first
 
     def unstacked(self, numbers: Array, hidden: Any = np.nan) -> Any:
-        """Numbers (N',) of available items in the form of X: (N,), or a list of arrays (m,).
+        """Numbers (N', …) of available items in the form of X: (N, …), or a list of arrays (m, …).
 
         Items that are not available get `hidden`.
         """
         numbers = np.asarray(numbers)
-        full = np.empty(self.n_given, dtype=numbers.dtype)
+        shape = (self.n_given, *numbers.shape[1:])
+        full = np.empty(shape, dtype=numbers.dtype)
         if len(self.places) < self.n_given:
-            full = np.full(self.n_given, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
+            full = np.full(shape, hidden, dtype=np.result_type(numbers.dtype, type(hidden)))
         full[self.places] = numbers
         if self.flat:
             return full
@@ -144,13 +150,21 @@ def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
     if sparse.issparse(X) or hasattr(X, "columns") or (hasattr(X, "ndim") and X.ndim == 2):
         raise ValueError(f"{FORMS}: qid is missing.")
     try:
-        stacked = stack_rows(X)
+        stacked = _stacked(X)
     except ValueError as error:
         raise ValueError(f"{FORMS}. {str(error).replace('sequence', 'round')}") from None
     n = len(stacked)
     codes = np.repeat(np.arange(n), stacked.lengths)
     hidden = None if available is None else _mask_of_lists(available, stacked.lengths)
     return Items(stacked.values, codes, np.arange(n), False, hidden)
+
+
+def _stacked(X: Any) -> Ragged:
+    """`Ragged` of one matrix per round; an array of numbers (n, m, p) is not taken apart."""
+    if type(X) is not np.ndarray or X.ndim != 3 or X.dtype.kind not in "biuf" or not X.size:
+        return stack_rows(X)
+    n, m, p = X.shape
+    return Ragged.from_lengths(X.reshape(n * m, p), np.full(n, m))
 
 
 def _of_rows(X: Any, qid: Any, available: Any) -> Items:
@@ -169,6 +183,9 @@ def _of_rows(X: Any, qid: Any, available: Any) -> Items:
 
 
 def _mask_of_lists(available: Any, lengths: Ints) -> Array:
+    whole = (len(lengths), lengths[0])
+    if type(available) is np.ndarray and available.shape == whole and (lengths == whole[1]).all():
+        return _mask(available.ravel(), available.size)
     parts = [np.asarray(part) for part in available]
     if [part.shape for part in parts] != [(length,) for length in lengths]:
         raise ValueError("available must have one bool per item, in one array per round, as X has.")
@@ -183,7 +200,7 @@ def _mask(available: Array, n: int) -> Array:
 
 
 def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
-    """`numbers` of items as float64; a ValueError unless they are finite, and not below `lowest`."""
+    """`numbers` of items as float64; a ValueError unless finite, and not below `lowest`."""
     try:
         found = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError):

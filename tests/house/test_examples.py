@@ -33,6 +33,10 @@ CLAIMS = {
     "moving_stream": lambda names: (
         names["accuracy"]["mixture (default)"] > names["accuracy"]["one optimiser, averaged"] + 0.1
     ),
+    "travel_mode": lambda names: (
+        np.all(np.diff(names["shares"][:, 0]) < 0)
+        and np.all(np.diff(names["shares"][:, 1:], axis=0) > 0)
+    ),
     "table": lambda names: 0.2 < names["wrong"] < names["promise"] < 0.4,
     "out_of_core": lambda names: np.array_equal(names["at_once"].coef_, names["pieces"].coef_),
 }

@@ -24,7 +24,7 @@ FLOORS = [
     ["decoders"],
     ["sequences"],
     ["experts"],
-    ["estimators"],
+    ["estimators", "items"],
     ["bandits", "streaming"],
     ["evaluation"],
     ["checkpoints", "utils"],

@@ -1,0 +1,127 @@
+"""Choices as they are read: items that are numbers, and which of them was chosen."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import column_or_1d
+
+from skstructured._base.validation import check_features, check_lengths
+from skstructured._engine.rows import LONGEST
+from skstructured.extend._types import Array, Ints, Matrix
+from skstructured.items._reading import Items, check_numbers, read_items
+
+
+def read_rounds(
+    learner: Any, X: Any, qid: Any, available: Any, reset: bool = False
+) -> tuple[Items, Matrix]:
+    """Rounds of items, and the features of the available ones as float64 or CSR.
+
+    Raises
+    ------
+    ValueError
+        For rounds that `read_items` refuses, another number of features than before, and features
+        that are not numbers, by round.
+    """
+    items = read_items(X, qid, available)
+    matrix = check_features(learner, items.values, reset)
+    check_entries(matrix, items)
+    return items, matrix
+
+
+def check_entries(matrix: Matrix, items: Items) -> None:
+    """A ValueError naming the first round with NaN, infinity, or numbers that are too large."""
+    entries: Any = matrix.data if sparse.issparse(matrix) else matrix
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.abs(entries) <= LONGEST)
+    if not wrong.any():
+        return
+    row, column, value = _first_entry(matrix, entries, wrong)
+    name = items.qid[np.searchsorted(items.offsets, row, "right") - 1]
+    raise ValueError(
+        f"X must not have NaN, infinity or numbers above {LONGEST:g}, got {value:g} in round "
+        f"{name.item()!r}, feature {column}; available= hides items that are not there."
+    )
+
+
+def _first_entry(matrix: Any, entries: Any, wrong: Any) -> tuple[int, int, float]:
+    """Row, column and value of the first entry that is wrong."""
+    at = tuple(np.argwhere(wrong)[0])
+    if len(at) == 2:
+        return int(at[0]), int(at[1]), entries[at]
+    row = np.searchsorted(matrix.indptr, at[0], side="right") - 1
+    return int(row), int(matrix.indices[at[0]]), entries[at]
+
+
+def chosen_rows(items: Items, y: Any) -> Ints:
+    """Rows (n,) of the chosen items among those that are available, round by round."""
+    return _of_marks(items, y) if items.flat else _of_places(items, y)
+
+
+def _of_marks(items: Items, y: Any) -> Ints:
+    """Rows where y is 1; a ValueError unless it is 1 once in each round, and 0 else."""
+    marks = check_numbers("y", items.stacked(y))
+    wrong = (marks != 0.0) & (marks != 1.0)
+    if wrong.any():
+        raise ValueError(
+            "y must be 1 for the chosen item of each round and 0 for the others, got "
+            f"{marks[wrong][0]:g}."
+        )
+    counts = np.add.reduceat(marks, items.offsets[:-1])
+    if (counts != 1.0).any():
+        at = int(np.flatnonzero(counts != 1.0)[0])
+        raise ValueError(
+            "y must be 1 for one available item of each round, the chosen one: round "
+            f"{items.qid[at].item()!r} has {counts[at]:.0f}."
+        )
+    return np.flatnonzero(marks)
+
+
+def _of_places(items: Items, y: Any) -> Ints:
+    """Rows of items at the places y; a ValueError where there is none, or not available."""
+    places = check_numbers("y", column_or_1d(y, warn=True))
+    check_lengths(len(items), len(places))
+    counts = items.given_lengths
+    wrong = (places != np.floor(places)) | (places < 0) | (places >= counts)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            "y must be the place of the chosen item in its round, from 0: round "
+            f"{items.qid[at].item()!r} has {counts[at]} items, but y is {places[at]:g}."
+        )
+    given = np.cumsum(counts) - counts + places.astype(np.int64)
+    rows = np.full(items.n_given, -1)
+    rows[items.places] = np.arange(len(items.places))
+    if (rows[given] < 0).any():
+        name = items.qid[np.flatnonzero(rows[given] < 0)[0]].item()
+        raise ValueError(f"the chosen item of round {name!r} is not available.")
+    return rows[given]
+
+
+def places_of(items: Items, rows: Ints) -> Ints:
+    """Rows (n,) of available items, one per round, as y has them: 0/1 per item, or places."""
+    given = items.places[rows]
+    if not items.flat:
+        return given - (np.cumsum(items.given_lengths) - items.given_lengths)
+    marks = np.zeros(items.n_given, dtype=np.int64)
+    marks[given] = 1
+    return marks
+
+
+def cluster_numbers(items: Items, clusters: Any) -> Ints:
+    """Numbers (n,) of the clusters of rounds, from 0; a ValueError for fewer than two."""
+    given = column_or_1d(items.of_rounds(clusters, "clusters"), warn=True)
+    check_lengths(len(items), len(given))
+    names, codes = np.unique(given, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError("clusters must be at least 2, got 1: there is no variance between them.")
+    return codes.ravel()
+
+
+def first_largest(numbers: Array, offsets: Ints) -> Ints:
+    """Row (n,) of the largest number of each round, the first of those alike."""
+    lengths = np.diff(offsets)
+    top = np.repeat(np.maximum.reduceat(numbers, offsets[:-1]), lengths)
+    rows = np.flatnonzero(numbers == top)
+    rounds = np.repeat(np.arange(len(lengths)), lengths)[rows]
+    return rows[np.unique(rounds, return_index=True)[1]]

@@ -1,0 +1,233 @@
+"""The conditional logit: which of several items with features is chosen."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from skstructured._base.documented import linked
+from skstructured._base.parameters import parameters
+from skstructured._base.validation import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_positive,
+    check_size,
+    unchanged_on_error,
+)
+from skstructured.items._choice_effects import ChoiceEffects
+from skstructured.items._choice_fit import Task, fit
+from skstructured.items._choice_predictions import ChoicePredictions, weights_of
+from skstructured.items._choice_rounds import chosen_rows, cluster_numbers, read_rounds
+
+__all__ = ["ConditionalLogit"]
+
+SOLVERS = ("auto", "newton", "lbfgs")
+
+#: Metadata that methods ask for by themselves: no `set_fit_request` is needed.
+ASKED = {"qid": True, "available": True}
+
+
+@linked
+@parameters
+class ConditionalLogit(ChoicePredictions, ChoiceEffects, BaseEstimator):
+    r"""Predict which item of a round is chosen, by features of the items (conditional logit).
+
+    For travel modes, offers of a shop, answers to a survey: each round has items with features, any
+    number of them, and one is chosen. Item i of round t is chosen with probability
+
+    .. math:: p_w(i | t) = \exp\langle w, x_{ti}\rangle \big/ \sum_k \exp\langle w, x_{tk}\rangle,
+
+    over the items that are available (McFadden 1974), one weight per feature for all items. What
+    is the same for all items of a round does not matter, so that there is no intercept: constants
+    of alternatives and features of who chooses enter as columns, see `ChooserInteractions`.
+
+    The fit is the exact optimum, by default that of maximum likelihood, of the objective of
+    `ConditionalRandomField`,
+
+    .. math:: \frac{1}{\sum_t c_t} \sum_t -c_t \ln p_w(y_t | t) + \frac{α}{2} \|w\|^2.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        α ≥ 0, as that of `ConditionalRandomField`: ``1/(nC)`` of n rounds for the C of
+        LogisticRegression. 0 is maximum likelihood, for standard errors in the usual sense.
+    solver : {"auto", "newton", "lbfgs"}, default="auto"
+        "newton" has a matrix of p² numbers, from which standard errors come; "lbfgs" has none, and
+        no standard errors. "auto" is "newton" for up to 1000 features.
+    standardize : bool or "auto", default="auto"
+        The units in which α counts weights: deviations of features within rounds, or those of X.
+        "auto" leaves indicators, whose entries are 0 and 1, as they are. For ``alpha=0`` it makes
+        no difference. `coef_` is in units of X always.
+    max_iter : int, default=1000
+        Most iterations.
+    tol : float, default=1e-12
+        The gap to stop at, in units of the objective.
+    verbose : bool or int, default=0
+        Whether a line is printed for each iteration.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        w, in units of X. Where choices do not determine it, that of the least norm.
+    standard_errors_ : ndarray of shape (n_features_in_,)
+        Roots of the diagonal of `covariance_`. NaN for weights that choices do not determine, and
+        for "lbfgs".
+    covariance_ : ndarray of shape (n_features_in_, n_features_in_)
+        The inverse of the Hessian of the objective times Σc, or, where `fit` had clusters, the
+        sandwich ``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹`` with s_g the gradients summed over each of G
+        clusters. There is none for "lbfgs". With α > 0 it is that of the penalised weights, which
+        are biased towards 0.
+    log_likelihood_ : float
+        ``Σ_t c_t ln p(y_t | t)``, without the penalty.
+    null_log_likelihood_ : float
+        The same where all available items are equally likely, ``−Σ_t c_t ln m_t``.
+    gap_ : float
+        At most so far is the objective from its least value. For α > 0 it is at most the duality
+        gap ``‖∇‖²/(2α)``. For "newton" it is at most ``λ² h(Dλ)``, where λ is the Newton decrement,
+        D bounds how far two items of a round are apart in the metric of the inverse Hessian, and
+        ``h(q) = (q + (1 − q) ln(1 − q))/q²`` lies between 1/2 and 1: a proof that an optimum
+        exists (Bach 2010). For "lbfgs" with α = 0 it is λ²/2 by conjugate gradients, an estimate.
+    n_iter_ : int
+        Iterations.
+    n_rounds_ : int
+        Rounds.
+    rank_ : int
+        Weights that choices determine; for "lbfgs" the features that vary within rounds.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, where X had string names.
+
+    Warns
+    -----
+    UserWarning
+        For α = 0, naming features that vary in no round, and, for "newton", those that are
+        collinear within all of them: their weights are not determined.
+    ConvergenceWarning
+        Where the gap is above `tol` at the end.
+
+    Notes
+    -----
+    With metadata routing, `fit`, `score` and all that predicts ask for `qid` and `available` by
+    themselves: ``GridSearchCV(ConditionalLogit(), …, cv=GroupKFold(5).set_split_request(
+    groups="qid")).fit(X, y, qid=qid)``. Lists of matrices need no routing.
+
+    References
+    ----------
+    McFadden (1974), "Conditional logit analysis of qualitative choice behavior"; Train (2009),
+    "Discrete choice methods with simulation"; Bach (2010), "Self-concordant analysis for logistic
+    regression"; Albert, Anderson (1984), "On the existence of maximum likelihood estimates in
+    logistic regression models".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured import ConditionalLogit
+    >>> X = [[[1.0, 5.0], [2.0, 3.0]], [[1.0, 2.0], [3.0, 1.0]], [[2.0, 4.0], [1.0, 6.0]]]
+    >>> model = ConditionalLogit(alpha=0.1).fit(X, [0, 0, 1])
+    >>> model.predict(X)
+    array([0, 0, 1])
+    >>> rows, qid = np.concatenate(X), [0, 0, 1, 1, 2, 2]
+    >>> model.fit(rows, [1, 0, 1, 0, 0, 1], qid).predict(rows, qid)
+    array([1, 0, 1, 0, 0, 1])
+    """
+
+    alpha: float = 0.0
+    solver: Literal["auto", "newton", "lbfgs"] = "auto"
+    standardize: bool | Literal["auto"] = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-12
+    verbose: bool | int = 0
+
+    __metadata_request__fit = ASKED
+    __metadata_request__score = ASKED
+    __metadata_request__predict = ASKED
+    __metadata_request__predict_proba = ASKED
+    __metadata_request__predict_log_proba = ASKED
+    __metadata_request__decision_function = ASKED
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        available: Any = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from all rounds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
+            Items: rows of all rounds with `qid`, or one matrix per round, also as an array
+            (n, m, p). CSR stays CSR.
+        y : array-like of shape (N,) or (n,)
+            With qid 1 for the chosen item of each round and 0 for the others; for matrices the
+            place of the chosen item in its round, from 0.
+        qid : array-like of shape (N,) or None, default=None
+            Round of each row, numbers or names, in any order.
+        available : array-like of bool or None, default=None
+            Which items there are, (N,) or one array (m,) per round. None is all; leaving rows out
+            is the same.
+        sample_weight : array-like of shape (n,) or (N,), or None, default=None
+            Weights c of rounds, or of rows, the same for all of a round: two is the same as two
+            rounds.
+        clusters : array-like of shape (n,) or (N,), or None, default=None
+            Who chose, for people who choose more than once: standard errors are then valid where
+            choices of one person depend on each other. ``np.arange(n)`` are the robust ones of
+            White, a cluster for each round.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, rounds without an item or with no or several choices, features that
+            are not finite numbers, and, for ``alpha=0``, choices that are separated: weights that
+            explain them ever better the larger they are. What was fitted is then unchanged.
+        """
+        self._check_parameters()
+        with unchanged_on_error(self):
+            self._fit(X, y, qid, available, sample_weight, clusters)
+        return self
+
+    def _check_parameters(self):
+        check_choice("solver", self.solver, SOLVERS)
+        if isinstance(self.alpha, bool) or self.alpha != 0:
+            check_size("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        check_integer("max_iter", self.max_iter)
+        if not isinstance(self.standardize, str) or self.standardize != "auto":
+            check_bool("standardize", self.standardize)
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_integer("verbose", self.verbose, lowest=0)
+
+    def _fit(self, X, y, qid, available, sample_weight, clusters):
+        items, matrix = read_rounds(self, X, qid, available, reset=True)
+        weight = weights_of(items, sample_weight)
+        groups = None if clusters is None else cluster_numbers(items, clusters)
+        task = Task(matrix, items.offsets, chosen_rows(items, y), weight, groups).of_weight()
+        found = fit(task, self, list(self._names()))
+        self.coef_, self.rank_ = found.coef, found.rank
+        if hasattr(self, "covariance_"):
+            del self.covariance_
+        self.standard_errors_ = np.full(len(self.coef_), np.nan)
+        if found.covariance is not None:
+            self.covariance_ = found.covariance
+            self.standard_errors_ = np.sqrt(np.diag(found.covariance))
+        self.gap_, self.n_iter_ = float(found.solution.gap), found.solution.n_iter
+        self.n_rounds_, self._total = len(items), float(weight.sum())
+        self._clustered = clusters is not None
+        self.log_likelihood_ = found.log_likelihood
+        self.null_log_likelihood_ = -float(weight @ np.log(items.lengths))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = tags.input_tags.three_d_array = True
+        return tags

@@ -1,0 +1,697 @@
+"""The conditional logit beside its literal form, published models, and what must be the same."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from naive import choice as naive
+from scipy import sparse
+from scipy.optimize import approx_fprime
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from skstructured import ConditionalLogit
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
+
+
+def problem(n=60, p=3, largest=5, seed=0, scale=1.0):
+    """Rounds of 1 to `largest` items, choices of a model with noise, weights that are not 1."""
+    rng = np.random.RandomState(seed)
+    rounds = [rng.randn(rng.randint(1, largest + 1), p) for _ in range(n)]
+    w = rng.randn(p)
+    chosen = [int(np.argmax(x @ w + rng.gumbel(size=len(x)))) for x in rounds]
+    return [x * scale for x in rounds], np.array(chosen), rng.choice([0.5, 1.0, 2.5], n)
+
+
+def flat(rounds, chosen, seed=None):
+    """Rows, 0/1, and qid of rounds; rows in any order where there is a seed."""
+    X = np.concatenate(rounds)
+    qid = np.repeat(np.arange(len(rounds)), [len(x) for x in rounds])
+    y = np.concatenate([np.arange(len(x)) == k for x, k in zip(rounds, chosen, strict=True)])
+    order = np.arange(len(X)) if seed is None else np.random.RandomState(seed).permutation(len(X))
+    return X[order], y[order].astype(int), qid[order]
+
+
+def likelihood_of(rounds, chosen, weights, alpha=0.0):
+    from skstructured.items._choice_likelihood import Likelihood
+
+    lengths = np.array([len(x) for x in rounds])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    share = weights / weights.sum()
+    ridge = np.full(rounds[0].shape[1], alpha)
+    return Likelihood(np.concatenate(rounds), offsets, offsets[:-1] + chosen, share, ridge)
+
+
+# Against the literal form.
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("block", [1 << 21, 10])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_value_gradient_and_hessian_are_the_literal_ones(alpha, block, make, monkeypatch):
+    monkeypatch.setattr("skstructured.items._choice_likelihood.BLOCK", block)
+    given = problem()
+    ours = likelihood_of(*given, alpha)
+    ours.Z = make(ours.Z)
+    for w in np.random.RandomState(1).randn(5, 3):
+        point = ours.point(w)
+        assert point.value == pytest.approx(naive.objective(w, *given, alpha), rel=1e-12)
+        np.testing.assert_allclose(point.gradient, naive.gradient(w, *given, alpha), atol=1e-12)
+        H = naive.hessian(w, given[0], given[2], alpha)
+        np.testing.assert_allclose(ours.hessian(point.proba), H, atol=1e-12)
+        np.testing.assert_allclose(ours.product(point.proba, w), H @ w, atol=1e-12)
+
+
+def test_derivatives_are_finite_differences():
+    ours = likelihood_of(*problem(), 0.1)
+    w = np.array([0.3, -1.0, 2.0])
+    point = ours.point(w)
+    slope = approx_fprime(w, lambda v: ours.point(v).value, 1e-6)
+    np.testing.assert_allclose(point.gradient, slope, atol=1e-5)
+    curve = approx_fprime(w, lambda v: ours.point(v).gradient, 1e-7)
+    np.testing.assert_allclose(ours.hessian(point.proba), curve, atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("seed", range(3))
+def test_fit_is_the_literal_optimum(alpha, solver, seed):
+    rounds, chosen, weights = problem(seed=seed)
+    w = naive.fitted(rounds, chosen, weights, alpha)
+    model = ConditionalLogit(alpha, solver=solver, standardize=False)
+    model.fit(rounds, chosen, sample_weight=weights)
+    close = 1e-10 if solver == "newton" else 1e-5
+    np.testing.assert_allclose(model.coef_, w, rtol=close, atol=close)
+    likelihood = naive.log_likelihood(model.coef_, rounds, chosen, weights)
+    assert model.log_likelihood_ == pytest.approx(likelihood, rel=1e-12)
+    zero = naive.log_likelihood(0.0 * w, rounds, chosen, weights)
+    assert model.null_log_likelihood_ == pytest.approx(zero, rel=1e-12)
+    if solver == "newton":
+        inverse = np.linalg.inv(naive.hessian(w, rounds, weights, alpha) * weights.sum())
+        np.testing.assert_allclose(model.covariance_, inverse, rtol=1e-8)
+        np.testing.assert_allclose(model.standard_errors_, np.sqrt(np.diag(inverse)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_clustered_errors_are_the_literal_ones(alpha, make):
+    rounds, chosen, weights = problem()
+    people = np.array([f"p{i}" for i in np.arange(60) % 7])
+    model = ConditionalLogit(alpha, standardize=False)
+    model.fit([make(x) for x in rounds], chosen, sample_weight=weights, clusters=people)
+    found = naive.clustered(model.coef_, rounds, chosen, weights, people, alpha)
+    np.testing.assert_allclose(model.covariance_, found, rtol=1e-8)
+    X, y, qid = flat(rounds, chosen)
+    again = clone(model).fit(make(X), y, qid, None, weights[qid], people[qid])
+    np.testing.assert_allclose(again.covariance_, model.covariance_, rtol=1e-10)
+
+
+# Published models.
+
+
+def electricity(load):
+    z = load("choice_electricity")
+    return z["X"], z["y"], z["person"]
+
+
+def swissmetro(load, columns=(0, 1, 3, 4)):
+    z = load("choice_swissmetro")
+    return z["X"][:, :, list(columns)], z["y"], z["available"].astype(bool), z["person"]
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_published_model_of_travel_modes(load, solver):
+    X, y, available, _ = swissmetro(load)
+    model = ConditionalLogit(solver=solver).fit(X, y, available=available)
+    assert model.log_likelihood_ == pytest.approx(-5331.252, abs=5e-4)
+    np.testing.assert_allclose(model.coef_, [-1.2779, -1.0838, -0.7012, -0.1546], atol=5.1e-5)
+    X, y, available, _ = swissmetro(load, range(5))
+    model.fit(X, y, available=available)
+    assert model.log_likelihood_ == pytest.approx(-5315.386, abs=5e-4)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_published_model_of_electricity(load, solver):
+    X, y, _ = electricity(load)
+    model = ConditionalLogit(solver=solver).fit(X, y)
+    assert model.log_likelihood_ == pytest.approx(-4958.649, abs=5e-4)
+    published = [-0.6252, -0.1083, 1.4422, 0.9955, -5.4628, -5.8400]
+    np.testing.assert_allclose(model.coef_, published, atol=5.1e-5)
+
+
+def test_a_vanishing_penalty_comes_to_the_published_model(load):
+    X, y, available, _ = swissmetro(load)
+    exact = ConditionalLogit().fit(X, y, available=available).coef_
+    away = [
+        np.abs(ConditionalLogit(alpha).fit(X, y, available=available).coef_ - exact).max()
+        for alpha in (1e-2, 1e-3, 1e-4, 1e-5)
+    ]
+    assert all(0.05 < after / before < 0.2 for before, after in itertools.pairwise(away))
+
+
+def test_people_who_choose_often_make_larger_errors(load):
+    X, y, person = electricity(load)
+    model = ConditionalLogit()
+    plain = model.fit(X, y).standard_errors_
+    robust = model.fit(X, y, clusters=np.arange(len(y))).standard_errors_
+    clustered = model.fit(X, y, clusters=person).standard_errors_
+    assert np.abs(robust / plain - 1.0).max() < 0.3
+    assert (clustered / plain - 1.0).max() > 0.5
+
+
+# What must be the same.
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.02])
+def test_forms_of_rounds_are_the_same(alpha):
+    rounds, chosen, weights = problem(largest=4)
+    model = ConditionalLogit(alpha).fit(rounds, chosen, sample_weight=weights)
+    X, y, qid = flat(rounds, chosen, seed=3)
+    names = np.array([f"round {q}" for q in range(60)])
+    padded = np.full((60, 4, 3), np.nan)
+    for i, x in enumerate(rounds):
+        padded[i, : len(x)] = x
+    padded[0, 0, 0] = rounds[0][0, 0]
+    there = np.arange(4) < np.array([len(x) for x in rounds])[:, None]
+    others = [
+        clone(model).fit(X, y, qid, sample_weight=weights[qid]),
+        clone(model).fit(sparse.csc_matrix(X), y, names[qid], sample_weight=weights[qid]),
+        clone(model).fit(pd.DataFrame(X, columns=list("abc")), y, qid, None, weights[qid]),
+        clone(model).fit([sparse.csr_matrix(x) for x in rounds], chosen, None, None, weights),
+        clone(model).fit([pd.DataFrame(x) for x in rounds], chosen, None, None, weights),
+        clone(model).fit(padded, chosen, available=there, sample_weight=weights),
+    ]
+    for other in others:
+        np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-7)
+        np.testing.assert_allclose(other.standard_errors_, model.standard_errors_, rtol=1e-7)
+        assert other.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-12)
+        assert other.null_log_likelihood_ == pytest.approx(model.null_log_likelihood_, rel=1e-12)
+    shares = model.predict_proba(rounds)
+    np.testing.assert_allclose(
+        others[0].predict_proba(X, qid), np.concatenate(shares)[order_of(3, X)]
+    )
+    hidden = others[-1].predict_proba(padded, available=there)
+    assert all((part[len(x) :] == 0).all() for part, x in zip(hidden, rounds, strict=True))
+    np.testing.assert_allclose(np.concatenate(hidden)[there.ravel()], np.concatenate(shares))
+
+
+def order_of(seed, X):
+    return np.random.RandomState(seed).permutation(len(X))
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_a_weight_of_two_is_two_rounds_and_of_zero_none(solver):
+    rounds, chosen, _ = problem()
+    weights = np.arange(60) % 3
+    twice = np.repeat(np.arange(60), weights)
+    model = ConditionalLogit(0.01, solver=solver).fit(rounds, chosen, sample_weight=weights)
+    again = clone(model).fit([rounds[i] for i in twice], chosen[twice])
+    np.testing.assert_allclose(model.coef_, again.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.standard_errors_, again.standard_errors_, rtol=1e-6)
+    assert model.log_likelihood_ == pytest.approx(again.log_likelihood_, rel=1e-10)
+    assert model.null_log_likelihood_ == pytest.approx(again.null_log_likelihood_, rel=1e-10)
+    first, second = model.summary(), again.summary()
+    assert first.bic == pytest.approx(second.bic, rel=1e-10)
+    assert model.score(rounds, chosen, sample_weight=weights) == pytest.approx(
+        again.score([rounds[i] for i in twice], chosen[twice])
+    )
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_units_and_origins_of_rounds_do_not_matter(make, alpha):
+    rounds, chosen, _ = problem(largest=4)
+    model = ConditionalLogit(alpha).fit(rounds, chosen)
+    units = np.array([1e-6, 1.0, 1e6])
+    away = 3.0 * np.random.RandomState(1).randn(60, 1, 3)
+    moved = [make((x + shift) * units) for x, shift in zip(rounds, away, strict=True)]
+    again = clone(model).fit(moved, chosen)
+    np.testing.assert_allclose(again.coef_ * units, model.coef_, rtol=1e-6)
+    np.testing.assert_allclose(again.standard_errors_ * units, model.standard_errors_, rtol=1e-6)
+    assert again.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-10)
+    np.testing.assert_array_equal(again.predict(moved), model.predict(rounds))
+
+
+def test_the_penalty_goes_by_the_units_that_were_asked_for():
+    rounds, chosen, weights = problem()
+    rounds = [np.column_stack([x, x[:, 0] > 0.0]) for x in rounds]
+    alpha, n = 0.2, 60
+    lengths = [len(x) for x in rounds]
+    away = np.concatenate([x - x.mean(axis=0) for x in rounds])
+    c = np.repeat(weights / weights.sum() / lengths, lengths)
+    deviation = np.sqrt(c @ away**2)
+    units = {"auto": np.r_[deviation[:3], 1.0], True: deviation, False: np.ones(4)}
+    for standardize, unit in units.items():
+        model = ConditionalLogit(alpha, standardize=standardize)
+        model.fit(rounds, chosen, sample_weight=weights)
+        slope = naive.gradient(model.coef_, rounds, chosen, weights)
+        np.testing.assert_allclose(slope, -alpha * unit**2 * model.coef_, atol=1e-6)
+        sparse_one = clone(model).fit(
+            [sparse.csr_matrix(x) for x in rounds], chosen, sample_weight=weights
+        )
+        np.testing.assert_allclose(sparse_one.coef_, model.coef_, rtol=1e-6)
+    assert n == model.n_rounds_
+
+
+# The gap.
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.3])
+@pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-4])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gap_is_above_what_is_left(alpha, tol, seed):
+    rounds, chosen, weights = problem(seed=seed)
+    model = ConditionalLogit(alpha, standardize=False, tol=tol)
+    model.fit(rounds, chosen, sample_weight=weights)
+    best = naive.objective(
+        naive.fitted(rounds, chosen, weights, alpha), rounds, chosen, weights, alpha
+    )
+    left = naive.objective(model.coef_, rounds, chosen, weights, alpha) - best
+    assert -1e-14 <= left <= model.gap_ <= tol
+
+
+def test_the_bound_on_the_gap_holds_anywhere_and_is_tight_near_the_optimum():
+    from skstructured.items._newton import gap_bound, root_of_inverse
+
+    given = problem()
+    ours = likelihood_of(*given)
+    w = naive.fitted(*given)
+    least, held, ratios = ours.point(w).value, 0, []
+    for i, v in enumerate(np.random.RandomState(0).randn(200, 3)):
+        point = ours.point(w + v * 10.0 ** (-i / 40.0))
+        root = root_of_inverse(ours.hessian(point.proba), None)
+        decrement = np.linalg.norm(root.T @ point.gradient)
+        bound = gap_bound(decrement, ours.largest_distance(point.proba, root))
+        held += np.isfinite(bound)
+        assert point.value - least <= bound * (1 + 1e-9)
+        ratios.append(bound / (point.value - least))
+    assert held > 100 and 1.0 - 1e-9 < min(ratios) < 1.1
+
+
+def test_the_bound_is_its_series_and_lies_between_half_and_all_of_the_squared_decrement():
+    from skstructured.items._newton import gap_bound
+
+    for q in np.r_[np.logspace(-9, -0.001, 200), 0.999e-3, 1.001e-3]:
+        series = sum(q ** (k - 2) / (k * (k - 1)) for k in range(2, 200000 if q > 0.9 else 400))
+        assert series <= gap_bound(q / 2.0, 2.0) * 4.0 / q**2 * (1 + 1e-6)
+        assert gap_bound(q / 2.0, 2.0) * 4.0 / q**2 == pytest.approx(series, rel=2e-4)
+        assert 0.5 <= gap_bound(q, 1.0) / q**2 <= 1.0
+    assert gap_bound(0.5, 2.0) == np.inf
+
+
+# Edges.
+
+
+def test_one_item_ties_and_items_that_are_all_equal():
+    model = ConditionalLogit()
+    with pytest.warns(UserWarning, match=r"'x0', 'x1': the same for all items of each round"):
+        model.fit([[[1.0, 2.0]], [[3.0, 4.0]] * 3], [0, 2])
+    np.testing.assert_array_equal(model.coef_, [0.0, 0.0])
+    assert np.isnan(model.standard_errors_).all() and model.gap_ == 0.0 and model.rank_ == 0
+    assert model.log_likelihood_ == pytest.approx(-np.log(3.0)) == model.null_log_likelihood_
+    np.testing.assert_array_equal(model.predict([[[1.0, 2.0]] * 3]), [0])
+    np.testing.assert_allclose(model.predict_proba([[[1.0, 2.0]] * 3])[0], 1 / 3)
+    np.testing.assert_array_equal(model.predict([[1.0, 2.0]] * 3, [4, 4, 4]), [1, 0, 0])
+    assert "nan" in repr(model.summary())
+    with pytest.warns(UserWarning, match="the same for all items"):
+        model.fit([[[1.0, 2.0]]] * 3, [0, 0, 0])
+    assert model.log_likelihood_ == 0.0 and np.isnan(model.summary().mcfadden_r2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_weights_that_choices_do_not_determine_are_named(make):
+    rounds, chosen, _ = problem()
+    rng = np.random.RandomState(5)
+    wide = [
+        make(
+            np.column_stack([x, np.full(len(x), rng.rand()), x[:, 0] - 2.0 * x[:, 1] + rng.rand()])
+        )
+        for x in rounds
+    ]
+    plain = ConditionalLogit().fit(rounds, chosen)
+    model = ConditionalLogit()
+    with pytest.warns(UserWarning, match=r"'x3': the same .*; 'x0', 'x1', 'x4': collinear"):
+        model.fit(wide, chosen)
+    assert model.log_likelihood_ == pytest.approx(plain.log_likelihood_, rel=1e-10)
+    assert model.rank_ == 3 and model.coef_[3] == 0.0
+    np.testing.assert_array_equal(np.isnan(model.standard_errors_), [1, 1, 0, 1, 1])
+    assert model.standard_errors_[2] == pytest.approx(plain.standard_errors_[2], rel=1e-6)
+    assert model.summary().aic == pytest.approx(plain.summary().aic)
+    assert np.isnan(model.willingness_to_pay(0, 2).standard_error)
+    model.set_params(alpha=0.1).fit(wide, chosen)  # without a warning
+    np.testing.assert_array_equal(np.isnan(model.standard_errors_), np.arange(5) == 3)
+
+
+def separated():
+    """Complete, and of some rounds only; without either."""
+    rng = np.random.RandomState(0)
+    rounds = [rng.randn(3, 2) for _ in range(40)]
+    best = np.array([int(np.argmax(x[:, 0])) for x in rounds])
+    noisy = np.where(np.arange(40) < 10, rng.randint(3, size=40), best)
+    never = [np.column_stack([x, [0.0, 0.0, 1.0]]) for x in rounds]
+    return rounds, best, noisy, never
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_separated_choices_have_no_optimum(solver, size):
+    rounds, best, noisy, _ = separated()
+    rounds = [x * size for x in rounds]
+    model = ConditionalLogit(solver=solver).fit(rounds, noisy)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=r"separated: weights of 'x0'.*alpha > 0"):
+        model.fit(rounds, best)
+    assert pickle.dumps(model) == before
+    assert np.isfinite(clone(model).set_params(alpha=1e-3).fit(rounds, best).coef_).all()
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_an_alternative_that_is_never_chosen_has_no_constant(make, solver):
+    _, _, noisy, never = separated()
+    noisy = np.where(noisy == 2, 0, noisy)
+    with pytest.raises(ValueError, match=r"separated: weights of 'x2'"):
+        ConditionalLogit(solver=solver).fit([make(x) for x in never], noisy)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_choices_that_are_nearly_certain_are_not_separated(solver):
+    rng = np.random.RandomState(0)
+    X = 20.0 * rng.randn(400, 3, 2)
+    chosen = (X @ [1.0, 1.0] + rng.gumbel(size=(400, 3))).argmax(axis=1)
+    model = ConditionalLogit(solver=solver).fit(X, chosen)
+    assert model.gap_ <= model.tol and np.abs(model.coef_ - 1.0).max() < 0.5
+
+
+def test_warnings_name_the_line_of_the_caller():
+    rounds, chosen, _ = problem()
+    flat_ones = [np.column_stack([x, np.ones(len(x))]) for x in rounds]
+    for solver in ("newton", "lbfgs"):
+        with pytest.warns(UserWarning, match="'x3'") as told:
+            ConditionalLogit(solver=solver).fit(flat_ones, chosen)
+        assert told[0].filename == __file__
+    with pytest.warns(ConvergenceWarning) as told:
+        ConditionalLogit(max_iter=1).fit(rounds, chosen)
+    assert told[0].filename == __file__
+
+
+def test_too_few_iterations_are_told():
+    rounds, chosen, _ = problem()
+    for solver, alpha in (("newton", 0.1), ("lbfgs", 0.1), ("lbfgs", 0.0), ("newton", 0.0)):
+        with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations with a gap of"):
+            ConditionalLogit(alpha, solver=solver, max_iter=1).fit(rounds, chosen)
+
+
+def test_a_hundred_thousand_items():
+    rng = np.random.RandomState(0)
+    X = rng.randn(100_000, 4)
+    model = ConditionalLogit(alpha=1e-3).fit([X, X[:5]], [17, 2])
+    assert model.gap_ <= 1e-12
+    assert model.predict_proba([X])[0].sum() == pytest.approx(1.0)
+    rounds = [x.copy() for x in np.split(X, 20_000)]
+    w = np.array([1.0, -0.5, 0.0, 2.0])
+    chosen = (X @ w + rng.gumbel(size=100_000)).reshape(-1, 5).argmax(axis=1)
+    model = ConditionalLogit().fit(rounds, chosen)
+    assert (np.abs(model.coef_ - w) < 4.0 * model.standard_errors_).all()
+    assert model.standard_errors_.max() < 0.05
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    rng = np.random.RandomState(0)
+    w, inside = np.array([1.0, -0.7]), []
+    for _ in range(200):
+        X = rng.randn(100, 3, 2)
+        chosen = (X @ w + rng.gumbel(size=(100, 3))).argmax(axis=1)
+        low, high = ConditionalLogit().fit(X, chosen).summary(0.9).intervals.T
+        inside.append((low < w) & (w < high))
+    assert 0.86 < np.mean(inside) < 0.94
+
+
+def test_unavailable_items_do_not_count():
+    rounds, chosen, _ = problem(largest=4)
+    rng = np.random.RandomState(2)
+    more = [np.concatenate([x, 1e3 * rng.randn(2, 3)])[::-1] for x in rounds]
+    there = [np.r_[np.zeros(2, bool), np.ones(len(x), bool)] for x in rounds]
+    place = [len(x) + 1 - k for x, k in zip(rounds, chosen, strict=True)]
+    model = ConditionalLogit().fit(rounds, chosen)
+    other = ConditionalLogit().fit(more, place, available=there)
+    np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-8)
+    utilities = other.decision_function(more, available=there)
+    logs = other.predict_log_proba(more, available=there)
+    assert all(
+        np.isnan(u[:2]).all() and np.isinf(v[:2]).all()
+        for u, v in zip(utilities, logs, strict=True)
+    )
+    np.testing.assert_allclose(utilities[3][2:], rounds[3][::-1] @ model.coef_, rtol=1e-6)
+    assert other.score(more, place, available=there) == model.score(rounds, chosen)
+    X, y, qid = flat(more, place)
+    again = ConditionalLogit().fit(X, y, qid, np.concatenate(there))
+    np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-8)
+    with pytest.raises(ValueError, match="the chosen item of round 0 is not available"):
+        other.fit(more, [0, *place[1:]], available=there)
+    marks = np.zeros_like(y)
+    marks[0], marks[qid > 0] = 1, y[qid > 0]
+    with pytest.raises(ValueError, match=r"one available item of each round.* round 0 has 0"):
+        other.fit(X, marks, qid, np.concatenate(there))
+
+
+# What is said.
+
+
+def test_predictions_have_the_form_of_y():
+    rounds, chosen, _ = problem()
+    model = ConditionalLogit().fit(rounds, chosen)
+    places = model.predict(rounds)
+    by_hand = [int(np.argmax(naive.probabilities(model.coef_, x))) for x in rounds]
+    np.testing.assert_array_equal(places, by_hand)
+    assert model.score(rounds, chosen) == np.mean(places == chosen)
+    for x, p, logs, u in zip(
+        rounds,
+        model.predict_proba(rounds),
+        model.predict_log_proba(rounds),
+        model.decision_function(rounds),
+        strict=True,
+    ):
+        np.testing.assert_allclose(p, naive.probabilities(model.coef_, x), rtol=1e-12)
+        np.testing.assert_allclose(logs, np.log(p), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(u, x @ model.coef_, rtol=1e-12)
+    X, y, qid = flat(rounds, chosen, seed=1)
+    marks = model.predict(X, qid)
+    np.testing.assert_array_equal(marks, flat(rounds, by_hand, seed=1)[1])
+    assert model.score(X, y, qid) == model.score(rounds, chosen)
+    weights = 0.5 + np.arange(60)
+    total = naive.log_likelihood(model.coef_, rounds, chosen, weights)
+    assert model.log_likelihood(rounds, chosen, sample_weight=weights) == pytest.approx(total)
+    assert model.log_likelihood(X, y, qid) == pytest.approx(model.log_likelihood_)
+
+
+def test_elasticities_are_derivatives_of_logarithms():
+    rounds, chosen, _ = problem()
+    rounds = [np.abs(x) + 0.1 for x in rounds]
+    model = ConditionalLogit(0.01).fit(rounds, chosen)
+    own, cross = model.elasticities(rounds, feature=1)
+    every = model.elasticities(rounds)
+    for t, x in enumerate(rounds):
+        for j in range(len(x)):
+            up, down = x.copy(), x.copy()
+            up[j, 1], down[j, 1] = x[j, 1] * np.exp(1e-5), x[j, 1] * np.exp(-1e-5)
+            high, low = model.predict_log_proba([up])[0], model.predict_log_proba([down])[0]
+            slopes = (high - low) / 2e-5
+            wanted = np.where(np.arange(len(x)) == j, own[t][j], cross[t][j])
+            np.testing.assert_allclose(slopes, wanted, atol=1e-6)
+        np.testing.assert_allclose(every.own[t][:, 1], own[t])
+        np.testing.assert_allclose(every.cross[t][:, 1], cross[t])
+    X, _, qid = flat(rounds, chosen)
+    X = pd.DataFrame(X, columns=["a", "b", "c"])
+    model.fit(X, flat(rounds, chosen)[1], qid)
+    there = np.arange(len(X)) != 3
+    flat_own = model.elasticities(X, qid, there, "b").own
+    assert np.isnan(flat_own[3]) and np.isfinite(flat_own[there]).all()
+    model.fit(X.to_numpy(), flat(rounds, chosen)[1], qid)
+    whole = model.elasticities(sparse.csr_matrix(X.to_numpy()), qid)
+    np.testing.assert_allclose(whole.own[:, 1][qid != qid[3]], flat_own[qid != qid[3]])
+
+
+def test_willingness_to_pay_and_its_error():
+    rounds, chosen, _ = problem(n=300)
+    model = ConditionalLogit().fit(rounds, chosen)
+    value, error = model.willingness_to_pay(0, "x2")
+    assert value == -model.coef_[0] / model.coef_[2]
+    slope = approx_fprime(model.coef_, lambda w: -w[0] / w[2], 1e-7)
+    assert error == pytest.approx(np.sqrt(slope @ model.covariance_ @ slope), rel=1e-5)
+    traded = [x + np.outer(x[:, 0], [0.0, 0.0, value]) for x in rounds]  # cost rises with feature 0
+    for x, paid in zip(rounds, traded, strict=True):
+        np.testing.assert_allclose(paid @ model.coef_, x[:, 1:] @ model.coef_[1:], atol=1e-12)
+    draws = np.random.RandomState(0).multivariate_normal(model.coef_, model.covariance_, 20000)
+    assert np.std(-draws[:, 0] / draws[:, 2]) == pytest.approx(error, rel=0.1)
+    for wrong in ("x9", 3, -4, True, None):
+        with pytest.raises(ValueError, match=r"feature must be a"):
+            model.willingness_to_pay(wrong, 0)
+    model.coef_[1] = 0.0
+    with pytest.raises(ValueError, match=r"cost must have a weight other than 0, got 'x1'"):
+        model.willingness_to_pay(0, "x1")
+
+
+def test_summary():
+    rounds, chosen, weights = problem()
+    X, y, qid = flat(rounds, chosen)
+    X = pd.DataFrame(X, columns=["time", "cost", "comfort"])
+    model = ConditionalLogit().fit(X, y, qid, sample_weight=weights[qid])
+    found = model.summary()
+    L, L0, n = model.log_likelihood_, model.null_log_likelihood_, weights.sum()
+    assert found.mcfadden_r2 == 1 - L / L0 and found.adjusted_r2 == 1 - (L - 3) / L0
+    assert found.aic == 6 - 2 * L and found.bic == 3 * np.log(n) - 2 * L
+    frame = found.to_frame()
+    assert list(frame.index) == ["time", "cost", "comfort"]
+    np.testing.assert_allclose(frame["z"], model.coef_ / model.standard_errors_)
+    np.testing.assert_allclose(frame["P>|z|"], 2 * normal_tail(np.abs(frame["z"])), rtol=1e-6)
+    np.testing.assert_allclose(
+        frame["0.975"] - frame["0.025"], 2 * 1.959963984540054 * model.standard_errors_
+    )
+    text = repr(found)
+    assert f"{L:.3f}" in text and f"{L0:.3f}" in text and "comfort" in text
+    assert "inverse Hessian" in text and "sandwich" not in text
+    assert "sandwich" in repr(model.fit(X, y, qid, clusters=qid % 9).summary())
+    assert "0.05" in model.summary(0.9).to_dict() and "0.95" in model.summary(0.9).to_dict()
+    assert "price" in repr(model.summary(feature_names=["minutes", "price", "seats"]))
+    with pytest.raises(ValueError, match="feature_names must be 3 names, got"):
+        model.summary(feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        model.summary(95)
+
+
+def normal_tail(z):
+    from math import erfc
+
+    return np.array([0.5 * erfc(value / np.sqrt(2.0)) for value in z])
+
+
+# Bad input.
+
+
+def test_bad_input_leaves_what_was_fitted():
+    rounds, chosen, _ = problem(largest=4)
+    X, y, qid = flat(rounds, chosen)
+    model = ConditionalLogit().fit(X, y, qid)
+    before = pickle.dumps(model)
+    wrong_X = X.copy()
+    wrong_X[5, 1] = np.nan
+    huge = sparse.csr_matrix(np.where(np.arange(len(X))[:, None] == 5, 1e150, X))
+    cases = [
+        ((X, y), "qid is missing"),
+        ((X, y, qid[:-1]), "inconsistent numbers"),
+        ((X, y, np.where(qid == 3, np.nan, qid)), "qid must not have gaps"),
+        ((X, chosen, qid), "inconsistent numbers"),
+        ((X, 0 * y, qid), "one available item of each round, the chosen one: round 0 has 0"),
+        ((X, np.ones_like(y), qid), "the chosen one: round"),
+        ((X, 2 * y, qid), "y must be 1 for the chosen item of each round and 0"),
+        ((X, y.astype(str), qid), None),
+        ((X, np.where(y, "yes", "no"), qid), "y must be numbers"),
+        ((wrong_X, y, qid), f"NaN.* got nan in round {qid[5]}, feature 1"),
+        ((huge, y, qid), rf"above 1e\+100, got 1e\+150 in round {qid[5]}, feature 0"),
+        ((np.full(X.shape, "a"), y, qid), "could not convert"),
+        ((X, y, qid, np.zeros(len(X), bool)), "no item that is available"),
+        ((X, y, qid, np.full(len(X), 2)), "available must have one bool per item"),
+        ((X, y, qid, None, -np.ones(60)), "Negative values"),
+        ((X, y, qid, None, np.zeros(60)), "zero"),
+        ((X, y, qid, None, np.arange(len(X))), "sample_weight must be the same for all items"),
+        ((X, y, qid, None, None, np.arange(len(X))), "clusters must be the same for all items"),
+        ((X, y, qid, None, None, np.zeros(60)), "clusters must be at least 2, got 1"),
+        ((X, y, qid, None, None, np.zeros(7)), "inconsistent numbers"),
+        ((rounds, [9, *chosen[1:]]), r"round 0 has \d items, but y is 9"),
+        ((rounds, [-1, *chosen[1:]]), "the place of the chosen item"),
+        ((rounds, [0.5, *chosen[1:]]), "the place of the chosen item"),
+        ((rounds, chosen[:-1]), "inconsistent numbers"),
+        ((rounds, y), "inconsistent numbers"),
+        ((rounds, chosen, qid), None),
+        (([], []), "0 sequences|0 rounds|at least 1"),
+        (([x[:, 0] for x in rounds], chosen), "round"),
+        (([rounds[0], rounds[1][:, :2]], [0, 0]), "features"),
+    ]
+    for given, message in cases:
+        if message is None:
+            continue
+        with pytest.raises(ValueError, match=message):
+            model.fit(*given)
+        assert pickle.dumps(model) == before, message
+    for given, message in (((X[:, :2], qid), "2 features"), ((X,), "qid is missing")):
+        with pytest.raises(ValueError, match=message):
+            model.predict(*given)
+    np.testing.assert_array_equal(model.fit(X, y, qid).coef_, pickle.loads(before).coef_)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    {
+        "alpha": (-1.0, np.nan, "auto", True, 1e300),
+        "solver": ("sag", None),
+        "standardize": ("yes", 1, None),
+        "max_iter": (0, 1.5),
+        "tol": (0.0, -1.0, "small"),
+        "verbose": (-1, "loud"),
+    }.items(),
+)
+def test_bad_parameters_are_named(name, values):
+    rounds, chosen, _ = problem()
+    for value in values:
+        model = ConditionalLogit(**{name: value})
+        with pytest.raises(ValueError, match=f"{name} must"):
+            model.fit(rounds, chosen)
+        assert vars(model) == model.get_params()
+
+
+def test_not_fitted():
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(ConditionalLogit(), method)([[[1.0], [2.0]]])
+    for method in ("summary", "elasticities"):
+        with pytest.raises(NotFittedError):
+            getattr(ConditionalLogit(), method)(*[[[[1.0]]]] * (method == "elasticities"))
+
+
+def test_clones_pickles_checkpoints_and_names(tmp_path):
+    rounds, chosen, _ = problem()
+    X, y, qid = flat(rounds, chosen)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = ConditionalLogit().fit(frame, y, qid)
+    assert list(model.feature_names_in_) == ["a", "b", "c"] and model.n_features_in_ == 3
+    assert repr(ConditionalLogit(0.5)) == "ConditionalLogit(alpha=0.5)"
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(frame, qid), model.predict_proba(frame, qid))
+    pytest.importorskip("skops")
+    save_checkpoint(model, tmp_path / "model.skops")
+    kept = load_checkpoint(tmp_path / "model.skops")
+    np.testing.assert_array_equal(kept.predict_proba(frame, qid), model.predict_proba(frame, qid))
+    assert repr(kept.summary()) == repr(model.summary())
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"a": "z"}), qid)
+    model.fit(X, y, qid)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.set_params(solver="lbfgs").fit(X, y, qid) is model
+    assert not hasattr(model, "covariance_") and np.isnan(model.standard_errors_).all()
+    assert np.isnan(model.willingness_to_pay(0, 1).standard_error)
+
+
+def test_verbose_prints_iterations(capsys):
+    rounds, chosen, _ = problem()
+    for solver in ("newton", "lbfgs"):
+        ConditionalLogit(0.1, solver=solver, verbose=1).fit(rounds, chosen)
+        assert "objective" in capsys.readouterr().out
+
+
+def test_wide_sparse_rows(monkeypatch):
+    monkeypatch.setattr("skstructured.items._choice_fit.NEWTON", 200)
+    rng = np.random.RandomState(0)
+    X = sparse.random(600, 300, 0.05, "csr", random_state=rng)
+    w = rng.randn(300) * (np.arange(300) < 20)
+    chosen = (X @ w + rng.gumbel(size=600)).reshape(-1, 3).argmax(axis=1)
+    y = (np.arange(3) == chosen[:, None]).ravel().astype(int)
+    qid = np.arange(600) // 3
+    model = ConditionalLogit(1e-3).fit(X, y, qid)
+    assert model.gap_ <= model.tol and np.isnan(model.standard_errors_).all()
+    exact = ConditionalLogit(1e-3, solver="newton").fit(X, y, qid)
+    np.testing.assert_allclose(model.coef_, exact.coef_, atol=1e-4)
+    with pytest.raises(ValueError, match="separated"):  # more features than rounds
+        ConditionalLogit().fit(X, y, qid)

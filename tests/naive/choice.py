@@ -1,0 +1,78 @@
+"""The conditional logit as its formulas stand, one round and one item at a time."""
+
+import math
+
+import numpy as np
+
+
+def probabilities(w, x):
+    """Softmax of the utilities of the items x (m, p) of one round."""
+    utilities = [sum(a * b for a, b in zip(w, row, strict=True)) for row in x]
+    top = max(utilities)
+    powers = [math.exp(u - top) for u in utilities]
+    return [power / sum(powers) for power in powers]
+
+
+def log_likelihood(w, rounds, chosen, weights):
+    """``Σ_t c_t ln p(chosen item of t)``."""
+    return math.fsum(
+        c * math.log(probabilities(w, x)[k])
+        for x, k, c in zip(rounds, chosen, weights, strict=True)
+    )
+
+
+def objective(w, rounds, chosen, weights, alpha=0.0):
+    """``(1/Σc) Σ_t −c_t ln p(chosen item of t) + (α/2)‖w‖²``."""
+    loss = -log_likelihood(w, rounds, chosen, weights) / math.fsum(weights)
+    return loss + 0.5 * alpha * math.fsum(v * v for v in w)
+
+
+def scores(w, x, k):
+    """The gradient (p,) of −ln p(item k) of one round: mean of the items less the chosen one."""
+    p = probabilities(w, x)
+    mean = [math.fsum(p[i] * x[i][j] for i in range(len(x))) for j in range(len(w))]
+    return np.array([mean[j] - x[k][j] for j in range(len(w))])
+
+
+def gradient(w, rounds, chosen, weights, alpha=0.0):
+    """Of `objective`."""
+    total = sum(c * scores(w, x, k) for x, k, c in zip(rounds, chosen, weights, strict=True)) / sum(
+        weights
+    )
+    return total + alpha * np.asarray(w)
+
+
+def hessian(w, rounds, weights, alpha=0.0):
+    """Of `objective`: mean covariances of the items of rounds."""
+    size = len(w)
+    total = np.zeros((size, size))
+    for x, c in zip(rounds, weights, strict=True):
+        p = probabilities(w, x)
+        mean = sum(p[i] * np.asarray(x[i]) for i in range(len(x)))
+        for i in range(len(x)):
+            away = np.asarray(x[i]) - mean
+            total += c * p[i] * np.outer(away, away)
+    return total / sum(weights) + alpha * np.eye(size)
+
+
+def fitted(rounds, chosen, weights, alpha=0.0, steps=60):
+    """Weights by Newton steps that are halved until the objective falls."""
+    w = np.zeros(len(rounds[0][0]))
+    given = rounds, chosen, weights, alpha
+    for _ in range(steps):
+        step = np.linalg.solve(hessian(w, rounds, weights, alpha), gradient(w, *given))
+        size = 1.0
+        while size > 1e-9 and objective(w - size * step, *given) > objective(w, *given):
+            size /= 2.0
+        w = w - size * step
+    return w
+
+
+def clustered(w, rounds, chosen, weights, clusters, alpha=0.0):
+    """``G/(G − 1) H⁻¹ (Σ_g s_g s_gᵀ) H⁻¹`` with H of the sum of losses."""
+    inverse = np.linalg.inv(hessian(w, rounds, weights, alpha) * sum(weights))
+    sums = {}
+    for x, k, c, g in zip(rounds, chosen, weights, clusters, strict=True):
+        sums[g] = sums.get(g, 0.0) + c * scores(w, x, k)
+    middle = sum(np.outer(s, s) for s in sums.values())
+    return len(sums) / (len(sums) - 1) * inverse @ middle @ inverse
