@@ -23,6 +23,7 @@ FLOORS = [
     ["metrics"],
     ["decoders"],
     ["sequences"],
+    ["items"],
     ["experts"],
     ["estimators"],
     ["bandits", "streaming"],
