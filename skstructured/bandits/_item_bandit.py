@@ -126,7 +126,8 @@ class ItemBandit(BaseEstimator):
         self
         """
         with unchanged_on_error(self):
-            vars(self).pop("t_", None)
+            if hasattr(self, "t_"):
+                del self.t_
             return self.update(X_actions, actions, rewards, propensities, **given)
 
     @exclusive
