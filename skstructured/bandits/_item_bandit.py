@@ -14,6 +14,7 @@ from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import (
     check_bool,
     check_positive,
+    is_ready,
     own_arrays,
     unchanged_on_error,
 )
@@ -300,15 +301,10 @@ class ItemBandit(BaseEstimator):
     def _read(self, X_actions, qid, available) -> tuple[Actions, Floats]:
         """The rounds, and the rows (N', p) of available actions, checked."""
         actions = read_actions(X_actions, qid, available)
-        fresh = not hasattr(self, "t_")
-        X = validate_data(
-            self,
-            actions.items.values,
-            reset=fresh,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite=False,
-        )
+        fresh, X = not hasattr(self, "t_"), actions.items.values
+        if fresh or not is_ready(self, X):
+            wanted = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+            X = validate_data(self, X, reset=fresh, **wanted)
         check_finite(self, Rows.from_array(X), fresh)
         return actions, X
 

@@ -3,8 +3,9 @@
 ``A = λI + Σ w_t z_t z_tᵀ`` is kept as a triangle, ``A = RᵀR``, and ``Rᵀr = Σ w_t y_t z_t``. Rows z
 are (1, standardised features): where means and deviations change, the earlier rows change by an
 upper triangular matrix, z ← z N, so that the triangle of the data alone, times N, is again one.
-λI is rotated into a copy of it. Estimates are then those of all rows in today's units, whatever
-the units and the origins of the features are.
+The regularization is rotated into a copy of it. Estimates are then those of all rows in today's
+units, whatever the units and the origins of the features are; the 1 is not regularized there, so
+that the origin of the rewards does not matter either.
 """
 
 import math
@@ -35,9 +36,9 @@ def learn_term(
 
 @kernel
 def regularize(
-    D: Floats, d: Floats, lost: float, root: float, R: Floats, r: Floats, scratch: Floats
+    D: Floats, d: Floats, lost: float, roots: Floats, R: Floats, r: Floats, scratch: Floats
 ) -> float:
-    """(R, r) = (D, d) with ``root² ‖w‖²`` added; returns the least of it, that of (D, d) `lost`."""
+    """(R, r) = (D, d) with ``Σ (roots_i w_i)²`` added; returns the least, that of (D, d) `lost`."""
     n = D.shape[0]
     for i in range(n):
         r[i] = d[i]
@@ -46,7 +47,7 @@ def regularize(
     for i in range(n):
         for j in range(n):
             scratch[j] = 0.0
-        scratch[i] = root
+        scratch[i] = roots[i]
         left = rotate_in(R, r, scratch, 0.0)
         lost += left * left
     return lost
@@ -71,6 +72,8 @@ def widths_of(R: Floats, Z: Floats, widths: Floats, scratch: Floats) -> None:
 
 class RunningRidge(Learned):
     """Weights w that minimise ``λ‖w‖² + Σ w_t (y_t − <w, z_t>)²``.
+
+    Where rows are standardised, the weight of the 1 of the intercept is not part of ‖w‖.
 
     Parameters
     ----------
@@ -97,6 +100,7 @@ class RunningRidge(Learned):
         self.R, self.r, self.w = math.sqrt(lam) * np.eye(d), np.zeros(d), np.zeros(d)
         self.weight, self._rest, self._scratch = 0.0, np.zeros(1), np.empty(d)
         self._data = (np.zeros((d, d)), np.zeros(d), np.zeros(1)) if scale.used else None
+        self._free = int(intercept and scale.used)
 
     def ready(self, X: Floats) -> Floats:
         """Rows z (n, d) of X (n, p), as they are transformed now."""
@@ -122,8 +126,14 @@ class RunningRidge(Learned):
 
     @property
     def log_determinant(self) -> float:
-        """ln det A − ln det λI, at least 0."""
-        return 2.0 * float(np.log(np.diagonal(self.R) / math.sqrt(self.lam)).sum())
+        """ln det A − ln det λI, at least 0; of the features alone where they are standardised."""
+        roots = np.diagonal(self.R)[self._free :] / math.sqrt(self.lam)
+        return 2.0 * float(np.log(roots).sum())
+
+    @property
+    def norm(self) -> float:
+        """The root of what is regularized, ‖w‖."""
+        return float(np.linalg.norm(self.w[self._free :]))
 
     @property
     def weights(self) -> Floats:
@@ -146,6 +156,8 @@ class RunningRidge(Learned):
         learn_term(self.R, self.r, self._rest, z, target, weight, self._scratch)
         if self._data is not None:
             learn_term(*self._data, z, target, weight, self._scratch)
+            if self.weight == 0.0:  # before it, the intercept was regularized, to be solved for
+                self._regularize()
         solve_upper(self.R, self.r, self.w)
         self.weight += weight
 
@@ -154,10 +166,17 @@ class RunningRidge(Learned):
         mean, deviation, inverse = before
         ratio = np.where(inverse > 0.0, deviation, 0.0) * now[2]
         shift = (mean - now[0]) * now[2]
-        D, d, lost = self._data  # type: ignore[misc]  # there is one where rows are standardised
+        D = self._data[0]  # type: ignore[index]  # there is one where rows are standardised
         D[:, self.intercept :] *= ratio
         if self.intercept:
             D[0, 1:] += D[0, 0] * shift
-        root, own = math.sqrt(self.lam), (self.R, self.r, self._scratch)
-        self._rest[0] = regularize(D, d, float(lost[0]), root, *own)
+        self._regularize()
         solve_upper(self.R, self.r, self.w)
+
+    def _regularize(self) -> None:
+        """Make the triangle anew of that of the data."""
+        D, d, lost = self._data  # type: ignore[misc]
+        roots = np.full(len(d), math.sqrt(self.lam))
+        roots[: self._free] = 0.0
+        own = (self.R, self.r, self._scratch)
+        self._rest[0] = regularize(D, d, float(lost[0]), roots, *own)

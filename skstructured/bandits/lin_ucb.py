@@ -40,7 +40,8 @@ class LinUCB(ItemBandit):
     delta : float, default=0.05
         δ in (0, 1): the probability that a confidence bound of "theory" fails in any round.
     lam : float, default=1.0
-        λ > 0, of features as they are learned.
+        λ > 0, of features as they are learned. The intercept is not regularized where they are
+        standardised: rewards then may have any origin.
     standardize : bool or "auto", default="auto"
         Whether features are standardised by the mean and deviation of all actions of the rounds
         learned so far, after which ŵ is that of all rounds in those units: units and origins of
@@ -197,7 +198,7 @@ class LinUCB(ItemBandit):
         if self.alpha != "theory":
             return float(self.alpha) * self._noise()
         ridge = self._ridge
-        norm = np.linalg.norm(ridge.w) if self.norm_bound is None else self.norm_bound
+        norm = ridge.norm if self.norm_bound is None else self.norm_bound
         root = math.sqrt(ridge.log_determinant + 2.0 * math.log(1.0 / self.delta))
         return float(self._noise() * root + math.sqrt(ridge.lam) * norm)
 

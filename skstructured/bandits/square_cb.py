@@ -12,6 +12,9 @@ from skstructured.bandits._item_bandit import ItemBandit
 from skstructured.bandits.lin_ucb import LinUCB
 from skstructured.extend._types import Floats
 
+#: γ of the default, in units of that of the theorem.
+LESS_THAN_WORST = 10.0
+
 
 @documented(LinUCB)
 @parameters
@@ -30,8 +33,8 @@ class SquareCB(ItemBandit):
     Parameters
     ----------
     gamma : float or None, default=None
-        γ ≥ 0, in units of 1/reward; 0 is uniform. None is √(m t/Reg) after t rounds, with the
-        estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of the regression.
+        γ ≥ 0, in units of 1/reward; 0 is uniform. None is ``10 √(m t/Reg)`` after t rounds, with
+        the estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of the regression.
     {LinUCB: noise_scale}
     {LinUCB: lam, standardize, fit_intercept}
     random_state : int, RandomState instance or None, default=None
@@ -50,7 +53,8 @@ class SquareCB(ItemBandit):
     *What holds.* With rewards in [0, 1] whose expectation is linear in the features, K actions and
     a regression of square-loss regret at most Reg in T rounds, ``γ = √(K T/Reg)`` gives an expected
     regret of the order of √(K T Reg), with constants in the reference. The default follows the
-    round and estimates Reg: no bound is claimed.
+    round, estimates Reg, and explores a tenth as much, as the estimates of a round err less than
+    their sum allows: no bound is claimed.
 
     References
     ----------
@@ -84,7 +88,7 @@ class SquareCB(ItemBandit):
         if self.gamma is not None:
             return float(self.gamma)
         regret = 1.0 + self._ridge.log_determinant
-        return math.sqrt(m * max(self.t_, 1) / regret) / self._noise()
+        return LESS_THAN_WORST * math.sqrt(m * max(self.t_, 1) / regret) / self._noise()
 
     def _probabilities(self, Z: Floats) -> Floats:
         means, m = self._ridge.means(Z), len(Z)

@@ -16,8 +16,9 @@ def standardized(rows, statistics):
 class Ridge:
     """Weights, A and the least squares of all rows played, learned anew whenever asked."""
 
-    def __init__(self, lam=1.0):
-        self.lam, self.rows, self.rewards, self.weights = lam, [], [], []
+    def __init__(self, lam=1.0, free=0):
+        self.lam, self.free = lam, free  # the first `free` weights are not regularized
+        self.rows, self.rewards, self.weights = [], [], []
 
     def learn(self, x, reward, weight=1.0):
         self.rows.append(x)
@@ -27,20 +28,26 @@ class Ridge:
     def solve(self, transform=lambda rows: rows):
         """A, ŵ, and min_w λ‖w‖² + Σ w_t (r_t − <w, z_t>)²."""
         Z, y, s = transform(np.array(self.rows)), np.array(self.rewards), np.array(self.weights)
-        A = self.lam * np.eye(Z.shape[1]) + (Z * s[:, None]).T @ Z
+        penalty = self.lam * np.diag(np.arange(Z.shape[1]) >= self.free)
+        A = penalty + (Z * s[:, None]).T @ Z
         w = np.linalg.inv(A) @ (Z.T @ (s * y))
-        least = self.lam * w @ w + s @ (y - Z @ w) ** 2
+        least = w @ penalty @ w + s @ (y - Z @ w) ** 2
         return A, w, least
 
     def noise(self, least):
         return math.sqrt(least / sum(self.weights))
 
 
-def theory_radius(A, lam, R, S, delta):
+def information(A, lam, free):
+    """det A/det λI, of what the free weights do not explain."""
+    rest = A[free:, free:] - A[free:, :free] @ np.linalg.inv(A[:free, :free]) @ A[:free, free:]
+    return np.linalg.det(rest / lam)
+
+
+def theory_radius(A, lam, R, S, delta, free=0):
     """β of Theorem 2 of Abbasi-Yadkori, Pál, Szepesvári (2011), with its determinants."""
-    root_det = math.sqrt(np.linalg.det(A))
-    prior = lam ** (len(A) / 2)
-    return R * math.sqrt(2 * math.log(root_det / (delta * prior))) + math.sqrt(lam) * S
+    ratio = math.sqrt(information(A, lam, free))
+    return R * math.sqrt(2 * math.log(ratio / delta)) + math.sqrt(lam) * S
 
 
 def bounds(A, w, Z, beta):
