@@ -1,0 +1,274 @@
+"""Online learners of items: rounds are read, one vector of weights moves, and predictions follow."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.ragged import Ragged
+from skstructured._base.rows_in_range import takes_gaps
+from skstructured._base.validation import check_features, dtype_of
+from skstructured._engine.rows import Rows
+from skstructured._learners.gates import reads_state
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.reading import check_batch
+from skstructured._learners.weights import rounded
+from skstructured.decoders import resolve_decoder
+from skstructured.extend._types import Array, Floats, Given, Seed
+from skstructured.extend.learner import Batch, Losses
+from skstructured.items._decoding import ItemDecoding
+from skstructured.items._loss import ItemLoss
+from skstructured.items._model import item_model
+from skstructured.items._reading import Items, read_items
+from skstructured.items._spaces import OverItems, TiedRanks
+from skstructured.optimizers import resolve_optimizer
+from skstructured.regularizers import resolve_regularizer
+from skstructured.spaces import Permutahedron, resolve_space
+
+
+class ItemLearner(OnlineEstimator):
+    """Rounds of items that one vector of weights scores.
+
+    A subclass has the parameters of `OnlineEstimator`, `decoder`, `optimizer`, `loss_scale` and
+    `constants`; it brings `_over()`, the space and the regularizer, and `_targets(items, y)`.
+    """
+
+    _learns_singles = False
+    class_weight = None
+
+    @abstractmethod
+    def _over(self) -> tuple[Any, Any]:
+        """The space of a round, and a regularizer or None for its own."""
+
+    @abstractmethod
+    def _targets(self, items: Items, y: Any) -> Ragged:
+        """Truths of the rounds, points of the polytopes."""
+
+    def _unfitted_space(self) -> OverItems:
+        space = clone(resolve_space(self._over()[0]))
+        tied = type(space) is Permutahedron
+        return OverItems(TiedRanks() if tied else space)
+
+    def _unfitted_loss(self) -> ItemLoss:
+        return self._loss_over(self._unfitted_space())
+
+    def _loss_over(self, space: OverItems) -> ItemLoss:
+        regularizer = clone(resolve_regularizer(self._over()[1], space.space))
+        return ItemLoss(space, regularizer, self.loss_scale, self.constants)
+
+    def _parts(self, space: Any) -> Any:
+        resolve_decoder(self.decoder)
+        return self._loss_over(space), self._optimizer()
+
+    def _optimizer(self) -> Any:
+        """The optimiser of the parameter."""
+        return resolve_optimizer(self.optimizer)
+
+    def _new_model(self) -> Any:
+        return item_model(self)
+
+    def _start(self, space: Any, passes: int = 1) -> None:
+        super()._start(space, passes)
+        self.loss_.warn_without_gap()
+
+    def _wants_intercept(self) -> bool:
+        wanted = super()._wants_intercept()
+        return wanted and not self.space_.constant_sum
+
+    def _decoder(self) -> Any:
+        return resolve_decoder(self.decoder)
+
+    def _decode(self, theta: Any, decoder: Any = None) -> ItemDecoding:
+        return ItemDecoding(theta, self.loss_, decoder or self._decoder())
+
+    def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
+        return self._decode(theta).losses(V, random_state)
+
+    def _read(self, X: Any, reset: bool = False) -> Batch:
+        """The `Batch` of items, without outputs; values are not yet checked to be finite."""
+        items = read_items(X)
+        values = check_features(self, items.values, reset)
+        values = values if values.dtype == np.float64 else values.astype(np.float64)
+        self._dtype = np.dtype(np.float64)
+        return Batch(Rows.from_array(values), None, None, items.offsets)
+
+    def _check_rows(self, batch: Batch, fresh: bool = False) -> None:
+        """Rows that are not finite, or out of range, raise a ValueError."""
+        check_batch(self, batch._replace(offsets=None), fresh)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        qid: Given = None,
+        *,
+        available: Any = None,
+        sample_weight: Given = None,
+    ) -> Self:
+        """Learn from scratch, in at most `max_iter` passes over the rounds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows with `qid`, or one matrix per round.
+        y : array-like
+            Outputs, in the form of X.
+        qid : array-like of shape (N,) or None, default=None
+            Round of each row of X, in any order; None where X is one matrix per round.
+        available : array-like of bool or None, default=None
+            Which items there are, in the form of X; None is all. Others are left out.
+        sample_weight : array-like of shape (n,) or (N,) or None, default=None
+            Non-negative weights of the rounds; with `qid` also one per row, the same in a round.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, a qid that is missing or of another length, rounds without items,
+            NaN or inf in X, and outputs that are none; the fitted state is then unchanged.
+        """
+        items = read_items(X, qid, available)
+        weight = items.of_rounds(sample_weight, "sample_weight")
+        self._fit(items, self._targets(items, y), weight)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        qid: Given = None,
+        *,
+        available: Any = None,
+        sample_weight: Given = None,
+    ) -> Self:
+        """Learn the rounds in order; chunks of any size give the same weights.
+
+        Rounds are in the order of their first rows. A round must not be split between calls.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items, as for `fit`.
+        y : array-like
+            Outputs, in the form of X.
+        qid, available, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For what `fit` refuses.
+        """
+        items = read_items(X, qid, available)
+        weight = items.of_rounds(sample_weight, "sample_weight")
+        self._partial_fit(items, self._targets(items, y), None, weight)
+        return self
+
+    def begin(self, X: Any, y: Any, classes: Given = None) -> Batch:
+        """Start a stream of rounds, one matrix (m, p) each; their `Batch`."""
+        items = read_items(X)
+        return super().begin(items, self._targets(items, y), classes)
+
+    def resume(self, X: Any, y: Any) -> Batch:
+        """The `Batch` of further rounds of the stream that is being learned."""
+        items = read_items(X)
+        return super().resume(items, self._targets(items, y))
+
+    @reads_state
+    def _scores(self, items: Items) -> Ragged:
+        """Scores of the items of new rounds."""
+        if not hasattr(self, "space_"):
+            check_is_fitted(self)
+        batch = self._read(items)
+        self._check_rows(batch)
+        return self._thetas(batch)
+
+    @reads_state
+    def _decoding(self, items: Items) -> ItemDecoding:
+        return self._decode(self._scores(items))
+
+    def decision_function(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """Scores of the items, ``X coef_ + intercept_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items, as for `fit`.
+        qid, available
+            As for `fit`. Scores of single items do not depend on their rounds: rows need no `qid`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or list of n arrays (m,)
+            In the form of X; NaN for items that are not available.
+        """
+        items = read_items(X, _any_rounds(X, qid), available)
+        return items.unstacked(self._scores(items).values)
+
+    def expected_target_loss(
+        self, X: Any, y: Any, qid: Given = None, *, available: Any = None
+    ) -> Floats:
+        """Exact expectation (n,) of the target loss of what the decoder plays, per round.
+
+        Parameters
+        ----------
+        X, y, qid, available
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        items = read_items(X, qid, available)
+        return self._decoding(items).expected_loss(self._targets(items, y))
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the features (p,), in units of X: those that predictions use."""
+        return rounded(self._weights()[0, : self.n_features_in_], dtype_of(self))
+
+    @property
+    def intercept_(self) -> float:
+        """The intercept; 0 where a number added to all scores changes nothing."""
+        return float(self._weights()[0, self.n_features_in_]) if self._intercept else 0.0
+
+    def certificate(self, delta: float | None = None) -> Any:
+        """The theorem that bounds the target loss of the rounds seen so far.
+
+        ``bound(ΣS(u), ‖u‖)`` of the result is the number, u the weights of a comparator over the
+        items as standardised; see `OnlineStructuredPredictor.certificate`. C² is the largest
+        ``λ_max(X_t X_tᵀ)``, from above, of the items of a round.
+        """
+        check_is_fitted(self)
+        decoder = self._decoder()
+        if not decoder.keeps_bound(self.loss_):
+            name = type(decoder).__name__
+            raise GuaranteeError(f"The bounds are about the randomized decoder, not {name}.")
+        return self._model.certificate(delta)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
+        tags.target_tags.required = True
+        return tags
+
+
+def _any_rounds(X: Any, qid: Given) -> Any:
+    """`qid`, or one round for all rows of a matrix, where it does not matter."""
+    if qid is not None or not hasattr(X, "shape") or len(X.shape) != 2:
+        return qid
+    return np.zeros(X.shape[0], dtype=np.int64)

@@ -1,0 +1,232 @@
+"""How good rankings of the items of rounds are: NDCG, MAP, MRR and Kendall's τ-b.
+
+They are given to searches by ``make_scorer(ndcg, k=10)`` of scikit-learn, whose
+``set_score_request(qid=True)`` asks for the rounds.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.stats import kendalltau
+
+from skstructured._base.validation import check_integer, check_lengths, weighted_mean
+from skstructured.extend._types import Floats, Given
+from skstructured.items._reading import Items, check_numbers, read_items
+from skstructured.items._targets import gains_of
+
+__all__ = ["average_precision", "kendall_tau_b", "ndcg", "reciprocal_rank"]
+
+
+def _per_round(
+    y_true: Any, y_score: Any, qid: Any, one: Callable[[Floats, Floats], float]
+) -> tuple[Floats, Items]:
+    """What `one` says of the grades and scores of each round, and the rounds."""
+    if qid is None:
+        items = read_items([np.empty((len(part), 0)) for part in y_true])
+    else:
+        items = read_items(np.empty((len(qid), 0)), qid)
+    grades = check_numbers("y_true", items.stacked(y_true, "y_true"))
+    scores = check_numbers("y_score", items.stacked(y_score, "y_score"))
+    cuts = items.offsets[1:-1]
+    pairs = zip(np.split(grades, cuts), np.split(scores, cuts), strict=True)
+    return np.array([one(g, s) for g, s in pairs], dtype=np.float64), items
+
+
+def _mean(found: Floats, items: Items, sample_weight: Given) -> float:
+    """Weighted mean over the rounds that say something; NaN where none does."""
+    told = ~np.isnan(found)
+    if not told.any():
+        return float("nan")
+    weight = items.of_rounds(sample_weight, "sample_weight")
+    if weight is not None:
+        check_lengths(len(found), len(weight))
+        weight = np.asarray(weight)[told]
+    return weighted_mean(found[told], weight)
+
+
+def _tied_gain(gains: Floats, scores: Floats, discounts: Floats) -> float:
+    """``Σ discount · gain`` by falling scores, the mean over all orders of what is tied."""
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    sizes = np.diff(np.append(starts, len(order)))
+    means = np.add.reduceat(gains[order], starts) / sizes
+    return float(means @ np.add.reduceat(discounts, starts))
+
+
+def ndcg(
+    y_true: Any,
+    y_score: Any,
+    qid: Given = None,
+    *,
+    k: int | None = None,
+    sample_weight: Given = None,
+) -> float:
+    r"""Mean normalised discounted cumulative gain, NDCG@k, over rounds.
+
+    ``Σ_i (2^{g_i} − 1)/log₂(1 + place_i)`` over the first k places, divided by the largest there
+    can be. Tied scores count as the mean over their orders. Rounds whose grades are all 0 say
+    nothing, and are left out.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,), or list of n arrays (m,)
+        Grades of the items, 0 or more.
+    y_score : array-like of shape (N,), or list of n arrays (m,)
+        Scores, higher for what is ranked before.
+    qid : array-like of shape (N,) or None, default=None
+        Round of each item; None for lists.
+    k : int or None, default=None
+        Places that count; None is all.
+    sample_weight : array-like of shape (n,) or (N,) or None, default=None
+        Weights of the rounds.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN where all grades are 0.
+
+    Raises
+    ------
+    ValueError
+        For grades below 0, scores that are not finite, and lengths that differ.
+
+    References
+    ----------
+    Järvelin, Kekäläinen (2002), "Cumulated gain-based evaluation of IR techniques"; for ties
+    McSherry, Najork (2008), "Computing information retrieval performance measures efficiently in
+    the presence of tied scores".
+
+    Examples
+    --------
+    >>> from skstructured.items.metrics import ndcg
+    >>> round(ndcg([2, 0, 1, 0], [3.0, 2.0, 1.0, 0.0], qid=[7, 7, 7, 7]), 3)
+    0.964
+    """
+    if k is not None:
+        check_integer("k", k)
+
+    def one(grades: Floats, scores: Floats) -> float:
+        gains = gains_of(grades)
+        discounts = 1.0 / np.log2(np.arange(2, len(grades) + 2))
+        discounts[len(grades) if k is None else k :] = 0.0
+        best = float(np.sort(gains)[::-1] @ discounts)
+        return _tied_gain(gains, scores, discounts) / best if best > 0.0 else np.nan
+
+    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
+
+
+def average_precision(
+    y_true: Any, y_score: Any, qid: Given = None, *, sample_weight: Given = None
+) -> float:
+    """Mean average precision, MAP, over rounds: of grades above 0, which count alike.
+
+    The mean over the relevant items of a round of the share of relevant ones among those at their
+    place and before. Ties are in the order given. Rounds without a relevant item are left out.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,), or list of n arrays (m,)
+        Grades of the items.
+    y_score : array-like of shape (N,), or list of n arrays (m,)
+        Scores, higher for what is ranked before.
+    qid : array-like of shape (N,) or None, default=None
+        Round of each item; None for lists.
+    sample_weight : array-like of shape (n,) or (N,) or None, default=None
+        Weights of the rounds.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN where nothing is relevant.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are not finite, and lengths that differ.
+    """
+
+    def one(grades: Floats, scores: Floats) -> float:
+        relevant = (grades > 0.0)[np.argsort(-scores, kind="stable")]
+        shares = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
+        return float(shares[relevant].mean()) if relevant.any() else np.nan
+
+    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
+
+
+def reciprocal_rank(
+    y_true: Any, y_score: Any, qid: Given = None, *, sample_weight: Given = None
+) -> float:
+    """Mean reciprocal rank, MRR, over rounds: 1/place of the first item with a grade above 0.
+
+    Ties are in the order given. Rounds without such an item are left out.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,), or list of n arrays (m,)
+        Grades of the items.
+    y_score : array-like of shape (N,), or list of n arrays (m,)
+        Scores, higher for what is ranked before.
+    qid : array-like of shape (N,) or None, default=None
+        Round of each item; None for lists.
+    sample_weight : array-like of shape (n,) or (N,) or None, default=None
+        Weights of the rounds.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN where nothing is relevant.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are not finite, and lengths that differ.
+    """
+
+    def one(grades: Floats, scores: Floats) -> float:
+        relevant = (grades > 0.0)[np.argsort(-scores, kind="stable")]
+        return 1.0 / (1.0 + np.argmax(relevant)) if relevant.any() else np.nan
+
+    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
+
+
+def kendall_tau_b(
+    y_true: Any, y_score: Any, qid: Given = None, *, sample_weight: Given = None
+) -> float:
+    """Mean of Kendall's τ-b over rounds, which corrects for ties.
+
+    Rounds whose grades, or whose scores, are all the same say nothing, and are left out.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,), or list of n arrays (m,)
+        Grades of the items, any numbers.
+    y_score : array-like of shape (N,), or list of n arrays (m,)
+        Scores, higher for what is ranked before.
+    qid : array-like of shape (N,) or None, default=None
+        Round of each item; None for lists.
+    sample_weight : array-like of shape (n,) or (N,) or None, default=None
+        Weights of the rounds.
+
+    Returns
+    -------
+    float
+        In [−1, 1]; NaN where every round is tied.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are not finite, and lengths that differ.
+
+    References
+    ----------
+    Kendall (1945), "The treatment of ties in ranking problems".
+    """
+
+    def one(grades: Floats, scores: Floats) -> float:
+        if (grades == grades[0]).all() or (scores == scores[0]).all():
+            return np.nan
+        return float(kendalltau(grades, scores).statistic)
+
+    return _mean(*_per_round(y_true, y_score, qid, one), sample_weight)
