@@ -1,6 +1,6 @@
 """Bandits whose actions have features, beside Vowpal Wabbit and river: the mean reward of a round.
 
-Four problems, one pass, three orders, 3,000 rounds at most. A linear one with noise of deviation 1;
+Four problems, one pass, three orders, 2,000 rounds at most. A linear one with noise of deviation 1;
 choices of people, where a round earns 1 if the alternative is played that was chosen (swissmetro,
 electricity); and queries, where a document earns its grade over 4. "in hindsight" is ridge
 regression on the rewards of all actions of all rounds, which no bandit sees. Ours take raw
@@ -18,7 +18,7 @@ from benchmarks._timing import timed
 from benchmarks.data import load
 from skstructured.bandits import LinearThompsonSampling, LinUCB, SquareCB
 
-ORDERS, MOST = 3, 3000
+ORDERS, MOST = 3, 2000
 
 
 def linear(seed, n):
