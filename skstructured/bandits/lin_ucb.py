@@ -140,8 +140,10 @@ class LinUCB(ItemBandit):
 
         Returns
         -------
-        low, high : list of n arrays (m,), or with `qid` ndarray of shape (N,)
-            ``<ŵ, x> ∓ β √(xᵀA⁻¹x)`` in the form of X_actions; NaN for hidden actions.
+        low : list of n arrays (m,), or with `qid` ndarray of shape (N,)
+            ``<ŵ, x> − β √(xᵀA⁻¹x)`` in the form of X_actions; NaN for hidden actions.
+        high : list of n arrays (m,), or with `qid` ndarray of shape (N,)
+            ``<ŵ, x> + β √(xᵀA⁻¹x)``, likewise.
         """
         actions, Z = self._fitted(X_actions, qid, available)
         means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
