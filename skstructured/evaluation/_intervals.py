@@ -53,7 +53,7 @@ def width_of(
         raise ValueError(f"propensities must be at least min_propensity={least:g} in all rounds.")
     if method == "ips":
         return (max(high, 0.0) - min(low, 0.0)) / least
-    q = log.rewards_of[log.policy.values > 0.0]
+    q = log.rewards_of[log.policy.values > 0.0]  # type: ignore[index]  # "dr" has them
     if q.min() < low or q.max() > high:
         raise ValueError(f"reward_estimates must lie in reward_range=({low:g}, {high:g}).")
     return (high - low) * (2.0 / least - 1.0)
