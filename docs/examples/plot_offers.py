@@ -53,7 +53,7 @@ logs = {name: serve(model) for name, model in models.items()}
 
 # %%
 # Regret is what the best offer of each round would have earned besides, in expectation. SquareCB
-# pays for propensities that are never small.
+# pays for propensities that are exact and never 0; a smaller ``gamma`` makes its log tell more.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 best = np.array([v.max() for v in worth])
@@ -103,6 +103,7 @@ for k, (name, policy) in enumerate(policies.items()):
     print(
         f"{name:9} is worth {truth:.2f}; doubly robust {found.value:.2f}, {low:.2f} to {high:.2f}"
     )
-right.set(xticks=range(3), xticklabels=policies, ylabel="earned by a round", xlim=(-0.5, 2.5))
+right.set(xticks=range(3), xticklabels=policies, ylabel="earned by a round")
+right.set(xlim=(-0.5, 2.5), ylim=(1.3, None))
 
 plt.show()

@@ -64,12 +64,12 @@ def test_weights_are_those_of_all_rounds_in_units_of_now(scale, origin):
         if t % 7 == 1 or t == 59:
             rounds = (offers[: t + 1], actions[: t + 1], rewards[: t + 1], weight[: t + 1])
             ridge, (A, w, least) = literal(model, *rounds)
-            np.testing.assert_allclose(model._ridge.w, w, rtol=1e-9, atol=1e-10)
-            np.testing.assert_allclose(model._ridge.R.T @ model._ridge.R, A, rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(model.noise_scale_, ridge.noise(least), rtol=1e-9)
+            np.testing.assert_allclose(model._ridge.w, w, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(model._ridge.R.T @ model._ridge.R, A, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(model.noise_scale_, ridge.noise(least), rtol=1e-10)
     estimates = np.concatenate(model.decision_function(offers))
     now = np.concatenate([naive.standardized(x, statistics(model)) @ w for x in offers])
-    np.testing.assert_allclose(estimates, now, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(estimates, now, rtol=1e-10, atol=1e-10)
     folded = np.concatenate(offers) @ model.coef_ + model.intercept_
     np.testing.assert_allclose(folded, now, rtol=1e-7, atol=1e-7)
 
@@ -108,12 +108,12 @@ def test_upper_confidence_bounds_are_literal(alpha, R, S):
     R = ridge.noise(least) if R is None else R
     S = np.linalg.norm(w[1:]) if S is None else S
     beta = naive.theory_radius(A, 2.0, R, S, 0.1, free=1) if alpha == "theory" else alpha * R
-    np.testing.assert_allclose(model.radius_, beta, rtol=1e-9)
+    np.testing.assert_allclose(model.radius_, beta, rtol=1e-10)
     low, high = model.confidence_bounds(offers)
     actions, propensities = model.choose(offers)
     for i, x in enumerate(offers):
         found = naive.bounds(A, w, naive.standardized(x, statistics(model)), beta)
-        np.testing.assert_allclose((low[i], high[i]), found, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose((low[i], high[i]), found, rtol=1e-10, atol=1e-10)
         assert actions[i] == np.argmax(found[1])
         assert model.decoding_proba([x])[0].tolist() == (np.arange(len(x)) == actions[i]).tolist()
     np.testing.assert_array_equal(propensities, 1.0)
@@ -127,7 +127,9 @@ def test_regret_bound_is_the_sum_of_the_gaps_between_bounds():
         low, high = naive.bounds(A, w, x, naive.theory_radius(A, 1.0, 0.5, 3.0, 0.05))
         total += max(high) - low[a]
         ridge.learn(x[a], r)
-    np.testing.assert_allclose(model.fit(offers, actions, rewards).regret_bound(), total, rtol=1e-9)
+    np.testing.assert_allclose(
+        model.fit(offers, actions, rewards).regret_bound(), total, rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_inverse_gap_weighting_is_literal(gamma):
         regret = ridge.noise(least) ** 2 * (1.0 + np.log(naive.information(A, 1.0, 1)))
         rate = 10.0 * np.sqrt(len(x) * 30 / regret) if gamma is None else gamma
         means = naive.standardized(x, statistics(model)) @ w
-        np.testing.assert_allclose(p, naive.inverse_gap(means, rate), rtol=1e-9)
+        np.testing.assert_allclose(p, naive.inverse_gap(means, rate), rtol=1e-10)
         assert p[np.argmax(means)] >= 1.0 / len(x) - 1e-12
 
 
