@@ -37,8 +37,8 @@ class ItemBandit(ItemState):
     def choose(
         self,
         X_actions: Any,
-        *,
         qid: ArrayLike | None = None,
+        *,
         available: Any = None,
         random_state: Seed = None,
     ) -> tuple[Ints, Floats]:
@@ -165,7 +165,7 @@ class ItemBandit(ItemState):
 
     @reads_state
     def decision_function(
-        self, X_actions: Any, *, qid: ArrayLike | None = None, available: Any = None
+        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> Any:
         """Estimated rewards of all actions.
 
@@ -184,7 +184,7 @@ class ItemBandit(ItemState):
 
     @reads_state
     def predict(
-        self, X_actions: Any, *, qid: ArrayLike | None = None, available: Any = None
+        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> Ints:
         """The action of the largest estimate in every round, the first of several; no exploration.
 
@@ -205,7 +205,7 @@ class ItemBandit(ItemState):
 
     @reads_state
     def decoding_proba(
-        self, X_actions: Any, *, qid: ArrayLike | None = None, available: Any = None
+        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> Any:
         """Probabilities with which `choose` plays each action.
 

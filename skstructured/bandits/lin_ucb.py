@@ -129,7 +129,7 @@ class LinUCB(ItemBandit):
 
     @reads_state
     def confidence_bounds(
-        self, X_actions: Any, *, qid: ArrayLike | None = None, available: Any = None
+        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> tuple[Any, Any]:
         """Lower and upper confidence bounds on the expected rewards of all actions.
 
