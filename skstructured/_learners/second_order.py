@@ -66,8 +66,11 @@ def rank_one(M: Floats, factor: float, v: Floats) -> None:
 
 
 @kernel
-def rotate_in(R: Floats, r: Floats, z: Floats, target: float) -> None:
-    """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up."""
+def rotate_in(R: Floats, r: Floats, z: Floats, target: float) -> float:
+    """RᵀR ← RᵀR + zzᵀ and Rᵀr ← Rᵀr + target z, by plane rotations; z is used up.
+
+    Returns what is left of the target: its square is what the least squares have grown by.
+    """
     n = R.shape[0]
     for i in range(n):
         if z[i] == 0.0:
@@ -81,6 +84,7 @@ def rotate_in(R: Floats, r: Floats, z: Floats, target: float) -> None:
             row[j] = c * above + s * below
             rest[j] = c * below - s * above
         r[i], target = c * r[i] + s * target, c * target - s * r[i]
+    return target
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Progressive validation, its results and plots, and streams to test learners on."""
+"""Progressive validation, off-policy evaluation, results and plots, and streams for learners."""
 
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation._stream_result import StreamResult
@@ -11,7 +11,9 @@ from skstructured.evaluation.adversaries import (
     Separable,
     play,
 )
+from skstructured.evaluation.cross_fitting import cross_fitted_rewards
 from skstructured.evaluation.display import RegretDisplay, RiskCoverageDisplay
+from skstructured.evaluation.off_policy import PolicyValue, off_policy_value
 from skstructured.evaluation.validation import progressive_validate
 
 __all__ = [
@@ -20,11 +22,14 @@ __all__ = [
     "LabelNoise",
     "LowerBound",
     "ObliviousAdversary",
+    "PolicyValue",
     "ProgressiveResult",
     "RegretDisplay",
     "RiskCoverageDisplay",
     "Separable",
     "StreamResult",
+    "cross_fitted_rewards",
+    "off_policy_value",
     "play",
     "progressive_validate",
 ]

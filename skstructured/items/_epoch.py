@@ -58,6 +58,10 @@ INTERCEPT, CENTRED, MIXED, ITERATIVE = range(4)
 LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
 
 
+#: Losses of this share of their terms are rounding, which would be large for AdaHedge's first rate.
+NOTHING = 1e-15
+
+
 @kernel
 def scaled_scores(vectors, scales, raw, M, x_sq, weight, averaged, theta, s):
     """Scores of the experts (., M), and of their averages; the sum of their sizes."""
@@ -87,11 +91,12 @@ def played_scores(v, theta, played):
 
 @kernel
 def value_of(whole, theta, y, omega):
-    """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ)."""
-    value = whole + omega
+    """``Ω*(θ) + Ω − <θ, y>``, given Ω*(θ); 0 where it may be rounding."""
+    value, size = whole + omega, abs(whole) + abs(omega)
     for m in range(theta.shape[0]):
         value -= theta[m] * y[m]
-    return max(value, 0.0)
+        size += abs(theta[m] * y[m])
+    return value if value > NOTHING * size else 0.0
 
 
 @kernel

@@ -126,7 +126,8 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
     for m in range(M):
         total += row_product(data, indices, indptr, width, first + m, first + m) + intercept
     if centred > 0 and indptr.shape[0] == 0:
-        mean[:width] = 0.0
+        for j in range(width):
+            mean[j] = 0.0
         for m in range(M):
             add_row(data, (first + m) * width, width, 1.0 / M, mean)
         off = 0.0

@@ -25,6 +25,10 @@ CLAIMS = {
     "risk_certificate": lambda names: names["failed"] <= 0.05 * len(names["bounds"]),
     "parameter_free": lambda names: names["error"] < min(names["errors"]) + 0.01,
     "bandit": lambda names: np.mean(names["earned"]["BanditronClassifier"]) > 2 / 8,
+    "offers": lambda names: (
+        max(total[-1] for total in names["regret"].values()) < 0.1 * names["guessing"][-1]
+        and sum(names["inside"]) >= 8
+    ),
     "losses": lambda names: sum(name.endswith("*") for name in names["losses"]) == 4,
     "shards": lambda names: (
         np.all(names["merged"][1] <= names["single"][1] + 1e-12)

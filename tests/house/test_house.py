@@ -24,7 +24,8 @@ FLOORS = [
     ["decoders"],
     ["sequences"],
     ["experts"],
-    ["estimators", "items"],
+    ["estimators"],
+    ["items"],
     ["bandits", "streaming"],
     ["evaluation"],
     ["checkpoints", "utils"],
@@ -39,7 +40,7 @@ OF_SEVERAL_ROOMS = {"every_learner", "fuzzing", "house"}
 
 #: Loops over rows, which calls of parts would slow down: as long as they need. And what makes those
 #: that score rows ahead, whose arguments take half of the lines.
-HOT_LOOPS = ["epoch", "mixture_epoch", "ahead", "ahead_of", "mixture_ahead_of"]
+HOT_LOOPS = ["epoch", "mixture_epoch", "ahead", "ahead_of", "mixture_ahead_of", "item_epoch"]
 
 
 def imports_of(tree):

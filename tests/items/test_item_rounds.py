@@ -116,13 +116,14 @@ def some_weights(n, seed=1):
 def test_the_mixture_equals_its_literal_form(space, regularizer, storage, average):
     X, V = rounds(space, n=10 if INTERPRETED or space == "birkhoff" else 40)
     weight = some_weights(len(X))
-    played, losses, u, W, means = literal_of(space, regularizer, X, V, weight, average)
+    exact = 1e-5 if space == "birkhoff" else 1e-9  # where means are found by iterations
+    played, losses, u, _, _ = literal_of(space, regularizer, X, V, weight, average)
     model = learner(space, regularizer, optimizer=mixture(), average=average)
     found = play(model, [storage(x) for x in X], as_given(space, V), weight)
     for one, wanted in zip(found, played, strict=True):
-        np.testing.assert_allclose(one, wanted, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(model._model.state.shares[0], u, atol=1e-8)
-    np.testing.assert_allclose(model._model.expert_losses(), losses, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(one, wanted, rtol=exact, atol=exact)
+    np.testing.assert_allclose(model._model.state.shares[0], u, atol=10 * exact)
+    np.testing.assert_allclose(model._model.expert_losses(), losses, rtol=exact, atol=exact)
 
 
 @pytest.mark.parametrize("average", ["polynomial", False])

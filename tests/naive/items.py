@@ -77,7 +77,8 @@ def loss_of(space, regularizer, omega_of):
 
     def loss(theta, y):
         mu = mean(theta)
-        return mu, theta @ (mu - y) - omega(mu) + omega_of(y)
+        value = theta @ (mu - y) - omega(mu) + omega_of(y)
+        return mu, value if value > 1e-15 * (1 + np.abs(theta).sum()) else 0.0
 
     return loss
 

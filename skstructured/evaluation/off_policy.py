@@ -1,0 +1,249 @@
+"""What a policy would have earned, from the log of another."""
+
+import math
+import warnings
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from skstructured._base.exceptions import GuaranteeWarning
+from skstructured._base.validation import check_choice, check_real, check_weights
+from skstructured.evaluation._intervals import Log, bernstein, width_of
+from skstructured.evaluation._policies import (
+    places_of,
+    read_numbers,
+    read_policy,
+    read_propensities,
+    read_table,
+)
+from skstructured.extend._types import Floats
+
+METHODS = ("ips", "snips", "dr")
+INTERVALS = ("normal", "bernstein")
+
+
+class PolicyValue(NamedTuple):
+    """What a policy earns in a round, as estimated from a log.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        Its standard error.
+    interval : tuple of two floats
+        A confidence interval of the value.
+    effective_sample_size : float
+        ``(Σ w_t)²/Σ w_t²``, w_t = π(a_t)/p_t times the weight of the round: how many rounds of the
+        policy's own the log is worth, at most the number of its rounds.
+    estimates : ndarray of shape (n,)
+        The estimate of every round, of which `value` is the mean; for "snips" up to what vanishes
+        with 1/n. Those of two policies on one log may be subtracted, for the standard error of
+        the difference.
+    """
+
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+    effective_sample_size: float
+    estimates: Floats
+
+
+def off_policy_value(
+    actions: ArrayLike,
+    rewards: ArrayLike,
+    propensities: ArrayLike,
+    policy: Any,
+    *,
+    qid: ArrayLike | None = None,
+    method: Literal["ips", "snips", "dr"] = "snips",
+    reward_estimates: Any = None,
+    interval: Literal["normal", "bernstein"] = "normal",
+    delta: float = 0.05,
+    reward_range: tuple[float, float] | None = None,
+    min_propensity: float | None = None,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> PolicyValue:
+    r"""Estimate what a policy would earn in a round, from rounds that another one chose in.
+
+    The log has actions a_t, rewards r_t and propensities p_t, the probabilities with which the
+    actions were chosen; π_t is the policy's distribution in round t. With ``w_t = π_t(a_t)/p_t``,
+
+    - "ips", inverse propensity scores: the mean of ``w_t r_t``;
+    - "snips", self-normalised: ``Σ w_t r_t/Σ w_t``;
+    - "dr", doubly robust: the mean of ``Σ_a π_t(a) q_t(a) + w_t (r_t − q_t(a_t))``, with estimates
+      q of the rewards of all actions.
+
+    Parameters
+    ----------
+    actions : array-like of shape (n,)
+        Places of the logged actions in their rounds, from 0; labels with `classes`.
+    rewards : array-like of shape (n,)
+        What they earned: any real numbers.
+    propensities : array-like of shape (n,)
+        The probabilities with which they were chosen, in (0, 1].
+    policy : array-like of shape (n, K), list of n arrays (m,), or with `qid` of shape (N,)
+        Probabilities of all actions of every round under the policy, which may not depend on the
+        rewards of the log; ``decoding_proba`` of a bandit gives them, and 0 and 1 are a policy
+        without randomness.
+    qid : array-like of shape (N,) or None, default=None
+        Round of each number of `policy` and `reward_estimates`, in any order; rounds count from the
+        first of each.
+    method : {"ips", "snips", "dr"}, default="snips"
+        The estimator. "ips" is unbiased and noisy; "snips" is less noisy, the same when a constant
+        is added to all rewards, and biased by the order of 1/n; "dr" is unbiased whatever q is, and
+        has less noise the better q is.
+    reward_estimates : array-like, list of n arrays (m,) or None, default=None
+        q, in the form of `policy`, for "dr". None of a round may depend on its own reward:
+        `cross_fitted_rewards` makes such ones.
+    interval : {"normal", "bernstein"}, default="normal"
+        How the confidence interval is made: by the standard error, right for many rounds; or by an
+        inequality that holds for any number of independent rounds, for "ips" and "dr".
+    delta : float, default=0.05
+        Probability in (0, 1) that the interval does not hold the value.
+    reward_range : tuple of two floats or None, default=None
+        Bounds on all rewards, known beforehand, for "bernstein".
+    min_propensity : float or None, default=None
+        A number that no propensity of the logging policy is less than, known beforehand, for
+        "bernstein".
+    classes : array-like of shape (K,) or None, default=None
+        Labels of the columns of `policy`. None takes actions as places.
+    sample_weight : array-like of shape (n,) or None, default=None
+        Weights s_t of rounds: means are weighted. Not for "bernstein".
+
+    Returns
+    -------
+    PolicyValue
+
+    Raises
+    ------
+    ValueError
+        For propensities outside (0, 1], rows of `policy` that are no distribution, arrays of
+        several lengths, actions that are none, fewer than two rounds of positive weight, "snips"
+        where the policy never plays what was logged, "dr" without estimates, and "bernstein"
+        without its bounds, or with a log that does not keep to them.
+
+    Warns
+    -----
+    GuaranteeWarning
+        Where all propensities are 1 although there was more than one action: such a log says
+        nothing of other policies.
+
+    Notes
+    -----
+    The rounds must be independent, the logged propensities right, and positive wherever the policy
+    plays; the value is the expectation over rounds like these. The standard error is
+
+    .. math:: \sqrt{\frac{n}{n-1}} \frac{\sqrt{\sum_t s_t^2 (φ_t - v)^2}}{\sum_t s_t}
+
+    for the estimate v, of the numbers φ_t whose mean it is: for "snips", by the delta method,
+    ``φ_t = v + w_t (r_t − v)/w̄``, w̄ the weighted mean of the w_t. The interval "normal" is
+    ``v ∓ z_{1 − δ/2}`` standard errors. "bernstein" is
+    ``v ∓ (√(2 V ln(4/δ)/n) + 7 B ln(4/δ)/(3 (n − 1)))``, V the sample variance of the φ_t, and B
+    the width of the range that they must lie in: with rewards in [a, b] and propensities of at
+    least p, ``(max(b, 0) − min(a, 0))/p`` for "ips" and ``(b − a)(2/p − 1)`` for "dr" with q in
+    [a, b], which must not depend on the log.
+
+    Where the logging policy learned from the log, "ips" and "dr" stay unbiased; standard errors are
+    then approximate.
+
+    References
+    ----------
+    Horvitz, Thompson (1952); Dudík, Langford, Li (2011), "Doubly robust policy evaluation and
+    learning"; Swaminathan, Joachims (2015), "The self-normalized estimator for counterfactual
+    learning"; Maurer, Pontil (2009), "Empirical Bernstein bounds and sample variance penalization",
+    Theorem 4, on either side with δ/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured.evaluation import off_policy_value
+    >>> rng = np.random.RandomState(0)
+    >>> actions = rng.randint(3, size=1000)  # chosen at random
+    >>> rewards = actions + rng.normal(size=1000)  # action 2 earns 2 in the mean
+    >>> always_2 = np.tile([0.0, 0.0, 1.0], (1000, 1))
+    >>> found = off_policy_value(actions, rewards, np.full(1000, 1 / 3), always_2)
+    >>> print(f"{found.value:.2f} ± {2 * found.standard_error:.2f}")
+    1.98 ± 0.11
+    """
+    check_choice("method", method, METHODS)
+    check_choice("interval", interval, INTERVALS)
+    check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
+    q = reward_estimates if method == "dr" else None
+    if method == "dr" and q is None:
+        raise ValueError('method="dr" needs reward_estimates, such as cross_fitted_rewards gives.')
+    log = _read_log(actions, rewards, propensities, (policy, q, qid), classes, sample_weight)
+    value, phi = _estimated(log, method)
+    error = _standard_error(log.weight, phi, value)
+    if interval == "normal":
+        margin = float(ndtri(1.0 - delta / 2.0)) * error
+    else:
+        given = sample_weight is None, reward_range, min_propensity
+        margin = bernstein(phi, delta, width_of(log, method, *given))
+    own = log.ratios * log.weight
+    size = _ratio(own.sum() ** 2, float(own @ own))
+    return PolicyValue(value, error, (value - margin, value + margin), size, phi)
+
+
+def _read_log(actions, rewards, propensities, of_actions, classes, sample_weight):
+    """The `Log` of what was given, checked."""
+    policy, q, qid = of_actions
+    table = read_policy(policy, qid)
+    n = len(table.lengths)
+    at = table.offsets[:-1] + places_of(actions, table.lengths, classes)
+    rewards, p = read_numbers("rewards", rewards, n), read_propensities(propensities, n)
+    weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
+    if np.count_nonzero(weight) < 2:
+        raise ValueError("a standard error needs two rounds of positive weight or more.")
+    if (p == 1.0).all() and (table.lengths > 1).any():
+        warnings.warn(
+            "All propensities are 1: such a log has nothing to say of other choices than its own.",
+            GuaranteeWarning,
+            stacklevel=3,
+        )
+    return Log(table, at, rewards, p, weight, _read_estimates(q, qid, table))
+
+
+def _read_estimates(q, qid, policy):
+    """Estimates (N,) of the rewards of all actions that the policy has, or None."""
+    if q is None:
+        return None
+    table = read_table(q, "reward_estimates", qid)
+    if not np.array_equal(table.offsets, policy.offsets):
+        raise ValueError("reward_estimates must have a number for each action that policy has.")
+    values = np.where(policy.values == 0.0, np.nan_to_num(table.values), table.values)
+    if not np.isfinite(values).all():
+        raise ValueError("reward_estimates must be finite where the policy may play.")
+    return values
+
+
+def _estimated(log, method):
+    """The estimate, and the numbers (n,) whose weighted mean it is."""
+    w, share = log.ratios, log.weight / log.weight.sum()
+    if method == "snips":
+        total = float(share @ w)
+        if total == 0.0:
+            raise ValueError(
+                'method="snips": policy gives probability 0 to every logged action, and the log '
+                "says nothing of it."
+            )
+        value = float(share @ (w * log.rewards)) / total
+        return value, value + w * (log.rewards - value) / total
+    phi = w * log.rewards
+    if log.rewards_of is not None:
+        expected = log.policy.sums(log.policy.values * log.rewards_of)
+        phi = expected + w * (log.rewards - log.rewards_of[log.at])
+    return float(share @ phi), phi
+
+
+def _standard_error(weight, phi, value):
+    n = np.count_nonzero(weight)
+    root = math.sqrt(float((weight**2) @ (phi - value) ** 2))
+    return math.sqrt(n / (n - 1)) * root / float(weight.sum())
+
+
+def _ratio(a, b):
+    return float(a / b) if b > 0.0 else 0.0
