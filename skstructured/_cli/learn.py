@@ -6,6 +6,8 @@ import time
 from sklearn.pipeline import make_pipeline
 
 from skstructured._cli.files import PARQUET, ends_with
+from skstructured._cli.items import item_lines
+from skstructured._cli.items_table import ItemTable, load_items
 from skstructured._cli.order import change_line, order_line
 from skstructured._cli.read import (
     is_for_an_encoder,
@@ -46,12 +48,16 @@ def read(options):
         table = table._replace(reading=time.perf_counter() - started)
     if options.in_order:
         return table
+    if isinstance(table, ItemTable):
+        return table.in_random_order(options.seed)
     order = order_line(table.y) if table.space == "simplex" else None
     return shuffled(table._replace(order=order), options.seed)
 
 
 def _of_file(path, options):
     chosen = (options.columns, options.ignore)
+    if options.qid is not None or options.choice is not None:
+        return load_items(path, options)
     if is_stream(path) and not is_for_an_encoder(path, options):
         return Stream.of(path, options.target, options.space)
     if is_large(path):
@@ -68,6 +74,8 @@ def lines_of(options, table):
         yield from _bounds(options, table)
     elif isinstance(table, Stream):
         yield from _of_stream(options, table)
+    elif isinstance(table, ItemTable):
+        yield from item_lines(options, table, _progress)
     elif table.space == "real":
         yield from _of_amounts(options, table)
     else:
