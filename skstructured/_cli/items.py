@@ -1,4 +1,4 @@
-"""Learning to rank and choices on the command line: rounds of rows that are scored by one vector."""
+"""Learning to rank and choices on the command line: one vector scores the rows of a round."""
 
 import time
 import warnings

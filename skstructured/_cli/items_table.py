@@ -1,4 +1,4 @@
-"""Tables of items with features of their own, for the command line: rows, rounds, grades, choices."""
+"""Tables of items with features, for the command line: rows, rounds, grades, choices."""
 
 from typing import NamedTuple
 
@@ -95,10 +95,8 @@ def load_items(path, options):
         raise ValueError(f"{path} has no column besides {target!r} and {name!r}.")
     encoder = TableEncoder().fit(table)
     X, n = encoder.transform(table), len(np.unique(qid))
-    size = (
-        f"{n} {'lists' if kind == 'qid' else 'choices'}, {X.shape[0]} rows, {X.shape[1]} features"
-    )
-    told = f"{path} ({size}), target {target}"
+    rounds = f"{n} {'lists' if kind == 'qid' else 'choices'}"
+    told = f"{path} ({X.shape[0]} rows, {X.shape[1]} features, {rounds}), target {target}"
     return ItemTable(X, y, qid, told, encoder, target, name)
 
 
@@ -170,7 +168,7 @@ def _check_choices(path, y, qid, target, name):
     label = f"{names[first]:g}" if names.dtype.kind == "f" else names[first]
     raise ValueError(
         f"{name} {label} has {counts[first]} chosen rows{where}, and {(counts != 1).sum()} of "
-        f"{len(counts)} have not one: mark one row of each with 1, and leave others out."
+        f"{len(counts)} have not one: mark one row of each with 1, or leave them out."
     )
 
 
@@ -206,7 +204,6 @@ def _check_new(path, name, rounds, done):
     """Note rounds as done; a ValueError for one that was."""
     new = set(rounds.tolist())
     if new & done:
-        raise ValueError(
-            f"rows of {name} {sorted(new & done)[0]} stand apart in {path}: sort the file by {name}."
-        )
+        again = sorted(new & done)[0]
+        raise ValueError(f"rows of {name} {again} stand apart in {path}: sort the file by {name}.")
     done |= new
