@@ -227,9 +227,7 @@ def _compiled_epoch():
     learned = (MATRIX, types.boolean, MATRIX, READ_INT64, CUBE, VECTOR, VECTOR, VECTOR)
     rest = (READ_INT64, VECTOR, int64[::1], VECTOR, VECTOR, VECTOR, VECTOR)
     kernels = (int64, READ_INT64, READ_INT64)
-    return kernel(
-        item_epoch, signature=int64(*rows, *rounds, *of_sizes, *learned, *rest, *kernels)
-    )
+    return kernel(item_epoch, signature=int64(*rows, *rounds, *of_sizes, *learned, *rest, *kernels))
 
 
 def item_epoch_for(loss, experts):

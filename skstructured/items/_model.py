@@ -115,7 +115,11 @@ class ItemModel(Model):
     def _of_sizes(self, truth: Ragged) -> tuple[Any, ...]:
         """What the loop has to know of rounds by how many items they have."""
         lengths = truth.lengths
-        return *self.loss.geometries(lengths), self.loss.omegas(truth), self.loss.work_sizes(lengths)
+        return (
+            *self.loss.geometries(lengths),
+            self.loss.omegas(truth),
+            self.loss.work_sizes(lengths),
+        )
 
     def _moved(self, most: int) -> tuple[Any, ...]:
         """What the loop moves."""
@@ -177,7 +181,8 @@ class ItemModel(Model):
         """``XW``, of the items of every round."""
         W = self.weights(averaged)[0]
         theta = np.asarray(self.scale.completed(batch.rows).matrix @ W[: self.width])
-        return Ragged(theta + W[self.width] if self.intercept else theta, batch.offsets)
+        offsets: Any = batch.offsets
+        return Ragged(theta + W[self.width] if self.intercept else theta, offsets)
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """No comparator can be found by search: a GuaranteeError says what to use."""

@@ -1,4 +1,4 @@
-"""Online learners of items: rounds are read, one vector of weights moves, and predictions follow."""
+"""The base of online learners of items: rounds are read, one vector of weights moves."""
 
 from abc import abstractmethod
 from typing import Any, Self
@@ -36,6 +36,7 @@ class ItemLearner(OnlineEstimator):
     `constants`; it brings `_over()`, the space and the regularizer, and `_targets(items, y)`.
     """
 
+    loss_: Any
     _learns_singles = False
     class_weight = None
 
@@ -81,7 +82,7 @@ class ItemLearner(OnlineEstimator):
     def _decoder(self) -> Any:
         return resolve_decoder(self.decoder)
 
-    def _decode(self, theta: Any, decoder: Any = None) -> ItemDecoding:
+    def _decode(self, theta: Any, decoder: Any = None) -> Any:
         return ItemDecoding(theta, self.loss_, decoder or self._decoder())
 
     def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
@@ -107,7 +108,7 @@ class ItemLearner(OnlineEstimator):
         """Rows that are not finite, or out of range, raise a ValueError."""
         check_batch(self, batch._replace(offsets=None), fresh)
 
-    def fit(
+    def fit(  # type: ignore[override]  # items have rounds
         self,
         X: Any,
         y: Any,
@@ -147,7 +148,7 @@ class ItemLearner(OnlineEstimator):
         self._fit(items, self._targets(items, y), weight)
         return self
 
-    def partial_fit(
+    def partial_fit(  # type: ignore[override]  # items have rounds
         self,
         X: Any,
         y: Any,
@@ -249,7 +250,7 @@ class ItemLearner(OnlineEstimator):
         return rounded(self._weights()[0, : self.n_features_in_], dtype_of(self))
 
     @property
-    def intercept_(self) -> float:
+    def intercept_(self) -> float:  # type: ignore[override]  # one for all items
         """The intercept; 0 where a number added to all scores changes nothing."""
         return float(self._weights()[0, self.n_features_in_]) if self._intercept else 0.0
 

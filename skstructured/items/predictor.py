@@ -1,4 +1,4 @@
-"""Structured outputs over items with features of their own: choices, subsets, assignments, orders."""
+"""Structured outputs over items with features of their own: choices, subsets, assignments."""
 
 from typing import Any, Literal
 
@@ -93,8 +93,8 @@ class ItemStructuredPredictor(ShortCuts, ItemLearner):
 
     See Also
     --------
-    ListwiseRanker : learning to rank from grades.
-    ConditionalLogit : choices in batch, with standard errors.
+    ListwiseRanker : Learning to rank from grades.
+    ConditionalLogit : Choices in batch, with standard errors.
 
     Notes
     -----

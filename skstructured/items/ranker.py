@@ -16,7 +16,7 @@ from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items
-from skstructured.items._targets import mean_ranks, ranks_of, shares_of
+from skstructured.items._targets import ranks_of, shares_of
 from skstructured.items.metrics import ndcg
 from skstructured.optimizers import resolve_optimizer
 
@@ -33,6 +33,91 @@ LOSSES = {
 @documented(OnlineStructuredPredictor)
 @parameters
 class ListwiseRanker(ShortCuts, ItemLearner):
+    r"""Rank the items of a query by their features: listwise learning to rank, online or in passes.
+
+    One score for each item, ``x w``, learned from whole queries with graded relevance, as many
+    items as there happen to be: documents of a search, products of a page. Raw features in, nothing
+    to tune, queries as a stream by ``partial_fit`` or whole by ``fit``.
+
+    With "listnet" the loss of a query with scores θ and shares ``y_i ∝ 2^{grade_i} − 1`` is the
+    cross-entropy
+
+    .. math:: S(θ; y) = \log \sum_i e^{θ_i} - \sum_i y_i θ_i,
+
+    with "sparse_listnet" the same with a squared regularizer, and with "permutahedron"
+    ``½‖r‖² + max_μ (<θ, μ> − ½‖μ‖²) − <θ, r>`` over the mean rank vectors μ, r the ranks of the
+    grades, ties averaged. They are Fenchel–Young losses, so that the guarantees of
+    `OnlineStructuredPredictor` hold: with the randomized decoder the target loss, that the first
+    item is drawn in proportion to the gains (or Spearman's loss, of "permutahedron"), has a finite
+    surrogate regret.
+
+    Parameters
+    ----------
+    loss : {"listnet", "sparse_listnet", "permutahedron"}, default="listnet"
+        What is learned by. "listnet" looks at the top of the list, "permutahedron" at all places.
+    optimizer : str or OnlineOptimizer, default="mixture"
+        How the weights move: "mixture", "parameter_free", "ogd", "adaptive".
+    {OnlineStructuredPredictor: average}
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and scaled by their mean and deviation over the items so far,
+        those of the query included, so that no scaling is needed before. "auto" is True. CSR rows
+        are divided by the largest entry of each column so far. `coef_` is in units of X.
+    max_iter : int or "auto", default="auto"
+        Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on queries held out.
+    {OnlineStructuredPredictor: tol}
+    shuffle : bool, default=True
+        Whether `fit` visits the queries of each pass in random order.
+    {OnlineStructuredPredictor: verbose, random_state, loss_scale}
+    decoder : str or Decoder, default="randomized"
+        What is played where losses are stated, as by `progressive_validate`: it does not enter
+        learning, and not `predict`.
+    {OnlineStructuredPredictor: constants}
+    missing : "mean" or "error", default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the items so far, or an error.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        Weights of the features that predictions use: averaged with `average`, else the last. Of a
+        mixture the mean over its experts.
+    {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
+    n_features_in_ : int
+        Number of features of an item.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, where X had string names.
+
+    See Also
+    --------
+    ItemStructuredPredictor : Choices, subsets and assignments over items.
+    skstructured.items.metrics.ndcg : NDCG@k, for ``make_scorer``.
+
+    Notes
+    -----
+    Grades y are numbers of at least 0, one per item in the form of X; for "permutahedron" any
+    numbers, the better the larger. A query whose grades are all the same pulls scores together;
+    a query of one item says nothing. Sample weights are of queries.
+
+    A feature that is the same for all items of a query makes no difference.
+
+    References
+    ----------
+    Cao, Qin, Liu, Tsai, Li (2007), "Learning to rank: from pairwise approach to listwise
+    approach"; Blondel, Teboul, Berthet, Djolonga (2020), "Fast differentiable sorting and ranking";
+    Sakaue, Bao, Tsuchiya, Oki (2024), Theorems 4.2 and 4.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured import ListwiseRanker
+    >>> rng = np.random.RandomState(0)
+    >>> qid = np.repeat(np.arange(100), 5)  # 100 queries of five documents
+    >>> X = rng.randn(500, 3)
+    >>> grades = np.digitize(X @ [2.0, -1.0, 0.0] + rng.randn(500), [-1.0, 1.0, 3.0])
+    >>> model = ListwiseRanker(random_state=0).fit(X[:400], grades[:400], qid[:400])
+    >>> model.score(X[400:], grades[400:], qid[400:]) > 0.85  # NDCG
+    True
+    """
+
     loss: Literal["listnet", "sparse_listnet", "permutahedron"] = "listnet"
     optimizer: str | OnlineOptimizer = "mixture"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
@@ -61,7 +146,46 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         return LOSSES[self.loss][2](items, y)
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """Scores of the items, higher for what is ranked before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows, or one matrix per query.
+        qid, available
+            As for `fit`. Scores of items do not depend on their queries: rows need no `qid`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or list of n arrays (m,)
+            In the form of X; NaN for items that are not available.
+        """
         return self.decision_function(X, qid, available=available)
+
+    def rank(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """Places of the items in their queries, 1 for the first; ties in the order given.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows with `qid`, or one matrix per query.
+        qid, available
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or list of n arrays (m,)
+            In the form of X; 0 for items that are not available.
+        """
+        items = self._items(X, qid, available)
+        theta = self._scores(items).values
+        rounds = np.repeat(np.arange(len(items)), items.lengths)
+        places = np.empty(len(theta), dtype=np.int64)
+        order = np.lexsort((-theta, rounds))
+        places[order] = np.arange(len(theta)) - items.offsets[rounds] + 1
+        return items.unstacked(places, 0)
 
     def score(
         self,
@@ -72,6 +196,18 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         available: Any = None,
         sample_weight: Given = None,
     ) -> float:
+        """Mean NDCG over the queries, all places counting; see `skstructured.items.metrics.ndcg`.
+
+        Parameters
+        ----------
+        X, y, qid, available, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            NaN where all grades are 0.
+        """
         items = self._items(X, qid, available)
         theta = self._scores(items).values
         rounds = np.repeat(np.arange(len(items)), items.lengths)

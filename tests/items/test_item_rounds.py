@@ -1,7 +1,6 @@
 """Learners over items against their literal forms, bounds, chunks, and what is odd."""
 
 import math
-import pickle
 
 import naive
 import numpy as np
@@ -11,9 +10,8 @@ from naive import items as literal
 from naive.mixture import Other, RelativeStep, RootStep
 from scipy import sparse
 
-from skstructured._base.ragged import Ragged
-from skstructured.items import ItemStructuredPredictor, ListwiseRanker
-from skstructured.optimizers import GradientDescent, ParameterFree, StepMixture
+from skstructured.items import ItemStructuredPredictor
+from skstructured.optimizers import StepMixture
 from skstructured.spaces import KSubsets
 
 PAIRS = [
