@@ -26,6 +26,10 @@ from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Learned
 
 
+#: The order of one row; it is not written to.
+FIRST = np.zeros(1, dtype=np.int64)
+
+
 def _nothing() -> None:
     """Undo nothing."""
 
@@ -115,7 +119,7 @@ class RunningScale(Learned):
         order = np.ascontiguousarray(order, dtype=np.int64)
         transformed = self._moments if self._kind == "dense" else self._largest
         ready, undo, before = transformed(rows, order, weight, ahead)
-        return ready, np.arange(len(order)), undo, before
+        return ready, FIRST if len(order) == 1 else np.arange(len(order)), undo, before
 
     def _moments(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
@@ -123,7 +127,7 @@ class RunningScale(Learned):
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
-        before = np.empty((len(order) * ahead, rows.width), dtype=self.dtype)
+        before = np.empty_like(out) if ahead else out[:0]
         kept = self.statistics.copy(), self.counts.copy()
         learned = (self.statistics, self.counts, self.centred, self.divided)
         standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
@@ -131,7 +135,7 @@ class RunningScale(Learned):
         def undo() -> None:
             self.statistics[:], self.counts[:] = kept
 
-        return Rows.from_array(out), undo, before.ravel()
+        return Rows.from_array(out), undo, before.reshape(-1)
 
     def _largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool

@@ -179,6 +179,12 @@ class MixtureModel(ExpertWeights, LinearModel):
             self._loops["experts"] = super()._experts()
         return self._loops["experts"]
 
+    def _watched(self) -> list[tuple[int, Any]]:
+        """See `ExpertWeights`; kept with the loops."""
+        if "watched" not in self._loops:
+            self._loops["watched"] = super()._watched()
+        return self._loops["watched"]
+
     def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
         """`scores`, some rows at a time."""
         experts, dim, _ = matrices.shape

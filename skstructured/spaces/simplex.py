@@ -176,7 +176,10 @@ class Simplex(LabelSpace):
     def unpack(self, packed: Packed) -> Floats:
         """Basis vectors (n, K) of class positions (n,)."""
         V = np.zeros((len(packed), self.dim_))
-        V[np.arange(len(packed)), packed] = 1.0
+        if len(packed) == 1:
+            V[0, packed[0]] = 1.0
+        else:
+            V[np.arange(len(packed)), packed] = 1.0
         return V
 
     def decode(self, V: Floats) -> Any:
