@@ -17,6 +17,9 @@ SHORTEST, LONGEST = 1e-100, 1e100
 #: sample weights in `SINGLE_WEIGHTS`, stay far from both ends of float32.
 SINGLE_NORMS, SINGLE_WEIGHTS = (1e-10, 1e10), (1e-10, 1e10)
 
+#: Squares of norms, in the rows' own precision, that are in range of either.
+USUAL = (1e-18, 1e18)
+
 #: As objects, which compare ten times as fast as the types they are of.
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -89,12 +92,13 @@ class Rows(NamedTuple):
     @classmethod
     def from_array(cls, X: Any) -> "Rows":
         """Read a C-contiguous array or a CSR matrix of floats without copying its values."""
-        if hasattr(X, "indptr"):
+        if type(X) is not np.ndarray and hasattr(X, "indptr"):
             indices = np.ascontiguousarray(X.indices, dtype=np.int32)
             indptr = np.ascontiguousarray(X.indptr, dtype=np.int32)
             data = np.ascontiguousarray(X.data)
             return cls(data, indices, indptr, X.shape[1], X.shape[0], X)
-        return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0], X)
+        n_rows, width = X.shape
+        return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, width, n_rows, X)
 
     @property
     def matrix(self) -> Any:
@@ -140,6 +144,13 @@ class Rows(NamedTuple):
     def without_gaps(self) -> "Rows":
         """Dense rows with 0 in the place of NaN."""
         return Rows.from_array(np.where(np.isnan(self.X), 0.0, self.X).astype(self.data.dtype))
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether this is one dense row of a norm in range of every kind of rows."""
+        if self.n_rows != 1 or self.indptr.shape[0] > 0:
+            return False
+        return bool(USUAL[0] <= self.data.dot(self.data) <= USUAL[1])
 
     def first_bad(
         self, intercept: bool = False, shortest: float = SHORTEST, longest: float = LONGEST

@@ -21,6 +21,7 @@ from skstructured._engine.moments import (
     SMALLEST,
     scale_entries,
     standardize_rows,
+    transform_as_now,
 )
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Learned
@@ -98,7 +99,8 @@ class RunningScale(Learned):
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
-        return self._applied(rows, order, weight, False)[:3]
+        ready, places, undo, _ = self._applied(rows, order, weight, False)
+        return ready, places, undo
 
     def apply_ahead(
         self, rows: Rows, order: Array, weight: Floats
@@ -116,10 +118,10 @@ class RunningScale(Learned):
             ready, places = rows.read_as(self.dtype, order)
             return ready, places, _nothing, ready.data
         self.makes_sparse(rows)
-        order = np.ascontiguousarray(order, dtype=np.int64)
+        n, order = len(order), np.ascontiguousarray(order, dtype=np.int64)
         transformed = self._moments if self._kind == "dense" else self._largest
         ready, undo, before = transformed(rows, order, weight, ahead)
-        return ready, FIRST if len(order) == 1 else np.arange(len(order)), undo, before
+        return ready, FIRST if n == 1 else np.arange(n), undo, before
 
     def _moments(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
@@ -135,7 +137,8 @@ class RunningScale(Learned):
         def undo() -> None:
             self.statistics[:], self.counts[:] = kept
 
-        return Rows.from_array(out), undo, before.reshape(-1)
+        ready = rows._replace(data=out.reshape(-1), n_rows=len(out), X=out)
+        return ready, undo, before.reshape(-1)
 
     def _largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
@@ -160,14 +163,13 @@ class RunningScale(Learned):
         """Rows as they are transformed now; they are not counted."""
         if not self.used:
             return rows
-        mean, inverse = self.statistics[MEAN], self.statistics[INVERSE]
         if self.makes_sparse(rows):
             X = csr_matrix(rows.X, copy=True)
-            X.data *= inverse[X.indices]
+            X.data *= self.statistics[INVERSE][X.indices]
             return Rows.from_array(X)
-        X = rows.X.toarray() if rows.is_sparse else rows.X
-        Z = np.ascontiguousarray((X - mean) * inverse)
-        Z[np.isnan(Z)] = 0.0
+        rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
+        Z = np.empty((rows.n_rows, rows.width))
+        transform_as_now(rows.data, rows.width, self.statistics, Z)
         return Rows.from_array(Z)
 
     def completed(self, rows: Rows) -> Rows:

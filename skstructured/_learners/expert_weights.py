@@ -18,10 +18,13 @@ class ExpertWeights:
     averaged: bool
 
     def shares(self, averaged: bool) -> Floats:
-        """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
-        kept = np.array(self.state.shares)
+        """Weights (groups, R, N) of the experts: of all, or of those that are no averages.
+
+        Not to be written to: of all they are those of the state.
+        """
         if averaged or not self.averaged:
-            return kept
+            return self.state.shares
+        kept = np.array(self.state.shares)
         kept[:, :, len(self.state.vectors) :] = 0.0
         total = kept.sum(axis=(1, 2), keepdims=True)
         return kept / np.where(total > 0.0, total, 1.0)

@@ -64,11 +64,10 @@ class MixtureModel(ExpertWeights, LinearModel):
     scores_ahead = True
 
     def _new_loop(self) -> tuple[Kernel, int]:
-        learn, size = mixture_epoch_for(*self._kernels())
-        return self._with_own(learn), size
+        return mixture_epoch_for(*self._kernels(), self._inner)
 
     def _new_loop_ahead(self) -> Kernel:
-        return self._with_own(mixture_ahead_for(*self._kernels())[0])
+        return mixture_ahead_for(*self._kernels(), self._inner)[0]
 
     def _kernels(self) -> tuple[Any, ...]:
         """Move and score, loss; scale and step of every expert."""
@@ -78,15 +77,6 @@ class MixtureModel(ExpertWeights, LinearModel):
             move = move_and_score_kernel(state.n_experts * self.space.dim_, True)
         pairs = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
         return (move, self.loss.kernel), pairs
-
-    def _with_own(self, learn: Kernel) -> Kernel:
-        """The loop, called as those of one optimiser are."""
-
-        def epoch(*given: Any) -> int:
-            *rounds, params, work, theta = given[:8]
-            return learn(*rounds, self._inner, params, work[0], theta, *given[8:])
-
-        return epoch
 
     def certificate(self, delta: float | None) -> Any:
         """See `Model`."""
@@ -159,12 +149,14 @@ class MixtureModel(ExpertWeights, LinearModel):
         """`scores` of a few dense rows, without weights in their units."""
         Z, state = self.scale.transformed(rows).matrix, self.state
         last, sums = state.parts
-        raw = np.empty((rows.n_rows, len(last) + len(sums)))
-        for part, start in ((last, 0), (sums, len(last))):
-            scores = Z @ part[:, : self.width].T
-            raw[:, start : start + len(part)] = scores + part[:, -1] if self.intercept else scores
-        played = np.empty((rows.n_rows, self.space.dim_))
-        self._play()(state.kind, raw, state.vectors.copy(), bool(len(sums)), shares, played)
+        few, n = len(last), rows.n_rows
+        raw = np.empty((n, few + len(sums)))
+        np.matmul(Z, last[:, : self.width].T, out=raw[:, :few])
+        np.matmul(Z, sums[:, : self.width].T, out=raw[:, few:])
+        if self.intercept:
+            raw += state.matrix[:, self.width]
+        played = np.empty((n, self.space.dim_))
+        self._play()(state.kind, raw, state.vectors, bool(len(sums)), shares, played)
         return played
 
     def _play(self) -> Kernel:

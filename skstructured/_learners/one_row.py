@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._base.rows_in_range import norms_of, refuse_row
+from skstructured._base.rows_in_range import refuse_row
 from skstructured._base.validation import (
     check_lengths,
     check_weights,
@@ -42,10 +42,10 @@ class OneRow:
         That is before the first row, for rows that are several, sparse, of another dtype or width,
         out of range or with gaps, and for learners that weigh classes or calibrate scores.
         """
-        if classes is not None or not self._is_alone(X):
+        if classes is not None or not (is_ready(self, X) and self._learns_alone()):
             return False
         rows, model = Rows.from_array(X), self._model
-        if rows.first_bad(self._intercept, *norms_of(self)) >= 0:
+        if not rows.is_usual:
             return False
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
@@ -57,10 +57,8 @@ class OneRow:
             refuse_row(self, X, 0)
         return True
 
-    def _is_alone(self, X: Features) -> bool:
-        """Whether X is a row as the kernels of the model read it, and all there is to do."""
-        if not (is_ready(self, X) and len(X) == 1):
-            return False
+    def _learns_alone(self) -> bool:
+        """Whether the model takes a row by itself, and nobody else has to be told of it."""
         model = getattr(self, "_model", None)
         if not getattr(model, "learns_alone", False):
             return False
