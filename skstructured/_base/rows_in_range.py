@@ -23,8 +23,6 @@ MISSING = ("mean", "error")
 
 def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
     """NaN, inf and rows whose norm is out of range raise a ValueError; `fresh` as in `norms_of`."""
-    if rows.is_usual and not hasattr(type(estimator), "longest_row"):
-        return
     intercept = getattr(estimator, "fit_intercept", False)
     intercept = bool(intercept if fresh else getattr(estimator, "_intercept", intercept))
     bad, rows = first_bad(estimator, rows, intercept, fresh)

@@ -17,9 +17,6 @@ SHORTEST, LONGEST = 1e-100, 1e100
 #: sample weights in `SINGLE_WEIGHTS`, stay far from both ends of float32.
 SINGLE_NORMS, SINGLE_WEIGHTS = (1e-10, 1e10), (1e-10, 1e10)
 
-#: Squares of norms, in the rows' own precision, that are in range of either.
-USUAL = (1e-18, 1e18)
-
 #: As objects, which compare ten times as fast as the types they are of.
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -144,13 +141,6 @@ class Rows(NamedTuple):
     def without_gaps(self) -> "Rows":
         """Dense rows with 0 in the place of NaN."""
         return Rows.from_array(np.where(np.isnan(self.X), 0.0, self.X).astype(self.data.dtype))
-
-    @property
-    def is_usual(self) -> bool:
-        """Whether this is one dense row of a norm in range of every kind of rows."""
-        if self.n_rows != 1 or self.indptr.shape[0] > 0:
-            return False
-        return bool(USUAL[0] <= self.data.dot(self.data) <= USUAL[1])
 
     def first_bad(
         self, intercept: bool = False, shortest: float = SHORTEST, longest: float = LONGEST

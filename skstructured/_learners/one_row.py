@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._base.rows_in_range import refuse_row
+from skstructured._base.rows_in_range import norms_of, refuse_row
 from skstructured._base.validation import (
     check_lengths,
     check_weights,
@@ -34,18 +34,16 @@ class OneRow:
     _calibrator: Any
     _count: Callable[[Floats], object]
 
-    def _learned_alone(
-        self, X: Features, y: Outputs, classes: Given, sample_weight: Given
-    ) -> bool:
+    def _learned_alone(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> bool:
         """Learn the one row of X; False, and nothing is done, where it takes more than that.
 
         That is before the first row, for rows that are several, sparse, of another dtype or width,
         out of range or with gaps, and for learners that weigh classes or calibrate scores.
         """
-        if classes is not None or not (is_ready(self, X) and self._learns_alone()):
+        if classes is not None or not (is_ready(self, X) and len(X) == 1 and self._learns_alone()):
             return False
         rows, model = Rows.from_array(X), self._model
-        if not rows.is_usual:
+        if rows.first_bad(self._intercept, *norms_of(self)) >= 0:
             return False
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
