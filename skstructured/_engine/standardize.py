@@ -26,7 +26,6 @@ from skstructured._engine.moments import (
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Learned
 
-
 #: The order of one row; it is not written to.
 FIRST = np.zeros(1, dtype=np.int64)
 

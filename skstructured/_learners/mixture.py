@@ -64,10 +64,12 @@ class MixtureModel(ExpertWeights, LinearModel):
     scores_ahead = True
 
     def _new_loop(self) -> tuple[Kernel, int]:
-        return mixture_epoch_for(*self._kernels(), self._inner)
+        kernels, experts = self._kernels()
+        return mixture_epoch_for(kernels, experts, self._inner)
 
     def _new_loop_ahead(self) -> Kernel:
-        return mixture_ahead_for(*self._kernels(), self._inner)[0]
+        kernels, experts = self._kernels()
+        return mixture_ahead_for(kernels, experts, self._inner)[0]
 
     def _kernels(self) -> tuple[Any, ...]:
         """Move and score, loss; scale and step of every expert."""

@@ -40,10 +40,10 @@ class OneRow:
         That is before the first row, for rows that are several, sparse, of another dtype or width,
         out of range or with gaps, and for learners that weigh classes or calibrate scores.
         """
-        if classes is not None or not (is_ready(self, X) and len(X) == 1 and self._learns_alone()):
+        if classes is not None or not (is_ready(self, X) and self._learns_alone()):
             return False
         rows, model = Rows.from_array(X), self._model
-        if rows.first_bad(self._intercept, *norms_of(self)) >= 0:
+        if rows.n_rows > 1 or rows.first_bad(self._intercept, *norms_of(self)) >= 0:
             return False
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
@@ -57,7 +57,7 @@ class OneRow:
 
     def _learns_alone(self) -> bool:
         """Whether the model takes a row by itself, and nobody else has to be told of it."""
-        model = getattr(self, "_model", None)
+        model: Any = getattr(self, "_model", None)
         if not getattr(model, "learns_alone", False):
             return False
         model.state.check_moves()

@@ -9,7 +9,6 @@ from skstructured.extend._types import Floats, Given, Outputs, Packed
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces._costs import unit_costs
 
-
 #: As an object, which compares ten times as fast as the type that it is of.
 INT64 = np.dtype(np.int64)
 
