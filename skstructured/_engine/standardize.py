@@ -136,8 +136,7 @@ class RunningScale(Learned):
         def undo() -> None:
             self.statistics[:], self.counts[:] = kept
 
-        ready = rows._replace(data=out.reshape(-1), n_rows=len(out), X=out)
-        return ready, undo, before.reshape(-1)
+        return Rows.from_array(out), undo, before.reshape(-1)
 
     def _largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
@@ -160,16 +159,20 @@ class RunningScale(Learned):
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""
+        return Rows.from_array(self.transformed_matrix(rows)) if self.used else rows
+
+    def transformed_matrix(self, rows: Rows) -> Any:
+        """`transformed`, as an array or a CSR matrix."""
         if not self.used:
-            return rows
+            return rows.matrix
         if self.makes_sparse(rows):
             X = csr_matrix(rows.X, copy=True)
             X.data *= self.statistics[INVERSE][X.indices]
-            return Rows.from_array(X)
+            return X
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
         Z = np.empty((rows.n_rows, rows.width))
         transform_as_now(rows.data, rows.width, self.statistics, Z)
-        return Rows.from_array(Z)
+        return Z
 
     def completed(self, rows: Rows) -> Rows:
         """Dense rows with the means in the place of what they lack; for weights that are folded."""

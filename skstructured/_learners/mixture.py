@@ -149,16 +149,21 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _played_at_few(self, rows: Rows, shares: Floats) -> Floats:
         """`scores` of a few dense rows, without weights in their units."""
-        Z, state = self.scale.transformed(rows).matrix, self.state
-        last, sums = state.parts
-        few, n = len(last), rows.n_rows
-        raw = np.empty((n, few + len(sums)))
-        np.matmul(Z, last[:, : self.width].T, out=raw[:, :few])
-        np.matmul(Z, sums[:, : self.width].T, out=raw[:, few:])
+        Z, state, n, width = (
+            self.scale.transformed_matrix(rows),
+            self.state,
+            rows.n_rows,
+            self.width,
+        )
+        Theta, few = state.matrix, len(state.vectors) * self.space.dim_
+        raw = np.empty((n, len(Theta)))
+        raw[:, :few] = Z @ Theta[:few, :width].T
+        if state.summed:
+            raw[:, few:] = Z @ Theta[few:, :width].T
         if self.intercept:
-            raw += state.matrix[:, self.width]
+            raw += Theta[:, width]
         played = np.empty((n, self.space.dim_))
-        self._play()(state.kind, raw, state.vectors, bool(len(sums)), shares, played)
+        self._play()(state.kind, raw, state.vectors, state.summed, shares, played)
         return played
 
     def _play(self) -> Kernel:
