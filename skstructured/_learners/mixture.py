@@ -149,12 +149,8 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _played_at_few(self, rows: Rows, shares: Floats) -> Floats:
         """`scores` of a few dense rows, without weights in their units."""
-        Z, state, n, width = (
-            self.scale.transformed_matrix(rows),
-            self.state,
-            rows.n_rows,
-            self.width,
-        )
+        state, n, width = self.state, rows.n_rows, self.width
+        Z = self.scale.transformed_matrix(rows)
         Theta, few = state.matrix, len(state.vectors) * self.space.dim_
         raw = np.empty((n, len(Theta)))
         raw[:, :few] = Z @ Theta[:few, :width].T
