@@ -21,9 +21,13 @@ from skstructured._engine.moments import (
     SMALLEST,
     scale_entries,
     standardize_rows,
+    transform_as_now,
 )
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Learned
+
+#: The order of one row; it is not written to.
+FIRST = np.zeros(1, dtype=np.int64)
 
 
 def _nothing() -> None:
@@ -94,7 +98,8 @@ class RunningScale(Learned):
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
-        return self._applied(rows, order, weight, False)[:3]
+        ready, places, undo, _ = self._applied(rows, order, weight, False)
+        return ready, places, undo
 
     def apply_ahead(
         self, rows: Rows, order: Array, weight: Floats
@@ -112,10 +117,10 @@ class RunningScale(Learned):
             ready, places = rows.read_as(self.dtype, order)
             return ready, places, _nothing, ready.data
         self.makes_sparse(rows)
-        order = np.ascontiguousarray(order, dtype=np.int64)
+        n, order = len(order), np.ascontiguousarray(order, dtype=np.int64)
         transformed = self._moments if self._kind == "dense" else self._largest
         ready, undo, before = transformed(rows, order, weight, ahead)
-        return ready, np.arange(len(order)), undo, before
+        return ready, FIRST if n == 1 else np.arange(n), undo, before
 
     def _moments(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
@@ -123,7 +128,7 @@ class RunningScale(Learned):
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
-        before = np.empty((len(order) * ahead, rows.width), dtype=self.dtype)
+        before = np.empty_like(out) if ahead else out[:0]
         kept = self.statistics.copy(), self.counts.copy()
         learned = (self.statistics, self.counts, self.centred, self.divided)
         standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
@@ -131,7 +136,7 @@ class RunningScale(Learned):
         def undo() -> None:
             self.statistics[:], self.counts[:] = kept
 
-        return Rows.from_array(out), undo, before.ravel()
+        return Rows.from_array(out), undo, before.reshape(-1)
 
     def _largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
@@ -154,17 +159,20 @@ class RunningScale(Learned):
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""
+        return Rows.from_array(self.transformed_matrix(rows)) if self.used else rows
+
+    def transformed_matrix(self, rows: Rows) -> Any:
+        """`transformed`, as an array or a CSR matrix."""
         if not self.used:
-            return rows
-        mean, inverse = self.statistics[MEAN], self.statistics[INVERSE]
+            return rows.matrix
         if self.makes_sparse(rows):
             X = csr_matrix(rows.X, copy=True)
-            X.data *= inverse[X.indices]
-            return Rows.from_array(X)
-        X = rows.X.toarray() if rows.is_sparse else rows.X
-        Z = np.ascontiguousarray((X - mean) * inverse)
-        Z[np.isnan(Z)] = 0.0
-        return Rows.from_array(Z)
+            X.data *= self.statistics[INVERSE][X.indices]
+            return X
+        rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
+        Z = np.empty((rows.n_rows, rows.width))
+        transform_as_now(rows.data, rows.width, self.statistics, Z)
+        return Z
 
     def completed(self, rows: Rows) -> Rows:
         """Dense rows with the means in the place of what they lack; for weights that are folded."""

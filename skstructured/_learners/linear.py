@@ -8,8 +8,9 @@ from skstructured._base.validation import dtype_of
 from skstructured._engine.ahead import ahead_for
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
+from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import LinearState
-from skstructured._learners.models import AVERAGE, LAST, Count, VectorModel
+from skstructured._learners.models import AVERAGE, LAST, NOTHING, Count, VectorModel
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel
@@ -61,6 +62,14 @@ class LinearModel(VectorModel):
         """Rows to learn at a time; the state is stored for them."""
         self.state.store_for(self.scale.makes_sparse(rows))
         return self.scale.block_size(self._loop()[1], rows)
+
+    #: Whether `learn_alone` works.
+    learns_alone = True
+
+    def learn_alone(self, rows: Rows, V: Floats, weight: Floats, count: Count) -> int:
+        """Learn one row with the vertex V (1, dim); 0 where it stops the model, else −1."""
+        self.state.store_for(self.scale.makes_sparse(rows))
+        return self._learn(rows, FIRST, V, weight, V[:0], count, NOTHING)
 
     def _learn(
         self,
