@@ -62,7 +62,7 @@ class BanditronClassifier(FirstOrderBandit):
         T of the default ρ; None takes the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
 
     Attributes
     ----------
@@ -95,6 +95,7 @@ class BanditronClassifier(FirstOrderBandit):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -130,6 +130,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the choices.
+    {OnlineStructuredPredictor: missing}
 
     Attributes
     ----------
@@ -174,6 +175,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -88,7 +88,7 @@ class GaptronClassifier(OnlineStructuredPredictor):
         class_weight: dict | Literal["balanced"] | None = None,
         verbose: bool | int = 0,
         random_state: Seed = None,
-        missing: Literal["mean", "error"] = "mean",
+        missing: Literal["mean", "indicator", "error"] = "mean",
     ) -> None:
         self.loss = loss
         self.radius = radius

@@ -215,7 +215,7 @@ class OnlineStructuredPredictor(
     random_state: Seed = None
     constants: Literal["paper", "sharp"] = "paper"
     loss: str | Surrogate = "fenchel_young"
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -243,7 +243,8 @@ class OnlineStructuredPredictor(
 
     def _parts(self, space):
         resolve_decoder(self.decoder)
-        size = space.dim_ * (self.n_features_in_ + 1)
+        columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
+        size = space.dim_ * (columns + 1)
         return self._loss_over(space), optimizer_for(self, space, size)
 
     def _new_model(self):

@@ -67,7 +67,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _margin_kind(self):
         return self.loss
@@ -125,7 +125,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _margin_kind(self):
         return "perceptron"

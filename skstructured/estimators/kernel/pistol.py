@@ -125,7 +125,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _margin_kind(self):
         return self.loss
@@ -216,4 +216,4 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
