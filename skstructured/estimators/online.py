@@ -118,18 +118,26 @@ class OnlineStructuredPredictor(
         are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
         guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
         "hypercube" and "ordinal" those of `IndicatorMargins`. Or a `Surrogate` of one's own.
-    missing : "mean" or "error", default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows so far that have the
+        feature, or an error. "indicator" is the mean and one more column for each feature, behind
+        those of all features: 1 where the row lacks it, else 0, not standardised. Its weights are
+        `missing_coef_`. There are twice as many weights, from the first row on; CSR rows have no
+        gaps, and those weights stay 0.
 
     Attributes
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
         The weights predictions use, without the intercept: averaged with `average`, else the last.
         Of a mixture the mean over its experts; where it mixes probabilities θ is not linear.
+    missing_coef_ : ndarray of shape (dim, n_features_in_)
+        With ``missing="indicator"``: what a missing feature adds to θ, which is
+        ``X coef_ᵀ + M missing_coef_ᵀ + intercept_`` with means in the gaps of X, M 1 at them.
     intercept_ : ndarray of shape (dim,)
         The intercept; zeros without one.
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
-        The last and the averaged weights, the intercept last; the latter only with `average`.
+        The last and the averaged weights, the intercept last, before it those of indicators if
+        there are any; the latter only with `average`.
     classes_ : ndarray
         Class labels (simplex, ordinal), the label indices 0 … d−1 (hypercube), or the positions
         0 … m−1 (birkhoff); not set for spaces without labels.
