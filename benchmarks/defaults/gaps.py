@@ -6,7 +6,8 @@ other half of the rows. Gaps are made in three ways: a fifth of all numbers "at 
 ones, each number above the seventh decile of its feature with probability ½, and no other; and "by
 class", each feature with a rate for each class that is drawn between 0 and 0.4, so that a gap says
 something of the class. "indicator" leaves indicators 0 and 1; "scaled" is given them as features,
-which are standardised as all others are. ± is two standard errors of the difference to "mean".
+which are standardised as all others are. ± is two standard errors of the difference to "mean", of
+shuffles, and of sets in the lines of all.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ from skstructured.evaluation import progressive_validate
 
 SHUFFLES = 3
 
-RULES = ("mean", "indicator", "scaled")
+RULES, KINDS = ("mean", "indicator", "scaled"), ("stream", "passes")
 
 
 def at_random(X, y, rng):
@@ -74,14 +75,20 @@ def compared(X, y, way, shuffles):
 def told(found):
     """Means of errors, and two standard errors of differences to the first rule, as text."""
     means, lies = found.mean(axis=0), found[:, 1:] - found[:, :1]
-    spread = (
-        2.0 * lies.std(axis=0, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0.0 * lies[0]
-    )
+    spread = 2.0 * lies.std(axis=0) / np.sqrt(max(len(found) - 1, 1))
     text = ""
     for k in range(2):
         text += f"{means[0, k]:8.2f}"
         text += "".join(f"{means[r, k]:8.2f} ±{spread[r - 1, k]:4.2f}" for r in (1, 2))
-    return text, means
+    return text
+
+
+def add(out, way, name, found):
+    """A line, and its numbers."""
+    means = found.mean(axis=0)
+    kinds = [(r, rule, k, kind) for r, rule in enumerate(RULES) for k, kind in enumerate(KINDS)]
+    row = {f"{rule}_{kind}": means[r, k] for r, rule, k, kind in kinds}
+    out.add(f"{way:12}{name:16}{told(found)}", gaps=way, data=name, **row)
 
 
 def main():
@@ -91,15 +98,11 @@ def main():
         out.say(f"{'':28}{'of a stream':>36}{'after ten passes':>36}")
         out.say(f"{'':28}{head}{head}")
         for way in WAYS:
+            every = []
             for name, X, y in classes(args.quick):
-                found = compared(X, y, way, 1 if args.quick else SHUFFLES)
-                text, means = told(found)
-                row = {
-                    f"{rule}_{kind}": means[r, k]
-                    for r, rule in enumerate(RULES)
-                    for k, kind in enumerate(("stream", "passes"))
-                }
-                out.add(f"{way:12}{name:16}{text}", gaps=way, data=name, **row)
+                every.append(compared(X, y, way, 1 if args.quick else SHUFFLES))
+                add(out, way, name, every[-1])
+            add(out, way, "all", np.array([found.mean(axis=0) for found in every]))
 
 
 if __name__ == "__main__":
