@@ -37,7 +37,8 @@ class RunningScale(Learned):
     where a row lacks it, else 0. CSR rows lack nothing.
 
     The first rows decide: after dense ones, which are standardised, CSR rows are made dense; CSR
-    ones are divided by the largest entry of each column.
+    ones are divided by the largest entry of each column, and what a dense row lacks after them is
+    0, without an indicator.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ class RunningScale(Learned):
     def _largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
     ) -> tuple[Rows, Callable[[], None], Array]:
-        rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.X))
+        rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.without_gaps().X))
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
@@ -178,7 +179,7 @@ class RunningScale(Learned):
             return self._widened(rows)
         mean, inverse = self.statistics[MEAN], self.statistics[INVERSE]
         if self.makes_sparse(rows):
-            X = csr_matrix(rows.X, copy=True)
+            X = csr_matrix(rows.X if rows.is_sparse else rows.without_gaps().X, copy=True)
             X.data *= inverse[X.indices]
             return self._widened(Rows.from_array(X))
         X = rows.X.toarray() if rows.is_sparse else rows.X

@@ -68,7 +68,7 @@ def weights_of(model):
 
 
 def learned(model, X, y, parts=1):
-    for part in np.array_split(np.arange(len(X)), parts):
+    for part in np.array_split(np.arange(len(y)), parts):
         model.partial_fit(X[part], y[part], classes=None if y.ndim > 1 else [0, 1, 2])
     return model
 
@@ -230,6 +230,25 @@ def test_csr_rows_have_no_gaps(rng):
     X, y = gaps(rng)
     with pytest.raises(ValueError, match="NaN"):
         sk.OnlineStructuredPredictor().fit(sparse.csr_array(X), y)
+
+
+@pytest.mark.parametrize("missing", ["mean", "indicator"])
+@pytest.mark.parametrize("model", [*LEARNERS.values(), *DENSE], ids=repr)
+def test_after_csr_rows_a_gap_is_0(model, missing, rng):
+    """As an entry that is not stored; before they are learned, and in predictions."""
+    X, y = gaps(rng)
+    y = outputs("label sets" if getattr(model, "space", "") == "hypercube" else "", y)
+    filled, half = np.nan_to_num(X), N // 2
+    found = []
+    for rows in (X, filled):
+        one = clone(model).set_params(missing=missing)
+        learned(one, sparse.csr_array(filled[:half]), y[:half])
+        learned(one, rows[half:], y[half:], 3)
+        scores = getattr(one, "embedding_scores", one.decision_function)
+        found.append([scores(rows), scores(rows[:1])])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        assert np.isfinite(ours).all()
 
 
 def test_tags_tell():
