@@ -63,7 +63,7 @@ class ConfiditClassifier(SecondOrderBandit):
 
     Attributes
     ----------
-    {BanditGaptronClassifier: classes_, coef_, intercept_}
+    {BanditGaptronClassifier: classes_, missing_coef_, coef_, intercept_}
         They are those of rows that are scaled to norm 1 once they are standardised and have their
         intercept.
     {BanditGaptronClassifier: t_, n_mistakes_, n_features_in_, feature_names_in_}

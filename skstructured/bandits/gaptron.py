@@ -138,6 +138,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         Labels.
     coef_, intercept_ : ndarray
         Weights of the next round.
+    missing_coef_ : ndarray of shape (K, n_features_in_)
+        With ``missing="indicator"``: weights of the indicators of what rows lack.
     loss_ : GapSurrogate
         The surrogate, which `certificate` is against.
     t_ : int

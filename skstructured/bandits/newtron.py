@@ -54,8 +54,8 @@ class NewtronClassifier(SecondOrderBandit):
 
     Attributes
     ----------
-    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
-    feature_names_in_}
+    {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
+    n_features_in_, feature_names_in_}
 
     References
     ----------

@@ -40,8 +40,8 @@ class SOBAClassifier(SecondOrderBandit):
 
     Attributes
     ----------
-    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
-    feature_names_in_}
+    {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
+    n_features_in_, feature_names_in_}
 
     Notes
     -----

@@ -121,9 +121,9 @@ class OnlineStructuredPredictor(
     missing : {"mean", "indicator", "error"}, default="mean"
         What NaN in dense rows is, with `standardize`: the mean of the rows so far that have the
         feature, or an error. "indicator" is the mean and one more column for each feature, behind
-        those of all features: 1 where the row lacks it, else 0, not standardised. Its weights are
-        `missing_coef_`. There are twice as many weights, from the first row on; CSR rows have no
-        gaps, and those weights stay 0.
+        those of all features: 1 where the row lacks it, else 0, not standardised; linear weights of
+        these are `missing_coef_`. There are twice as many columns, from the first row on; CSR rows
+        have no gaps, and their indicators stay 0.
 
     Attributes
     ----------

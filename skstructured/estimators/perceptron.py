@@ -42,7 +42,8 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     ----------
     classes_ : ndarray of shape (K,)
         Class labels.
-    {OnlineStructuredPredictor: coef_, intercept_, last_weights_, average_weights_, space_, loss_,
+    {OnlineStructuredPredictor: coef_, missing_coef_, intercept_, last_weights_, average_weights_,
+    space_, loss_,
     optimizer_, t_, n_iter_, n_features_in_, feature_names_in_}
 
     References
@@ -113,6 +114,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         Labels.
     coef_, intercept_ : ndarray
         Weights.
+    {OnlineStructuredPredictor: missing_coef_}
     t_ : int
         Rounds learned.
     n_mistakes_ : int
