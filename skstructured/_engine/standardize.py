@@ -7,7 +7,6 @@ out, and at any round whose row is unlike those before it.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -38,9 +37,12 @@ class RunningScale(Learned):
     """Means and deviations of the features so far, and rows transformed by them.
 
     What a dense row lacks, NaN, is the mean of the rows so far that have it, 0 as standardised.
+    With `indicators` there is one more column for each feature, behind those of all features: 1
+    where a row lacks it, else 0. CSR rows lack nothing.
 
     The first rows decide: after dense ones, which are standardised, CSR rows are made dense; CSR
-    ones are divided by the largest entry of each column.
+    ones are divided by the largest entry of each column, and what a dense row lacks after them is
+    0, without an indicator.
 
     Parameters
     ----------
@@ -52,6 +54,8 @@ class RunningScale(Learned):
         Whether rows are transformed, or stay as they are.
     dtype : dtype, default=float64
         Of dense rows for the kernels. CSR rows, means and deviations are float64.
+    indicators : bool, default=False
+        Whether rows that are to be transformed get indicators of what they lack.
 
     Attributes
     ----------
@@ -61,7 +65,12 @@ class RunningScale(Learned):
     """
 
     def __init__(
-        self, width: int, centred: bool, wanted: bool, dtype: DTypeLike = np.float64
+        self,
+        width: int,
+        centred: bool,
+        wanted: bool,
+        dtype: DTypeLike = np.float64,
+        indicators: bool = False,
     ) -> None:
         self.statistics = np.zeros((7, width))
         self.counts = np.zeros(2)
@@ -69,7 +78,13 @@ class RunningScale(Learned):
         self.used = wanted
         self.divided = True
         self.dtype = np.dtype(dtype)
+        self.indicators = wanted and indicators
         self._kind: str | None = None
+
+    @property
+    def columns(self) -> int:
+        """Columns of rows as they are learned: of the features, and of their indicators."""
+        return self.statistics.shape[1] * (1 + self.indicators)
 
     def makes_sparse(self, rows: Rows) -> bool:
         """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
@@ -86,7 +101,7 @@ class RunningScale(Learned):
             return rows.block_size(size)
         if not self.used or self._kind == "sparse":
             return size
-        return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
+        return min(size, max(LEAST_BLOCK, CACHED // self.columns))
 
     def apply(
         self, rows: Rows, order: Array | None = None, weight: Floats | None = None
@@ -114,6 +129,8 @@ class RunningScale(Learned):
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
     ) -> tuple[Rows, Array, Callable[[], None], Array]:
         if not self.used:
+            if self.indicators:
+                rows, order = self._widened(rows.taken(order)), np.arange(len(order))
             ready, places = rows.read_as(self.dtype, order)
             return ready, places, _nothing, ready.data
         self.makes_sparse(rows)
@@ -136,12 +153,16 @@ class RunningScale(Learned):
         def undo() -> None:
             self.statistics[:], self.counts[:] = kept
 
+        if self.indicators:
+            gaps = np.isnan(rows.X[order])
+            out = np.hstack([out, (gaps & (weight > 0.0)[:, None]).astype(self.dtype)])
+            before = np.hstack([before, gaps[: len(before)].astype(self.dtype)])
         return Rows.from_array(out), undo, before.reshape(-1)
 
     def _largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
     ) -> tuple[Rows, Callable[[], None], Array]:
-        rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.X))
+        rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.without_gaps().X))
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
@@ -155,49 +176,66 @@ class RunningScale(Learned):
                 self.statistics[DEVIATION, j] = value
                 self.statistics[INVERSE, j] = 1.0 / value if value > SMALLEST else 0.0
 
-        return Rows(out, columns, indptr, rows.width, len(order), None), undo, before
+        return Rows(out, columns, indptr, self.columns, len(order), None), undo, before
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""
-        return Rows.from_array(self.transformed_matrix(rows)) if self.used else rows
+        return Rows.from_array(self.transformed_matrix(rows)) if self.used else self._widened(rows)
 
     def transformed_matrix(self, rows: Rows) -> Any:
         """`transformed`, as an array or a CSR matrix."""
         if not self.used:
-            return rows.matrix
+            return self._widened(rows).matrix
         if self.makes_sparse(rows):
-            X = csr_matrix(rows.X, copy=True)
+            X = csr_matrix(rows.X if rows.is_sparse else rows.without_gaps().X, copy=True)
             X.data *= self.statistics[INVERSE][X.indices]
-            return X
+            return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
         Z = np.empty((rows.n_rows, rows.width))
         transform_as_now(rows.data, rows.width, self.statistics, Z)
-        return Z
+        if not self.indicators:
+            return Z
+        return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
 
     def completed(self, rows: Rows) -> Rows:
-        """Dense rows with the means in the place of what they lack; for weights that are folded."""
+        """Rows with the means in the place of what they lack; for weights that are folded."""
         if not self.used or rows.is_sparse:
-            return rows
+            return self._widened(rows)
         if not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
+            return self._widened(rows)
+        gaps = np.isnan(rows.X)
+        return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], rows.X)), gaps)
+
+    def _widened(self, rows: Rows, gaps: Array | None = None) -> Rows:
+        """Rows without gaps, and behind them the indicators of these, if there are any."""
+        if not self.indicators:
             return rows
-        return Rows.from_array(np.where(np.isnan(rows.X), self.statistics[MEAN], rows.X))
+        if rows.is_sparse:
+            return rows._replace(width=self.columns, X=None)
+        out = np.zeros((rows.n_rows, self.columns), dtype=rows.data.dtype)
+        out[:, : rows.width] = rows.X
+        out[:, rows.width :] = 0.0 if gaps is None else gaps
+        return Rows.from_array(out)
 
     def anew(self) -> "RunningScale":
         """A new scale for the same kind of rows, which has seen none."""
-        fresh = type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)
-        fresh.divided = self.divided
+        width = self.statistics.shape[1]
+        fresh = type(self)(width, self.centred, self.used, self.dtype, self.indicators)
+        fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh
 
-    def fold(self, W: Floats, columns: Any = slice(None)) -> Floats:
-        """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given.
+    def fold(self, W: Floats, columns: Array | None = None) -> Floats:
+        """Weights W (dim, columns [+ 1]) of transformed rows as those of `completed` ones.
 
-        Of some columns alone, all others of the rows being 0 and not centred.
+        Of some features alone, all others of the rows being 0 and not centred.
         """
         if not self.used:
             return W
-        inverse, mean = self.statistics[INVERSE][columns], self.statistics[MEAN][columns]
+        chosen = slice(None) if columns is None else columns
+        inverse, mean = self.statistics[INVERSE][chosen], self.statistics[MEAN][chosen]
         width, folded = len(inverse), W.copy()
         folded[:, :width] *= inverse
-        if W.shape[1] > width:
-            folded[:, width] -= folded[:, :width] @ mean
+        place = self.columns if columns is None else width
+        if W.shape[1] > place:
+            folded[:, place] -= folded[:, :width] @ mean
         return folded

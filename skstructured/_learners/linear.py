@@ -26,11 +26,12 @@ class LinearModel(VectorModel):
 
     def _set_up(self, learner: Any, vector: Floats) -> None:
         optimizer, dim = self.optimizer, self.space.dim_
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
+        self.intercept = learner._intercept
         summed = self.averaged and not optimizer.keeps_average
         single = dtype_of(learner) == SINGLE and optimizer.single_precision
         read = SINGLE if single else DOUBLE
-        self.scale = scale_of(learner, self.width, self.intercept, read)
+        self.scale = scale_of(learner, learner.n_features_in_, self.intercept, read)
+        self.width = self.scale.columns
         learns_singles = dtype_of(learner) == SINGLE and not self.scale.used
         limits = SINGLE_NORMS if learns_singles else (SHORTEST, LONGEST)
         width = self.width + self.intercept

@@ -51,8 +51,9 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         dim = self.space.dim_
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
-        self.scale = scale_of(learner, self.width, self.intercept)
+        self.intercept = learner._intercept
+        self.scale = scale_of(learner, learner.n_features_in_, self.intercept)
+        self.width = self.scale.columns
         kind = MIXED_AS.get(self.loss.kernel, SCORES)
         rates, width = self.optimizer.rates(), self.width + self.intercept
         limits = (SHORTEST, LONGEST)

@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import DTypeLike
 
-from skstructured._base.rows_in_range import MISSING
-from skstructured._base.validation import check_choice
+from skstructured._base.rows_in_range import check_missing
 from skstructured._engine.standardize import RunningScale
 
 
@@ -17,8 +16,8 @@ def scale_of(
     makes up for it. Learners without the parameter take rows as they are. Kernels are given dense
     rows of this dtype.
     """
-    check_choice("missing", getattr(learner, "missing", "error"), MISSING)
+    missing = check_missing(learner)
     wanted = getattr(learner, "standardize", False)
     if not (isinstance(wanted, (bool, np.bool_)) or wanted == "auto"):
         raise ValueError(f'standardize must be a bool or "auto", got {wanted!r}.')
-    return RunningScale(width, bool(intercept), bool(wanted), dtype)
+    return RunningScale(width, bool(intercept), bool(wanted), dtype, missing == "indicator")

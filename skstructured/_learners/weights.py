@@ -53,13 +53,17 @@ class LinearWeights:
     n_features_in_: int
     _intercept: bool
     _weights: Callable[[], Floats]
+    _scale: Any
 
     def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
         loss = getattr(self, "loss_", None)
         if loss is None:
             return super().comparison(rounds)  # type: ignore[misc]  # of the class that it is mixed into
-        return Comparison(loss, rounds.X, self.space_.unpack(rounds.packed), self._intercept)
+        X, scale = rounds.X, self._scale
+        if scale.used:
+            X = scale.anew().apply(rounds.rows)[0].matrix
+        return Comparison(loss, X, self.space_.unpack(rounds.packed), self._intercept)
 
     @property
     def coef_(self) -> Array:
@@ -70,8 +74,17 @@ class LinearWeights:
     def intercept_(self) -> Array:
         """Intercepts of shape (dim,); zeros where it was fitted without."""
         W = self._weights()
-        intercept = W[:, self.n_features_in_].copy() if self._intercept else np.zeros(len(W))
+        place = self._scale.columns
+        intercept = W[:, place].copy() if self._intercept else np.zeros(len(W))
         return rounded(intercept, dtype_of(self))
+
+    @property
+    def missing_coef_(self) -> Array:
+        """What a missing feature adds to scores, (dim, n_features_in_); `missing="indicator"`."""
+        W, width = self._weights(), self.n_features_in_
+        if not self._scale.indicators:
+            raise AttributeError('missing_coef_ is set by fits with missing="indicator".')
+        return rounded(W[:, width : 2 * width], dtype_of(self))
 
 
 class ModelWeights(LinearWeights):
