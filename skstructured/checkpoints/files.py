@@ -153,7 +153,7 @@ def _skops():
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "checkpoints need skops, which is not installed: pip install skstructured[checkpoint]"
+            "checkpoints need skops, which is not installed: pip install skops"
         ) from error
     return skops.io
 
