@@ -68,9 +68,8 @@ def text_chunks(path, delimiter=None, size=None):
     OSError, ValueError
         For what cannot be read; the message is one line and names the row.
     """
-    limit = csv.field_size_limit(LONGEST_CELL)
     try:
-        with _opened(path) as file:
+        with _long_cells(), _opened(path) as file:
             yield from _chunks(path, file, delimiter, size)
     except UnicodeDecodeError as error:
         where = f"byte {error.object[error.start]:#x} at {error.start}"
@@ -82,13 +81,11 @@ def text_chunks(path, delimiter=None, size=None):
         raise ValueError(f"{path} is not compressed by gzip, as its name says.") from error
     except (csv.Error, TypeError) as error:
         raise ValueError(f"{path} is not a CSV file: {error}.") from error
-    finally:
-        csv.field_size_limit(limit)
 
 
 def dialect(path, delimiter=None):
     """What `pandas.read_csv` must be told of a CSV file to read it so; None for JSON lines."""
-    with _opened(path) as file:
+    with _long_cells(), _opened(path) as file:
         head = file.readline()
         if head.lstrip().startswith("{"):
             return None
@@ -115,12 +112,33 @@ def chosen(path, columns, wanted, ignored, targets):
     return {n: v for n, v in columns.items() if n in kept and n not in (ignored or ())}
 
 
+@contextlib.contextmanager
+def _long_cells():
+    limit = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+@contextlib.contextmanager
+def _standard_input(**given):
+    """Standard input as a file would be read, and left open."""
+    if not hasattr(sys.stdin, "buffer"):
+        yield sys.stdin
+        return
+    file = io.TextIOWrapper(sys.stdin.buffer, **given)
+    try:
+        yield file
+    finally:
+        file.detach()
+
+
 def _opened(path):
     """A file of text, perhaps compressed by gzip; ``-`` is standard input."""
     given = {"newline": "", "encoding": "utf-8-sig"}
     if str(path) == "-":
-        raw = getattr(sys.stdin, "buffer", None)
-        return contextlib.nullcontext(sys.stdin if raw is None else io.TextIOWrapper(raw, **given))
+        return _standard_input(**given)
     return gzip.open(path, "rt", **given) if str(path).endswith(".gz") else open(path, **given)
 
 

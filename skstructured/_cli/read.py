@@ -146,7 +146,8 @@ def _encoded(path, columns, target, space, wanted, ignored):
 def title(path, n, n_features, n_columns):
     """What a file is called, its rows, and its columns where features are others."""
     name = "standard input" if str(path) == "-" else path
-    columns = "" if n_columns == n_features else f"{n_columns} columns as "
+    plural = "s" if n_columns > 1 else ""
+    columns = "" if n_columns == n_features else f"{n_columns} column{plural} as "
     return f"{name} ({n} rows, {columns}{n_features} features)"
 
 

@@ -65,7 +65,7 @@ def regression_summary(table, missed, learner, seconds):
     yield f"                 off by {mean} on average; {second} in the second half,"
     yield f"                 where nine of ten were off by {most} at most."
     yield f"Baseline         off by {always} with the median for every row; here {mean}."
-    yield "New rows         no promise: errors of real numbers have no largest one."
+    yield "New rows         no bound: errors of real numbers have no largest one."
     yield from table.careful
     yield from effects(learner, table)
     yield time_line(len(missed), seconds, table.reading)

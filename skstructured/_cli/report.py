@@ -50,8 +50,8 @@ COMPILING = 30
 #: The certificate is about the last half of the rows, and fails once in twenty.
 LAST, DELTA = 0.5, 0.05
 
-#: Of fewer rows no promise is possible, whatever the errors are, or of no use.
-FEW, TOO_FEW = 50, "no promise yet: there are too few rows."
+#: Of fewer rows no bound is below 1, whatever the errors are, or of no use.
+FEW, TOO_FEW = 50, "no bound yet: there are too few rows."
 
 
 class Choice(NamedTuple):
@@ -152,8 +152,8 @@ def summary(table, run, space, is_ordered=False):
     losses = run.result.expected_target_loss
     means = losses.mean(), losses[len(losses) // 2 :].mean()
     beside = comparison(space, table.y, means, is_ordered=is_ordered)
-    promise = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space], len(losses))
-    yield from _told(table.name, means, beside, promise, UNITS[space])
+    bound = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space], len(losses))
+    yield from _told(table.name, means, beside, bound, UNITS[space])
     yield from table.careful
     if table.encoder is not None and space == "simplex":
         yield from effects(run.result.estimator, table)
@@ -168,8 +168,8 @@ def stream_summary(table, result, seconds, space):
     means, beside = (result.expected_target_loss, second), None
     if table.counts is not None:
         beside = comparison(space, table.classes, means, table.counts)
-    promise = _certificate(result.risk_bound, UNITS[space], result.n_rounds)
-    yield from _told(table.name, means, beside, promise, UNITS[space])
+    bound = _certificate(result.risk_bound, UNITS[space], result.n_rounds)
+    yield from _told(table.name, means, beside, bound, UNITS[space])
     yield time_line(result.n_rounds, seconds)
 
 
@@ -218,22 +218,24 @@ def time_line(n, seconds, reading=0.0):
     return f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
 
 
-def _told(name, means, beside, promise, unit):
+def _told(name, means, beside, bound, unit):
     yield f"{name}"
     yield ""
     yield "While learning   every row was predicted before it was learned, and seen once:"
     yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
     yield from filter(None, [beside])
-    yield f"New rows         {promise}"
+    yield f"New rows         {bound}"
 
 
 def _certificate(risk_bound, unit, n):
     try:
         bound = risk_bound()
     except GuaranteeError as error:
-        return f"no promise: {error}" if n >= FEW else TOO_FEW
+        return f"no bound: {error}" if n >= FEW else TOO_FEW
     if bound >= 1.0:
-        return TOO_FEW if n < FEW else f"no promise: {n:,} rows bound no error as large as this."
+        return (
+            TOO_FEW if n < FEW else f"no bound: {n:,} rows are too few for errors as many as these."
+        )
     return (
         f"at most {bound:.1%} {unit}, with {1 - DELTA:.0%} confidence,\n"
         "                 if they come from where these came from."
