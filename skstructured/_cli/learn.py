@@ -170,9 +170,7 @@ def _made(options, table, learner):
         learner.set_params(max_iter=1 if options.passes is None else options.passes)
     yield from python_lines(table, learner, options)
     if options.save:
-        rows = (
-            table if options.in_order else unshuffled(table, options.seed)
-        )  # as the file has them
+        rows = table if options.in_order else unshuffled(table, options.seed)
         model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
         learner.fit(rows.X, rows.y)
         save_checkpoint(model, options.save)
