@@ -7,6 +7,7 @@ out, and at any round whose row is unlike those before it.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike

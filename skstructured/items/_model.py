@@ -48,9 +48,10 @@ class ItemModel(Model):
         self._begin(learner, vector[None], np.array([THINNING]), False)
 
     def _begin(self, learner: Any, vectors: Floats, rates: Floats, mixed: bool) -> None:
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
+        self.intercept = learner._intercept
         centred = self.intercept or self.space.constant_sum
-        self.scale = scale_of(learner, self.width, centred)
+        self.scale = scale_of(learner, learner.n_features_in_, centred)
+        self.width = self.scale.columns
         width = self.width + self.intercept
         self.state = ItemState(width, vectors, rates, self.averaged, mixed)
         self.options = np.zeros(4, dtype=np.int64)

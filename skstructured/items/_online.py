@@ -252,7 +252,7 @@ class ItemLearner(OnlineEstimator):
     @property
     def intercept_(self) -> float:  # type: ignore[override]  # one for all items
         """The intercept; 0 where a number added to all scores changes nothing."""
-        return float(self._weights()[0, self.n_features_in_]) if self._intercept else 0.0
+        return float(self._weights()[0, -1]) if self._intercept else 0.0
 
     def certificate(self, delta: float | None = None) -> Any:
         """The theorem that bounds the target loss of the rounds seen so far.

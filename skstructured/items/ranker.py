@@ -72,8 +72,9 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         What is played where losses are stated, as by `progressive_validate`: it does not enter
         learning, and not `predict`.
     {OnlineStructuredPredictor: constants}
-    missing : "mean" or "error", default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the items so far, or an error.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
+        column for each feature that says where it was missing, or an error.
 
     Attributes
     ----------
@@ -81,6 +82,8 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         Weights of the features that predictions use: averaged with `average`, else the last. Of a
         mixture the mean over its experts.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
+    missing_coef_ : ndarray of shape (1, n_features_in_)
+        With ``missing="indicator"``: what a missing feature adds to the score of an item.
     n_features_in_ : int
         Number of features of an item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -130,7 +133,7 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
     constants: Literal["paper", "sharp"] = "paper"
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     fit_intercept = False
 
