@@ -90,13 +90,9 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
 
     @exclusive
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
-        if not self._learned_alone(X, y, classes, sample_weight):
-            self._learn_rows(X, y, classes, sample_weight)
-        self.n_iter_ = 1
-        self.warn_of_trouble()
-
-    def _learn_rows(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
-        """Read, check and learn the rows of a stream."""
+        if self._learned_alone(X, y, classes, sample_weight):
+            self.n_iter_ = 1
+            return self.warn_of_trouble()
         first = not hasattr(self, "space_")
         if not first:
             self._model.state.check_moves()
@@ -115,6 +111,8 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
                 self._learn(batch, every)
         if not first:  # what interrupts it from here on leaves whole blocks that are counted
             self._learn(batch, every)
+        self.n_iter_ = 1
+        self.warn_of_trouble()
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
