@@ -1,6 +1,7 @@
 """What a linear learner of items learns: one weight for each of their features."""
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +51,9 @@ class ItemModel(Model):
     def _begin(self, learner: Any, vectors: Floats, rates: Floats, mixed: bool) -> None:
         self.intercept = learner._intercept
         centred = self.intercept or self.space.constant_sum
-        self.scale = scale_of(learner, learner.n_features_in_, centred)
+        self.steps = learner._steps
+        columns = learner.n_features_in_ if self.steps is None else len(self.steps)
+        self.scale = scale_of(learner, columns, centred)
         self.width = self.scale.columns
         width = self.width + self.intercept
         self.state = ItemState(width, vectors, rates, self.averaged, mixed)
@@ -89,13 +92,16 @@ class ItemModel(Model):
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
         """Blocks of some thousand items."""
-        return blocks_of(order, batch.X.lengths, 1, False)
+        columns = math.ceil(math.sqrt(self.width))
+        return blocks_of(order, batch.X.lengths, columns, self.steps is not None)
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
         """See `Model`; scores are those that were played."""
         truth = batch.packed[block]
-        places, lengths = batch.X.places(block), truth.lengths
-        ready, at, undo = self.scale.apply(batch.rows, places, np.repeat(weight, lengths))
+        rows, places, lengths = batch.rows, batch.X.places(block), truth.lengths
+        if self.steps is not None:
+            rows, places = self.steps.rows(rows, places)
+        ready, at, undo = self.scale.apply(rows, places, np.repeat(weight, lengths))
         firsts = np.asarray(at[truth.offsets[:-1]], dtype=np.int64)
         scores, losses = np.empty(len(places)), np.empty(len(block))
         given = (firsts, lengths, np.asarray(truth.values, dtype=np.float64), weight)
@@ -109,7 +115,7 @@ class ItemModel(Model):
         if stopped >= 0:  # the rounds before it are counted again, without it
             undo()
             weight, places = weight[:stopped], places[: truth.offsets[stopped]]
-            self.scale.apply(batch.rows, places, np.repeat(weight, lengths[:stopped]))
+            self.scale.apply(rows, places, np.repeat(weight, lengths[:stopped]))
         count(weight)
         return Played(stopped, Ragged(scores, truth.offsets), truth)
 
@@ -180,8 +186,11 @@ class ItemModel(Model):
 
     def scores(self, batch: Batch, averaged: bool) -> Ragged:
         """``XW``, of the items of every round."""
-        W = self.weights(averaged)[0]
-        theta = np.asarray(self.scale.completed(batch.rows).matrix @ W[: self.width])
+        W, rows = self.weights(averaged)[0], batch.rows
+        parts = [rows] if self.steps is None else self.steps.blocks(rows)
+        theta = np.concatenate(
+            [np.asarray(self.scale.completed(part).matrix @ W[: self.width]) for part in parts]
+        )
         offsets: Any = batch.offsets
         return Ragged(theta + W[self.width] if self.intercept else theta, offsets)
 

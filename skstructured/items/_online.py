@@ -17,6 +17,7 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.reading import check_batch
 from skstructured._learners.weights import rounded
 from skstructured.decoders import resolve_decoder
+from skstructured.estimators._auto import is_auto
 from skstructured.extend._types import Array, Floats, Given, Seed
 from skstructured.extend.learner import Batch, Losses
 from skstructured.items._decoding import ItemDecoding
@@ -37,6 +38,7 @@ class ItemLearner(OnlineEstimator):
     """
 
     loss_: Any
+    _steps: Any = None
     _learns_singles = False
     class_weight = None
 
@@ -65,7 +67,9 @@ class ItemLearner(OnlineEstimator):
         return self._loss_over(space), self._optimizer()
 
     def _optimizer(self) -> Any:
-        """The optimiser of the parameter."""
+        """The optimiser of the parameter; "auto" is a mixture for single passes."""
+        if is_auto(self.optimizer):
+            return resolve_optimizer("parameter_free" if self._many_passes else "mixture")
         return resolve_optimizer(self.optimizer)
 
     def _new_model(self) -> Any:
@@ -91,6 +95,9 @@ class ItemLearner(OnlineEstimator):
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""
         return read_items(self._flattened(X), qid, available)
+
+    def _check_stream(self, anew: bool) -> None:
+        """A ValueError where nothing can be learned as a stream, begun `anew` or gone on with."""
 
     def _flattened(self, X: Any) -> Any:
         """X, with the items of a round as rows."""
@@ -180,6 +187,7 @@ class ItemLearner(OnlineEstimator):
         ValueError
             For what `fit` refuses.
         """
+        self._check_stream(False)
         items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
         self._partial_fit(items, self._targets(items, y), None, weight)
@@ -187,6 +195,7 @@ class ItemLearner(OnlineEstimator):
 
     def begin(self, X: Any, y: Any, classes: Given = None) -> Batch:
         """Start a stream of rounds, one matrix (m, p) each; their `Batch`."""
+        self._check_stream(True)
         items = self._items(X)
         return super().begin(items, self._targets(items, y), classes)
 

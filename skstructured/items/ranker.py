@@ -10,15 +10,17 @@ from skstructured._base.shared_docs import documented
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import check_choice
 from skstructured.decoders import resolve_decoder
+from skstructured.estimators._auto import component_of
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Given
+from skstructured.extend._types import Array, Floats, Given
 from skstructured.extend.decoder import Decoder
+from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items
+from skstructured.items._steps import QuantileSteps
 from skstructured.items._targets import ranks_of, shares_of
 from skstructured.items.metrics import ndcg
-from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["ListwiseRanker"]
 
@@ -28,6 +30,10 @@ LOSSES = {
     "sparse_listnet": ("simplex", "squared", shares_of),
     "permutahedron": ("permutahedron", "squared", ranks_of),
 }
+
+
+#: What `kernel` may be.
+KERNELS = ("linear", "additive")
 
 
 @documented(OnlineStructuredPredictor)
@@ -55,14 +61,19 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     ----------
     loss : {"listnet", "sparse_listnet", "permutahedron"}, default="listnet"
         What is learned by. "listnet" looks at the top of the list, "permutahedron" at all places.
-    optimizer : str or OnlineOptimizer, default="mixture"
-        How the weights move: "mixture", "parameter_free", "ogd", "adaptive".
+    kernel : {"linear", "additive"}, default="linear"
+        "linear": scores are ``x w``. "additive": sums of a curve for each feature, a step at each
+        of 19 quantiles of the rows of `fit`; features count by their order alone. `partial_fit`
+        then goes on after `fit`. For dense rows.
+    optimizer : str or OnlineOptimizer, default="auto"
+        How the weights move: "mixture", "parameter_free", "ogd", "adaptive". "auto" is "mixture"
+        for streams and single passes, "parameter_free" for more.
     {OnlineStructuredPredictor: average}
     standardize : bool or "auto", default="auto"
         Whether features are centred and scaled by their mean and deviation over the items so far,
         those of the query included, so that no scaling is needed before. "auto" is True. CSR rows
         are divided by the largest entry of each column so far. `coef_` is in units of X.
-    max_iter : int or "auto", default="auto"
+    max_iter : int or "auto", default=2
         Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on queries held out.
     {OnlineStructuredPredictor: tol}
     shuffle : bool, default=True
@@ -80,7 +91,10 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the features that predictions use: averaged with `average`, else the last. Of a
-        mixture the mean over its experts.
+        mixture the mean over its experts. With ``kernel="linear"``.
+    thresholds_, steps_ : list of n_features_in_ ndarrays
+        With ``kernel="additive"``: where the curve of each feature has steps, and how much the
+        score grows at each.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
     missing_coef_ : ndarray of shape (1, n_features_in_)
         With ``missing="indicator"``: what a missing feature adds to the score of an item.
@@ -122,10 +136,11 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     """
 
     loss: Literal["listnet", "sparse_listnet", "permutahedron"] = "listnet"
-    optimizer: str | OnlineOptimizer = "mixture"
+    kernel: Literal["linear", "additive"] = "linear"
+    optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
-    max_iter: int | Literal["auto"] = "auto"
+    max_iter: int | Literal["auto"] = 2
     tol: float | None = 1e-4
     shuffle: bool = True
     verbose: bool | int = 0
@@ -138,7 +153,7 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     fit_intercept = False
 
     def _resolvers(self) -> dict[str, Any]:
-        return {"decoder": resolve_decoder, "optimizer": resolve_optimizer}
+        return {"decoder": resolve_decoder, "optimizer": component_of}
 
     def _over(self) -> tuple[Any, Any]:
         check_choice("loss", self.loss, LOSSES)
@@ -147,6 +162,48 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     def _targets(self, items: Items, y: Any) -> Ragged:
         check_choice("loss", self.loss, LOSSES)
         return LOSSES[self.loss][2](items, y)
+
+    def _read(self, X: Any, reset: bool = False) -> Batch:
+        """The `Batch` of items; of those of `fit`, quantiles are taken."""
+        batch = super()._read(X, reset)
+        if reset:
+            check_choice("kernel", self.kernel, KERNELS)
+            self._steps = None
+        if self.kernel == "additive" if reset else self._steps is not None:
+            if batch.rows.is_sparse:
+                raise ValueError("kernel='additive' is for dense rows, got a sparse matrix.")
+            if reset:
+                self._steps = QuantileSteps(batch.rows.matrix)
+        return batch
+
+    def _check_stream(self, anew: bool) -> None:
+        if self.kernel == "additive" and (anew or not hasattr(self, "space_")):
+            raise ValueError(
+                "kernel='additive' takes the quantiles of the rows of fit, which a stream does not "
+                "know: call fit first, and partial_fit for what comes later."
+            )
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the features (p,), in units of X: those that predictions use."""
+        if getattr(self, "_steps", None) is not None:
+            raise AttributeError("coef_ is for kernel='linear': see thresholds_ and steps_.")
+        return super().coef_
+
+    @property
+    def thresholds_(self) -> list[Floats]:
+        """Where the curve of each feature has steps."""
+        return self._of_features("thresholds_", lambda steps: steps.thresholds)
+
+    @property
+    def steps_(self) -> list[Floats]:
+        """How much the score grows at each of `thresholds_`."""
+        return self._of_features("steps_", lambda steps: self._weights()[0, : len(steps)])
+
+    def _of_features(self, name: str, read: Any) -> list[Floats]:
+        if getattr(self, "_steps", None) is None:
+            raise AttributeError(f"{name} is set by fit with kernel='additive'.")
+        return self._steps.split(read(self._steps), self.n_features_in_)
 
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
         """Scores of the items, higher for what is ranked before.
