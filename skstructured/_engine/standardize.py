@@ -148,8 +148,7 @@ class RunningScale(Learned):
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
         kept = self.statistics.copy(), self.counts.copy()
-        learned = (self.statistics, self.counts, self.centred, self.divided)
-        standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
+        self._standardize(rows, order, weight, out, before)
 
         def undo() -> None:
             self.statistics[:], self.counts[:] = kept
@@ -167,9 +166,8 @@ class RunningScale(Learned):
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-        arrays = (rows.data, rows.indices, rows.indptr, order, weight)
         before, grown = np.empty(len(out) * ahead), np.empty((2, len(out)))
-        count = scale_entries(*arrays, self.statistics, columns, out, before, grown)
+        count = self._divide(rows, order, weight, columns, out, before, grown)
 
         def undo() -> None:
             places, values = grown[0, :count][::-1].astype(np.intp), grown[1, :count][::-1]
@@ -178,6 +176,18 @@ class RunningScale(Learned):
                 self.statistics[INVERSE, j] = 1.0 / value if value > SMALLEST else 0.0
 
         return Rows(out, columns, indptr, self.columns, len(order), None), undo, before
+
+    def _standardize(
+        self, rows: Rows, order: Array, weight: Floats, out: Array, before: Array
+    ) -> None:
+        """Count and transform dense rows; see `standardize_rows`."""
+        learned = (self.statistics, self.counts, self.centred, self.divided)
+        standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
+
+    def _divide(self, rows: Rows, order: Array, weight: Floats, *into: Any) -> int:
+        """Count and transform CSR rows; see `scale_entries`."""
+        arrays = (rows.data, rows.indices, rows.indptr, order, weight)
+        return scale_entries(*arrays, self.statistics, *into)
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""

@@ -8,7 +8,11 @@ from skstructured._engine.standardize import RunningScale
 
 
 def scale_of(
-    learner: object, width: int, intercept: bool, dtype: DTypeLike = np.float64
+    learner: object,
+    width: int,
+    intercept: bool,
+    dtype: DTypeLike = np.float64,
+    kind: type[RunningScale] = RunningScale,
 ) -> RunningScale:
     """A new `RunningScale` as ``learner.standardize`` says; a ValueError where that is unclear.
 
@@ -20,4 +24,4 @@ def scale_of(
     wanted = getattr(learner, "standardize", False)
     if not (isinstance(wanted, (bool, np.bool_)) or wanted == "auto"):
         raise ValueError(f'standardize must be a bool or "auto", got {wanted!r}.')
-    return RunningScale(width, bool(intercept), bool(wanted), dtype, missing == "indicator")
+    return kind(width, bool(intercept), bool(wanted), dtype, missing == "indicator")

@@ -28,6 +28,7 @@ from skstructured.items._epoch import (
     item_epoch_for,
 )
 from skstructured.items._loss import ItemLoss
+from skstructured.items._scale import RoundScale
 from skstructured.items._state import ItemState
 from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent, StepMixture
@@ -53,7 +54,7 @@ class ItemModel(Model):
         centred = self.intercept or self.space.constant_sum
         self.steps = learner._steps
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
-        self.scale = scale_of(learner, columns, centred)
+        self.scale: Any = scale_of(learner, columns, centred, kind=RoundScale)
         self.width = self.scale.columns
         width = self.width + self.intercept
         self.state = ItemState(width, vectors, rates, self.averaged, mixed)
@@ -101,7 +102,8 @@ class ItemModel(Model):
         rows, places, lengths = batch.rows, batch.X.places(block), truth.lengths
         if self.steps is not None:
             rows, places = self.steps.rows(rows, places)
-        ready, at, undo = self.scale.apply(rows, places, np.repeat(weight, lengths))
+        each = np.repeat(weight, lengths)
+        ready, at, undo = self.scale.apply_rounds(rows, places, each, truth.offsets)
         firsts = np.asarray(at[truth.offsets[:-1]], dtype=np.int64)
         scores, losses = np.empty(len(places)), np.empty(len(block))
         given = (firsts, lengths, np.asarray(truth.values, dtype=np.float64), weight)
@@ -115,7 +117,8 @@ class ItemModel(Model):
         if stopped >= 0:  # the rounds before it are counted again, without it
             undo()
             weight, places = weight[:stopped], places[: truth.offsets[stopped]]
-            self.scale.apply(rows, places, np.repeat(weight, lengths[:stopped]))
+            each = np.repeat(weight, lengths[:stopped])
+            self.scale.apply_rounds(rows, places, each, truth.offsets[: stopped + 1])
         count(weight)
         return Played(stopped, Ragged(scores, truth.offsets), truth)
 

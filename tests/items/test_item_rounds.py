@@ -1,5 +1,6 @@
 """Learners over items against their literal forms, bounds, chunks, and what is odd."""
 
+import itertools
 import math
 import pickle
 
@@ -12,6 +13,7 @@ from naive.mixture import Other, RelativeStep, RootStep
 from scipy import sparse
 
 from skstructured._base.ragged import Ragged
+from skstructured._engine.rows import Rows
 from skstructured.items import ItemStructuredPredictor
 from skstructured.optimizers import StepMixture
 from skstructured.spaces import KSubsets
@@ -291,3 +293,28 @@ def test_finite_differences_of_the_loss():
         steps = 1e-6 * np.eye(4)
         found = [(value(w + d) - value(w - d)) / 2e-6 for d in steps]
         np.testing.assert_allclose(found, gradient, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
+    """By means and deviations when all rows up to the last of the round are counted."""
+    X, V = rounds("simplex", n=12)
+    X = [1e3 * x + 7.0 for x in X]
+    weight = some_weights(len(X))
+    model = learner(standardize=True, optimizer="ogd").partial_fit([storage(x) for x in X], V)
+    scale = model._model.scale.anew()
+    rows = Rows.from_array(storage(np.concatenate(X)))
+    lengths = np.array([len(x) for x in X])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    each = np.repeat(weight, lengths)
+    ready = scale.apply_rounds(rows, np.arange(offsets[-1]), each, offsets)[0].matrix
+    ready = ready.toarray() if rows.is_sparse else ready
+    for r, (start, stop) in enumerate(itertools.pairwise(offsets)):
+        before = model._model.scale.anew()
+        before.apply_rounds(rows, np.arange(stop), each[:stop], offsets[: r + 2])
+        if rows.is_sparse:
+            seen = np.concatenate(X[: r + 1])[each[:stop] > 0]
+            wanted = X[r] / np.abs(seen).max(axis=0)
+        else:
+            wanted = (X[r] - before.statistics[0]) * before.statistics[2]
+        np.testing.assert_allclose(ready[start:stop], wanted if weight[r] > 0 else 0.0, atol=1e-9)
