@@ -42,6 +42,8 @@ from skstructured.extend.learner import OnlineLearner
 from skstructured.guarantees import certificates, comparators, risk
 from skstructured.guarantees.risk import RiskMonitor
 from skstructured.items.choice import ConditionalLogit
+from skstructured.items.predictor import ItemStructuredPredictor
+from skstructured.items.ranker import ListwiseRanker
 from skstructured.losses import FenchelYoung
 from skstructured.sequences import SequenceTransformer
 from skstructured.streaming.shards import average_fitted
@@ -82,8 +84,10 @@ __all__ = [
     "GaussianAggregatingForecaster",
     "GuaranteeError",
     "GuaranteeWarning",
+    "ItemStructuredPredictor",
     "KernelPerceptronClassifier",
     "KernelStructuredPredictor",
+    "ListwiseRanker",
     "MaxMinMarginNetwork",
     "MulticlassPerceptron",
     "NewtronClassifier",

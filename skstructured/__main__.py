@@ -96,10 +96,18 @@ def main(arguments=None):
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["predict"]:
-        return _status(lambda: predict(given[1:]))
+        return _status(lambda: _predict(given[1:]))
+    if hasattr(sys.stdout, "reconfigure"):  # names of columns may have letters that it has not
+        sys.stdout.reconfigure(errors="backslashreplace")
     options = parser().parse_args(given)
     options.given = given
     return _warm_up() if options.warm_up else _status(lambda: _learn(options))
+
+
+def _predict(arguments):
+    """Print predictions; that kernels are compiled is told."""
+    with compiling_is_told():
+        predict(arguments)
 
 
 def _learn(options):

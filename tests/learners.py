@@ -21,6 +21,7 @@ EVERY_LEARNER = {
     "default second order": sk.SecondOrderPerceptron(),
     "default bandit gaptron": sk.BanditGaptronClassifier(radius=1.0, random_state=0),
     "default banditron": sk.BanditronClassifier(random_state=0),
+    "indicators": sk.OnlineStructuredPredictor(missing="indicator", random_state=0),
     "online": predictor(),
     "average": predictor(average="polynomial"),
     "uniform average": predictor(optimizer="adaptive", average="uniform"),

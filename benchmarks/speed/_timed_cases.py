@@ -152,6 +152,11 @@ def one_predict_default():
     return one_row("predict")
 
 
+@case("one-row predict_proba, defaults")
+def one_predict_proba_default():
+    return one_row("predict_proba")
+
+
 def timed(task, at_least=0.25):
     """Seconds of a call, the best of those that fit into some time."""
     best, ends = np.inf, time.perf_counter() + at_least

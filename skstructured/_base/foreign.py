@@ -17,6 +17,11 @@ def is_ours(space: object, method: str = "unpack") -> bool:
     return getattr(type(space), method).__module__.startswith("skstructured.spaces.")
 
 
+def is_plain(space: object) -> bool:
+    """Whether all methods of a space are the package's own, so that no vertex needs a check."""
+    return type(space).__module__.startswith("skstructured.spaces.")
+
+
 def check_vertices(space: object, method: str, V: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """V, as ``space.method`` returned it, as C-contiguous float64 of this shape.
 

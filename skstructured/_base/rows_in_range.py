@@ -17,8 +17,8 @@ from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE_NORMS, Rows
 #: Rows that are standardised before they are learned may be as long as this, and as short as any.
 LONGEST_GIVEN = 1e150
 
-#: What may be done about features that are missing.
-MISSING = ("mean", "error")
+#: What may be done about features that are missing; learners in batch have no indicators.
+MISSING = ("mean", "indicator", "error")
 
 
 def check_finite(estimator: Any, rows: Rows, fresh: bool = False) -> None:
@@ -35,17 +35,24 @@ def first_bad(estimator: Any, rows: Rows, intercept: bool, fresh: bool = False) 
     norms = norms_of(estimator, fresh)
     bad = rows.first_bad(intercept, *norms)
     if bad >= 0:
-        check_choice("missing", getattr(estimator, "missing", "error"), MISSING)
+        check_missing(estimator)
     if bad >= 0 and takes_gaps(estimator, fresh) and not rows.is_sparse:
         rows = rows.without_gaps()
         bad = rows.first_bad(intercept, *norms)
     return bad, rows
 
 
-def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
-    """Whether NaN in dense rows is what is missing: with ``missing="mean"``, as standardised."""
+def check_missing(estimator: Any) -> str:
+    """The parameter `missing`, "error" for estimators without it; a ValueError for others."""
     given = getattr(estimator, "missing", "error")
-    return given == "mean" and bool(is_standardized(estimator, fresh))
+    check_choice("missing", given, getattr(estimator, "_missing_choices", MISSING))
+    return given
+
+
+def takes_gaps(estimator: Any, fresh: bool = False) -> bool:
+    """Whether NaN in dense rows is what is missing: of rows that are standardised."""
+    given = getattr(estimator, "missing", "error")
+    return given != "error" and bool(is_standardized(estimator, fresh))
 
 
 def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:

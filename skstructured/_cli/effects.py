@@ -5,32 +5,55 @@ import numpy as np
 #: Columns that are named.
 SHOWN = 3
 
+#: Characters of a name that are shown.
+LONGEST = 30
 
-def effects(learner, X, names):
-    """The line that names the columns with the largest effects; None where there are none.
 
-    The effect of a column on a class is its weight times its deviation; of two classes it has a
+def effects(learner, table):
+    """Yield the line that names the columns with the largest effects, if there are any.
+
+    The effect of a feature on a class is its weight times its deviation; of two classes it has a
     sign, for the second one. Of more it is how far the effects on the classes lie apart. Of a real
-    number it has a sign.
+    number it has a sign. Each column of the table is named once, by the feature of it that matters
+    most, and one of long texts by its words.
     """
     W, classes = getattr(learner, "coef_", None), getattr(learner, "classes_", ())
     if W is None or (W.ndim == 2 and len(W) != len(classes)):
-        return None
-    lies = _effects_of_a_unit(W)
-    sizes = lies * _deviations(X)
-    order = np.argsort(-np.abs(sizes), kind="stable")[:SHOWN]
-    order = [j for j in order if sizes[j] != 0.0]
-    if not order:
-        return None
+        return
+    sizes = _effects_of_a_unit(W) * _deviations(table.X)
+    found = [_told(j, sizes[j], W, table) for j in _largest(sizes, table.encoder)]
+    if found:
+        towards = f", for {classes[1]}" if len(classes) == 2 else ""
+        yield f"Matters most     {', '.join(found)}{towards}."
+
+
+def _largest(sizes, encoder):
+    """Features with the largest effects: of a column one, of texts any number."""
+    owners = [(one.name, one.kind) for one in encoder._coders_of() for _ in one.names]
+    named, kept = set(), []
+    for j in np.argsort(-np.abs(sizes), kind="stable"):
+        if sizes[j] == 0.0 or len(kept) == SHOWN:
+            break
+        if owners[j][1] == "words" or owners[j] not in named:
+            kept.append(j)
+        named.add(owners[j])
+    return kept
+
+
+def _told(j, size, W, table):
+    """A feature by its name or its word, and the sign of its effect."""
+    name = table.encoder.get_feature_names_out()[j]
+    for one in table.encoder._coders_of("words"):
+        if name in one.names:
+            word = one.most_frequent(table.texts[one.name], one.names.index(name))
+            name = f"{one.name} {word!r}"
+    name = name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
     has_sign = W.ndim == 1 or len(W) == 2
-    signs = {j: (f" ({'+' if sizes[j] > 0 else '−'})" if has_sign else "") for j in order}
-    told = ", ".join(f"{names[j]}{signs[j]}" for j in order)
-    towards = f", for {classes[1]}" if len(classes) == 2 else ""
-    return f"Matters most     {told}{towards}."
+    return f"{name} ({'+' if size > 0 else '-'})" if has_sign else name
 
 
 def _effects_of_a_unit(W):
-    """Of one more of each column, (p,)."""
+    """Of one more of each feature, (p,)."""
     if W.ndim == 1:
         return W
     return W[1] - W[0] if len(W) == 2 else np.ptp(W, axis=0)

@@ -4,14 +4,12 @@ import time
 import warnings
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
 
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._cli.effects import effects
 from skstructured._cli.order import change_line
-from skstructured._cli.report import DELTA, LAST, next_command, time_line
+from skstructured._cli.report import DELTA, LAST, time_line
 from skstructured._learners.models import SCORES
-from skstructured.checkpoints.files import save_checkpoint
 from skstructured.evaluation.validation import warm_up
 from skstructured.guarantees import risk_bound
 from skstructured.guarantees._running_risk import rise_found
@@ -26,33 +24,29 @@ PLACES = 10
 LEAST = 1e-300
 
 
-def item_lines(options, table, progress):
-    """Yield the lines on a table of items, and keep the model."""
-    learner = item_learner(options)
+def item_lines(options, table, learner, progress):
+    """Yield the lines on a table of items, rounds in random order but for ``--in-order``."""
+    table = table if options.in_order else table.in_random_order(options.seed)
     means, seconds = means_while_learning(learner, table, progress)
-    losses, told, last = (_ranked if options.qid is not None else _chosen)(table, means)
+    losses, told = (_chosen if options.qid is None else _ranked)(table, means)
     yield table.name
     yield ""
     yield from told
     yield from filter(None, [_change(losses, options)])
-    yield from filter(None, [effects(learner, within_rounds(table), table.features)])
+    yield from table.careful
+    yield from effects(learner, table._replace(X=within_rounds(table)))
     yield time_line(len(table.y), seconds, table.reading)
-    yield from _python(table, learner, options)
-    if options.save:
-        yield f"Model            {_save(options, table, learner)}"
-    yield last
-    yield next_command(options.given, True, options.save is not None)
 
 
 def item_learner(options):
     """The learner of grades, or of choices."""
-    given = {
-        "optimizer": "mixture" if options.optimizer in (None, "auto") else options.optimizer,
-        "average": False if options.no_average else "polynomial",
-        "standardize": False if options.no_standardize else "auto",
-        "random_state": options.seed,
-    }
-    return (ItemStructuredPredictor if options.qid is None else ListwiseRanker)(**given)
+    learner = (ItemStructuredPredictor if options.qid is None else ListwiseRanker)()
+    learner.set_params(random_state=options.seed)
+    if options.optimizer not in (None, "auto"):
+        learner.set_params(optimizer=options.optimizer)
+    if options.no_average:
+        learner.set_params(average=False)
+    return learner.set_params(standardize=False) if options.no_standardize else learner
 
 
 def means_while_learning(learner, table, progress):
@@ -103,11 +97,11 @@ def _ranked(table, scores):
     ]
     if not told.all():
         lines.append(f"                 {(~told).sum()} with grades of 0 only are not counted.")
-    bound = f"NDCG@{PLACES} at least {{:.3f}}"
-    lines.append(f"New lists        {_promise(1.0 - found, lambda b: bound.format(1.0 - b))}")
     random, given = guesses
-    last = f"in random order {random:.3f}; in the order of the file {given:.3f}"
-    return 1.0 - found, lines, f"Baseline         NDCG@{PLACES} {last}; here {found.mean():.3f}."
+    beside = f"{random:.3f} in random order; {given:.3f} in the order of the file"
+    lines.append(f"Baseline         NDCG@{PLACES} {beside}; here {found.mean():.3f}.")
+    lines.append(f"New lists        {_bound(1.0 - found, 'NDCG@10 at least {:.3f}', 1.0)}")
+    return 1.0 - found, lines
 
 
 def _chosen(table, proba):
@@ -117,32 +111,29 @@ def _chosen(table, proba):
     chosen = np.array([part.argmax() for part in np.split(y, cuts)])
     wrong = np.array([part.argmax() for part in np.split(proba, cuts)]) != chosen
     told = np.log(np.maximum(proba[y == 1.0], LEAST)).mean()
-    lines = [
-        f"While learning   every {table.round} was predicted before it was learned, and seen once:",
-        f"                 {wrong.mean():.1%} wrong; {wrong[len(wrong) // 2 :].mean():.1%} in the "
-        "second half.",
-        f"New choices      {_promise(wrong, lambda b: f'at most {b:.1%} wrong')}",
-    ]
-    counts = np.bincount(chosen)
+    means = wrong.mean(), wrong[len(wrong) // 2 :].mean()
+    counts, equal = np.bincount(chosen), -np.log(items.lengths).mean()
     always = f"always row {counts.argmax() + 1} of each: {counts.max() / len(chosen):.1%}"
-    equal = -np.log(items.lengths).mean()
-    last = (
-        f"Accuracy         {1 - wrong.mean():.1%} while learning; {always}.\n"
-        f"Log-likelihood   {told:.3f} a {table.round} while learning; equal shares: {equal:.3f}."
-    )
-    return wrong.astype(np.float64), lines, last
+    return wrong.astype(np.float64), [
+        f"While learning   every {table.round} was predicted before it was learned, and seen once:",
+        f"                 {means[0]:.1%} wrong; {means[1]:.1%} in the second half.",
+        f"Accuracy         {1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half; {always}.",
+        f"Log-likelihood   {told:.3f} a {table.round}; with equal shares {equal:.3f}.",
+        f"New choices      {_bound(wrong, 'at most {:.1%} wrong')}",
+    ]
 
 
-def _promise(losses, tell):
-    """What is promised of new rounds."""
+def _bound(losses, told, best=None):
+    """What is said of new rounds: a bound on their losses, or what is left of `best`."""
     kept = losses[-max(1, round(LAST * len(losses))) :]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GuaranteeWarning)  # a line tells of changes
         bound = risk_bound(np.clip(kept, 0.0, 1.0), DELTA)
     if bound >= 1.0:
-        return "no promise yet: there are too few rounds."
+        return "no bound yet: there are too few of them."
+    told = told.format(bound if best is None else best - bound)
     return (
-        f"{tell(bound)}, with {1 - DELTA:.0%} confidence,\n"
+        f"{told}, with {1 - DELTA:.0%} confidence,\n"
         "                 if they come from where these came from."
     )
 
@@ -164,26 +155,3 @@ def within_rounds(table):
     counts = np.maximum(np.add.reduceat(there.astype(np.int64), starts), 1)
     means = np.add.reduceat(np.where(there, X, 0.0), starts) / counts
     return X - np.repeat(means, items.lengths, axis=0)
-
-
-def _python(table, learner, options):
-    """The lines of Python that make this model of a data frame."""
-    shown = repr(learner).replace("\n", "").replace("  ", "")
-    features = f"frame.drop(columns={[table.target, table.round]!r})"
-    if options.columns or options.ignore:
-        features = f"frame[{list(table.encoder.feature_names_in_)!r}]"
-    step = type(learner).__name__.lower()
-    yield f"In Python        model = make_pipeline(TableEncoder(), {shown})"
-    yield (
-        f"                 model.fit({features}, frame[{table.target!r}], "
-        f"{step}__qid=frame[{table.round!r}])"
-    )
-
-
-def _save(options, table, learner):
-    """Fit and save a model; returns where it is, and how to use it."""
-    learner.set_params(max_iter=1 if options.passes is None else options.passes)
-    learner.fit(table.items, table.y)
-    learner.round_column_ = table.round
-    save_checkpoint(make_pipeline(table.encoder, learner), options.save)
-    return f"{options.save}: python -m skstructured predict {options.save} FILE"

@@ -1,11 +1,14 @@
 """Tables of items with features, for the command line: rows, rounds, grades, choices."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from skstructured._cli.careful import careful_lines, check_no_gaps
 from skstructured._cli.files import PARQUET, SVMLIGHT, chosen, ends_with, read_parquet, read_text
-from skstructured._cli.read import targets_of
+from skstructured._cli.read import targets_of, title
 from skstructured._cli.stream_table import LARGE, is_large
 from skstructured.items._reading import read_items
 from skstructured.items._targets import LARGEST_GRADE
@@ -31,12 +34,18 @@ class ItemTable(NamedTuple):
         Where they are from, and how many.
     encoder : TableEncoder
         Makes X of the cells of a file.
-    target, round : str
-        The columns of y and qid.
+    targets : sequence of str
+        The column of y.
+    round : str
+        The column of qid.
     space : str
         What an output is.
     reading : float
         Seconds that reading and encoding took.
+    careful : sequence of str
+        Lines about columns that may not be what they are taken for.
+    texts : dict of str to ndarray
+        Columns of long texts.
     """
 
     X: np.ndarray
@@ -44,15 +53,12 @@ class ItemTable(NamedTuple):
     qid: np.ndarray
     name: str
     encoder: TableEncoder
-    target: str
+    targets: tuple
     round: str
     space: str = "simplex"
     reading: float = 0.0
-
-    @property
-    def features(self):
-        """Names of the columns of X."""
-        return self.encoder.get_feature_names_out()
+    careful: tuple = ()
+    texts: Mapping = MappingProxyType({})
 
     @property
     def items(self):
@@ -89,15 +95,23 @@ def load_items(path, options):
         _check_grades(path, y, target)
     else:
         _check_choices(path, y, qid, target, name)
-    kept = chosen(columns, options.columns, options.ignore, (target, name))
-    table = {column: cells for column, cells in kept.items() if column not in (target, name)}
+    table = chosen(path, columns, options.columns, options.ignore, (target, name))
+    table = {column: cells for column, cells in table.items() if column not in (target, name)}
     if not table:
         raise ValueError(f"{path} has no column besides {target!r} and {name!r}.")
+    return _encoded(path, table, y, qid, kind, (target,), name)
+
+
+def _encoded(path, table, y, qid, kind, targets, name):
+    """The `ItemTable` of columns that are features."""
     encoder = TableEncoder().fit(table)
-    X, n = encoder.transform(table), len(np.unique(qid))
-    rounds = f"{n} {'lists' if kind == 'qid' else 'choices'}"
-    told = f"{path} ({X.shape[0]} rows, {X.shape[1]} features, {rounds}), target {target}"
-    return ItemTable(X, y, qid, told, encoder, target, name)
+    X = encoder.transform(table)
+    rounds = f"{len(np.unique(qid))} {'lists' if kind == 'qid' else 'choices'}"
+    told = f"{title(path, *X.shape, len(table))}, {rounds} by {name}, target {targets[0]}"
+    careful = tuple(careful_lines(encoder, table, targets, y, None))
+    texts = {one.name: table[one.name] for one in encoder._coders_of("words")}
+    rest = {"careful": careful, "texts": texts}
+    return ItemTable(X, y, qid, told, encoder, targets, name, **rest)
 
 
 def _check_size(path, kind):
@@ -118,21 +132,17 @@ def rounds_of(path, columns, name):
     """The column of the rounds, as texts where it does not hold numbers."""
     if name not in columns:
         raise ValueError(f"{path} has no column {name!r}; it has {', '.join(columns)}.")
-    _check_there(path, columns, name)
+    gaps = np.flatnonzero(is_missing(columns[name]))
+    if len(gaps):
+        raise ValueError(f"{path} row {gaps[0] + 2} has no value in column {name!r}.")
     cells = columns[name]
     numbers = as_numbers(cells, np.zeros(len(cells), dtype=bool))
     return cells.astype(str) if numbers is None else numbers
 
 
-def _check_there(path, columns, name):
-    gaps = np.flatnonzero(is_missing(columns[name]))
-    if len(gaps):
-        raise ValueError(f"{path} row {gaps[0] + 2} has no value in column {name!r}.")
-
-
 def _numbers_of(path, columns, name, what):
-    """A column of numbers without gaps."""
-    _check_there(path, columns, name)
+    """The target, numbers without gaps."""
+    check_no_gaps(path, columns, [name])
     cells = columns[name]
     numbers = as_numbers(cells, np.zeros(len(cells), dtype=bool))
     if numbers is None:

@@ -6,7 +6,8 @@ import time
 from sklearn.pipeline import make_pipeline
 
 from skstructured._cli.files import PARQUET, ends_with
-from skstructured._cli.items import item_lines
+from skstructured._cli.in_python import python_lines
+from skstructured._cli.items import item_learner, item_lines
 from skstructured._cli.items_table import ItemTable, load_items
 from skstructured._cli.order import change_line, order_line
 from skstructured._cli.read import (
@@ -20,12 +21,11 @@ from skstructured._cli.report import (
     Choice,
     Run,
     bounds,
-    comparison,
     next_command,
-    python_lines,
     shuffled,
     stream_summary,
     summary,
+    unshuffled,
 )
 from skstructured._cli.stream_file import Stream, is_stream
 from skstructured._cli.stream_table import is_large
@@ -46,10 +46,8 @@ def read(options):
         return table
     if path is not None:
         table = table._replace(reading=time.perf_counter() - started)
-    if options.in_order:
+    if options.in_order or isinstance(table, ItemTable):
         return table
-    if isinstance(table, ItemTable):
-        return table.in_random_order(options.seed)
     order = order_line(table.y) if table.space == "simplex" else None
     return shuffled(table._replace(order=order), options.seed)
 
@@ -75,7 +73,7 @@ def lines_of(options, table):
     elif isinstance(table, Stream):
         yield from _of_stream(options, table)
     elif isinstance(table, ItemTable):
-        yield from item_lines(options, table, _progress)
+        yield from _of_items(options, table)
     elif table.space == "real":
         yield from _of_amounts(options, table)
     else:
@@ -95,14 +93,11 @@ def _bounds(options, table):
 def _of_stream(options, table):
     learner, play = _learner(options)
     result, seconds = table.validated(learner, play, options.seed, _progress)
-    yield from stream_summary(table.name, result, seconds, options.space)
+    yield from stream_summary(table, result, seconds, options.space)
     yield from filter(None, [change_line(result.changed_)])
     if options.save:
         save_checkpoint(table.named(result.estimator), options.save)
-        yield f"Model            {options.save}: load_checkpoint(…).predict(rows)"
-    if table.counts is not None:
-        loss = result.expected_target_loss
-        yield comparison(options.space, table.classes, loss, table.counts)
+        yield _kept(options)
     yield _next(options)
 
 
@@ -110,16 +105,13 @@ def _of_table(options, table):
     learner, play = _learner(options)
     run = Run.of(table, learner, options.seed, _progress, "learning", play)
     losses = run.result.expected_target_loss
-    yield from summary(table, run, options.space)
-    yield from python_lines(table, learner, options)
+    yield from summary(table, run, options.space, options.in_order)
     changed = options.in_order and rise_found(losses.clip(0.0, 1.0), DELTA) is not None
     yield from filter(None, [table.order, change_line(changed)])
     if options.plot:
         RegretDisplay.from_result(run.result).figure_.savefig(options.plot)
         yield f"Picture          {options.plot}"
-    if options.save:
-        yield f"Model            {_save(options, table, learner)}"
-    yield comparison(options.space, table.y, losses.mean(), is_ordered=options.in_order)
+    yield from _made(options, table, learner)
     yield _next(options)
 
 
@@ -131,9 +123,21 @@ def _of_amounts(options, table):
     learner = regressor(options.seed, not options.no_standardize)
     missed, learned, seconds = errors(table, learner, options.seed, _progress)
     yield from regression_summary(table, missed, learned, seconds)
+    yield from _made(options, table, learner)
+    yield _next(options)
+
+
+def _of_items(options, table):
+    """Lines on lists or choices."""
+    learner = item_learner(options)
+    yield from item_lines(options, table, learner, _progress)
+    learner.set_params(max_iter=1 if options.passes is None else options.passes)
     yield from python_lines(table, learner, options)
     if options.save:
-        yield f"Model            {_save(options, table, learner)}"
+        learner.fit(table.items, table.y)
+        learner.round_column_ = table.round
+        save_checkpoint(make_pipeline(table.encoder, learner), options.save)
+        yield _kept(options)
     yield _next(options)
 
 
@@ -177,14 +181,23 @@ def _learner(options):
 def _next(options):
     """The last line: what to try next."""
     has_file = (options.file or options.data) is not None
-    return next_command(options.given, has_file, options.save is not None)
+    return next_command(options.given, has_file, options.save)
 
 
-def _save(options, table, learner):
-    """Fit and save a model; returns where it is, and how to use it."""
+def _made(options, table, learner):
+    """The lines of Python that make the model, which is fitted and saved if it is to be."""
     if isinstance(learner, OnlineStructuredPredictor):
         learner.set_params(max_iter=1 if options.passes is None else options.passes)
-    model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
-    learner.fit(table.X, table.y)
-    save_checkpoint(model, options.save)
-    return f"{options.save}: load_checkpoint(…).predict(a frame with these columns)"
+    yield from python_lines(table, learner, options)
+    if options.save:
+        rows = table if options.in_order else unshuffled(table, options.seed)
+        model = learner if table.encoder is None else make_pipeline(table.encoder, learner)
+        learner.fit(rows.X, rows.y)
+        save_checkpoint(model, options.save)
+        yield _kept(options)
+
+
+def _kept(options):
+    """The line that says how Python reads the model."""
+    read = f"skstructured.checkpoints.load_checkpoint({options.save!r})"
+    return f"Model            {options.save}; in Python: {read}.predict(...)"

@@ -76,14 +76,14 @@ OPTIONS = {
     "--no-standardize": {"action": "store_true", "help": "take features as they are"},
     "--passes": {
         "type": int,
-        "help": "passes of the model that --save keeps (default: 1, which the promise is about)",
+        "help": "passes of the model that --save keeps (default: 1, which the bound is about)",
     },
     "--regularizer": {"help": "shannon, squared or tsallis (default: the space's own)"},
     "--decoder": {"help": "how scores become outputs: nearest, randomized, map or sampled"},
     "--learner": {"metavar": "MODULE:CLASS", "help": "play this OnlineLearner, with its defaults"},
     "--in-order": {
         "action": "store_true",
-        "help": "take rows in the file's order; then the promise needs an order without a meaning",
+        "help": "take rows in the file's order; then the bound needs an order without a meaning",
     },
     "--seed": {
         "type": int,
@@ -91,7 +91,7 @@ OPTIONS = {
         "help": "seed of the shuffling and the draws (default: 0)",
     },
     "--bounds": {"action": "store_true", "help": "print the table of regret bounds"},
-    "--plot": {"metavar": "FILE.png", "help": "draw losses and promises over the rows"},
+    "--plot": {"metavar": "FILE.png", "help": "draw losses and bounds over the rows"},
     "--save": {"metavar": "FILE", "help": "keep the model, for load_checkpoint (needs skops)"},
     "--warm-up": {
         "action": "store_true",

@@ -34,5 +34,5 @@ def change_line(changed):
         return None
     return (
         "Changes          the rows changed on the way, or became harder to predict:\n"
-        "                 the promise above is about rows like the last ones."
+        "                 the bound above is about rows like the last ones."
     )

@@ -6,27 +6,44 @@ import warnings
 
 import numpy as np
 
-from skstructured._cli.files import PARQUET, ends_with, parquet_parts, text_chunks
+from skstructured._cli.files import PARQUET, SVMLIGHT, ends_with, parquet_parts, text_chunks
 from skstructured._cli.items_table import rounds_of, whole_rounds
+from skstructured._cli.stream_file import svmlight_width
 from skstructured._cli.stream_table import PART, is_large
 from skstructured.checkpoints.files import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
+from skstructured.streaming._files import svmlight_chunks
 
 USAGE = "usage: python -m skstructured predict MODEL FILE"
+
+HELP = f"""\
+{USAGE}
+
+Print a prediction for each row of FILE, as CSV with a header: "> predictions.csv" keeps them.
+Models of --qid print a score for each row, and those of --choice its probability, and 1 for the
+likeliest row of each choice.
+
+MODEL is what "python -m skstructured TABLE --save MODEL" kept. FILE has the same columns, in any
+order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any size; - is standard
+input.
+"""
 
 
 def predict(arguments):
     """Print a prediction for each row of a file, as CSV with a header.
 
-    MODEL is what ``--save`` kept; FILE is CSV, JSON lines or Parquet with the same columns, in any
-    order, with or without the target, and of any size. Models of choices need the column that says
-    which rows belong together.
+    MODEL is what ``--save`` kept; FILE is CSV, JSON lines, Parquet or svmlight with the same
+    columns, in any order, with or without the target, and of any size. Models of choices need the
+    column that says which rows are of one choice.
 
     Raises
     ------
     OSError, ValueError, ImportError
         For arguments that are not two, and as `load_checkpoint`, the readers and the model do.
     """
+    if {"-h", "--help"} & set(arguments):
+        print(HELP, end="")
+        return
     if len(arguments) != 2:
         raise ValueError(f"predict takes a model and a file, got {len(arguments)} names. {USAGE}")
     model, path = load_checkpoint(arguments[0]), arguments[1]
@@ -38,20 +55,25 @@ def predict(arguments):
         writer.writerows(rows)
 
 
-def _parts(path, size):
-    """Columns of a file, `size` rows at a time."""
-    is_parquet = ends_with(path, PARQUET)
-    return parquet_parts(path, size) if is_parquet else text_chunks(path, size=size)
-
-
 def _of_rows(model, path):
     """Names of what is predicted of each row, and rows of it, part by part."""
     ranks = isinstance(_last(model), ListwiseRanker)
-    for columns in _parts(path, PART):
-        y = _called(model.predict, _rows(model, columns))
+    for part in _parts(model, path):
+        y = _called(model.predict, _rows(model, part) if isinstance(part, dict) else part)
         wide = y.reshape(len(y), -1)
         names = [f"prediction_{j}" for j in range(wide.shape[1])]
         yield names if y.ndim > 1 else ["score" if ranks else "prediction"], wide.tolist()
+
+
+def _parts(model, path):
+    """Parts of a file: columns by their names, or rows of a svmlight file."""
+    if not ends_with(path, SVMLIGHT):
+        is_parquet = ends_with(path, PARQUET)
+        return parquet_parts(path, PART) if is_parquet else text_chunks(path, size=PART)
+    if hasattr(model, "feature_names_in_"):
+        raise ValueError(f"{path} has no names of columns, and the model's rows have.")
+    zero_based = svmlight_width(path)[0]
+    return (X for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based))
 
 
 def _last(model):
@@ -64,14 +86,14 @@ def _is_of_choices(model):
 
 
 def _of_choices(model, path):
-    """The same of alternatives: probabilities, and 1 for the likeliest of each round."""
+    """The same of alternatives: probabilities, and 1 for the likeliest of each choice."""
     name = getattr(_last(model), "round_column_", None)
     if name is None:
         raise ValueError(
-            "the model does not know which column says what rows belong together, for --save did "
-            "not keep it: predict in Python, with qid=."
+            "the model does not say in which column choices have their names, for --save did not "
+            "keep it: predict in Python, with qid=."
         )
-    for columns in whole_rounds(_parts(path, PART), path, name, is_large(path)):
+    for columns in whole_rounds(_parts(model, path), path, name, is_large(path)):
         given = _rows(model, columns), rounds_of(path, columns, name)
         proba, marks = (
             _called(method, given[0], qid=given[1])
@@ -94,4 +116,11 @@ def _rows(model, columns):
     missing = [name for name in names if name not in columns]
     if missing:
         raise ValueError(f"rows must have the columns {', '.join(names)}; missing: {missing[0]}.")
-    return np.column_stack([columns[name].astype(np.float64) for name in names])
+    return np.column_stack([_numbers(name, columns[name]) for name in names])
+
+
+def _numbers(name, column):
+    try:
+        return column.astype(np.float64)
+    except ValueError as error:
+        raise ValueError(f"column {name!r} must hold numbers: {error}.") from error

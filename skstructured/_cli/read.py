@@ -1,12 +1,15 @@
 """Tables for the command line: rows and outputs of a file, and scikit-learn's digits."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from skstructured._cli.careful import careful_lines, check_classes, check_no_gaps
 from skstructured._cli.files import chosen, read_parquet, read_text
-from skstructured.streaming._frames import as_numbers, is_missing
+from skstructured.streaming._frames import as_numbers
 from skstructured.streaming.table_encoder import TableEncoder
 
 #: Rows times distinct values (8 bytes each, several times over).
@@ -40,6 +43,10 @@ class Table(NamedTuple):
         The line that says that the order of the rows says something.
     reading : float
         Seconds that reading and encoding took.
+    careful : sequence of str
+        Lines about columns that may not be what they are taken for.
+    texts : dict of str to ndarray
+        Columns of long texts.
     """
 
     X: np.ndarray
@@ -50,6 +57,8 @@ class Table(NamedTuple):
     space: str = "simplex"
     order: str | None = None
     reading: float = 0.0
+    careful: tuple = ()
+    texts: Mapping = MappingProxyType({})
 
 
 def load_digits_stream(space):
@@ -115,22 +124,31 @@ def is_for_an_encoder(path, options):
 def _encoded(path, columns, target, space, wanted, ignored):
     """The `Table` of columns; the target is the last one, or those that are named."""
     targets = targets_of(path, columns, target, space)
-    columns = chosen(columns, wanted, ignored, targets)
-    for name in targets:
-        gaps = np.flatnonzero(is_missing(columns[name]))
-        if len(gaps):
-            raise ValueError(f"{path} row {gaps[0] + 2} has no value in column {name!r}.")
+    header, columns = list(columns), chosen(path, columns, wanted, ignored, targets)
+    check_no_gaps(path, columns, targets)
     y = np.column_stack([columns[name].astype(object) for name in targets])
     space = space_of(y, space)
     if space not in (*WIDE, "real"):
         _check_distinct(y[:, 0], targets[0], "labels")
+        check_classes(path, y[:, 0], targets[0], header)
     table = {name: values for name, values in columns.items() if name not in targets}
     if not table:
         raise ValueError(f"{path} has no column besides the target.")
     encoder = TableEncoder().fit(table)
     X = encoder.transform(table)
-    told = f"{path} ({X.shape[0]} rows, {X.shape[1]} features), target {', '.join(targets)}"
-    return Table(X, outputs(y, space, path), told, encoder, targets, space)
+    told = f"{title(path, *X.shape, len(table))}, target {', '.join(targets)}"
+    careful = tuple(careful_lines(encoder, table, targets, y, space))
+    texts = {one.name: table[one.name] for one in encoder._coders_of("words")}
+    rest = {"careful": careful, "texts": texts}
+    return Table(X, outputs(y, space, path), told, encoder, targets, space, **rest)
+
+
+def title(path, n, n_features, n_columns):
+    """What a file is called, its rows, and its columns where features are others."""
+    name = "standard input" if str(path) == "-" else path
+    plural = "s" if n_columns > 1 else ""
+    columns = "" if n_columns == n_features else f"{n_columns} column{plural} as "
+    return f"{name} ({n} rows, {columns}{n_features} features)"
 
 
 def targets_of(path, columns, target, space):

@@ -33,7 +33,7 @@ def errors(table, learner, seed, progress):
     """Absolute errors (n,) of each row before it was learned, the learner, and seconds."""
     middle, spread = units(table.y)
     y = (table.y - middle) / spread
-    warm_up(learner, table.X, y)
+    warm_up(learner, table.X, y, play="average")
     started = time.perf_counter()
     result = progressive_validate(
         learner,
@@ -64,9 +64,8 @@ def regression_summary(table, missed, learner, seconds):
     mean, second, most, always = map(amount, shown)
     yield f"                 off by {mean} on average; {second} in the second half,"
     yield f"                 where nine of ten were off by {most} at most."
-    yield "New rows         no promise: errors of real numbers have no largest one."
-    if table.encoder is not None:
-        names = table.encoder.get_feature_names_out()
-        yield from filter(None, [effects(learner, table.X, names)])
-    yield time_line(len(missed), seconds, table.reading)
     yield f"Baseline         off by {always} with the median for every row; here {mean}."
+    yield "New rows         no bound: errors of real numbers have no largest one."
+    yield from table.careful
+    yield from effects(learner, table)
+    yield time_line(len(missed), seconds, table.reading)

@@ -1,7 +1,7 @@
 """What the command line prints."""
 
 import contextlib
-import importlib
+import importlib.util
 import math
 import shlex
 import sys
@@ -49,6 +49,9 @@ COMPILING = 30
 
 #: The certificate is about the last half of the rows, and fails once in twenty.
 LAST, DELTA = 0.5, 0.05
+
+#: Of fewer rows no bound is below 1, whatever the errors are, or of no use.
+FEW, TOO_FEW = 50, "no bound yet: there are too few rows."
 
 
 class Choice(NamedTuple):
@@ -111,7 +114,19 @@ def compiling_is_told():
 
 def shuffled(table, seed):
     """The rows of a table in random order."""
-    order = np.random.RandomState(seed).permutation(table.X.shape[0])
+    return _taken(table, _order(table, seed))
+
+
+def unshuffled(table, seed):
+    """The rows as they were before `shuffled`."""
+    return _taken(table, np.argsort(_order(table, seed)))
+
+
+def _order(table, seed):
+    return np.random.RandomState(seed).permutation(table.X.shape[0])
+
+
+def _taken(table, order):
     return table._replace(X=table.X[order], y=table.y[order])
 
 
@@ -124,7 +139,7 @@ class Run(NamedTuple):
     @classmethod
     def of(cls, table, learner, seed, progress, label, play="iterates"):
         """Play and learn the rows of a table once; compiling is not in the time."""
-        warm_up(learner, table.X, table.y)
+        warm_up(learner, table.X, table.y, play=play)
         started = time.perf_counter()
         report = progress(label, started)
         rest = {"random_state": seed, "progress": report, "play": play}
@@ -132,28 +147,30 @@ class Run(NamedTuple):
         return cls(result, time.perf_counter() - started)
 
 
-def summary(table, run, space):
+def summary(table, run, space, is_ordered=False):
     """Lines on a run: how it went, a bound for new rows, and how long it took."""
     losses = run.result.expected_target_loss
     means = losses.mean(), losses[len(losses) // 2 :].mean()
-    promise = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space])
-    seconds = run.seconds, table.reading
-    lines = list(_told(table.name, means, promise, UNITS[space], len(losses), *seconds))
-    yield from lines[:-1]
+    beside = comparison(space, table.y, means, is_ordered=is_ordered)
+    bound = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space], len(losses))
+    yield from _told(table.name, means, beside, bound, UNITS[space])
+    yield from table.careful
     if table.encoder is not None and space == "simplex":
-        names = table.encoder.get_feature_names_out()
-        yield from filter(None, [effects(run.result.estimator, table.X, names)])
-    yield lines[-1]
+        yield from effects(run.result.estimator, table)
+    yield time_line(len(losses), run.seconds, table.reading)
 
 
-def stream_summary(name, result, seconds, space):
+def stream_summary(table, result, seconds, space):
     """The same lines on a run over chunks, which were taken in their own order."""
     chunks = result.chunks
     late = chunks[len(chunks) // 2 :]
     second = float(late[:, 0] @ late[:, 2] / late[:, 0].sum())
-    promise = _certificate(result.risk_bound, UNITS[space])
-    means = result.expected_target_loss, second
-    yield from _told(name, means, promise, UNITS[space], result.n_rounds, seconds)
+    means, beside = (result.expected_target_loss, second), None
+    if table.counts is not None:
+        beside = comparison(space, table.classes, means, table.counts)
+    bound = _certificate(result.risk_bound, UNITS[space], result.n_rounds)
+    yield from _told(table.name, means, beside, bound, UNITS[space])
+    yield time_line(result.n_rounds, seconds)
 
 
 def baseline_loss(space, y, counts=None):
@@ -168,44 +185,31 @@ def baseline_loss(space, y, counts=None):
     return float(np.average(losses, weights=counts))
 
 
-def comparison(space, y, loss, counts=None, is_ordered=False):
-    """The line that sets a run's mean loss beside that of one answer for all rows.
+def comparison(space, y, means, counts=None, is_ordered=False):
+    """The line that sets mean losses, of a run and its second half, beside one answer for all rows.
 
     Of rows in order the label of the row before is another.
     """
     least, always = baseline_loss(space, y, counts), ALWAYS[space]
     if space == "simplex":
         before = f"; the label before: {same_as_before(y):.1%}" if is_ordered else ""
-        found = f"{1 - loss:.1%} while learning"
+        found = f"{1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half"
         return f"Accuracy         {found}; always {always}: {1 - least:.1%}{before}."
-    return (
-        f"Baseline         {least:.1%} {UNITS[space]} with {always} for every row; here {loss:.1%}."
-    )
+    unit, here = UNITS[space], f"here {means[0]:.1%}"
+    return f"Baseline         {least:.1%} {unit} with {always} for every row; {here}."
 
 
-def python_lines(table, learner, options):
-    """The lines of Python that make this model of a data frame."""
-    if table.encoder is None:
-        return
-    shown = repr(learner).replace("\n", "").replace("  ", "")
-    target = table.targets[0] if len(table.targets) == 1 else list(table.targets)
-    if options.columns or options.ignore:
-        features = f"frame[{list(table.encoder.feature_names_in_)!r}]"
-    else:
-        features = f"frame.drop(columns={target!r})"
-    yield f"In Python        model = make_pipeline(TableEncoder(), {shown})"
-    yield f"                 model.fit({features}, frame[{target!r}])"
-
-
-def next_command(given, has_file, is_saved):
+def next_command(given, has_file, saved=None):
     """The line that names the command to try next, from the arguments of this one."""
-    if is_saved:
-        given = ["--help"]
+    before = after = ""
+    if saved is not None:
+        given, after = ["predict", saved, "NEW_FILE"], " > predictions.csv"
     elif has_file:
         given = [*given, "--save", "model"]
+        before = "" if importlib.util.find_spec("skops") else "pip install skops && "
     else:
         given = ["FILE.csv"]
-    return f"Next             python -m skstructured {shlex.join(given)}"
+    return f"Next             {before}python -m skstructured {shlex.join(given)}{after}"
 
 
 def time_line(n, seconds, reading=0.0):
@@ -214,22 +218,24 @@ def time_line(n, seconds, reading=0.0):
     return f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
 
 
-def _told(name, means, promise, unit, n, seconds, reading=0.0):
+def _told(name, means, beside, bound, unit):
     yield f"{name}"
     yield ""
     yield "While learning   every row was predicted before it was learned, and seen once:"
     yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
-    yield f"New rows         {promise}"
-    yield time_line(n, seconds, reading)
+    yield from filter(None, [beside])
+    yield f"New rows         {bound}"
 
 
-def _certificate(risk_bound, unit):
+def _certificate(risk_bound, unit, n):
     try:
         bound = risk_bound()
     except GuaranteeError as error:
-        return f"no promise: {error}"
+        return f"no bound: {error}" if n >= FEW else TOO_FEW
     if bound >= 1.0:
-        return "no promise yet: there are too few rows."
+        return (
+            TOO_FEW if n < FEW else f"no bound: {n:,} rows are too few for errors as many as these."
+        )
     return (
         f"at most {bound:.1%} {unit}, with {1 - DELTA:.0%} confidence,\n"
         "                 if they come from where these came from."

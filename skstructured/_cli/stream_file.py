@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 
 from skstructured._cli.files import PARQUET, SVMLIGHT, ends_with
-from skstructured._cli.read import WIDE
+from skstructured._cli.read import WIDE, title
 from skstructured._cli.stream_table import EncodedParts
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.validation import warm_up
@@ -38,8 +38,8 @@ class Stream(NamedTuple):
     def encoded(cls, path, options):
         """The chunks of a table with words, dates or gaps that does not fit into memory."""
         parts = EncodedParts(path, options)
-        width = len(parts.encoder.get_feature_names_out())
-        name = f"{path} ({parts.n} rows, {width} features), target {', '.join(parts.targets)}"
+        columns, width = parts.encoder.n_features_in_, len(parts.encoder.get_feature_names_out())
+        name = f"{title(path, parts.n, width, columns)}, target {', '.join(parts.targets)}"
         classes, codes = np.unique(list(parts.labels.values()), return_inverse=True)
         counts = np.bincount(codes, parts.counts) if len(codes) else None
         known = classes if len(codes) else None
@@ -78,7 +78,7 @@ class Stream(NamedTuple):
 
     def validated(self, learner, play, seed, progress):
         """The `StreamResult` of a learner over the chunks, and seconds without compiling."""
-        warm_up(learner, *next(iter(self.chunks)), self.classes)
+        warm_up(learner, *next(iter(self.chunks)), self.classes, play)
         started = time.perf_counter()
         rest = {"random_state": seed, "classes": self.classes, "play": play}
         report = progress("learning", started)
@@ -116,15 +116,20 @@ def _svmlight(kind, path, target, space):
     if target is not None or space in WIDE:
         what = "--target" if target is not None else f"--space {space}"
         raise ValueError(f"{what} is not for svmlight files, which have one label per row.")
-    try:
-        zero_based, (width, seen) = False, _width_and_labels(path, False)
-    except ValueError as error:
-        if "zero_based=True" not in str(error):
-            raise
-        zero_based, (width, seen) = True, _width_and_labels(path, True)
+    zero_based, width, seen = svmlight_width(path)
     size = _share(Path(path).stat().st_size, MOST_BYTES)
     chunks = svmlight_chunks(path, width, size, zero_based)
     return _told(kind, chunks, seen, path, width, "", space)
+
+
+def svmlight_width(path):
+    """Whether columns of a svmlight file count from 0, how many there are, and its labels."""
+    try:
+        return False, *_width_and_labels(path, False)
+    except ValueError as error:
+        if "zero_based=True" not in str(error):
+            raise
+        return True, *_width_and_labels(path, True)
 
 
 def _width_and_labels(path, zero_based):

@@ -4,10 +4,10 @@ import os
 
 import numpy as np
 
+from skstructured._cli.careful import check_classes, check_no_gaps
 from skstructured._cli.files import PARQUET, chosen, ends_with, parquet_parts, text_chunks
 from skstructured._cli.read import WIDE, outputs, space_of, targets_of
 from skstructured.streaming._files import Chunks
-from skstructured.streaming._frames import is_missing
 from skstructured.streaming.table_encoder import TableEncoder
 
 #: Bytes of a file that is not taken into memory, and of a compressed one.
@@ -34,6 +34,7 @@ class EncodedParts:
     def __init__(self, path, options):
         self.path, self.options = path, options
         first = next(self._parts())
+        self.header = list(first)
         self.targets = targets_of(path, first, options.target, options.space)
         self.encoder = TableEncoder().partial_fit(self._features(first))
         self.space, self.labels, self.counts = options.space, {}, []
@@ -45,16 +46,12 @@ class EncodedParts:
         return text_chunks(self.path, self.options.delimiter, PART)
 
     def _features(self, part):
-        kept = chosen(part, self.options.columns, self.options.ignore, self.targets)
+        kept = chosen(self.path, part, self.options.columns, self.options.ignore, self.targets)
         return {name: values for name, values in kept.items() if name not in self.targets}
 
     def _raw(self, part, done):
         """The outputs of a part as the file has them, (n, d)."""
-        for name in self.targets:
-            gaps = np.flatnonzero(is_missing(part[name]))
-            if len(gaps):
-                row = done + gaps[0] + 2
-                raise ValueError(f"{self.path} row {row} has no value in column {name!r}.")
+        check_no_gaps(self.path, part, self.targets, done)
         return np.column_stack([part[name].astype(object) for name in self.targets])
 
     def _go_through(self):
@@ -71,6 +68,7 @@ class EncodedParts:
             done += len(y)
         if seen:
             raw = np.array(list(seen), dtype=object)[:, None]
+            check_classes(self.path, raw[:, 0], self.targets[0], self.header)
             self.labels = dict(zip(seen, outputs(raw, self.space, self.path), strict=True))
             self.counts = list(seen.values())
         return done

@@ -86,7 +86,7 @@ def run_gradient_rows(
     kernel: Kernel, theta: Floats, truth: Array, params: Floats, work: Floats
 ) -> tuple[Floats, Floats]:
     """Gradients (n, dim) and values (n,) of a loss kernel at the rows of theta and truth."""
-    gradients, values = np.empty_like(theta), np.empty(theta.shape[0])
+    gradients, values = np.empty(theta.shape), np.empty(len(theta))
     arrays = (theta, truth, gradients, values, params, work)
     if is_compiled(kernel):
         _compiled_gradient_rows()(*arrays, address(kernel, LOSS))

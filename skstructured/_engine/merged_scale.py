@@ -37,8 +37,9 @@ class MergedScale(RunningScale):
 
     def anew(self) -> RunningScale:
         """A `RunningScale` for the same kind of rows that has seen none."""
-        fresh = RunningScale(self.statistics.shape[1], self.centred, self.used, self.dtype)
-        fresh.divided = self.divided
+        width = self.statistics.shape[1]
+        fresh = RunningScale(width, self.centred, self.used, self.dtype, self.indicators)
+        fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh
 
     def fold(self, W: Floats, columns: Any = None) -> Floats:
@@ -55,6 +56,7 @@ def merged(scales: list[RunningScale]) -> RunningScale:
     first = scales[0]
     result = MergedScale(first.statistics.shape[1], first.centred, first.used, first.dtype)
     result.divided, result._kind = first.divided, first._kind
+    result.indicators = first.indicators
     if not first.used:
         return result
     if first._kind == "sparse":

@@ -175,39 +175,42 @@ def steps_of(experts: list[tuple[Kernel, Kernel]]) -> tuple[Any, Any]:
 
 
 def mixture_epoch_for(
-    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]]
+    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]], inner: float
 ) -> tuple[Kernel, int]:
     """The epoch with kernels (move and score, loss) and pairs (scale, step) of the experts.
 
-    As `skstructured._engine.epoch.epoch_for`; it is called as ``(rows, order, truth, weight, state,
-    inner, params, work, scores)`` with a `MixtureState`.
+    As `skstructured._engine.epoch.epoch_for`, and called like that, with a `MixtureState`.
     """
     at = bound_kernels(kernels, experts)
     if at is not None:
-        return functools.partial(run, _compiled_epoch(), at), BLOCK
+        return functools.partial(run, _compiled_epoch(), at, inner), BLOCK
     given = (kernels, *steps_of(experts))
-    return functools.partial(run_interpreted, mixture_epoch, given), SLOW_BLOCK
+    return functools.partial(run_interpreted, mixture_epoch, given, inner), SLOW_BLOCK
 
 
 def run(
     loop: Kernel,
     kernels: tuple[Any, ...],
+    inner: float,
     rows: Rows,
     order: Array,
     truth: Array,
     weight: Floats,
     state: MixtureState,
+    params: Floats,
+    work: Floats,
     *rest: Any,
 ) -> int:
     """A loop over rows, handed the arrays of its arguments."""
     given = (order, truth, weight, state.Theta, state.summed, *state.limits_sq, state.vectors)
     mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
-    return loop(*rows.arrays, *given, *mixed, *rest, *kernels)
+    return loop(*rows.arrays, *given, *mixed, inner, params, work[0], *rest, *kernels)
 
 
 def run_interpreted(
     loop: Kernel,
     kernels: tuple[Any, ...],
+    inner: float,
     rows: Rows,
     order: Array,
     truth: Array,
@@ -220,7 +223,7 @@ def run_interpreted(
     before = [array.copy() for array in arrays]
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return run(loop, kernels, rows, order, truth, weight, state, *rest)
+            return run(loop, kernels, inner, rows, order, truth, weight, state, *rest)
     except BaseException:
         for array, copy in zip(arrays, before, strict=True):
             array[...] = copy

@@ -106,11 +106,11 @@ def _compiled_ahead() -> Kernel:
 
 
 def mixture_ahead_for(
-    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]]
+    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]], inner: float
 ) -> tuple[Kernel, int]:
     """As `mixture_epoch_for`; the loop is called with `before` and `averaged` behind `scores`."""
     at = bound_kernels(kernels, experts)
     if at is not None:
-        return functools.partial(run, _compiled_ahead(), at), BLOCK
-    given = (kernels, *steps_of(experts))
-    return functools.partial(run_interpreted, mixture_ahead_of(mixture_epoch), given), SLOW_BLOCK
+        return functools.partial(run, _compiled_ahead(), at, inner), BLOCK
+    given, loop = (kernels, *steps_of(experts)), mixture_ahead_of(mixture_epoch)
+    return functools.partial(run_interpreted, loop, given, inner), SLOW_BLOCK

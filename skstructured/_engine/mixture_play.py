@@ -26,24 +26,22 @@ from skstructured._engine.mixing import SCORES, mix
 
 
 def play_rows(
+    scales: Any,
     kind: int,
     raw: Floats,
     vectors: Floats,
     averaged: bool,
     shares: Floats,
     played: Floats,
-    scales: Any,
 ) -> None:
-    """Scores `played` (n, dim) at raw scores Θz (n, N dim) of rows as standardised.
-
-    `vectors` are copies: optimisers may note what they see in them.
-    """
+    """Scores `played` (n, dim) at raw scores Θz (n, N dim) of rows as standardised."""
     n, dim = played.shape
     experts = shares.shape[2]
     theta, means = np.empty((experts, dim)), np.empty((experts, dim))
-    v, s = np.empty(experts), np.empty(vectors.shape[0])
+    v, s, now = np.empty(experts), np.empty(vectors.shape[0]), np.empty_like(vectors)
+    now[:] = vectors  # optimisers may note what they see in them
     for i in range(n):
-        score_experts(vectors, scales, raw[i], 0.0, 0.0, averaged, theta, s)
+        score_experts(now, scales, raw[i], 0.0, 0.0, averaged, theta, s)
         if kind != SCORES:
             means_of(kind, theta, means)
         mix(kind, shares, theta, means, v, played[i])
@@ -51,7 +49,7 @@ def play_rows(
 
 @functools.cache
 def _compiled() -> Kernel:
-    given = (int64, READ_MATRIX, MATRIX, types.boolean, CUBE, MATRIX, READ_INT64)
+    given = (READ_INT64, int64, READ_MATRIX, READ_MATRIX, types.boolean, CUBE, MATRIX)
     return kernel(play_rows, signature=types.void(*given))
 
 
@@ -59,5 +57,5 @@ def play_rows_for(scales: list[Kernel]) -> Kernel:
     """`play_rows`, to be called with all but the experts' scale kernels."""
     if all(map(is_compiled, scales)):
         at = np.array([address(scale, SCALE) for scale in scales])
-        return lambda *given: _compiled()(*given, at)
-    return functools.partial(play_rows, scales=scales)
+        return functools.partial(_compiled(), at)
+    return functools.partial(play_rows, scales)

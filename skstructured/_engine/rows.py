@@ -89,12 +89,13 @@ class Rows(NamedTuple):
     @classmethod
     def from_array(cls, X: Any) -> "Rows":
         """Read a C-contiguous array or a CSR matrix of floats without copying its values."""
-        if hasattr(X, "indptr"):
+        if type(X) is not np.ndarray and hasattr(X, "indptr"):
             indices = np.ascontiguousarray(X.indices, dtype=np.int32)
             indptr = np.ascontiguousarray(X.indptr, dtype=np.int32)
             data = np.ascontiguousarray(X.data)
             return cls(data, indices, indptr, X.shape[1], X.shape[0], X)
-        return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, X.shape[1], X.shape[0], X)
+        n_rows, width = X.shape
+        return cls(X.reshape(-1), EMPTY_INT32, EMPTY_INT32, width, n_rows, X)
 
     @property
     def matrix(self) -> Any:
@@ -136,6 +137,10 @@ class Rows(NamedTuple):
             return self, order
         taken = self.matrix[order].astype(np.float64 if self.is_sparse else dtype)
         return Rows.from_array(taken), np.arange(len(order))
+
+    def taken(self, order: Array) -> "Rows":
+        """The rows of `order`, in a copy."""
+        return Rows.from_array(self.matrix[order])
 
     def without_gaps(self) -> "Rows":
         """Dense rows with 0 in the place of NaN."""

@@ -21,9 +21,13 @@ from skstructured._engine.moments import (
     SMALLEST,
     scale_entries,
     standardize_rows,
+    transform_as_now,
 )
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Learned
+
+#: The order of one row; it is not written to.
+FIRST = np.zeros(1, dtype=np.int64)
 
 
 def _nothing() -> None:
@@ -34,9 +38,12 @@ class RunningScale(Learned):
     """Means and deviations of the features so far, and rows transformed by them.
 
     What a dense row lacks, NaN, is the mean of the rows so far that have it, 0 as standardised.
+    With `indicators` there is one more column for each feature, behind those of all features: 1
+    where a row lacks it, else 0. CSR rows lack nothing.
 
     The first rows decide: after dense ones, which are standardised, CSR rows are made dense; CSR
-    ones are divided by the largest entry of each column.
+    ones are divided by the largest entry of each column, and what a dense row lacks after them is
+    0, without an indicator.
 
     Parameters
     ----------
@@ -48,6 +55,8 @@ class RunningScale(Learned):
         Whether rows are transformed, or stay as they are.
     dtype : dtype, default=float64
         Of dense rows for the kernels. CSR rows, means and deviations are float64.
+    indicators : bool, default=False
+        Whether rows that are to be transformed get indicators of what they lack.
 
     Attributes
     ----------
@@ -57,7 +66,12 @@ class RunningScale(Learned):
     """
 
     def __init__(
-        self, width: int, centred: bool, wanted: bool, dtype: DTypeLike = np.float64
+        self,
+        width: int,
+        centred: bool,
+        wanted: bool,
+        dtype: DTypeLike = np.float64,
+        indicators: bool = False,
     ) -> None:
         self.statistics = np.zeros((7, width))
         self.counts = np.zeros(2)
@@ -65,7 +79,13 @@ class RunningScale(Learned):
         self.used = wanted
         self.divided = True
         self.dtype = np.dtype(dtype)
+        self.indicators = wanted and indicators
         self._kind: str | None = None
+
+    @property
+    def columns(self) -> int:
+        """Columns of rows as they are learned: of the features, and of their indicators."""
+        return self.statistics.shape[1] * (1 + self.indicators)
 
     def makes_sparse(self, rows: Rows) -> bool:
         """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
@@ -82,7 +102,7 @@ class RunningScale(Learned):
             return rows.block_size(size)
         if not self.used or self._kind == "sparse":
             return size
-        return min(size, max(LEAST_BLOCK, CACHED // self.statistics.shape[1]))
+        return min(size, max(LEAST_BLOCK, CACHED // self.columns))
 
     def apply(
         self, rows: Rows, order: Array | None = None, weight: Floats | None = None
@@ -94,7 +114,8 @@ class RunningScale(Learned):
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
-        return self._applied(rows, order, weight, False)[:3]
+        ready, places, undo, _ = self._applied(rows, order, weight, False)
+        return ready, places, undo
 
     def apply_ahead(
         self, rows: Rows, order: Array, weight: Floats
@@ -109,13 +130,15 @@ class RunningScale(Learned):
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
     ) -> tuple[Rows, Array, Callable[[], None], Array]:
         if not self.used:
+            if self.indicators:
+                rows, order = self._widened(rows.taken(order)), np.arange(len(order))
             ready, places = rows.read_as(self.dtype, order)
             return ready, places, _nothing, ready.data
         self.makes_sparse(rows)
-        order = np.ascontiguousarray(order, dtype=np.int64)
+        n, order = len(order), np.ascontiguousarray(order, dtype=np.int64)
         transformed = self._moments if self._kind == "dense" else self._largest
         ready, undo, before = transformed(rows, order, weight, ahead)
-        return ready, np.arange(len(order)), undo, before
+        return ready, FIRST if n == 1 else np.arange(n), undo, before
 
     def _moments(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
@@ -123,26 +146,28 @@ class RunningScale(Learned):
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
-        before = np.empty((len(order) * ahead, rows.width), dtype=self.dtype)
+        before = np.empty_like(out) if ahead else out[:0]
         kept = self.statistics.copy(), self.counts.copy()
-        learned = (self.statistics, self.counts, self.centred, self.divided)
-        standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
+        self._standardize(rows, order, weight, out, before)
 
         def undo() -> None:
             self.statistics[:], self.counts[:] = kept
 
-        return Rows.from_array(out), undo, before.ravel()
+        if self.indicators:
+            gaps = np.isnan(rows.X[order])
+            out = np.hstack([out, (gaps & (weight > 0.0)[:, None]).astype(self.dtype)])
+            before = np.hstack([before, gaps[: len(before)].astype(self.dtype)])
+        return Rows.from_array(out), undo, before.reshape(-1)
 
     def _largest(
         self, rows: Rows, order: Array, weight: Floats, ahead: bool
     ) -> tuple[Rows, Callable[[], None], Array]:
-        rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.X))
+        rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.without_gaps().X))
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-        arrays = (rows.data, rows.indices, rows.indptr, order, weight)
         before, grown = np.empty(len(out) * ahead), np.empty((2, len(out)))
-        count = scale_entries(*arrays, self.statistics, columns, out, before, grown)
+        count = self._divide(rows, order, weight, columns, out, before, grown)
 
         def undo() -> None:
             places, values = grown[0, :count][::-1].astype(np.intp), grown[1, :count][::-1]
@@ -150,46 +175,78 @@ class RunningScale(Learned):
                 self.statistics[DEVIATION, j] = value
                 self.statistics[INVERSE, j] = 1.0 / value if value > SMALLEST else 0.0
 
-        return Rows(out, columns, indptr, rows.width, len(order), None), undo, before
+        return Rows(out, columns, indptr, self.columns, len(order), None), undo, before
+
+    def _standardize(
+        self, rows: Rows, order: Array, weight: Floats, out: Array, before: Array
+    ) -> None:
+        """Count and transform dense rows; see `standardize_rows`."""
+        learned = (self.statistics, self.counts, self.centred, self.divided)
+        standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
+
+    def _divide(self, rows: Rows, order: Array, weight: Floats, *into: Any) -> int:
+        """Count and transform CSR rows; see `scale_entries`."""
+        arrays = (rows.data, rows.indices, rows.indptr, order, weight)
+        return scale_entries(*arrays, self.statistics, *into)
 
     def transformed(self, rows: Rows) -> Rows:
         """Rows as they are transformed now; they are not counted."""
+        return Rows.from_array(self.transformed_matrix(rows)) if self.used else self._widened(rows)
+
+    def transformed_matrix(self, rows: Rows) -> Any:
+        """`transformed`, as an array or a CSR matrix."""
         if not self.used:
-            return rows
-        mean, inverse = self.statistics[MEAN], self.statistics[INVERSE]
+            return self._widened(rows).matrix
         if self.makes_sparse(rows):
-            X = csr_matrix(rows.X, copy=True)
-            X.data *= inverse[X.indices]
-            return Rows.from_array(X)
-        X = rows.X.toarray() if rows.is_sparse else rows.X
-        Z = np.ascontiguousarray((X - mean) * inverse)
-        Z[np.isnan(Z)] = 0.0
-        return Rows.from_array(Z)
+            X = csr_matrix(rows.X if rows.is_sparse else rows.without_gaps().X, copy=True)
+            X.data *= self.statistics[INVERSE][X.indices]
+            return self._widened(Rows.from_array(X)).matrix
+        rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
+        Z = np.empty((rows.n_rows, rows.width))
+        transform_as_now(rows.data, rows.width, self.statistics, Z)
+        if not self.indicators:
+            return Z
+        return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix
 
     def completed(self, rows: Rows) -> Rows:
-        """Dense rows with the means in the place of what they lack; for weights that are folded."""
+        """Rows with the means in the place of what they lack; for weights that are folded."""
         if not self.used or rows.is_sparse:
-            return rows
+            return self._widened(rows)
         if not np.isnan(np.add.reduce(rows.data, dtype=np.float64)):
+            return self._widened(rows)
+        gaps = np.isnan(rows.X)
+        return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], rows.X)), gaps)
+
+    def _widened(self, rows: Rows, gaps: Array | None = None) -> Rows:
+        """Rows without gaps, and behind them the indicators of these, if there are any."""
+        if not self.indicators:
             return rows
-        return Rows.from_array(np.where(np.isnan(rows.X), self.statistics[MEAN], rows.X))
+        if rows.is_sparse:
+            return rows._replace(width=self.columns, X=None)
+        out = np.zeros((rows.n_rows, self.columns), dtype=rows.data.dtype)
+        out[:, : rows.width] = rows.X
+        out[:, rows.width :] = 0.0 if gaps is None else gaps
+        return Rows.from_array(out)
 
     def anew(self) -> "RunningScale":
         """A new scale for the same kind of rows, which has seen none."""
-        fresh = type(self)(self.statistics.shape[1], self.centred, self.used, self.dtype)
-        fresh.divided = self.divided
+        width = self.statistics.shape[1]
+        fresh = type(self)(width, self.centred, self.used, self.dtype, self.indicators)
+        fresh.divided, fresh.indicators = self.divided, self.indicators
         return fresh
 
-    def fold(self, W: Floats, columns: Any = slice(None)) -> Floats:
-        """Weights W (dim, width [+ 1]) of transformed rows as those of the rows given.
+    def fold(self, W: Floats, columns: Array | None = None) -> Floats:
+        """Weights W (dim, columns [+ 1]) of transformed rows as those of `completed` ones.
 
-        Of some columns alone, all others of the rows being 0 and not centred.
+        Of some features alone, all others of the rows being 0 and not centred.
         """
         if not self.used:
             return W
-        inverse, mean = self.statistics[INVERSE][columns], self.statistics[MEAN][columns]
+        chosen = slice(None) if columns is None else columns
+        inverse, mean = self.statistics[INVERSE][chosen], self.statistics[MEAN][chosen]
         width, folded = len(inverse), W.copy()
         folded[:, :width] *= inverse
-        if W.shape[1] > width:
-            folded[:, width] -= folded[:, :width] @ mean
+        place = self.columns if columns is None else width
+        if W.shape[1] > place:
+            folded[:, place] -= folded[:, :width] @ mean
         return folded

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.rows_in_range import check_finite
+from skstructured._base.rows_in_range import check_finite, takes_gaps
 from skstructured._base.validation import (
     check_bool,
     check_lengths,
@@ -94,6 +94,7 @@ class ClassScores:
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of the class that it is mixed into
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
         return tags
 
 
@@ -163,7 +164,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         self.space_, self.classes_, self.t_, self.n_mistakes_ = space, space.classes_, 0, 0
-        self._setup(space.dim_, self.n_features_in_ + self._intercept)
+        self._setup(space.dim_, self._scale.columns + self._intercept)
 
     def _learn_rows(self, X: Matrix, codes: Ints, order: Ints) -> None:
         for i in with_progress(self, order, len(order)):

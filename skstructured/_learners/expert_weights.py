@@ -7,6 +7,7 @@ import numpy as np
 
 from skstructured._learners.gates import reads_state
 from skstructured.extend._types import Floats
+from skstructured.extend.optimizer import OnlineOptimizer
 
 
 class ExpertWeights:
@@ -17,10 +18,13 @@ class ExpertWeights:
     averaged: bool
 
     def shares(self, averaged: bool) -> Floats:
-        """Weights (groups, R, N) of the experts: of all, or of those that are no averages."""
-        kept = np.array(self.state.shares)
+        """Weights (groups, R, N) of the experts: of all, or of those that are no averages.
+
+        Not to be written to: of all they are those of the state.
+        """
         if averaged or not self.averaged:
-            return kept
+            return self.state.shares
+        kept = np.array(self.state.shares)
         kept[:, :, len(self.state.vectors) :] = 0.0
         total = kept.sum(axis=(1, 2), keepdims=True)
         return kept / np.where(total > 0.0, total, 1.0)
@@ -40,8 +44,15 @@ class ExpertWeights:
 
     def _troubles(self) -> list[str]:
         """Sentences about what went wrong with each expert."""
-        experts = zip(self._experts(), self.state.vectors, strict=True)
-        return [said for expert, vector in experts if (said := expert.check(vector)) is not None]
+        vectors = self.state.vectors
+        found = [expert.check(vectors[i]) for i, expert in self._watched()]
+        return [said for said in found if said is not None]
+
+    def _watched(self) -> list[tuple[int, Any]]:
+        """Experts in which something may go wrong, and their places."""
+        usual = OnlineOptimizer.check
+        experts = enumerate(self._experts())
+        return [(i, expert) for i, expert in experts if type(expert).check is not usual]
 
     def _experts(self) -> list[Any]:
         """The optimisers that are mixed."""

@@ -55,6 +55,8 @@ class Gate:
     begins, but not between the parts of ``gate.held.clear()``, which is how learning ends.
     """
 
+    __slots__ = ("held", "thread", "waiting")
+
     def __init__(self) -> None:
         self.thread, self.held = threading.get_ident(), [True]
         self.waiting: dict[Ticket, None] = {}
@@ -75,8 +77,12 @@ class Gate:
     def close(self, estimator: object) -> None:
         """Wait for the readers that began before to finish."""
         key = id(estimator)
-        while any(who == key and thread != self.thread for who, thread in list(_READING)):
+        while _READING and self._is_read(key):
             time.sleep(LOOK)
+
+    def _is_read(self, key: int) -> bool:
+        """Whether another thread reads the estimator of this identity."""
+        return any(who == key and thread != self.thread for who, thread in list(_READING))
 
     def let_pass(self) -> None:
         """Let all waiting readers read side by side, and wait for them."""
@@ -142,13 +148,13 @@ def reads_state(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
         key = (id(self), threading.get_ident())
         if key in _READING:
             return method(self, *args, **kwargs)
-        gate = gate_of(key[0])
+        gate = gate_of(key[0]) if _LEARNING else None
         if gate is not None and gate.thread == key[1]:
             return method(self, *args, **kwargs)
         while True:
             _READING[key] = None
             try:
-                gate = gate_of(key[0])
+                gate = gate_of(key[0]) if _LEARNING else None
                 if gate is None:
                     return method(self, *args, **kwargs)
             finally:

@@ -8,8 +8,9 @@ from skstructured._base.validation import dtype_of
 from skstructured._engine.ahead import ahead_for
 from skstructured._engine.epoch import epoch_for
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
+from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import LinearState
-from skstructured._learners.models import AVERAGE, LAST, Count, VectorModel
+from skstructured._learners.models import AVERAGE, LAST, NOTHING, Count, VectorModel
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel
@@ -25,11 +26,12 @@ class LinearModel(VectorModel):
 
     def _set_up(self, learner: Any, vector: Floats) -> None:
         optimizer, dim = self.optimizer, self.space.dim_
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
+        self.intercept = learner._intercept
         summed = self.averaged and not optimizer.keeps_average
         single = dtype_of(learner) == SINGLE and optimizer.single_precision
         read = SINGLE if single else DOUBLE
-        self.scale = scale_of(learner, self.width, self.intercept, read)
+        self.scale = scale_of(learner, learner.n_features_in_, self.intercept, read)
+        self.width = self.scale.columns
         learns_singles = dtype_of(learner) == SINGLE and not self.scale.used
         limits = SINGLE_NORMS if learns_singles else (SHORTEST, LONGEST)
         width = self.width + self.intercept
@@ -61,6 +63,14 @@ class LinearModel(VectorModel):
         """Rows to learn at a time; the state is stored for them."""
         self.state.store_for(self.scale.makes_sparse(rows))
         return self.scale.block_size(self._loop()[1], rows)
+
+    #: Whether `learn_alone` works.
+    learns_alone = True
+
+    def learn_alone(self, rows: Rows, V: Floats, weight: Floats, count: Count) -> int:
+        """Learn one row with the vertex V (1, dim); 0 where it stops the model, else −1."""
+        self.state.store_for(self.scale.makes_sparse(rows))
+        return self._learn(rows, FIRST, V, weight, V[:0], count, NOTHING)
 
     def _learn(
         self,

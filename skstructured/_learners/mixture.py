@@ -51,8 +51,9 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         dim = self.space.dim_
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
-        self.scale = scale_of(learner, self.width, self.intercept)
+        self.intercept = learner._intercept
+        self.scale = scale_of(learner, learner.n_features_in_, self.intercept)
+        self.width = self.scale.columns
         kind = MIXED_AS.get(self.loss.kernel, SCORES)
         rates, width = self.optimizer.rates(), self.width + self.intercept
         limits = (SHORTEST, LONGEST)
@@ -64,11 +65,12 @@ class MixtureModel(ExpertWeights, LinearModel):
     scores_ahead = True
 
     def _new_loop(self) -> tuple[Kernel, int]:
-        learn, size = mixture_epoch_for(*self._kernels())
-        return self._with_own(learn), size
+        kernels, experts = self._kernels()
+        return mixture_epoch_for(kernels, experts, self._inner)
 
     def _new_loop_ahead(self) -> Kernel:
-        return self._with_own(mixture_ahead_for(*self._kernels())[0])
+        kernels, experts = self._kernels()
+        return mixture_ahead_for(kernels, experts, self._inner)[0]
 
     def _kernels(self) -> tuple[Any, ...]:
         """Move and score, loss; scale and step of every expert."""
@@ -78,15 +80,6 @@ class MixtureModel(ExpertWeights, LinearModel):
             move = move_and_score_kernel(state.n_experts * self.space.dim_, True)
         pairs = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
         return (move, self.loss.kernel), pairs
-
-    def _with_own(self, learn: Kernel) -> Kernel:
-        """The loop, called as those of one optimiser are."""
-
-        def epoch(*given: Any) -> int:
-            *rounds, params, work, theta = given[:8]
-            return learn(*rounds, self._inner, params, work[0], theta, *given[8:])
-
-        return epoch
 
     def certificate(self, delta: float | None) -> Any:
         """See `Model`."""
@@ -157,14 +150,17 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _played_at_few(self, rows: Rows, shares: Floats) -> Floats:
         """`scores` of a few dense rows, without weights in their units."""
-        Z, state = self.scale.transformed(rows).matrix, self.state
-        last, sums = state.parts
-        raw = np.empty((rows.n_rows, len(last) + len(sums)))
-        for part, start in ((last, 0), (sums, len(last))):
-            scores = Z @ part[:, : self.width].T
-            raw[:, start : start + len(part)] = scores + part[:, -1] if self.intercept else scores
-        played = np.empty((rows.n_rows, self.space.dim_))
-        self._play()(state.kind, raw, state.vectors.copy(), bool(len(sums)), shares, played)
+        state, n, width = self.state, rows.n_rows, self.width
+        Z = self.scale.transformed_matrix(rows)
+        Theta, few = state.matrix, len(state.vectors) * self.space.dim_
+        raw = np.empty((n, len(Theta)))
+        raw[:, :few] = Z @ Theta[:few, :width].T
+        if state.summed:
+            raw[:, few:] = Z @ Theta[few:, :width].T
+        if self.intercept:
+            raw += Theta[:, width]
+        played = np.empty((n, self.space.dim_))
+        self._play()(state.kind, raw, state.vectors, state.summed, shares, played)
         return played
 
     def _play(self) -> Kernel:
@@ -178,6 +174,12 @@ class MixtureModel(ExpertWeights, LinearModel):
         if "experts" not in self._loops:
             self._loops["experts"] = super()._experts()
         return self._loops["experts"]
+
+    def _watched(self) -> list[tuple[int, Any]]:
+        """See `ExpertWeights`; kept with the loops."""
+        if "watched" not in self._loops:
+            self._loops["watched"] = super()._watched()
+        return self._loops["watched"]
 
     def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
         """`scores`, some rows at a time."""

@@ -24,17 +24,18 @@ from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.models import AVERAGE, LAST, NOTHING, SCORES, Model, Note, Played
+from skstructured._learners.one_row import OneRow
 from skstructured._learners.passes import Passes
-from skstructured._learners.weights import LinearWeights, rounded
+from skstructured._learners.weights import ModelWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
-from skstructured.extend._types import Array, Features, Floats, Given, Ints, Loss, Outputs, Seed
+from skstructured.extend._types import Features, Floats, Given, Ints, Loss, Outputs, Seed
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial")
 
 
-class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
+class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator):
     """Rounds of a model with a loss and an optimiser; weights are W of shape (dim, p [+ 1]).
 
     A subclass has the parameters of `Passes`, `average`, `standardize`, `fit_intercept` and
@@ -89,6 +90,9 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     @exclusive
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
+        if self._learned_alone(X, y, classes, sample_weight):
+            self.n_iter_ = 1
+            return self.warn_of_trouble()
         first = not hasattr(self, "space_")
         if not first:
             self._model.state.check_moves()
@@ -272,29 +276,3 @@ class OnlineEstimator(Passes, LinearWeights, OnlineLearner, BaseEstimator):
 
     def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))
-
-    @reads_state
-    def _weights(self, averaged: bool | None = None) -> Floats:
-        """The weights that predictions use, the last ones, or their average, in float64."""
-        model = self._fitted_model("weights are")
-        return model.weights(bool(self.average if averaged is None else averaged))
-
-    @property
-    def last_weights_(self) -> Array:
-        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
-        return rounded(self._weights(averaged=False), self._dtype)
-
-    @property
-    def average_weights_(self) -> Array:
-        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
-        if not self._fitted_model("average_weights_ is").averaged:
-            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        return rounded(self._weights(averaged=True), self._dtype)
-
-    def _fitted_model(self, what: str) -> Model:
-        if not hasattr(self, "_model"):
-            raise AttributeError(f"{what} set by fit or partial_fit.")
-        return self._model
-
-    _state = property(lambda self: self._fitted_model("weights are").state)
-    _scale = property(lambda self: self._fitted_model("weights are").scale)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
 from skstructured._base.foreign import is_ours
+from skstructured._base.items import ITEMS
 from skstructured._base.validation import (
     check_bool,
     check_choice,
@@ -29,6 +30,9 @@ from skstructured.extend.output_space import OutputSpace
 
 #: As many passes as rounds held out speak for.
 AUTO = "auto"
+
+#: Names by which other libraries take groups of items, such as the documents of a query.
+GROUPS = ("group", "groups", "qid", "query_id")
 
 #: More passes than this are a slip, and would never end.
 MOST_PASSES = 10**9
@@ -58,7 +62,7 @@ class Passes:
     _decode: Callable[..., Decoding]
     warn_of_trouble: Callable[[], None]
 
-    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
         """Learn from scratch, in at most `max_iter` passes.
 
         Parameters
@@ -71,6 +75,8 @@ class Passes:
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
             Non-negative weights of the rounds, positive ones between 1e-20 and 1e20.
+        **params : dict
+            None is taken: the error about a group of items says what is.
 
         Returns
         -------
@@ -78,12 +84,24 @@ class Passes:
 
         Raises
         ------
+        TypeError
+            For any other argument.
         ValueError
             For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
             the fitted state is then unchanged.
         """
+        self._refuse(params)
         self._fit(X, y, sample_weight)
         return self
+
+    def _refuse(self, params: dict[str, Any]) -> None:
+        """Raise a TypeError for arguments that `fit` does not take; of groups it says what does."""
+        if params:
+            name = next(iter(params))
+            about = f". {ITEMS}" if name in GROUPS else ""
+            raise TypeError(
+                f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}{about}"
+            )
 
     @exclusive
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:

@@ -1,6 +1,7 @@
 """Linear scores, and what learners with a matrix of weights have in common."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -9,6 +10,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skstructured._base.validation import dtype_of
 from skstructured._engine.epoch import BLOCK
 from skstructured._engine.rows import Rows
+from skstructured._learners.gates import reads_state
+from skstructured._learners.models import Model
 from skstructured.extend._types import Array, Floats, Matrix
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.output_space import OutputSpace
@@ -50,13 +53,17 @@ class LinearWeights:
     n_features_in_: int
     _intercept: bool
     _weights: Callable[[], Floats]
+    _scale: Any
 
     def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator over these rounds is measured by; see `OnlineLearner.comparison`."""
         loss = getattr(self, "loss_", None)
         if loss is None:
             return super().comparison(rounds)  # type: ignore[misc]  # of the class that it is mixed into
-        return Comparison(loss, rounds.X, self.space_.unpack(rounds.packed), self._intercept)
+        X, scale = rounds.X, self._scale
+        if scale.used:
+            X = scale.anew().apply(rounds.rows)[0].matrix
+        return Comparison(loss, X, self.space_.unpack(rounds.packed), self._intercept)
 
     @property
     def coef_(self) -> Array:
@@ -67,5 +74,48 @@ class LinearWeights:
     def intercept_(self) -> Array:
         """Intercepts of shape (dim,); zeros where it was fitted without."""
         W = self._weights()
-        intercept = W[:, self.n_features_in_].copy() if self._intercept else np.zeros(len(W))
+        place = self._scale.columns
+        intercept = W[:, place].copy() if self._intercept else np.zeros(len(W))
         return rounded(intercept, dtype_of(self))
+
+    @property
+    def missing_coef_(self) -> Array:
+        """What a missing feature adds to scores, (dim, n_features_in_); `missing="indicator"`."""
+        W, width = self._weights(), self.n_features_in_
+        if not self._scale.indicators:
+            raise AttributeError('missing_coef_ is set by fits with missing="indicator".')
+        return rounded(W[:, width : 2 * width], dtype_of(self))
+
+
+class ModelWeights(LinearWeights):
+    """Those of a learner's `_model`: the last ones, and their average."""
+
+    average: Any
+    _model: Model
+    _dtype: DTypeLike
+
+    @reads_state
+    def _weights(self, averaged: bool | None = None) -> Floats:
+        """The weights that predictions use, the last ones, or their average, in float64."""
+        model = self._fitted_model("weights are")
+        return model.weights(bool(self.average if averaged is None else averaged))
+
+    @property
+    def last_weights_(self) -> Array:
+        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        return rounded(self._weights(averaged=False), self._dtype)
+
+    @property
+    def average_weights_(self) -> Array:
+        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
+        if not self._fitted_model("average_weights_ is").averaged:
+            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
+        return rounded(self._weights(averaged=True), self._dtype)
+
+    def _fitted_model(self, what: str) -> Model:
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"{what} set by fit or partial_fit.")
+        return self._model
+
+    _state = property(lambda self: self._fitted_model("weights are").state)
+    _scale = property(lambda self: self._fitted_model("weights are").scale)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import (
     check_integer,
+    dtype_of,
     own_arrays,
     unchanged_on_error,
 )
@@ -19,6 +20,7 @@ from skstructured._learners.classifier import ClassScores
 from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.progress import is_verbose
+from skstructured._learners.scaling import scale_of
 from skstructured.bandits._own_choices import OwnChoices
 from skstructured.bandits._rounds import BanditRounds, check_feedback, invert
 from skstructured.bandits._stream import BanditStream
@@ -260,7 +262,8 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         self.t_, self.n_mistakes_, self._horizon_warned = 0, 0, False
         self._forget_choices()
         self._intercept = bool(self.fit_intercept)
-        self._setup(space.dim_, self.n_features_in_ + self._intercept)
+        self._scale = scale_of(self, self.n_features_in_, self._intercept, dtype_of(self))
+        self._setup(space.dim_, self._scale.columns + self._intercept)
 
     def _check_parameters(self):
         horizon = getattr(self, "horizon", None)

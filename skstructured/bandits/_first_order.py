@@ -13,7 +13,6 @@ from skstructured._engine.state import OWN, LinearState, new_state
 from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.progress import with_progress
-from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.bandits._base import BanditClassifier
 from skstructured.extend._types import Kernel
@@ -65,7 +64,6 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         vector[EXPLORATION] = self._exploration()
         vector[LEARN_NORM] = 1.0
-        self._scale = scale_of(self, self.n_features_in_, self._intercept, self._dtype)
         limits = SINGLE_NORMS if takes_singles_as_they_are(self) else (SHORTEST, LONGEST)
         single = self._dtype == SINGLE
         self._state = LinearState(dim, width, vector, single=single, limits=limits)
@@ -95,8 +93,8 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     @reads_state
     def _scores(self, X):
         """Scores of new rows, which do not count."""
-        X = self._fitted_rows(X)
-        return linear_scores(self._weights(), X)
+        rows = Rows.from_array(self._fitted_rows(X))
+        return linear_scores(self._weights(), self._scale.completed(rows).matrix)
 
     def _rho(self, X):
         return self._next_round(X)[2][RHO]

@@ -11,7 +11,6 @@ from skstructured._learners.classifier import with_intercept
 from skstructured._learners.gates import reads_state
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.progress import with_progress
-from skstructured._learners.scaling import scale_of
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured._learners.weights import LinearWeights
 from skstructured.bandits._base import BanditClassifier
@@ -39,9 +38,6 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     def _regularization_root(self):
         """The norm of rows that weigh as much as the regularization."""
         return math.inf
-
-    def _setup(self, dim, width):
-        self._scale = scale_of(self, self.n_features_in_, self._intercept)
 
     def _counted(self, X):
         """Rows z, which count from now on."""

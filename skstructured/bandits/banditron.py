@@ -62,12 +62,12 @@ class BanditronClassifier(FirstOrderBandit):
         T of the default ρ; None takes the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
 
     Attributes
     ----------
-    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
-    feature_names_in_}
+    {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
+    n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -95,6 +95,7 @@ class BanditronClassifier(FirstOrderBandit):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -59,11 +59,11 @@ class ConfiditClassifier(SecondOrderBandit):
         η > 0, the width of the confidence bounds; tuned in practice.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
 
     Attributes
     ----------
-    {BanditGaptronClassifier: classes_, coef_, intercept_}
+    {BanditGaptronClassifier: classes_, missing_coef_, coef_, intercept_}
         They are those of rows that are scaled to norm 1 once they are standardised and have their
         intercept.
     {BanditGaptronClassifier: t_, n_mistakes_, n_features_in_, feature_names_in_}
@@ -93,6 +93,7 @@ class ConfiditClassifier(SecondOrderBandit):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -100,7 +101,6 @@ class ConfiditClassifier(SecondOrderBandit):
         check_real("alpha", self.alpha, lambda v: -1.0 < v <= 1.0, "lie in (-1, 1]")
 
     def _setup(self, dim, width):
-        super()._setup(dim, width)
         self._W = np.zeros((dim, width))
         self._R = np.tile((1.0 + self.alpha) * np.eye(width), (dim, 1, 1))
 

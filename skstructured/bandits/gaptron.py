@@ -130,6 +130,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the choices.
+    {OnlineStructuredPredictor: missing}
 
     Attributes
     ----------
@@ -137,6 +138,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         Labels.
     coef_, intercept_ : ndarray
         Weights of the next round.
+    missing_coef_ : ndarray of shape (K, n_features_in_)
+        With ``missing="indicator"``: weights of the indicators of what rows lack.
     loss_ : GapSurrogate
         The surrogate, which `certificate` is against.
     t_ : int
@@ -174,6 +177,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -50,12 +50,12 @@ class NewtronClassifier(SecondOrderBandit):
         T of the default ρ; None takes the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
 
     Attributes
     ----------
-    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
-    feature_names_in_}
+    {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
+    n_features_in_, feature_names_in_}
 
     References
     ----------
@@ -83,6 +83,7 @@ class NewtronClassifier(SecondOrderBandit):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -93,7 +94,6 @@ class NewtronClassifier(SecondOrderBandit):
         return 1.0 / np.sqrt(check_positive("beta", self.beta) * check_size("radius", self.radius))
 
     def _setup(self, dim, width):
-        super()._setup(dim, width)
         self._W = np.zeros((dim, width))
         size, self._basis = (dim - 1) * width, np.zeros((dim - 1, dim))
         self._A, self._R = np.eye(size) / self.radius, np.eye(size) / np.sqrt(self.radius)

@@ -36,12 +36,12 @@ class SOBAClassifier(SecondOrderBandit):
         T of the default ρ; None takes the round.
     {BanditGaptronClassifier: classes}
     {OnlineStructuredPredictor: standardize}
-    {BanditGaptronClassifier: fit_intercept, verbose, random_state}
+    {BanditGaptronClassifier: fit_intercept, verbose, random_state, missing}
 
     Attributes
     ----------
-    {BanditGaptronClassifier: classes_, coef_, intercept_, t_, n_mistakes_, n_features_in_,
-    feature_names_in_}
+    {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
+    n_features_in_, feature_names_in_}
 
     Notes
     -----
@@ -72,6 +72,7 @@ class SOBAClassifier(SecondOrderBandit):
     fit_intercept: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -81,7 +82,6 @@ class SOBAClassifier(SecondOrderBandit):
         return math.sqrt(check_positive("a", self.a))
 
     def _setup(self, dim, width):
-        super()._setup(dim, width)
         self._learned = SecondOrderWeights(dim, width, self.a)
 
     @property

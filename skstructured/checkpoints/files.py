@@ -25,7 +25,7 @@ __all__ = ["load_checkpoint", "save_checkpoint"]
 def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     """Save a fitted estimator to a file, from which `load_checkpoint` restores it bit for bit.
 
-    Needs skops: ``pip install skstructured[checkpoint]``. Whenever the process is killed or the
+    Needs skops: ``pip install skops``. Whenever the process is killed or the
     machine stops, `path` has the last checkpoint or this one, whole: it is written under another
     name in the same folder, brought to the disk, and renamed. When the call returns, the disk has
     it. What killed processes left beside `path` is removed.
@@ -86,7 +86,7 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
 def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> Any:
     """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
 
-    Needs skops: ``pip install skstructured[checkpoint]``. The classes of this package, of
+    Needs skops: ``pip install skops``. The classes of this package, of
     scikit-learn's estimators and of numpy's and scipy's arrays are trusted; the file may name no
     others but those in `trusted`.
 
@@ -153,7 +153,7 @@ def _skops():
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "checkpoints need skops, which is not installed: pip install skstructured[checkpoint]"
+            "checkpoints need skops, which is not installed: pip install skops"
         ) from error
     return skops.io
 

@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from skstructured._base.foreign import check_vertices
+from skstructured._base.foreign import check_vertices, is_plain
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.spaces import OrdinalChain, Simplex
 
 
 def _nearest(mu, loss):
-    return check_vertices(loss.space, "nearest", loss.space.nearest(mu), mu.shape)
+    V = loss.space.nearest(mu)
+    return V if is_plain(loss.space) else check_vertices(loss.space, "nearest", V, mu.shape)
 
 
 class MAP(Decoder):

@@ -53,7 +53,8 @@ class GaptronClassifier(OnlineStructuredPredictor):
         Class labels.
     decoder_ : Decoder
         A copy of the decoder fitted, which predictions and `certificate` are about.
-    {OnlineStructuredPredictor: coef_, intercept_, last_weights_, average_weights_, space_, loss_,
+    {OnlineStructuredPredictor: coef_, missing_coef_, intercept_, last_weights_, average_weights_,
+    space_, loss_,
     optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
@@ -88,7 +89,7 @@ class GaptronClassifier(OnlineStructuredPredictor):
         class_weight: dict | Literal["balanced"] | None = None,
         verbose: bool | int = 0,
         random_state: Seed = None,
-        missing: Literal["mean", "error"] = "mean",
+        missing: Literal["mean", "indicator", "error"] = "mean",
     ) -> None:
         self.loss = loss
         self.radius = radius

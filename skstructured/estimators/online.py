@@ -8,12 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
-from skstructured._learners.expert_weights import ExpertWeights, of_experts
 from skstructured._learners.label_sets import calibrator_for
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import component_of, optimizer_for
+from skstructured.estimators._named_weights import NamedWeights
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
@@ -24,7 +24,7 @@ from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.regularizers import resolve_regularizer
 from skstructured.sequences._loss import SequenceLoss
 from skstructured.sequences._mixture import chain_model
-from skstructured.sequences._predictions import SequencePredictions, weights_of_sequences
+from skstructured.sequences._predictions import SequencePredictions
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
@@ -32,7 +32,7 @@ __all__ = ["OnlineStructuredPredictor"]
 
 @parameters
 class OnlineStructuredPredictor(
-    ShortCuts, SequencePredictions, DecodedPredictions, OnlineEstimator
+    ShortCuts, NamedWeights, SequencePredictions, DecodedPredictions, OnlineEstimator
 ):
     r"""Predict structured outputs from rows as they come: classes, multilabel, ordinal, rankings.
 
@@ -118,18 +118,26 @@ class OnlineStructuredPredictor(
         are "hinge", "smooth_hinge" and "perceptron": for "simplex" those of `GapSurrogate`, whose
         guarantee needs ``decoder="gap"`` and ``optimizer="ogd"``, and of the Perceptron; for
         "hypercube" and "ordinal" those of `IndicatorMargins`. Or a `Surrogate` of one's own.
-    missing : "mean" or "error", default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the rows so far, or an error.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows so far that have the
+        feature, or an error. "indicator" is the mean and one more column for each feature, behind
+        those of all features: 1 where the row lacks it, else 0, not standardised; linear weights of
+        these are `missing_coef_`. There are twice as many columns, from the first row on; CSR rows
+        have no gaps, and their indicators stay 0.
 
     Attributes
     ----------
     coef_ : ndarray of shape (dim, n_features_in_)
         The weights predictions use, without the intercept: averaged with `average`, else the last.
         Of a mixture the mean over its experts; where it mixes probabilities θ is not linear.
+    missing_coef_ : ndarray of shape (dim, n_features_in_)
+        With ``missing="indicator"``: what a missing feature adds to θ, which is
+        ``X coef_ᵀ + M missing_coef_ᵀ + intercept_`` with means in the gaps of X, M 1 at them.
     intercept_ : ndarray of shape (dim,)
         The intercept; zeros without one.
     last_weights_, average_weights_ : ndarray of shape (dim, n_features_in_ [+ 1])
-        The last and the averaged weights, the intercept last; the latter only with `average`.
+        The last and the averaged weights, the intercept last, before it those of indicators if
+        there are any; the latter only with `average`.
     classes_ : ndarray
         Class labels (simplex, ordinal), the label indices 0 … d−1 (hypercube), or the positions
         0 … m−1 (birkhoff); not set for spaces without labels.
@@ -215,7 +223,7 @@ class OnlineStructuredPredictor(
     random_state: Seed = None
     constants: Literal["paper", "sharp"] = "paper"
     loss: str | Surrogate = "fenchel_young"
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -243,7 +251,8 @@ class OnlineStructuredPredictor(
 
     def _parts(self, space):
         resolve_decoder(self.decoder)
-        size = space.dim_ * (self.n_features_in_ + 1)
+        columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
+        size = space.dim_ * (columns + 1)
         return self._loss_over(space), optimizer_for(self, space, size)
 
     def _new_model(self):
@@ -286,15 +295,3 @@ class OnlineStructuredPredictor(
                 else f"The bounds are about the randomized decoder, not {type(decoder).__name__}."
             )
         return self._model.certificate(delta)
-
-    expert_weights_ = of_experts(
-        "Weights of the experts of a mixture in the next prediction.", ExpertWeights.expert_weights
-    )
-    expert_losses_ = of_experts("Sums of the experts' losses.", ExpertWeights.expert_losses)
-    expert_names_ = of_experts("Names of the experts.", ExpertWeights.expert_names)
-
-    transitions_ = weights_of_sequences(
-        "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T
-    )
-    start_ = weights_of_sequences("(k,) of the first label", lambda W: W[:, -len(W) - 2])
-    end_ = weights_of_sequences("(k,) of the last label", lambda W: W[:, -len(W) - 1])

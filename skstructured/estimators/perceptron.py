@@ -9,7 +9,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
-from skstructured._engine.rows import LONGEST
+from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import OnlineClassifier
 from skstructured._learners.gates import reads_state
 from skstructured._learners.online import OnlineEstimator
@@ -42,7 +42,8 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     ----------
     classes_ : ndarray of shape (K,)
         Class labels.
-    {OnlineStructuredPredictor: coef_, intercept_, last_weights_, average_weights_, space_, loss_,
+    {OnlineStructuredPredictor: coef_, missing_coef_, intercept_, last_weights_, average_weights_,
+    space_, loss_,
     optimizer_, t_, n_iter_, n_features_in_, feature_names_in_}
 
     References
@@ -68,7 +69,7 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
     class_weight: dict | Literal["balanced"] | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _unfitted_loss(self):
         return ZeroOneLoss()
@@ -105,6 +106,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         Print, once a second, how many rows are learned.
     random_state : int, RandomState instance or None, default=None
         Seeds the shuffling.
+    {OnlineStructuredPredictor: missing}
 
     Attributes
     ----------
@@ -112,6 +114,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         Labels.
     coef_, intercept_ : ndarray
         Weights.
+    {OnlineStructuredPredictor: missing_coef_}
     t_ : int
         Rounds learned.
     n_mistakes_ : int
@@ -139,6 +142,7 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     @property
     def longest_row(self) -> float:
@@ -150,7 +154,8 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
 
     @reads_state
     def _thetas(self, X):
-        return linear_scores(self._weights(), X)
+        rows = self._scale.completed(Rows.from_array(X))
+        return linear_scores(self._weights(), rows.matrix)
 
     def _learn_row(self, x, code):
         theta = self._learned.W @ x

@@ -240,7 +240,8 @@ def _transformed_in_chunks(step, X):
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
 
-def warm_up(estimator, X, y, classes=None):
+def warm_up(estimator, X, y, classes=None, play="iterates"):
     """Load (or compile) what a progressive validation runs, so that a timing leaves it out."""
     learner = clone(estimator)
-    learner.play_and_learn(learner.begin(X, y, classes), np.arange(1))
+    rounds = learner.begin(X, y, classes)
+    _turn(learner, play, 1)(rounds, np.arange(1), None)

@@ -57,7 +57,8 @@ class ItemLoss(FenchelYoung):
 
     def of(self, dim: int) -> FenchelYoung:
         """The loss over so many items, with the scale of all."""
-        space = self.space.over(dim)
+        over: Any = self.space
+        space = over.over(dim)
         return _Round(space, self.regularizer, self.constants_of().c, self.constants)
 
     def _terms(self) -> Any:
@@ -105,7 +106,9 @@ class ItemLoss(FenchelYoung):
         gamma = max(gamma, space.geometry(oracle.norm, self.fewest).gamma)
         lam = min(self._convexity(self.fewest)[0], self._convexity(self.most)[0])
         smooth = 2.0 * c * self.stretch
-        return LossConstants(1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, smooth, oracle.norm)
+        return LossConstants(
+            1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, smooth, oracle.norm
+        )
 
     def mean(self, theta: Any) -> Any:
         """Regularized predictions of the items of all rounds, `Ragged`."""
@@ -126,7 +129,7 @@ class ItemLoss(FenchelYoung):
         """E Ω(y) (n,) of outputs with the means V."""
         space, regularizer, oracle = self._terms()
         if isinstance(space, (Simplex, Permutahedron)):
-            return of_each(V.lengths, lambda m: float(oracle.omega(_vertex(space, m), regularizer)[0]))
+            return of_each(V.lengths, lambda m: oracle.omega(_vertex(space, m), regularizer)[0])
         found = np.empty(len(V))
         for which, points in by_size(V):
             found[which] = oracle.omega(points, regularizer)

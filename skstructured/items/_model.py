@@ -1,6 +1,7 @@
 """What a linear learner of items learns: one weight for each of their features."""
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from skstructured.items._epoch import (
     item_epoch_for,
 )
 from skstructured.items._loss import ItemLoss
+from skstructured.items._scale import RoundScale
 from skstructured.items._state import ItemState
 from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent, StepMixture
@@ -48,9 +50,12 @@ class ItemModel(Model):
         self._begin(learner, vector[None], np.array([THINNING]), False)
 
     def _begin(self, learner: Any, vectors: Floats, rates: Floats, mixed: bool) -> None:
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
+        self.intercept = learner._intercept
         centred = self.intercept or self.space.constant_sum
-        self.scale = scale_of(learner, self.width, centred)
+        self.steps = learner._steps
+        columns = learner.n_features_in_ if self.steps is None else len(self.steps)
+        self.scale: Any = scale_of(learner, columns, centred, kind=RoundScale)
+        self.width = self.scale.columns
         width = self.width + self.intercept
         self.state = ItemState(width, vectors, rates, self.averaged, mixed)
         self.options = np.zeros(4, dtype=np.int64)
@@ -88,13 +93,17 @@ class ItemModel(Model):
 
     def blocks(self, batch: Batch, order: Ints, record: int) -> Sequence[Ints]:
         """Blocks of some thousand items."""
-        return blocks_of(order, batch.X.lengths, 1, False)
+        columns = math.ceil(math.sqrt(self.width))
+        return blocks_of(order, batch.X.lengths, columns, self.steps is not None)
 
     def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
         """See `Model`; scores are those that were played."""
         truth = batch.packed[block]
-        places, lengths = batch.X.places(block), truth.lengths
-        ready, at, undo = self.scale.apply(batch.rows, places, np.repeat(weight, lengths))
+        rows, places, lengths = batch.rows, batch.X.places(block), truth.lengths
+        if self.steps is not None:
+            rows, places = self.steps.rows(rows, places)
+        each = np.repeat(weight, lengths)
+        ready, at, undo = self.scale.apply_rounds(rows, places, each, truth.offsets)
         firsts = np.asarray(at[truth.offsets[:-1]], dtype=np.int64)
         scores, losses = np.empty(len(places)), np.empty(len(block))
         given = (firsts, lengths, np.asarray(truth.values, dtype=np.float64), weight)
@@ -108,14 +117,19 @@ class ItemModel(Model):
         if stopped >= 0:  # the rounds before it are counted again, without it
             undo()
             weight, places = weight[:stopped], places[: truth.offsets[stopped]]
-            self.scale.apply(batch.rows, places, np.repeat(weight, lengths[:stopped]))
+            each = np.repeat(weight, lengths[:stopped])
+            self.scale.apply_rounds(rows, places, each, truth.offsets[: stopped + 1])
         count(weight)
         return Played(stopped, Ragged(scores, truth.offsets), truth)
 
     def _of_sizes(self, truth: Ragged) -> tuple[Any, ...]:
         """What the loop has to know of rounds by how many items they have."""
         lengths = truth.lengths
-        return *self.loss.geometries(lengths), self.loss.omegas(truth), self.loss.work_sizes(lengths)
+        return (
+            *self.loss.geometries(lengths),
+            self.loss.omegas(truth),
+            self.loss.work_sizes(lengths),
+        )
 
     def _moved(self, most: int) -> tuple[Any, ...]:
         """What the loop moves."""
@@ -175,9 +189,13 @@ class ItemModel(Model):
 
     def scores(self, batch: Batch, averaged: bool) -> Ragged:
         """``XW``, of the items of every round."""
-        W = self.weights(averaged)[0]
-        theta = np.asarray(self.scale.completed(batch.rows).matrix @ W[: self.width])
-        return Ragged(theta + W[self.width] if self.intercept else theta, batch.offsets)
+        W, rows = self.weights(averaged)[0], batch.rows
+        parts = [rows] if self.steps is None else self.steps.blocks(rows)
+        theta = np.concatenate(
+            [np.asarray(self.scale.completed(part).matrix @ W[: self.width]) for part in parts]
+        )
+        offsets: Any = batch.offsets
+        return Ragged(theta + W[self.width] if self.intercept else theta, offsets)
 
     def comparison(self, batch: Batch, weight: Floats) -> Comparison:
         """No comparator can be found by search: a GuaranteeError says what to use."""

@@ -14,6 +14,9 @@ from skstructured.sequences._moves import add_dense, add_position, add_scaled, r
 #: Items of a round, at most, whose products are all computed.
 TOGETHER = 64
 
+#: Products of items less their mean, as a share of the largest, that are rounding.
+EQUAL = 1e-13
+
 
 @kernel(fastmath=FASTMATH)
 def dense_score(data, start, width, flat):
@@ -133,7 +136,8 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
         off = 0.0
         for j in range(width):
             off += mean[j] * mean[j]
-        return max(total - M * off, 0.0) + 1e-15 * M * total
+        apart = total - M * off
+        return apart + 1e-15 * M * total if apart > EQUAL * M * total else 0.0
     return total
 
 
@@ -141,8 +145,8 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
 def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centred, K, L, mean):
     """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean where they are `centred`.
 
-    ``(tr K⁸)^{1/8}`` for `TOGETHER` items at most, K their products: at most ``M^{1/8}`` too large.
-    Of more items the trace.
+    0 where rows are the same but for rounding. Of at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K
+    their products, which is at most ``M^{1/8}`` too large; of more the trace.
     """
     if M > TOGETHER:
         return _spread(data, indices, indptr, width, first, M, intercept, centred, mean)
@@ -162,8 +166,11 @@ def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centre
     power = 4.0
     if trace > 0.0:
         trace, power = max(_square(K, M, L), 0.0), 8.0
+    root = math.pow(trace, 1.0 / power)
+    if centred > 0 and root <= EQUAL * M:
+        return 0.0
     # What rounding may have taken off, of products whose mean is large.
-    return largest * (math.pow(trace, 1.0 / power) + 1e-14 * M)
+    return largest * (root + 1e-14 * M)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Online learners of items: rounds are read, one vector of weights moves, and predictions follow."""
+"""The base of online learners of items: rounds are read, one vector of weights moves."""
 
 from abc import abstractmethod
 from typing import Any, Self
@@ -17,6 +17,7 @@ from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.reading import check_batch
 from skstructured._learners.weights import rounded
 from skstructured.decoders import resolve_decoder
+from skstructured.estimators._auto import is_auto
 from skstructured.extend._types import Array, Floats, Given, Seed
 from skstructured.extend.learner import Batch, Losses
 from skstructured.items._decoding import ItemDecoding
@@ -36,6 +37,8 @@ class ItemLearner(OnlineEstimator):
     `constants`; it brings `_over()`, the space and the regularizer, and `_targets(items, y)`.
     """
 
+    loss_: Any
+    _steps: Any = None
     _learns_singles = False
     class_weight = None
 
@@ -64,7 +67,9 @@ class ItemLearner(OnlineEstimator):
         return self._loss_over(space), self._optimizer()
 
     def _optimizer(self) -> Any:
-        """The optimiser of the parameter."""
+        """The optimiser of the parameter; "auto" is a mixture for single passes."""
+        if is_auto(self.optimizer):
+            return resolve_optimizer("parameter_free" if self._many_passes else "mixture")
         return resolve_optimizer(self.optimizer)
 
     def _new_model(self) -> Any:
@@ -81,7 +86,7 @@ class ItemLearner(OnlineEstimator):
     def _decoder(self) -> Any:
         return resolve_decoder(self.decoder)
 
-    def _decode(self, theta: Any, decoder: Any = None) -> ItemDecoding:
+    def _decode(self, theta: Any, decoder: Any = None) -> Any:
         return ItemDecoding(theta, self.loss_, decoder or self._decoder())
 
     def _losses(self, theta: Any, V: Any, random_state: Seed = None) -> Losses:
@@ -90,6 +95,9 @@ class ItemLearner(OnlineEstimator):
     def _items(self, X: Any, qid: Given = None, available: Any = None) -> Items:
         """Rounds as a user gives them."""
         return read_items(self._flattened(X), qid, available)
+
+    def _check_stream(self, anew: bool) -> None:
+        """A ValueError where nothing can be learned as a stream, begun `anew` or gone on with."""
 
     def _flattened(self, X: Any) -> Any:
         """X, with the items of a round as rows."""
@@ -107,7 +115,7 @@ class ItemLearner(OnlineEstimator):
         """Rows that are not finite, or out of range, raise a ValueError."""
         check_batch(self, batch._replace(offsets=None), fresh)
 
-    def fit(
+    def fit(  # type: ignore[override]  # items have rounds
         self,
         X: Any,
         y: Any,
@@ -147,7 +155,7 @@ class ItemLearner(OnlineEstimator):
         self._fit(items, self._targets(items, y), weight)
         return self
 
-    def partial_fit(
+    def partial_fit(  # type: ignore[override]  # items have rounds
         self,
         X: Any,
         y: Any,
@@ -179,6 +187,7 @@ class ItemLearner(OnlineEstimator):
         ValueError
             For what `fit` refuses.
         """
+        self._check_stream(False)
         items = self._items(X, qid, available)
         weight = items.of_rounds(sample_weight, "sample_weight")
         self._partial_fit(items, self._targets(items, y), None, weight)
@@ -186,6 +195,7 @@ class ItemLearner(OnlineEstimator):
 
     def begin(self, X: Any, y: Any, classes: Given = None) -> Batch:
         """Start a stream of rounds, one matrix (m, p) each; their `Batch`."""
+        self._check_stream(True)
         items = self._items(X)
         return super().begin(items, self._targets(items, y), classes)
 
@@ -249,9 +259,9 @@ class ItemLearner(OnlineEstimator):
         return rounded(self._weights()[0, : self.n_features_in_], dtype_of(self))
 
     @property
-    def intercept_(self) -> float:
+    def intercept_(self) -> float:  # type: ignore[override]  # one for all items
         """The intercept; 0 where a number added to all scores changes nothing."""
-        return float(self._weights()[0, self.n_features_in_]) if self._intercept else 0.0
+        return float(self._weights()[0, -1]) if self._intercept else 0.0
 
     def certificate(self, delta: float | None = None) -> Any:
         """The theorem that bounds the target loss of the rounds seen so far.

@@ -23,7 +23,9 @@ def truths_of(over: OverItems, items: Items, y: Any) -> Ragged:
     """Truths of rounds from y as users give it."""
     space = over.space
     if isinstance(space, OrdinalChain):
-        raise ValueError("space='ordinal' has one label per round, and no items: see docs/choose.md.")
+        raise ValueError(
+            "space='ordinal' has one label per round, and no items: see docs/choose.md."
+        )
     if isinstance(space, Simplex):
         return chosen_of(items, y)
     if isinstance(space, Permutahedron):

@@ -35,7 +35,9 @@ def shares_of(items: Items, y: Any) -> Ragged:
     lengths = items.lengths
     totals = sums_of(gains, items.offsets)
     even = np.repeat(totals == 0.0, lengths)
-    values = np.where(even, 1.0, gains) / np.repeat(np.where(totals > 0.0, totals, lengths), lengths)
+    values = np.where(even, 1.0, gains) / np.repeat(
+        np.where(totals > 0.0, totals, lengths), lengths
+    )
     return Ragged(values, items.offsets)
 
 

@@ -1,4 +1,4 @@
-"""Structured outputs over items with features of their own: choices, subsets, assignments, orders."""
+"""Structured outputs over items with features of their own: choices, subsets, assignments."""
 
 from typing import Any, Literal
 
@@ -75,8 +75,9 @@ class ItemStructuredPredictor(ShortCuts, ItemLearner):
     shuffle : bool, default=True
         Whether `fit` visits the rounds of each pass in random order.
     {OnlineStructuredPredictor: verbose, random_state, constants}
-    missing : "mean" or "error", default="mean"
-        What NaN in dense rows is, with `standardize`: the mean of the items so far, or an error.
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
+        column for each feature that says where it was missing, or an error.
 
     Attributes
     ----------
@@ -86,6 +87,8 @@ class ItemStructuredPredictor(ShortCuts, ItemLearner):
     intercept_ : float
         The intercept; 0 without one.
     {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
+    missing_coef_ : ndarray of shape (1, n_features_in_)
+        With ``missing="indicator"``: what a missing feature adds to the score of an item.
     n_features_in_ : int
         Number of features of an item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -93,8 +96,8 @@ class ItemStructuredPredictor(ShortCuts, ItemLearner):
 
     See Also
     --------
-    ListwiseRanker : learning to rank from grades.
-    ConditionalLogit : choices in batch, with standard errors.
+    ListwiseRanker : Learning to rank from grades.
+    ConditionalLogit : Choices in batch, with standard errors.
 
     Notes
     -----
@@ -138,7 +141,7 @@ class ItemStructuredPredictor(ShortCuts, ItemLearner):
     verbose: bool | int = 0
     random_state: Seed = None
     constants: Literal["paper", "sharp"] = "paper"
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _resolvers(self) -> dict[str, Any]:
         return {

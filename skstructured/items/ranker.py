@@ -10,15 +10,17 @@ from skstructured._base.shared_docs import documented
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import check_choice
 from skstructured.decoders import resolve_decoder
+from skstructured.estimators._auto import component_of
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Given
+from skstructured.extend._types import Array, Floats, Given
 from skstructured.extend.decoder import Decoder
+from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items
-from skstructured.items._targets import mean_ranks, ranks_of, shares_of
+from skstructured.items._steps import QuantileSteps
+from skstructured.items._targets import ranks_of, shares_of
 from skstructured.items.metrics import ndcg
-from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["ListwiseRanker"]
 
@@ -30,14 +32,115 @@ LOSSES = {
 }
 
 
+#: What `kernel` may be.
+KERNELS = ("linear", "additive")
+
+
 @documented(OnlineStructuredPredictor)
 @parameters
 class ListwiseRanker(ShortCuts, ItemLearner):
+    r"""Rank the items of a query by their features: listwise learning to rank, online or in passes.
+
+    One score for each item, ``x w``, learned from whole queries with graded relevance, as many
+    items as there happen to be: documents of a search, products of a page. Raw features in, nothing
+    to tune, queries as a stream by ``partial_fit`` or whole by ``fit``.
+
+    With "listnet" the loss of a query with scores θ and shares ``y_i ∝ 2^{grade_i} − 1`` is the
+    cross-entropy
+
+    .. math:: S(θ; y) = \log \sum_i e^{θ_i} - \sum_i y_i θ_i,
+
+    with "sparse_listnet" the same with a squared regularizer, and with "permutahedron"
+    ``½‖r‖² + max_μ (<θ, μ> − ½‖μ‖²) − <θ, r>`` over the mean rank vectors μ, r the ranks of the
+    grades, ties averaged. They are Fenchel–Young losses, so that the guarantees of
+    `OnlineStructuredPredictor` hold: with the randomized decoder the target loss, that the first
+    item is drawn in proportion to the gains (or Spearman's loss, of "permutahedron"), has a finite
+    surrogate regret.
+
+    Parameters
+    ----------
+    loss : {"listnet", "sparse_listnet", "permutahedron"}, default="listnet"
+        What is learned by. "listnet" looks at the top of the list, "permutahedron" at all places.
+    kernel : {"linear", "additive"}, default="linear"
+        "linear": scores are ``x w``. "additive": sums of a curve for each feature, a step at each
+        of 19 quantiles of the rows of `fit`; features count by their order alone. `partial_fit`
+        then goes on after `fit`. For dense rows.
+    optimizer : str or OnlineOptimizer, default="auto"
+        How the weights move: "mixture", "parameter_free", "ogd", "adaptive". "auto" is "mixture"
+        for streams and single passes, "parameter_free" for more.
+    {OnlineStructuredPredictor: average}
+    standardize : bool or "auto", default="auto"
+        Whether features are centred and scaled by their mean and deviation over the items so far,
+        those of the query included, so that no scaling is needed before. "auto" is True. CSR rows
+        are divided by the largest entry of each column so far. `coef_` is in units of X.
+    max_iter : int or "auto", default=2
+        Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … on queries held out.
+    {OnlineStructuredPredictor: tol}
+    shuffle : bool, default=True
+        Whether `fit` visits the queries of each pass in random order.
+    {OnlineStructuredPredictor: verbose, random_state, loss_scale}
+    decoder : str or Decoder, default="randomized"
+        What is played where losses are stated, as by `progressive_validate`: it does not enter
+        learning, and not `predict`.
+    {OnlineStructuredPredictor: constants}
+    missing : {"mean", "indicator", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
+        column for each feature that says where it was missing, or an error.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        Weights of the features that predictions use: averaged with `average`, else the last. Of a
+        mixture the mean over its experts. With ``kernel="linear"``.
+    thresholds_, steps_ : list of n_features_in_ ndarrays
+        With ``kernel="additive"``: where the curve of each feature has steps, and how much the
+        score grows at each.
+    {OnlineStructuredPredictor: space_, t_, n_iter_, loss_curve_, validation_curve_}
+    missing_coef_ : ndarray of shape (1, n_features_in_)
+        With ``missing="indicator"``: what a missing feature adds to the score of an item.
+    n_features_in_ : int
+        Number of features of an item.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, where X had string names.
+
+    See Also
+    --------
+    ItemStructuredPredictor : Choices, subsets and assignments over items.
+    skstructured.items.metrics.ndcg : NDCG@k, for ``make_scorer``.
+
+    Notes
+    -----
+    Grades y are numbers of at least 0, one per item in the form of X; for "permutahedron" any
+    numbers, the better the larger. A query whose grades are all the same pulls scores together;
+    a query of one item says nothing. Sample weights are of queries.
+
+    A feature that is the same for all items of a query makes no difference.
+
+    References
+    ----------
+    Cao, Qin, Liu, Tsai, Li (2007), "Learning to rank: from pairwise approach to listwise
+    approach"; Blondel, Teboul, Berthet, Djolonga (2020), "Fast differentiable sorting and ranking";
+    Sakaue, Bao, Tsuchiya, Oki (2024), Theorems 4.2 and 4.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured import ListwiseRanker
+    >>> rng = np.random.RandomState(0)
+    >>> qid = np.repeat(np.arange(100), 5)  # 100 queries of five documents
+    >>> X = rng.randn(500, 3)
+    >>> grades = np.digitize(X @ [2.0, -1.0, 0.0] + rng.randn(500), [-1.0, 1.0, 3.0])
+    >>> model = ListwiseRanker(random_state=0).fit(X[:400], grades[:400], qid[:400])
+    >>> model.score(X[400:], grades[400:], qid[400:]) > 0.85  # NDCG
+    True
+    """
+
     loss: Literal["listnet", "sparse_listnet", "permutahedron"] = "listnet"
-    optimizer: str | OnlineOptimizer = "mixture"
+    kernel: Literal["linear", "additive"] = "linear"
+    optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
-    max_iter: int | Literal["auto"] = "auto"
+    max_iter: int | Literal["auto"] = 2
     tol: float | None = 1e-4
     shuffle: bool = True
     verbose: bool | int = 0
@@ -45,12 +148,12 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     loss_scale: float | Literal["theory"] = "theory"
     decoder: str | Decoder = "randomized"
     constants: Literal["paper", "sharp"] = "paper"
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     fit_intercept = False
 
     def _resolvers(self) -> dict[str, Any]:
-        return {"decoder": resolve_decoder, "optimizer": resolve_optimizer}
+        return {"decoder": resolve_decoder, "optimizer": component_of}
 
     def _over(self) -> tuple[Any, Any]:
         check_choice("loss", self.loss, LOSSES)
@@ -60,8 +163,89 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         check_choice("loss", self.loss, LOSSES)
         return LOSSES[self.loss][2](items, y)
 
+    def _read(self, X: Any, reset: bool = False) -> Batch:
+        """The `Batch` of items; of those of `fit`, quantiles are taken."""
+        batch = super()._read(X, reset)
+        if reset:
+            check_choice("kernel", self.kernel, KERNELS)
+            self._steps = None
+        if self.kernel == "additive" if reset else self._steps is not None:
+            if batch.rows.is_sparse:
+                raise ValueError("kernel='additive' is for dense rows, got a sparse matrix.")
+            if reset:
+                self._steps = QuantileSteps(batch.rows.matrix)
+        return batch
+
+    def _check_stream(self, anew: bool) -> None:
+        if self.kernel == "additive" and (anew or not hasattr(self, "space_")):
+            raise ValueError(
+                "kernel='additive' takes the quantiles of the rows of fit, which a stream does not "
+                "know: call fit first, and partial_fit for what comes later."
+            )
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the features (p,), in units of X: those that predictions use."""
+        if getattr(self, "_steps", None) is not None:
+            raise AttributeError("coef_ is for kernel='linear': see thresholds_ and steps_.")
+        return super().coef_
+
+    @property
+    def thresholds_(self) -> list[Floats]:
+        """Where the curve of each feature has steps."""
+        return self._of_features("thresholds_", lambda steps: steps.thresholds)
+
+    @property
+    def steps_(self) -> list[Floats]:
+        """How much the score grows at each of `thresholds_`."""
+        return self._of_features("steps_", lambda steps: self._weights()[0, : len(steps)])
+
+    def _of_features(self, name: str, read: Any) -> list[Floats]:
+        if getattr(self, "_steps", None) is None:
+            raise AttributeError(f"{name} is set by fit with kernel='additive'.")
+        return self._steps.split(read(self._steps), self.n_features_in_)
+
     def predict(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """Scores of the items, higher for what is ranked before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows, or one matrix per query.
+        qid, available
+            As for `fit`. Scores of items do not depend on their queries: rows need no `qid`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or list of n arrays (m,)
+            In the form of X; NaN for items that are not available.
+        """
         return self.decision_function(X, qid, available=available)
+
+    def rank(self, X: Any, qid: Given = None, *, available: Any = None) -> Any:
+        """Places of the items in their queries, 1 for the first; ties in the order given.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (N, p), list of n matrices (m, p), or array of \
+                shape (n, m, p)
+            Items: rows with `qid`, or one matrix per query.
+        qid, available
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or list of n arrays (m,)
+            In the form of X; 0 for items that are not available.
+        """
+        items = self._items(X, qid, available)
+        theta = self._scores(items).values
+        rounds = np.repeat(np.arange(len(items)), items.lengths)
+        places = np.empty(len(theta), dtype=np.int64)
+        order = np.lexsort((-theta, rounds))
+        places[order] = np.arange(len(theta)) - items.offsets[rounds] + 1
+        return items.unstacked(places, 0)
 
     def score(
         self,
@@ -72,6 +256,18 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         available: Any = None,
         sample_weight: Given = None,
     ) -> float:
+        """Mean NDCG over the queries, all places counting; see `skstructured.items.metrics.ndcg`.
+
+        Parameters
+        ----------
+        X, y, qid, available, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        float
+            NaN where all grades are 0.
+        """
         items = self._items(X, qid, available)
         theta = self._scores(items).values
         rounds = np.repeat(np.arange(len(items)), items.lengths)

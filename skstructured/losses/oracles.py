@@ -132,6 +132,9 @@ def find_oracle(space, regularizer):
     ValueError
         If the pair has no oracle; the message names both and what is supported.
     """
+    found = ORACLES.get((type(space), type(regularizer)))
+    if found is not None:
+        return found
     for space_type in type(space).__mro__:
         for regularizer_type in type(regularizer).__mro__:
             oracle = ORACLES.get((space_type, regularizer_type))

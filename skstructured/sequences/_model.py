@@ -59,8 +59,9 @@ class ChainModel(Model):
 
     def _set_up(self, learner, vector):
         rule_of(learner._decoder())
-        self.intercept, self.width = learner._intercept, learner.n_features_in_
-        self.scale = scale_of(learner, self.width, self.intercept)
+        self.intercept = learner._intercept
+        self.scale = scale_of(learner, learner.n_features_in_, self.intercept)
+        self.width = self.scale.columns
         self.state = self._new_state(self.width + self.intercept, vector)
         by_ratio = isinstance(self.optimizer, GradientDescent)
         flags = (self.intercept, self.loss.projects, by_ratio, self.loss.constants == "sharp")

@@ -133,6 +133,16 @@ def entmax(theta, truth, mu, params, work):
     return value
 
 
+def basis_vectors(places, dim):
+    """Basis vectors (n, dim) that are 1 at places (n,)."""
+    V = np.zeros((len(places), dim))
+    if len(places) == 1:  # at which arrays of indices would take most of the time
+        V[0, places[0]] = 1.0
+    else:
+        V[np.arange(len(places)), places] = 1.0
+    return V
+
+
 class Simplex(LabelSpace):
     r"""Classes as the vertices of the probability simplex, with the zero-one loss or other costs.
 
@@ -175,19 +185,16 @@ class Simplex(LabelSpace):
 
     def unpack(self, packed: Packed) -> Floats:
         """Basis vectors (n, K) of class positions (n,)."""
-        V = np.zeros((len(packed), self.dim_))
-        V[np.arange(len(packed)), packed] = 1.0
-        return V
+        return basis_vectors(packed, self.dim_)
 
     def decode(self, V: Floats) -> Any:
         """Labels (n,) of basis vectors (n, K)."""
-        return self.classes_[np.argmax(V, axis=1)]
+        return self.classes_[np.asarray(V).argmax(axis=1)]
 
     def argmax(self, theta: Floats) -> Floats:
         """Basis vector of the largest score in each row (n, K); ties go to the first."""
-        V = np.zeros(np.shape(theta))
-        V[np.arange(len(V)), np.argmax(theta, axis=1)] = 1.0
-        return V
+        theta = np.asarray(theta)
+        return basis_vectors(theta.argmax(axis=1), theta.shape[1])
 
     def nearest(self, mu: Floats) -> Floats:
         """Nearest vertex in ℓ1 and in ℓ2: the basis vector of the largest entry (n, K)."""

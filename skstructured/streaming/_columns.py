@@ -1,5 +1,7 @@
 """What becomes of a column of a table: numbers, indicators, or counts of words."""
 
+from collections import Counter
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -143,11 +145,21 @@ class Words:
 
     def transform(self, values: Array) -> Floats:
         """Counts."""
-        texts = as_texts(values, is_missing(values))
-        hasher = HashingVectorizer(
-            n_features=self.buckets, ngram_range=(1, 2), alternate_sign=False
-        )
-        return hasher.transform(texts).toarray()
+        return self._hasher().transform(as_texts(values, is_missing(values))).toarray()
+
+    def most_frequent(self, values: Array, bucket: int, most: int = 10_000) -> str:
+        """Of the words and pairs of words that a bucket counts, the most frequent of some texts."""
+        texts = as_texts(values[:most], is_missing(values[:most]))
+        split = self._hasher().build_analyzer()
+        counts = Counter(chain.from_iterable(map(split, texts)))
+        terms = list(counts)
+        hasher = FeatureHasher(self.buckets, input_type="string", alternate_sign=False)
+        buckets = hasher.transform([[term] for term in terms]).indices
+        there = [term for term, found in zip(terms, buckets, strict=True) if found == bucket]
+        return max(there, key=counts.__getitem__, default=self.names[bucket])
+
+    def _hasher(self) -> HashingVectorizer:
+        return HashingVectorizer(n_features=self.buckets, ngram_range=(1, 2), alternate_sign=False)
 
 
 class Constant:

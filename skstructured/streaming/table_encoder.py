@@ -104,6 +104,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         return hstack([csr_matrix(part) for part in scaled], format="csr")
 
+    def _coders_of(self, *kinds: str) -> list[Any]:
+        """What encodes the columns that were taken for these `kinds`, or for any."""
+        return [coder for coder in self._coders if not kinds or coder.kind in kinds]
+
     def _parts(self, columns: dict[Any, Array]) -> list[Any]:
         """What the columns become, one matrix each."""
         by_name = {_name(key): values for key, values in columns.items()}

@@ -75,7 +75,7 @@ def test_text_columns_and_several_targets(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("u,v,p,q\n1,red,0,1\n2,blue,1,1\n3,red,0,0\n4,blue,1,0\n", encoding="utf-8")
     assert main(["--data", str(path), "--target", "p,q", "--space", "hypercube"]) == 0
-    assert "(4 rows, 3 features)" in capsys.readouterr().out
+    assert "(4 rows, 2 columns as 3 features)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_cells_may_be_long(tmp_path, capsys):
     path.write_text("x,text,y\n" + rows, encoding="utf-8")
     limit = csv.field_size_limit()
     assert main(["--data", str(path), "--target", "y", "--decoder", "nearest"]) == 0
-    assert "(20 rows, 3 features)" in capsys.readouterr().out
+    assert "(20 rows, 2 columns as 3 features)" in capsys.readouterr().out
     assert csv.field_size_limit() == limit
 
 
@@ -196,7 +196,7 @@ def test_a_table_with_gaps_words_and_dates(tmp_path, capsys):
     assert main([str(path)]) == 0
     out = capsys.readouterr().out
     assert (
-        "(2000 rows, 27 features), target kind" in out
+        "(2000 rows, 4 columns as 27 features), target kind" in out
     )  # 2 + 3 + 1 for tickets, all different + 21
     assert float(out.split("Accuracy         ")[1].split("%")[0]) > 90.0
 
@@ -205,7 +205,7 @@ def test_standard_input(iris_csv, monkeypatch, capsys):
     with open(iris_csv, newline="", encoding="utf-8") as file:
         monkeypatch.setattr(sys, "stdin", file)
         assert main(["-", "--target", "kind"]) == 0
-    assert capsys.readouterr().out.startswith("- (150 rows, 4 features), target kind")
+    assert capsys.readouterr().out.startswith("standard input (150 rows, 4 features), target kind")
 
 
 def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys):

@@ -53,7 +53,7 @@ class TestRealNumbers:
         frame, path = homes(), str(tmp_path / "homes.csv")
         frame.drop(columns="dear").to_csv(path, index=False)
         lines = said(capsys, path, "--in-order")
-        assert lines[0] == f"{path} (400 rows, 5 features), target price: real numbers"
+        assert lines[0] == f"{path} (400 rows, 2 columns as 5 features), target price: real numbers"
         y = frame["price"].to_numpy()
         X = TableEncoder().fit_transform(frame[["area", "town"]])
         middle = np.median(y[:40])
@@ -70,7 +70,7 @@ class TestRealNumbers:
         found = numbers(lines[3]) + numbers(lines[4]) + numbers(baseline)
         assert found == pytest.approx(wanted, rel=1e-3)
         assert wanted[0] < always / 3
-        assert "no promise" in lines[5]
+        assert "no bound" in lines[6]
         assert any(line.startswith("Matters most     area (+)") for line in lines)
         assert "model.fit(frame.drop(columns='price'), frame['price'])" in "\n".join(lines)
 
@@ -173,11 +173,11 @@ def test_columns_are_chosen(tmp_path, capsys):
     given = [path, "--target", "dear"]
     chosen = said(capsys, *given, "--columns", "area,town")
     ignored = said(capsys, *given, "--ignore", "price")
-    assert "(400 rows, 5 features)" in chosen[0] and chosen[:6] == ignored[:6]
+    assert "(400 rows, 2 columns as 5 features)" in chosen[0] and chosen[:6] == ignored[:6]
     shown = "model.fit(frame[['area', 'town']], frame['dear'])"
     assert shown in "\n".join(chosen) and shown in "\n".join(ignored)
     for option in ("--columns", "--ignore"):
-        assert "no column 'rooms'; the file has area, town" in refused(
+        assert "t.csv has no column 'rooms'; it has area, town" in refused(
             capsys, *given, option, "rooms"
         )
     assert "no column besides the target" in refused(capsys, *given, "--ignore", "price,area,town")
@@ -207,7 +207,7 @@ def test_files_that_are_large_are_read_in_parts(kind, tmp_path, capsys, monkeypa
     lines = said(capsys, path, "--save", kept)
     encoder = TableEncoder().partial_fit(frame[["area", "town"]][:500])
     width = len(encoder.get_feature_names_out())
-    assert lines[0] == f"{path} (3000 rows, {width} features), target dear"
+    assert lines[0] == f"{path} (3000 rows, 2 columns as {width} features), target dear"
     (accuracy,) = [line for line in lines if line.startswith("Accuracy")]
     always = frame["dear"].value_counts().iloc[0] / 3000
     assert f"always the most frequent class: {always:.1%}." in accuracy

@@ -52,6 +52,50 @@ def test_rows_that_lack_features_are_standardised_as_defined(kind, missing, cent
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("centred", [True, False])
+def test_indicators_stand_behind_the_features(centred, dtype, rng):
+    """1 where a row lacks the feature, as given; rows of weight 0 are 0 altogether."""
+    X, weight = odd_rows("plain", rng, 40), odd_weights("mixed", rng, 40)
+    X = np.where(rng.rand(*X.shape) < 0.3, np.nan, X).astype(dtype)
+    p = X.shape[1]
+    scale, plain = (RunningScale(p, centred, True, dtype, given) for given in (True, False))
+    ready, places, undo, before = scale.apply_ahead(Rows.from_array(X), np.arange(40), weight)
+    alone, _, _, first = plain.apply_ahead(Rows.from_array(X), np.arange(40), weight)
+    gaps, counted = np.isnan(X), weight > 0.0
+    assert scale.columns == 2 * p == ready.width and ready.data.dtype == dtype
+    np.testing.assert_array_equal(ready.matrix[:, :p], alone.matrix)
+    np.testing.assert_array_equal(ready.matrix[:, p:], gaps & counted[:, None])
+    before = before.reshape(40, 2 * p)
+    np.testing.assert_array_equal(before[:, :p], first.reshape(40, p))
+    np.testing.assert_array_equal(before[:, p:], gaps)
+    assert not counted.all() and len(places) == 40
+    for of in ("transformed", "completed"):
+        wide, narrow = (getattr(one, of)(Rows.from_array(X)).matrix for one in (scale, plain))
+        np.testing.assert_array_equal(wide, np.hstack([narrow, gaps]))
+    W = rng.randn(3, 2 * p + 1)
+    folded, own = scale.fold(W), plain.fold(W[:, [*range(p), 2 * p]])
+    np.testing.assert_array_equal(folded[:, [*range(p), 2 * p]], own)
+    np.testing.assert_array_equal(folded[:, p : 2 * p], W[:, p : 2 * p])
+    undo()
+    assert not scale.statistics.any()
+
+
+def test_rows_that_stay_as_they_are_have_room_for_indicators(rng):
+    """A learner that stops to standardise, once it has its weights, finds rows of their width."""
+    X = odd_rows("plain", rng, 10)
+    for given in (X, sparse.csr_matrix(X)):
+        scale = RunningScale(X.shape[1], True, True, indicators=True)
+        scale.used = False
+        order = np.array([3, 1, 1])
+        ready, places, *_ = scale.apply(Rows.from_array(given), order)
+        rows = ready.matrix[places]
+        rows = rows.toarray() if sparse.issparse(rows) else rows
+        np.testing.assert_array_equal(rows, np.hstack([X[order], 0.0 * X[order]]))
+        assert scale.transformed(Rows.from_array(given)).width == scale.columns
+    assert RunningScale(4, True, False, indicators=True).columns == 4
+
+
 def test_weights_of_any_size(rng):
     X, weight = odd_rows("plain", rng, 40), odd_weights("extreme", rng, 40)
     scale = RunningScale(4, True, True)

@@ -34,7 +34,17 @@ OTHERS = [
     sk.OnlineNewtonClassifier(random_state=0),
     sk.GaussianAggregatingForecaster(random_state=0),
     sk.AggregatingForecaster(random_state=0),
+    sk.SecondOrderPerceptron(random_state=0),
+    sk.BanditGaptronClassifier(radius=1.0, random_state=0),
+    sk.BanditronClassifier(random_state=0),
+    sk.NewtronClassifier(random_state=0),
+    sk.SOBAClassifier(random_state=0),
+    sk.ConfiditClassifier(random_state=0),
 ]
+
+#: Of these: those with weights that `weights_of` reads, in the units of rows as standardised.
+DENSE = [model for model in OTHERS if type(model).__module__.startswith("skstructured.bandits")]
+DENSE.append(sk.SecondOrderPerceptron(shuffle=False))
 
 
 def gaps(rng, dtype=np.float64):
@@ -50,8 +60,15 @@ def outputs(name, y):
     return np.eye(3, dtype=int)[y] if name == "label sets" else y
 
 
+def weights_of(model):
+    """Weights of a bandit, or of the second-order Perceptron."""
+    if hasattr(model, "_state"):
+        return model._state.matrix
+    return model._W if hasattr(model, "_W") else model._learned.W
+
+
 def learned(model, X, y, parts=1):
-    for part in np.array_split(np.arange(len(X)), parts):
+    for part in np.array_split(np.arange(len(y)), parts):
         model.partial_fit(X[part], y[part], classes=None if y.ndim > 1 else [0, 1, 2])
     return model
 
@@ -117,6 +134,38 @@ def test_other_learners_take_them_as_well(model, rng):
         strict.fit(X, y)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("model", DENSE, ids=repr)
+def test_bandits_and_the_second_order_perceptron_learn_the_completed_rows(model, dtype, rng):
+    """Bit for bit, in one chunk and in seven; bandits draw the same choices."""
+    X, y = gaps(rng, dtype)
+    ours, parts = (learned(clone(model), X, y, count) for count in (1, 7))
+    Z = ours._scale.anew().apply(Rows.from_array(X.astype(ours._dtype)))[0].matrix
+    plain = learned(clone(model).set_params(standardize=False), Z, y)
+    np.testing.assert_array_equal(weights_of(ours), weights_of(plain))
+    np.testing.assert_array_equal(weights_of(ours), weights_of(parts))
+    assert ours.n_mistakes_ == plain.n_mistakes_ and weights_of(ours).any()
+
+
+@pytest.mark.parametrize("model", DENSE[:-1], ids=repr)
+def test_bandits_choose_and_update_where_features_are_missing(model, rng):
+    """As with the means of the rows so far and this one, which counts before it is played."""
+    X, y = gaps(rng)
+    model = learned(clone(model), X[:-1], y[:-1])
+    x = X[-1:]
+    scale = model._scale.copy()
+    scale.apply(Rows.from_array(x))
+    filled = np.where(np.isnan(x), scale.statistics[0], x)
+    np.testing.assert_allclose(model.decoding_proba(x), model.decoding_proba(filled), rtol=1e-6)
+    actions, propensities = model.choose(x)
+    before = weights_of(model).copy()
+    model.update(x, actions, [1.0], propensities)
+    assert np.isfinite(weights_of(model)).all() and model.t_ == N
+    if isinstance(model, sk.BanditGaptronClassifier):
+        assert not np.array_equal(before, weights_of(model))
+        assert model._uncovered is None  # the round was the one chosen, gaps and all
+
+
 @pytest.mark.parametrize("play", ["iterates", "last", "average"])
 @pytest.mark.parametrize("name", ["mixture", "parameter_free"])
 def test_streams_are_validated(name, play, rng):
@@ -157,7 +206,7 @@ def test_sequences(rng):
         ({"standardize": False}, np.nan, "NaN"),
         ({}, np.inf, "infinity"),
         ({}, 1e200, "too large"),
-        ({"missing": "median"}, np.nan, "missing must be one of 'mean', 'error', got 'median'"),
+        ({"missing": "median"}, np.nan, "missing must be one of 'mean', 'indicator', 'error', got"),
     ],
 )
 @pytest.mark.parametrize("kind", [sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor])
@@ -183,9 +232,29 @@ def test_csr_rows_have_no_gaps(rng):
         sk.OnlineStructuredPredictor().fit(sparse.csr_array(X), y)
 
 
+@pytest.mark.parametrize("missing", ["mean", "indicator"])
+@pytest.mark.parametrize("model", [*LEARNERS.values(), *DENSE], ids=repr)
+def test_after_csr_rows_a_gap_is_0(model, missing, rng):
+    """As an entry that is not stored; before they are learned, and in predictions."""
+    X, y = gaps(rng)
+    y = outputs("label sets" if getattr(model, "space", "") == "hypercube" else "", y)
+    filled, half = np.nan_to_num(X), N // 2
+    found = []
+    for rows in (X, filled):
+        one = clone(model).set_params(missing=missing)
+        learned(one, sparse.csr_array(filled[:half]), y[:half])
+        learned(one, rows[half:], y[half:], 3)
+        scores = getattr(one, "embedding_scores", one.decision_function)
+        found.append([scores(rows), scores(rows[:1])])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        assert np.isfinite(ours).all()
+
+
 def test_tags_tell():
     for kind in (sk.OnlineStructuredPredictor, sk.KernelStructuredPredictor):
         assert get_tags(kind()).input_tags.allow_nan
         assert not get_tags(kind(missing="error")).input_tags.allow_nan
         assert not get_tags(kind(standardize=False)).input_tags.allow_nan
-    assert not get_tags(sk.ConfiditClassifier()).input_tags.allow_nan
+    assert not get_tags(sk.AdaBoostOLMClassifier()).input_tags.allow_nan
+    assert not get_tags(sk.BanditReduction()).input_tags.allow_nan

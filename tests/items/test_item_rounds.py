@@ -1,5 +1,6 @@
 """Learners over items against their literal forms, bounds, chunks, and what is odd."""
 
+import itertools
 import math
 import pickle
 
@@ -12,8 +13,9 @@ from naive.mixture import Other, RelativeStep, RootStep
 from scipy import sparse
 
 from skstructured._base.ragged import Ragged
-from skstructured.items import ItemStructuredPredictor, ListwiseRanker
-from skstructured.optimizers import GradientDescent, ParameterFree, StepMixture
+from skstructured._engine.rows import Rows
+from skstructured.items import ItemStructuredPredictor
+from skstructured.optimizers import StepMixture
 from skstructured.spaces import KSubsets
 
 PAIRS = [
@@ -141,3 +143,178 @@ def test_one_optimiser_equals_its_literal_form(space, regularizer, storage, aver
         np.testing.assert_allclose(one, wanted, rtol=1e-10, atol=1e-10)
     if average:
         np.testing.assert_allclose(model.coef_, means[0], rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("optimizer", ["mixture", "ogd", "adaptive"])
+@pytest.mark.parametrize(("space", "regularizer"), PAIRS)
+def test_chunks_copies_and_pickles_learn_the_same(space, regularizer, optimizer):
+    X, V = rounds(space, n=12 if INTERPRETED or space == "birkhoff" else 60)
+    y, weight = as_given(space, V), some_weights(len(X))
+    given = {"optimizer": optimizer, "standardize": True, "fit_intercept": True}
+    whole = learner(space, regularizer, **given).partial_fit(X, y, sample_weight=weight)
+    parts = learner(space, regularizer, **given)
+    for part in (slice(0, 1), slice(1, 7), slice(7, None)):
+        parts.partial_fit(X[part], y[part], sample_weight=weight[part])
+        parts = pickle.loads(pickle.dumps(parts))
+    for name in ("Theta", "vectors", "shares", "totals", "sums", "numbers"):
+        left, right = (getattr(model._model.state, name) for model in (whole, parts))
+        np.testing.assert_array_equal(left, right)
+    np.testing.assert_array_equal(whole.coef_, parts.coef_)
+    assert parts.t_ == len(X)
+
+
+def test_rows_with_qid_are_the_same_as_one_matrix_per_round():
+    X, V = rounds("simplex", n=30)
+    rng = np.random.RandomState(5)
+    qid = np.repeat(rng.permutation(1000)[: len(X)], [len(x) for x in X])
+    lists = learner(standardize=True).partial_fit(X, V)
+    flat, y = np.concatenate(X), np.concatenate(V)
+    np.testing.assert_array_equal(
+        learner(standardize=True).partial_fit(flat, y, qid).coef_, lists.coef_
+    )
+    mixed = np.argsort(
+        rng.permutation(len(X))[np.unique(qid, return_inverse=True)[1]], kind="stable"
+    )
+    order = np.concatenate([np.flatnonzero(qid == q) for q in dict.fromkeys(qid.tolist())])
+    shuffled = rng.permutation(len(flat))
+    model = learner(standardize=True).partial_fit(flat[shuffled], y[shuffled], qid[shuffled])
+    found = model.predict_proba(flat[shuffled], qid[shuffled])
+    np.testing.assert_allclose(
+        np.bincount(np.unique(qid[shuffled], return_inverse=True)[1], found), 1.0
+    )
+    np.testing.assert_array_equal(order, np.arange(len(flat)))
+    again = learner(standardize=True).partial_fit(flat[mixed], y[mixed], qid[mixed])
+    assert again.t_ == len(X)
+
+
+def test_items_that_are_not_available_are_the_same_as_left_out():
+    X, V = rounds("simplex", n=30)
+    rng = np.random.RandomState(6)
+    available = [np.maximum(v > 0, rng.rand(len(v)) < 0.6) for v in V]
+    hidden = learner(standardize=True).partial_fit(X, V, available=available)
+    out = [x[a] for x, a in zip(X, available, strict=True)]
+    truths = [v[a] for v, a in zip(V, available, strict=True)]
+    np.testing.assert_array_equal(
+        hidden.coef_, learner(standardize=True).partial_fit(out, truths).coef_
+    )
+    P = hidden.predict_proba(X, available=available)
+    assert all(
+        (p[~a] == 0).all() and p.sum() == pytest.approx(1)
+        for p, a in zip(P, available, strict=True)
+    )
+    scores = hidden.decision_function(X, available=available)
+    assert all(np.isnan(s[~a]).all() for s, a in zip(scores, available, strict=True))
+
+
+def play_against(model, X, space, n_items):
+    """Outputs chosen against what will be played; the expected target losses, and the truths."""
+    total, truths = 0.0, []
+    vertices = {"simplex": np.eye(n_items), "hypercube": None}[space]
+    if vertices is None:
+        vertices = np.array(np.meshgrid(*[[0.0, 1.0]] * n_items)).reshape(n_items, -1).T
+    model.partial_fit(X[:1], [vertices[0]])
+    for x in X[1:]:
+        losses = model.expected_losses([x], vertices)
+        worst = vertices[int(np.argmax(losses))]
+        total += losses.max()
+        truths.append(worst)
+        model.partial_fit([x], [worst])
+    return total, [vertices[0], *truths]
+
+
+@pytest.mark.parametrize("optimizer", ["ogd", "parameter_free", "mixture"])
+@pytest.mark.parametrize("space", ["simplex", "hypercube"])
+def test_the_regret_bound_holds_against_an_adversary(space, optimizer):
+    """It chooses the items too: long and short ones, all of them in one direction, or spread."""
+    n, m, p = (12, 3, 2) if INTERPRETED else (120, 3, 2)
+    rng = np.random.RandomState(0)
+    X = [rng.randn(m, p) * 10.0 ** rng.randint(-2, 2) for _ in range(n)]
+    X = [x if t % 3 else np.outer([1.0, -1.0, 0.5], rng.randn(p)) for t, x in enumerate(X)]
+    model = learner(space, optimizer=optimizer, average=False)
+    total, truths = play_against(model, X, space, m)
+    certificate, loss = model.certificate(), model._model.certified_loss()
+    offsets = np.arange(n + 1) * m
+    V = Ragged(np.concatenate(truths), offsets)
+    for u in (np.zeros(p), rng.randn(p), 3 * rng.randn(p)):
+        theta = Ragged(np.concatenate(X) @ u, offsets)
+        assert total <= certificate.bound(loss.value(theta, V).sum(), np.linalg.norm(u))
+
+
+@pytest.mark.parametrize("space", ["simplex", "hypercube", "permutahedron"])
+def test_the_certificate_of_descent_is_its_formula(space):
+    X, V = rounds(space, n=20)
+    X = [x for x in X if len(x) > 1]
+    V = [v for v in V if len(v) > 1]
+    model = learner(space, optimizer="ogd", average=False).partial_fit(X, V)
+    certificate, k = model.certificate(), model.loss_.constants_of()
+    lam = 4.0 if space == "hypercube" else 1.0
+    C_sq = max(literal.largest(x, space != "hypercube") for x in X)
+    b, m = 2 * k.c * C_sq / lam, min(0.5, k.a)
+    assert certificate.quadratic == pytest.approx((1 - k.a) * b / (4 * (1 - m) * m), rel=1e-9)
+    exact = max(np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centred(x))[-1] for x in X)
+    assert exact <= C_sq <= 1.3 * exact
+
+
+def _centred(x):
+    x = x - x.mean(axis=0)
+    return x @ x.T
+
+
+@pytest.mark.parametrize("m", [1, 2, 30, 64, 65, 200])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("space", ["simplex", "hypercube"])
+def test_what_optimisers_are_told_bounds_the_largest_eigenvalue(space, m, storage):
+    """Also of items that all lie far from the origin, and beside each other."""
+    rng = np.random.RandomState(m)
+    for shift, scale in ((0.0, 1.0), (100.0, 1e-3), (0.0, 1e-60), (3.0, 1e40)):
+        x = (shift + rng.randn(m, 5)) * scale
+        y = np.eye(1, m)[0]
+        model = learner(space, optimizer="ogd", standardize=False, average=False)
+        model.partial_fit([storage(x)], [y])
+        exact = np.linalg.eigvalsh(x @ x.T if space == "hypercube" else _centred(x))[-1]
+        lam = 4.0 if space == "hypercube" else 1.0
+        assert model._model.state.numbers[1] * lam >= max(exact, 0.0) * (1 - 1e-9)
+
+
+def test_finite_differences_of_the_loss():
+    rng = np.random.RandomState(0)
+    for space in ("simplex", "hypercube", "permutahedron"):
+        X, V = rounds(space, n=5)
+        model = learner(space).partial_fit(X, V)
+        offsets = np.cumsum([0, *map(len, X)])
+        truth, w = Ragged(np.concatenate(V), offsets), 0.3 * rng.randn(4)
+        rows = np.concatenate(X)
+
+        def value(w, rows=rows, offsets=offsets, model=model, truth=truth):
+            return model.loss_.value(Ragged(rows @ w, offsets), truth).sum()
+
+        mu = model.loss_.mean(Ragged(rows @ w, offsets)).values
+        gradient = model.loss_.scale_ * rows.T @ (mu - truth.values)
+        steps = 1e-6 * np.eye(4)
+        found = [(value(w + d) - value(w - d)) / 2e-6 for d in steps]
+        np.testing.assert_allclose(found, gradient, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
+    """By means and deviations when all rows up to the last of the round are counted."""
+    X, V = rounds("simplex", n=12)
+    X = [1e3 * x + 7.0 for x in X]
+    weight = some_weights(len(X))
+    model = learner(standardize=True, optimizer="ogd").partial_fit([storage(x) for x in X], V)
+    scale = model._model.scale.anew()
+    rows = Rows.from_array(storage(np.concatenate(X)))
+    lengths = np.array([len(x) for x in X])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    each = np.repeat(weight, lengths)
+    ready = scale.apply_rounds(rows, np.arange(offsets[-1]), each, offsets)[0].matrix
+    ready = ready.toarray() if rows.is_sparse else ready
+    for r, (start, stop) in enumerate(itertools.pairwise(offsets)):
+        before = model._model.scale.anew()
+        before.apply_rounds(rows, np.arange(stop), each[:stop], offsets[: r + 2])
+        if rows.is_sparse:
+            seen = np.concatenate(X[: r + 1])[each[:stop] > 0]
+            wanted = X[r] / np.abs(seen).max(axis=0)
+        else:
+            wanted = (X[r] - before.statistics[0]) * before.statistics[2]
+        np.testing.assert_allclose(ready[start:stop], wanted if weight[r] > 0 else 0.0, atol=1e-9)

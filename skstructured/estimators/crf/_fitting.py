@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from skstructured._base.rows_in_range import check_missing
 from skstructured._base.validation import (
     check_bool,
     check_choice,
@@ -16,6 +17,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.feature_scale import FeatureScale
+from skstructured._learners.training_means import training_means, with_means
 from skstructured.estimators.crf._edges import EdgeObjective
 from skstructured.estimators.crf._layout import TRANSITIONS
 from skstructured.estimators.crf._lbfgs import Trace, lbfgs
@@ -48,6 +50,8 @@ class BatchFit:
     of `ConditionalRandomField`.
     """
 
+    _missing_choices = ("mean", "error")
+
     def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Learn from all rows, or all sequences.
 
@@ -67,8 +71,8 @@ class BatchFit:
         Raises
         ------
         ValueError
-            For a bad parameter, outputs outside the space, lengths that differ, and NaN or inf in
-            X, by sequence and position; what was fitted is then unchanged.
+            For a bad parameter, outputs outside the space, lengths that differ, inf in X, and NaN
+            where it is an error, by sequence and position; what was fitted is then unchanged.
         """
         self._check_parameters()
         with unchanged_on_error(self):
@@ -76,6 +80,7 @@ class BatchFit:
         return self
 
     def _check_parameters(self):
+        check_missing(self)
         check_choice("solver", self.solver, SOLVERS)
         check_choice("transitions", self.transitions, TRANSITIONS)
         check_alpha(self.alpha, ("auto",))
@@ -111,7 +116,9 @@ class BatchFit:
         self._forget_kernels()
         if not self._is_linear():
             check_memory(len(packed), self.cache_size)
-        batch = batch._replace(packed=packed)
+        spread = np.repeat(share, packed.lengths) if self._is_sequential() else share
+        self._means = training_means(batch.rows, spread)
+        batch = batch._replace(rows=with_means(batch.rows, self._means), packed=packed)
         self._choose_alpha(batch, share)
         self._learn(batch, share, before)
 

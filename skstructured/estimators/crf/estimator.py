@@ -11,6 +11,7 @@ from skstructured._base.documented import linked
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.training_means import with_means
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.crf._fitting import BatchFit
@@ -103,6 +104,10 @@ class ConditionalRandomField(
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     cache_size : float, default=4096
         MiB that the matrix of kernels may take.
+    missing : {"mean", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
+        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
+        those of the rows completed so.
 
     Attributes
     ----------
@@ -180,6 +185,7 @@ class ConditionalRandomField(
     kernel: str | Callable = "linear"
     gamma: float | Literal["scale"] | None = None
     cache_size: float = 4096
+    missing: Literal["mean", "error"] = "mean"
 
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
@@ -217,7 +223,7 @@ class ConditionalRandomField(
 
     def _thetas(self, batch):
         """Scores (n, dim) of rows, or `Chains` of sequences."""
-        X, offsets = batch.rows.matrix, batch.offsets
+        X, offsets = with_means(batch.rows, self._means).matrix, batch.offsets
         if hasattr(self, "dual_coef_"):
             return self._kernel_scores(X)
         unary = linear_scores(np.column_stack([self.coef_, self.intercept_]), X)

@@ -172,6 +172,11 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         return super().coef_[0] * self.space_.scale
 
     @property
+    def missing_coef_(self) -> Array:
+        """What a missing feature adds to predictions, (p,), in units of y."""
+        return super().missing_coef_[0] * self.space_.scale
+
+    @property
     def intercept_(self) -> Array:
         """Intercept of shape (1,), in units of y: what is added to scores of rows."""
         self._fitted_model("intercept_ is")

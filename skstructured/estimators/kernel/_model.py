@@ -71,7 +71,7 @@ class KernelModel(VectorModel):
     def _new_expansion(self, Z=None):
         """One without rows; the kernel's width goes by the rows Z, where there are any."""
         dim = self.space.dim_
-        shape = ((1 + self.averaged) * dim, self.width, self.dtype)
+        shape = ((1 + self.averaged) * dim, self.scale.columns, self.dtype)
         return Expansion(dim, support_for(self._function(Z), *shape), self.budget)
 
     def _function(self, Z=None):
@@ -80,7 +80,7 @@ class KernelModel(VectorModel):
         if foreign is not None:
             return foreign
         gamma = "multiscale" if self.gamma is None else self.gamma
-        width = width_of(gamma, self.kernel, self.width, Z)
+        width = width_of(gamma, self.kernel, self.width if Z is None else Z.shape[1], Z)
         return kernel_function(self.kernel, width, self.coef0, self.degree, self.intercept)
 
     @property

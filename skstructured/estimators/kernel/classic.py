@@ -34,7 +34,8 @@ class AveragedKernelSGDClassifier(MarginClassifier):
 
     Attributes
     ----------
-    {PiSTOLClassifier: classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_,
+    {PiSTOLClassifier: classes_, coef_, intercept_, missing_coef_, dual_coef_, support_vectors_,
+    space_, loss_,
     optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
@@ -67,7 +68,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _margin_kind(self):
         return self.loss
@@ -93,7 +94,8 @@ class KernelPerceptronClassifier(MarginClassifier):
 
     Attributes
     ----------
-    {PiSTOLClassifier: classes_, coef_, intercept_, dual_coef_, support_vectors_, space_, loss_,
+    {PiSTOLClassifier: classes_, coef_, intercept_, missing_coef_, dual_coef_, support_vectors_,
+    space_, loss_,
     optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
 
     References
@@ -125,7 +127,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _margin_kind(self):
         return "perceptron"

@@ -73,6 +73,8 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
         Labels.
     coef_, intercept_ : ndarray of shape (1 or K, p), (1 or K,)
         Weights, with a linear kernel.
+    missing_coef_ : ndarray of shape (1 or K, p)
+        With a linear kernel and ``missing="indicator"``: what a missing feature adds to scores.
     dual_coef_ : ndarray of shape (1 or K, n_support)
         Coefficients of the support rows; not with a linear kernel.
     support_vectors_ : ndarray of shape (n_support, p)
@@ -125,7 +127,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _margin_kind(self):
         return self.loss
@@ -167,6 +169,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     ----------
     coef_ : ndarray of shape (p,)
         Weights, with a linear kernel: ``predict(X) = X coef_ + intercept_``.
+    missing_coef_ : ndarray of shape (p,)
+        With a linear kernel and ``missing="indicator"``: what a missing feature adds.
     intercept_ : ndarray of shape (1,)
         What is added to the scores.
     dual_coef_ : ndarray of shape (1, n_support)
@@ -216,4 +220,4 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"

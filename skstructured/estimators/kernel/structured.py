@@ -147,7 +147,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         random_state: Seed = None,
         constants: Literal["paper", "sharp"] = "paper",
         loss: str | Surrogate = "fenchel_young",
-        missing: Literal["mean", "error"] = "mean",
+        missing: Literal["mean", "indicator", "error"] = "mean",
     ) -> None:
         self.space = space
         self.regularizer = regularizer

@@ -151,7 +151,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
         self._limit, self.loss_ = RowLimit(self.R, self.long_rows), self._loss(space)
-        self._weights = self._new_weights(space.dim_, self.n_features_in_ + self._intercept)
+        self._weights = self._new_weights(space.dim_, self._scale.columns + self._intercept)
         self.t_, self._counted, self._kept = 0, 0, None
 
     def _loss(self, space):

@@ -163,7 +163,7 @@ class FolkloreClassifier(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _lam(self, B):
         theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B

@@ -81,7 +81,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _new_weights(self, K, width):
         B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
@@ -174,7 +174,7 @@ class AggregatingForecaster(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _new_weights(self, K, width):
         for name in ("n_particles", "n_moves", "max_weights"):

@@ -86,7 +86,7 @@ class OnlineNewtonClassifier(LogisticLearner):
     shuffle: bool = True
     verbose: bool | int = 0
     random_state: Seed = None
-    missing: Literal["mean", "error"] = "mean"
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _new_weights(self, K, width):
         B, gamma = check_size("B", self.B), self._gamma(K)

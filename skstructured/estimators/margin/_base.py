@@ -6,12 +6,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.documented import linked
 from skstructured._base.foreign import check_dimension
 from skstructured._base.ragged import Ragged
+from skstructured._base.rows_in_range import check_missing, takes_gaps
 from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import (
     check_bool,
@@ -21,6 +22,7 @@ from skstructured._base.validation import (
 )
 from skstructured._learners.feature_scale import FeatureScale
 from skstructured._learners.reading import check_batch, over_sequences, read_batch
+from skstructured._learners.training_means import training_means, with_means
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._values import check_cache_size
 from skstructured.estimators.margin._features import (
@@ -66,8 +68,8 @@ class MarginLearner(ShortCuts, BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, outputs outside the space, NaN or inf in X, and a matrix of kernels
-            that is too large; what was fitted is then unchanged.
+            For a bad parameter, outputs outside the space, inf in X, NaN where it is an error, and
+            a matrix of kernels that is too large; what was fitted is then unchanged.
         """
         self._check_parameters()
         with unchanged_on_error(self):
@@ -77,7 +79,10 @@ class MarginLearner(ShortCuts, BaseEstimator):
     #: Names that `alpha` may be.
     _rules: tuple[str, ...] = ("path",)
 
+    _missing_choices = ("mean", "error")
+
     def _check_parameters(self):
+        check_missing(self)
         check_alpha(self.alpha, self._rules)
         check_kernel(self.kernel, self.gamma, self.degree, self.coef0)
         check_cache_size(self.cache_size)
@@ -86,7 +91,7 @@ class MarginLearner(ShortCuts, BaseEstimator):
 
     def _fit(self, X, y, sample_weight):
         batch = self._read(X, reset=True)
-        check_batch(self, batch, fresh=True)
+        self._check_rows(batch, fresh=True)
         space = check_dimension(clone(resolve_space(self.space)).fit(y))
         packed = space.pack(y)
         batch.check_lengths(packed)
@@ -99,7 +104,10 @@ class MarginLearner(ShortCuts, BaseEstimator):
             self.classes_ = space.classes_
         elif hasattr(self, "classes_"):
             del self.classes_
-        inputs = self._prepare(batch, share)
+        spread = np.repeat(share, 1 if batch.offsets is None else np.diff(batch.offsets))
+        self._means = training_means(batch.rows, spread)
+        rows = with_means(batch.rows, self._means)
+        inputs = self._prepare(batch._replace(rows=rows), share, spread)
         vars(self).pop("alpha_losses_", None)
         self.alpha_ = self.alpha
         if isinstance(self.alpha, str) and self.alpha == "auto":
@@ -136,11 +144,16 @@ class MarginLearner(ShortCuts, BaseEstimator):
         """What the next fit of the same rows begins with."""
         return None
 
-    def _prepare(self, batch, share):
+    def _check_rows(self, batch, fresh=False):
+        """Rows that are not finite, gaps aside, or out of range: a ValueError; kernels too."""
+        check_batch(self, batch, fresh)
+        if is_precomputed(self.kernel):
+            assert_all_finite(batch.rows.data, input_name="X")
+
+    def _prepare(self, batch, share, weight):
         """`Inputs`: rows on one scale, and the matrix of kernels unless the kernel is linear."""
         X, offsets = batch.rows.matrix, batch.offsets
         used = self.standardize and not is_precomputed(self.kernel)
-        weight = np.repeat(share, 1 if offsets is None else np.diff(offsets))
         self._scaling = FeatureScale()
         if used:
             centred = self.fit_intercept or not self._is_linear()
@@ -203,8 +216,8 @@ class MarginLearner(ShortCuts, BaseEstimator):
         """Scores g(x) of rows, or `Chains` of sequences."""
         check_is_fitted(self)
         batch = self._read(X)
-        check_batch(self, batch)
-        V = self._scores_of(batch.rows.matrix)
+        self._check_rows(batch)
+        V = self._scores_of(with_means(batch.rows, self._means).matrix)
         if batch.offsets is None:
             return V
         ends = np.array([self.start_, self.end_])
@@ -257,6 +270,7 @@ class MarginLearner(ShortCuts, BaseEstimator):
         if over_sequences(self):
             tags.input_tags.two_d_array = tags.input_tags.sparse = False
         tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.allow_nan = takes_gaps(self, fresh=True) and not tags.input_tags.pairwise
         tags.target_tags.required = True
         named = isinstance(self.space, str)
         task = getattr(SPACES.get(self.space) if named else self.space, "task", None)

@@ -70,6 +70,10 @@ class DualLearner(MarginLearner):
         Whether a line is printed for each pass.
     random_state : int, RandomState instance or None, default=None
         Seeds the order of rows.
+    missing : {"mean", "error"}, default="mean"
+        What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
+        feature, by their weights (0 where none has it), or an error. `fit` and predictions are
+        those of the rows completed so. A matrix of kernels has no gaps.
 
     Attributes
     ----------
@@ -125,6 +129,7 @@ class DualLearner(MarginLearner):
     warm_start: bool = False
     verbose: bool | int = 0
     random_state: Seed = None
+    missing: Literal["mean", "error"] = "mean"
 
     def _check_parameters(self):
         super()._check_parameters()

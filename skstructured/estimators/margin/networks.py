@@ -21,7 +21,7 @@ class MaxMinMarginNetwork(DualLearner):
     ----------
     {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
     fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
-    random_state}
+    random_state, missing}
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class StructuralSVM(DualLearner):
     ----------
     {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
     fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
-    random_state}
+    random_state, missing}
 
     Attributes
     ----------

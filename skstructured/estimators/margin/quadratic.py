@@ -37,6 +37,7 @@ class QuadraticSurrogate(MarginLearner):
     {DualLearner: standardize, fit_intercept}
     cache_size : float, default=4096
         MiB that a matrix of kernels, or of products of features, may take.
+    {DualLearner: missing}
 
     Attributes
     ----------
@@ -78,6 +79,7 @@ class QuadraticSurrogate(MarginLearner):
     standardize: bool = True
     fit_intercept: bool = True
     cache_size: float = 4096
+    missing: Literal["mean", "error"] = "mean"
 
     def _solve(self, outputs, packed, inputs, before, alpha):
         found, value, left = solve(self._targets(outputs, packed), inputs, alpha, self.cache_size)

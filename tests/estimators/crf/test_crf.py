@@ -402,7 +402,7 @@ class TestBadInput:
 
     def test_sequences_are_named(self, rng):
         X, y = words(rng)
-        model = ConditionalRandomField(alpha=0.1).fit(X, y)
+        model = ConditionalRandomField(alpha=0.1, missing="error").fit(X, y)
         coef = model.coef_.copy()
         holes = [x.copy() for x in X]
         holes[2][3, 1] = np.nan

@@ -227,7 +227,7 @@ def test_many_labels_and_long_sequences():
 @pytest.mark.parametrize("kind", MODELS)
 def test_bad_input(kind):
     X, y = words(2, (2, 3))
-    model = kind("sequence", alpha=0.5).fit(X, y)
+    model = kind("sequence", alpha=0.5, missing="error").fit(X, y)
     before = model.coef_
     for parameters, data, message in [
         ({}, (X, y[1:]), "6 sequences, but y has 5"),

@@ -1,0 +1,72 @@
+"""One dense row a call, as servers learn: what is done to blocks of rows, less what they need.
+
+A call of ``partial_fit`` with one row would else take three times as long, for blocks, copies and
+checks of what is known. Nothing is kept between calls, so that nothing gets stale.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skstructured._base.rows_in_range import norms_of, refuse_row
+from skstructured._base.validation import (
+    check_lengths,
+    check_weights,
+    is_ready,
+    takes_singles_as_they_are,
+)
+from skstructured._engine.rows import Rows
+from skstructured._learners.guards import uninterrupted
+from skstructured._learners.models import Model
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+
+#: The weight of a round that is given none; it is not written to.
+ONE = np.ones(1)
+
+
+class OneRow:
+    """Learners whose `_model` may learn a row by itself."""
+
+    space_: Any
+    _model: Model
+    _intercept: bool
+    _calibrator: Any
+    _count: Callable[[Floats], object]
+
+    def _learned_alone(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> bool:
+        """Learn the one row of X; False, and nothing is done, where it takes more than that.
+
+        That is before the first row, for rows that are several, sparse, of another dtype or width,
+        out of range or with gaps, and for learners that weigh classes or calibrate scores.
+        """
+        if classes is not None or not (is_ready(self, X) and self._learns_alone()):
+            return False
+        rows, model = Rows.from_array(X), self._model
+        if rows.n_rows > 1 or rows.first_bad(self._intercept, *norms_of(self)) >= 0:
+            return False
+        packed = self.space_.pack(y)
+        check_lengths(1, len(packed))
+        weight = ONE if sample_weight is None else self._checked_weight(sample_weight, packed)
+        V = model.truths(packed)
+        with uninterrupted(self):
+            stopped = model.learn_alone(rows, V, weight, self._count)  # type: ignore[attr-defined]  # where it `learns_alone`
+        if stopped >= 0:
+            refuse_row(self, X, 0)
+        return True
+
+    def _learns_alone(self) -> bool:
+        """Whether the model takes a row by itself, and nobody else has to be told of it."""
+        model: Any = getattr(self, "_model", None)
+        if not getattr(model, "learns_alone", False):
+            return False
+        model.state.check_moves()
+        vector = model.state.vector
+        owned = type(vector) is np.ndarray and vector.flags.writeable
+        plain = getattr(self, "class_weight", None) is None and self._calibrator is None
+        return owned and plain
+
+    def _checked_weight(self, sample_weight: Given, packed: Array) -> Floats:
+        """The weight of the round, as of any."""
+        single = takes_singles_as_they_are(self)
+        return check_weights(sample_weight, packed, 1, stream=True, single=single)

@@ -1,0 +1,260 @@
+"""One row a call: the answers of one pass and of a fresh copy, bit for bit, and the same errors."""
+
+import pickle
+import signal
+
+import joblib
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skstructured import MulticlassPerceptron, OnlineStructuredPredictor
+from skstructured._learners.linear import LinearModel
+from skstructured.checkpoints import load_checkpoint, save_checkpoint
+from skstructured.streaming.shards import average_fitted
+
+CLASSES = np.arange(4)
+ROWS = 20 if INTERPRETED else 90
+
+#: Parameters, and the dtype of the rows.
+CASES = {
+    "defaults": ({}, np.float64),
+    "single precision": ({}, np.float32),
+    "rows as they are": ({"standardize": False}, np.float64),
+    "single, as they are": ({"standardize": False, "optimizer": "ogd"}, np.float32),
+    "no intercept": ({"fit_intercept": False}, np.float64),
+    "last weights": ({"average": False}, np.float64),
+    "scores mixed": ({"regularizer": "squared"}, np.float64),
+    "ordinal": ({"space": "ordinal"}, np.float64),
+    "ogd": ({"optimizer": "ogd", "average": "uniform"}, np.float64),
+    "parameter-free": ({"optimizer": "parameter_free"}, np.float64),
+    "adagrad": ({"optimizer": "adagrad"}, np.float64),
+}
+
+
+def stream(dtype=np.float64, p=6):
+    rng = np.random.RandomState(0)
+    X = rng.randn(ROWS, p) * 10.0 ** rng.randint(-2, 3, size=p) + 1.0
+    X[7] = 0.0
+    y = (X / X.std(axis=0) @ rng.randn(p, 4)).argmax(axis=1)
+    return X.astype(dtype), y, rng.choice([0.0, 0.3, 1.0, 2.5], size=ROWS)
+
+
+def predictor(name="defaults"):
+    parameters, dtype = CASES[name]
+    return OnlineStructuredPredictor(random_state=0, **parameters), *stream(dtype)
+
+
+def begun(model, X, y):
+    return model.partial_fit(X[:3], y[:3], classes=CLASSES)
+
+
+def one_by_one(model, X, y, start, **given):
+    for i in range(start, len(X)):
+        of_row = {name: value[i : i + 1] for name, value in given.items()}
+        model.partial_fit(X[i : i + 1], y[i : i + 1], **of_row)
+    return model
+
+
+def assert_same(one, other, X):
+    """The same answers to every row, alone and together, and the same weights, to the last bit."""
+    assert one.t_ == other.t_
+    for name in ("coef_", "intercept_", "last_weights_"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
+    for rows in [X, *(X[i : i + 1] for i in range(0, len(X), 9))]:
+        assert_array_equal(one.decision_function(rows), other.decision_function(rows))
+        assert_array_equal(one.predict(rows), other.predict(rows))
+        if hasattr(one, "predict_proba"):
+            assert_array_equal(one.predict_proba(rows), other.predict_proba(rows))
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """Rows that were learned by themselves, as they come."""
+    learn, found = LinearModel.learn_alone, []
+
+    def noting(self, rows, *given):
+        found.append(rows)
+        return learn(self, rows, *given)
+
+    monkeypatch.setattr(LinearModel, "learn_alone", noting)
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_rows_one_by_one_are_one_pass(name, weighted, alone):
+    model, X, y, weight = predictor(name)
+    given = {"sample_weight": weight} if weighted else {}
+    one, other = begun(model, X, y), begun(clone(model), X, y)
+    one_by_one(one, X, y, 3, **given)
+    assert len(alone) == ROWS - 3
+    other.partial_fit(X[3:], y[3:], **{key: value[3:] for key, value in given.items()})
+    assert_same(one, other, X)
+
+
+def test_label_sets_and_perceptrons_too(alone):
+    X, y, _ = stream()
+    Y = (y[:, None] > np.arange(3)).astype(int)
+    one = OnlineStructuredPredictor("hypercube", random_state=0).partial_fit(X[:3], Y[:3])
+    other = clone(one).partial_fit(X, Y)
+    assert_same(one_by_one(one, X, Y, 3), other, X)
+    one = begun(MulticlassPerceptron(random_state=0), X, y)
+    other = clone(one).partial_fit(X, y, classes=CLASSES)
+    assert_same(one_by_one(one, X, y, 3), other, X)
+    assert len(alone) == 2 * (ROWS - 3)
+
+
+def test_rows_with_gaps_and_labels_of_other_types(alone):
+    """They go the way of all rows."""
+    X, y, _ = stream()
+    X[np.random.RandomState(1).rand(*X.shape) < 0.1] = np.nan
+    for labels in (y, y.astype(np.int32), y.astype(float), np.array(list("abcd"))[y]):
+        one = OnlineStructuredPredictor(random_state=0)
+        one.partial_fit(X[:3], labels[:3], classes=np.unique(labels))
+        other = clone(one).partial_fit(X, labels, classes=np.unique(labels))
+        assert_same(one_by_one(one, X, labels, 3), other, X)
+    assert 0 < len(alone) < 4 * (ROWS - 3)
+
+
+def test_weights_of_classes_are_not_forgotten():
+    model, X, y, _ = predictor()
+    one = begun(model.set_params(class_weight={0: 3.0, 1: 0.5, 2: 1.0, 3: 1.0}), X, y)
+    other = clone(one).partial_fit(X, y, classes=CLASSES)
+    assert_same(one_by_one(one, X, y, 3), other, X)
+
+
+def fresh(model):
+    """A copy that has nothing but what was learned."""
+    return pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers_are_those_of_a_fresh_copy(name):
+    """However predictions, rows, copies and weights that are looked at come in turns."""
+    model, X, y, _ = predictor(name)
+    begun(model, X, y)
+    for i in range(3, 12):
+        row = X[i : i + 1]
+        model.predict(row), model.coef_
+        copy = fresh(model)
+        model.partial_fit(row, y[i : i + 1])
+        assert_same(model, fresh(model), X[:30:5])
+        if row.any():
+            assert (model.decision_function(X[:1]) != copy.decision_function(X[:1])).any()
+        assert_same(copy.partial_fit(row, y[i : i + 1]), model, X[:30:5])
+
+
+def test_nothing_is_left_of_another_fit(tmp_path):
+    """Another width, other steps, a stream after `fit`, and a checkpoint."""
+    model, X, y, _ = predictor()
+    begun(model, X, y).predict(X[:1])
+    model.set_params(optimizer="mixture", optimizer__steps=(2.0,), optimizer__averages=False)
+    narrow = np.ascontiguousarray(X[:, :4])
+    for rows in (X, narrow):
+        model.fit(rows, y)
+        other = clone(model).fit(rows, y)
+        model.predict_proba(rows[:1])
+        one_by_one(model, rows, y, ROWS - 5)
+        assert_same(model, other.partial_fit(rows[-5:], y[-5:]), rows)
+    save_checkpoint(model, tmp_path / "model")
+    loaded = load_checkpoint(tmp_path / "model")
+    assert_same(one_by_one(loaded, narrow, y, 70 % ROWS), fresh(loaded), narrow)
+    assert_same(one_by_one(model, narrow, y, 70 % ROWS), loaded, narrow)
+
+
+def test_a_decoder_set_later_is_used_at_once():
+    model, X, y, _ = predictor()
+    begun(model, X, y).predict(X[:1])
+    costs = np.where(np.eye(4) > 0, 0.0, [[1.0], [1e12], [1e12], [1e12]])
+    model.set_params(decoder="min_risk").space_.set_params(cost_matrix=costs)._adopt(CLASSES)
+    assert_array_equal(model.predict(X[:1]), model.predict(X[:20])[:1])
+    assert (model.predict(X[:20]) == 0).all()
+
+
+BAD = {
+    "inf": (np.full((1, 6), np.inf), [0], {}, "infinity"),
+    "too large": (np.full((1, 6), 1e160), [0], {}, "Row 0 of X is too large"),
+    "too wide": (np.ones((1, 7)), [0], {}, "X has 7 features"),
+    "one label too many": (np.ones((1, 6)), [0, 1], {}, "inconsistent numbers of samples"),
+    "unknown label": (np.ones((1, 6)), [9], {}, "not among the classes: 9"),
+    "label below": (np.ones((1, 6)), np.array([-1]), {}, "not among the classes: -1"),
+    "weight below 0": (np.ones((1, 6)), [0], {"sample_weight": [-1.0]}, "Negative"),
+    "weight too large": (np.ones((1, 6)), [0], {"sample_weight": [1e30]}, "sample_weight must be"),
+    "two weights": (np.ones((1, 6)), [0], {"sample_weight": [1.0, 1.0]}, "sample_weight"),
+    "other classes": (np.ones((1, 6)), [0], {"classes": [0, 1]}, "differ from those of the first"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_refused_changes_nothing(name):
+    model, X, y, _ = predictor()
+    begun(model, X, y)
+    before = fresh(model)
+    row, label, given, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(row, label, **given)
+    assert_same(model, before, X)
+    assert_same(one_by_one(model, X, y, 3), one_by_one(before, X, y, 3), X)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "partial_fit"])
+def test_gaps_are_refused_where_nothing_fills_them(method):
+    model, X, y, _ = predictor()
+    begun(model.set_params(missing="error"), X, y)
+    row, before = np.where(np.arange(6) == 2, np.nan, X[:1]), fresh(model)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        getattr(model, method)(row, *([[0]] if method == "partial_fit" else []))
+    assert_same(model, before, X)
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(np.where(np.isnan(row), np.inf, row))
+    with pytest.raises(NotFittedError):
+        clone(model).predict(row)
+
+
+def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
+    model, X, y, _ = predictor()
+    begun(model, X, y)
+    model._model.state.Theta[:] = 1e308
+    statistics = model._scale.statistics.copy()
+    with pytest.raises(ValueError, match="Row 0 of X has scores that are not finite"):
+        model.partial_fit(X[3:4], y[3:4])
+    assert_array_equal(model._scale.statistics, statistics)
+    assert model.t_ == 3
+
+
+def test_a_mean_of_others_learns_no_row():
+    model, X, y, _ = predictor("ogd")
+    mean = average_fitted([begun(clone(model), X, y) for _ in range(2)])
+    with pytest.raises(RuntimeError, match="mean of others"):
+        mean.partial_fit(X[3:4], y[3:4])
+
+
+def test_files_that_are_mapped_are_not_written_to(tmp_path):
+    model, X, y, _ = predictor()
+    path = tmp_path / "model.joblib"
+    joblib.dump(begun(model, X, y), path)
+    content = path.read_bytes()
+    mapped = joblib.load(path, mmap_mode="r")
+    assert_same(one_by_one(mapped, X, y, 3), one_by_one(model, X, y, 3), X)
+    assert path.read_bytes() == content
+
+
+def test_a_signal_waits_for_the_row(monkeypatch):
+    model, X, y, _ = predictor()
+    begun(model, X, y)
+    learn = LinearModel._learn
+
+    def interrupted(self, *given):
+        signal.raise_signal(signal.SIGINT)
+        return learn(self, *given)
+
+    monkeypatch.setattr(LinearModel, "_learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[3:4], y[3:4])
+    monkeypatch.undo()
+    other = begun(clone(model), X, y).partial_fit(X[3:4], y[3:4])
+    assert_same(model, other, X)

@@ -1,0 +1,172 @@
+"""Gaps of dense rows in learners that see all rows beforehand: means of the rows that have them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+import skstructured as sk
+
+N, P = 40, 4
+
+LEARNERS = {
+    "field": sk.ConditionalRandomField("simplex"),
+    "field, sdca": sk.ConditionalRandomField("simplex", solver="sdca", random_state=0),
+    "field, squared": sk.ConditionalRandomField("simplex", regularizer="squared", alpha=0.1),
+    "field, rbf": sk.ConditionalRandomField(
+        "simplex", kernel="rbf", solver="sdca", alpha=0.1, random_state=0
+    ),
+    "network": sk.MaxMinMarginNetwork(alpha=0.1, random_state=0),
+    "network, rbf": sk.MaxMinMarginNetwork(kernel="rbf", alpha=0.1, random_state=0),
+    "svm": sk.StructuralSVM(alpha=0.1, random_state=0),
+    "svm, path": sk.StructuralSVM(alpha="path", random_state=0),
+    "quadratic": sk.QuadraticSurrogate(),
+    "quadratic, no intercept": sk.QuadraticSurrogate(fit_intercept=False),
+}
+
+SEQUENTIAL = {
+    "field": sk.ConditionalRandomField(alpha=0.1),
+    "field, features": sk.ConditionalRandomField(alpha=0.1, transitions="features"),
+    "network": sk.MaxMinMarginNetwork("sequence", alpha=0.1, random_state=0),
+    "quadratic": sk.QuadraticSurrogate("sequence"),
+}
+
+
+def exact_means(X, weight):
+    """Weighted means of what is there, 0 of nothing, by fractions."""
+    means = []
+    for column in np.asarray(X, dtype=float).T:
+        there = [(Fraction(float(w)), Fraction(float(x))) for w, x in zip(weight, column) if x == x]  # noqa: B905
+        total = sum(w for w, _ in there)
+        means.append(float(sum(w * x for w, x in there) / total) if total else 0.0)
+    return np.array(means)
+
+
+def gaps(rng, dtype=np.float64):
+    """Rows of features of many sizes, three in ten missing, the last always; classes."""
+    whole = (rng.randn(N, P) * [1.0, 100.0, 0.01, 1.0] + [0.0, 50.0, 3.0, 0.0]).astype(dtype)
+    y = (whole[:, 1] > 50.0).astype(int) + (whole[:, 2] > 3.0)
+    X = np.where(rng.rand(N, P) < 0.3, np.nan, whole).astype(dtype)
+    X[:, 3] = np.nan
+    return X, y
+
+
+def coefficients(model):
+    return model.coef_ if hasattr(model, "coef_") else model.dual_coef_
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_they_learn_the_completed_rows(name, dtype, rng):
+    """Bit for bit, with weights of 0 too; and predict the completed ones, by the same means."""
+    X, y = gaps(rng, dtype)
+    weight = rng.choice([0.0, 0.5, 2.5], N)
+    model = clone(LEARNERS[name]).fit(X, y, sample_weight=weight)
+    means = exact_means(X, weight)
+    np.testing.assert_allclose(model._means, means, rtol=1e-12, atol=1e-15)
+    assert means[3] == 0.0 and means[:3].all()
+    filled = np.where(np.isnan(X), model._means, X)
+    plain = clone(model).fit(filled, y, sample_weight=weight)
+    np.testing.assert_array_equal(coefficients(model), coefficients(plain))
+    assert model.alpha_ == plain.alpha_ and coefficients(model).any()
+    new = np.array([[np.nan, 20.0, np.nan, 1.0], [np.nan] * 4, [0.5, 80.0, 3.0, np.nan]])
+    done = np.where(np.isnan(new), model._means, new)
+    np.testing.assert_array_equal(model.decision_function(new), plain.decision_function(done))
+
+
+@pytest.mark.parametrize("name", SEQUENTIAL)
+def test_label_sequences_are_completed_by_positions(name, rng):
+    lengths = rng.randint(1, 6, size=15)
+    X = [rng.randn(m, 3) + 2.0 for m in lengths]
+    y = [np.argmax(x, axis=1) for x in X]
+    X = [np.where(rng.rand(*x.shape) < 0.3, np.nan, x) for x in X]
+    weight = rng.choice([0.0, 0.5, 2.5], 15)
+    model = clone(SEQUENTIAL[name]).fit(X, y, sample_weight=weight)
+    means = exact_means(np.vstack(X), np.repeat(weight, lengths))
+    np.testing.assert_allclose(model._means, means, rtol=1e-12)
+    filled = [np.where(np.isnan(x), model._means, x) for x in X]
+    plain = clone(model).fit(filled, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.transitions_, plain.transitions_)
+    ours, theirs = model.decision_function(X), plain.decision_function(filled)
+    np.testing.assert_array_equal(np.vstack(ours), np.vstack(theirs))
+    X[7][0, 2] = np.inf
+    with pytest.raises(ValueError, match="sequence 7 of X, position 0"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("name", ["field", "network, rbf", "quadratic"])
+def test_frames_with_gaps_of_their_own_kind(name, rng):
+    pd = pytest.importorskip("pandas")
+    X, y = gaps(rng)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["b"] = frame["b"].astype("Float64")
+    frame["d"] = np.array([None] * N, dtype=object)
+    model, named = clone(LEARNERS[name]).fit(X, y), clone(LEARNERS[name]).fit(frame, y)
+    np.testing.assert_array_equal(model.decision_function(X), named.decision_function(frame))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_what_is_refused(name, rng):
+    X, y = gaps(rng)
+    model = clone(LEARNERS[name]).fit(X, y)
+    assert get_tags(model).input_tags.allow_nan
+    before = model.decision_function(X)
+    for given, spoil, message in (
+        ({"missing": "error"}, np.nan, "NaN"),
+        ({"standardize": False}, np.nan, "NaN"),
+        ({}, np.inf, "infinity"),
+        ({"missing": "indicator"}, 0.0, "missing must be one of 'mean', 'error', got 'indicator'"),
+    ):
+        twin = clone(model).set_params(**given)
+        bad = np.nan_to_num(X)
+        bad[5, 2] = spoil
+        with pytest.raises(ValueError, match=message):
+            twin.fit(bad, y)
+        if "indicator" not in given.values():
+            with pytest.raises(ValueError, match=message):
+                model.set_params(**given).predict(bad)
+            assert get_tags(twin).input_tags.allow_nan == (not given)
+        model.set_params(missing="mean", standardize=True)
+    model.set_params(missing="indicator")
+    with pytest.raises(ValueError, match="missing must be one of"):
+        model.fit(X, y)
+    np.testing.assert_array_equal(model.set_params(missing="mean").decision_function(X), before)
+
+
+def test_a_matrix_of_kernels_has_none(rng):
+    X, y = gaps(rng)
+    Z = np.nan_to_num(X) / [1.0, 100.0, 3.0, 1.0]
+    K = Z @ Z.T
+    for kind in (sk.MaxMinMarginNetwork, sk.QuadraticSurrogate):
+        model = kind(kernel="precomputed", alpha=1.0).fit(K, y)
+        assert not get_tags(model).input_tags.allow_nan
+        bad = K.copy()
+        bad[1, 2] = np.nan
+        with pytest.raises(ValueError, match="NaN"):
+            kind(kernel="precomputed").fit(bad, y)
+        with pytest.raises(ValueError, match="NaN"):
+            model.predict(bad)
+
+
+@pytest.mark.parametrize("name", ["field", "network", "quadratic"])
+def test_csr_rows_have_none_and_means_of_zeros_too(name, rng):
+    """Rows with gaps may be predicted after CSR ones: entries that are not stored are 0."""
+    X, y = gaps(rng)
+    rows = sparse.csr_array(np.nan_to_num(X) * (rng.rand(N, P) < 0.5))
+    model = clone(LEARNERS[name]).fit(rows, y)
+    np.testing.assert_allclose(model._means, rows.toarray().mean(axis=0), rtol=1e-12, atol=1e-15)
+    filled = np.where(np.isnan(X), model._means, X)
+    np.testing.assert_array_equal(model.decision_function(X), model.decision_function(filled))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(sparse.csr_array(X), y)
+
+
+def test_a_warm_start_goes_on_with_the_means_of_the_new_rows(rng):
+    X, y = gaps(rng)
+    model = sk.ConditionalRandomField("simplex", alpha=0.1, warm_start=True).fit(X, y)
+    model.fit(X[::2], y[::2])
+    np.testing.assert_allclose(model._means, exact_means(X[::2], np.ones(N // 2)), rtol=1e-12)

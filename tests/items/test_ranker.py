@@ -1,0 +1,367 @@
+"""Learning to rank: truths, scores of rankings, curves, and what is odd."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import kendalltau
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import average_precision_score, make_scorer, ndcg_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+
+from skstructured import ItemStructuredPredictor, ListwiseRanker
+from skstructured._base.ragged import Ragged
+from skstructured.evaluation import progressive_validate
+from skstructured.items import metrics
+from skstructured.items._reading import read_items
+from skstructured.items._spaces import TiedRanks
+from skstructured.items._steps import QuantileSteps
+from skstructured.items._targets import mean_ranks, shares_of
+
+
+def queries(seed=0, n=60, p=5, most=9):
+    """Rows, grades and numbers of queries."""
+    rng = np.random.RandomState(seed)
+    qid = np.repeat(rng.permutation(10 * n)[:n], rng.randint(1, most, size=n))
+    X = rng.randn(len(qid), p)
+    score = X @ np.arange(p) + rng.randn(len(qid))
+    return X, np.digitize(score, np.quantile(score, [0.5, 0.8, 0.95])), qid
+
+
+def lists(X, y, qid):
+    rounds = [qid == q for q in dict.fromkeys(qid.tolist())]
+    return [X[r] for r in rounds], [y[r] for r in rounds]
+
+
+LOSSES = ["listnet", "sparse_listnet", "permutahedron"]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_it_ranks_better_than_chance_and_streams_do(loss):
+    X, y, qid = queries(n=300)
+    train = qid % 3 > 0
+    for fit in ("fit", "partial_fit"):
+        model = getattr(ListwiseRanker(loss, random_state=0), fit)(X[train], y[train], qid[train])
+        chance = metrics.ndcg(y[~train], np.zeros(sum(~train)), qid[~train])
+        assert model.score(X[~train], y[~train], qid[~train]) > chance + 0.15
+        order = np.argsort(np.abs(model.coef_))
+        np.testing.assert_array_equal(order[-2:], [3, 4])
+
+
+def test_rank_sorts_by_predict_and_ties_are_in_the_order_given():
+    X, y, qid = queries()
+    model = ListwiseRanker(random_state=0).fit(X, y, qid)
+    scores, places = model.predict(X), model.rank(X, qid)
+    for q in np.unique(qid):
+        np.testing.assert_array_equal(np.argsort(places[qid == q]), np.argsort(-scores[qid == q]))
+    np.testing.assert_array_equal(model.rank(np.zeros((3, 5)), [1, 1, 1]), [1, 2, 3])
+    rows, _ = lists(X, y, qid)
+    np.testing.assert_allclose(
+        np.concatenate(model.predict(rows)),
+        scores[
+            np.argsort(
+                np.unique(qid, return_index=True)[1][np.unique(qid, return_inverse=True)[1]],
+                kind="stable",
+            )
+        ],
+    )
+
+
+def test_shares_and_ranks_are_their_formulas():
+    items = read_items(np.zeros((7, 1)), [4, 4, 4, 9, 9, 9, 2])
+    y = np.array([2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 3.0])
+    wanted = [3 / 4, 0, 1 / 4, 1 / 3, 1 / 3, 1 / 3, 1]
+    np.testing.assert_allclose(shares_of(items, y).values, wanted)
+    np.testing.assert_allclose(mean_ranks(y, items.offsets), [3, 1, 2, 2, 2, 2, 1])
+    np.testing.assert_allclose(
+        mean_ranks(np.array([1.0, 1.0, 5.0]), np.array([0, 3])), [1.5, 1.5, 3]
+    )
+
+
+@pytest.mark.parametrize("tied", [[3.0, 1.5, 1.5], [2.0, 2.0, 2.0], [3.0, 2.0, 1.0]])
+def test_losses_of_tied_ranks_are_means_over_the_orders_of_what_is_tied(tied):
+    space, tied = TiedRanks(), np.array(tied)
+    space.dim_ = 3
+    orders = [np.array(p, dtype=float) for p in itertools.permutations([1, 2, 3])]
+    fitting = [
+        p
+        for p in orders
+        if all(
+            (p[i] > p[j]) >= (tied[i] > tied[j]) or tied[i] == tied[j]
+            for i in range(3)
+            for j in range(3)
+        )
+    ]
+    np.testing.assert_allclose(np.mean(fitting, axis=0), tied)
+    mu = np.array([2.5, 2.0, 1.5])
+    wanted = np.mean([3.0 * (p @ p - p @ mu) * 2.0 / 24.0 for p in fitting])
+    assert space.expected_loss(mu[None], tied[None])[0] == pytest.approx(wanted)
+    model = ListwiseRanker("permutahedron").fit(np.eye(3), tied, [0, 0, 0])
+    theta = Ragged(np.array([0.4, 0.1, -0.2]), [0, 3])
+    losses = [model.loss_.value(theta, Ragged(p, [0, 3]))[0] for p in fitting]
+    assert model.loss_.value(theta, Ragged(tied, [0, 3]))[0] == pytest.approx(np.mean(losses))
+
+
+def test_scores_of_rankings_are_those_of_others():
+    _, y, qid = queries(seed=2)
+    rng = np.random.RandomState(0)
+    scores = rng.randint(4, size=len(y)).astype(float)  # many ties
+    sure = rng.permutation(len(y)).astype(float)
+    of = [np.flatnonzero(qid == q) for q in np.unique(qid)]
+    told = [i for i in of if len(i) > 1 and y[i].max() > 0]
+    for k in (1, 3, None):
+        wanted = [ndcg_score([2.0 ** y[i] - 1], [scores[i]], k=k) for i in told]
+        alone = [1.0 for i in of if len(i) == 1 and y[i].max() > 0]
+        assert metrics.ndcg(y, scores, qid, k=k) == pytest.approx(np.mean(wanted + alone))
+    wanted = [average_precision_score(y[i] > 0, sure[i]) for i in of if y[i].max() > 0]
+    assert metrics.average_precision(y, sure, qid) == pytest.approx(np.mean(wanted))
+    first = [1 / (1 + np.argmax((y[i] > 0)[np.argsort(-sure[i])])) for i in of if y[i].max() > 0]
+    assert metrics.reciprocal_rank(y, sure, qid) == pytest.approx(np.mean(first))
+    taus = [kendalltau(y[i], scores[i]).statistic for i in of if len(i) > 1]
+    taus = [tau for tau in taus if not np.isnan(tau)]
+    assert metrics.kendall_tau_b(y, scores, qid) == pytest.approx(np.mean(taus))
+
+
+@pytest.mark.parametrize(
+    "score",
+    [metrics.ndcg, metrics.average_precision, metrics.reciprocal_rank, metrics.kendall_tau_b],
+)
+def test_scores_of_rankings_weigh_queries_and_say_nan_where_nothing_is_said(score):
+    y, scores, qid = [1, 0, 0, 1], [2.0, 1.0, 4.0, 3.0], [0, 0, 1, 1]
+    one, other = score(y[:2], scores[:2], qid[:2]), score(y[2:], scores[2:], qid[2:])
+    assert one != other
+    both = score(y, scores, qid, sample_weight=[1.0, 3.0])
+    assert both == pytest.approx((one + 3 * other) / 4)
+    assert score(y, scores, qid, sample_weight=[1, 1, 3, 3]) == pytest.approx(both)
+    assert score([y[:2], y[2:]], [scores[:2], scores[2:]]) == pytest.approx((one + other) / 2)
+    assert np.isnan(score([0, 0], [1.0, 2.0], [5, 5]))
+
+
+def test_weights_of_queries_and_weight_zero():
+    X, y, qid = queries()
+    rng = np.random.RandomState(1)
+    weight = rng.choice([0.0, 0.5, 3.0], size=len(np.unique(qid)))
+    rows, grades = lists(X, y, qid)
+    some = ListwiseRanker(random_state=0).partial_fit(rows, grades, sample_weight=weight)
+    each = np.repeat(weight, [len(x) for x in rows])
+    same = ListwiseRanker(random_state=0).partial_fit(X, y, qid, sample_weight=each)
+    np.testing.assert_array_equal(some.coef_, same.coef_)
+    kept = [i for i in range(len(rows)) if weight[i] > 0]
+    left = ListwiseRanker(random_state=0).partial_fit(
+        [rows[i] for i in kept], [grades[i] for i in kept], sample_weight=weight[weight > 0]
+    )
+    np.testing.assert_allclose(left.coef_, some.coef_, rtol=1e-9)
+
+
+def test_searches_by_query_route_qid():
+    X, y, qid = queries()
+    with config_context(enable_metadata_routing=True):
+        model = ListwiseRanker(random_state=0).set_fit_request(qid=True).set_score_request(qid=True)
+        folds = GroupKFold(3).set_split_request(groups="qid")
+        search = GridSearchCV(model, {"loss": LOSSES}, cv=folds).fit(X, y, qid=qid)
+        assert search.best_score_ > 0.7
+        scorer = make_scorer(metrics.ndcg, k=3).set_score_request(qid=True)
+        again = GridSearchCV(model, {"loss": LOSSES}, cv=folds, scoring=scorer).fit(X, y, qid=qid)
+        assert again.best_score_ != search.best_score_
+    rows, grades = lists(X, y, qid)
+    assert cross_val_score(ListwiseRanker(random_state=0), rows, grades, cv=3).mean() > 0.7
+
+
+def test_progressive_validation_states_a_bound():
+    X, y, qid = queries(n=200)
+    rows, grades = lists(X, y, qid)
+    run = progressive_validate(ListwiseRanker(), rows, grades, random_state=0)
+    assert len(run.target_loss) == 200 and run.estimator.t_ == 200
+    assert run.expected_target_loss.mean() < run.risk_bound() < 1.0
+    model = ListwiseRanker().partial_fit(X, y, qid)
+    np.testing.assert_array_equal(run.estimator.coef_, model.coef_)
+    average = progressive_validate(ListwiseRanker(), rows, grades, play="average", random_state=0)
+    assert average.surrogate_loss.shape == (200,)
+
+
+def test_curves_are_steps_at_quantiles():
+    rng = np.random.RandomState(0)
+    X = np.column_stack([rng.randn(400), rng.randint(3, size=400), np.ones(400)])
+    X[::7, 0] = np.nan
+    steps = QuantileSteps(X)
+    known = X[~np.isnan(X[:, 0]), 0]
+    np.testing.assert_allclose(
+        steps.thresholds[steps.features == 0], np.quantile(known, np.arange(1, 20) / 20)
+    )
+    np.testing.assert_array_equal(steps.thresholds[steps.features == 1], [0, 1])
+    assert (steps.features != 2).all()
+    Z = steps.of(X)
+    assert np.isnan(Z[::7, :19]).all() and not np.isnan(Z[1]).any()
+    np.testing.assert_array_equal(Z[1, :19], known[0] > steps.thresholds[:19])
+
+
+def test_an_additive_ranker_learns_curves_goes_on_and_keeps_their_order_alone():
+    rng = np.random.RandomState(0)
+    qid, X = np.repeat(np.arange(400), 6), rng.randn(2400, 3)
+    y = np.digitize(-np.abs(X[:, 0]) + 0.1 * rng.randn(2400), [-1.0, -0.5, -0.2])
+    train, test = slice(0, 1800), slice(1800, None)
+    curved = ListwiseRanker(kernel="additive", random_state=0).fit(X[train], y[train], qid[train])
+    line = ListwiseRanker(random_state=0).fit(X[train], y[train], qid[train])
+    found = curved.score(X[test], y[test], qid[test])
+    assert found > line.score(X[test], y[test], qid[test]) + 0.2
+    assert len(curved.thresholds_) == len(curved.steps_) == 3 and not hasattr(curved, "coef_")
+    by_hand = sum(
+        (X[test, j][:, None] > t) @ s
+        for j, (t, s) in enumerate(zip(curved.thresholds_, curved.steps_, strict=True))
+    )
+    np.testing.assert_allclose(
+        curved.predict(X[test]), by_hand + (curved.predict(X[test]) - by_hand)[0]
+    )
+    bent = ListwiseRanker(kernel="additive", random_state=0).fit(
+        np.exp(X[train]), y[train], qid[train]
+    )
+    np.testing.assert_allclose(bent.predict(np.exp(X[train])), curved.predict(X[train]), atol=1e-7)
+    twin = pickle.loads(pickle.dumps(curved)).partial_fit(X[test], y[test], qid[test])
+    for part in (slice(1800, 2100), slice(2100, None)):
+        curved.partial_fit(X[part], y[part], qid[part])
+    np.testing.assert_array_equal(twin.predict(X), curved.predict(X))
+
+
+def test_what_curves_do_not_take():
+    X, y, qid = queries()
+    model = ListwiseRanker(kernel="additive")
+    with pytest.raises(ValueError, match="call fit first"):
+        model.partial_fit(X, y, qid)
+    rows, grades = lists(X, y, qid)
+    with pytest.raises(ValueError, match="which a stream does not know"):
+        progressive_validate(model.fit(X, y, qid), rows, grades)
+    with pytest.raises(ValueError, match="is for dense rows"):
+        clone(model).fit(sparse.csr_array(X), y, qid)
+    with pytest.raises(ValueError, match="kernel must be one of 'linear', 'additive'"):
+        ListwiseRanker(kernel="rbf").fit(X, y, qid)
+    with pytest.raises(AttributeError, match="set by fit with kernel='additive'"):
+        _ = ListwiseRanker().fit(X, y, qid).steps_
+
+
+BAD = [
+    ({"qid": None}, "qid is missing"),
+    ({"qid": [0, 1]}, "inconsistent numbers of samples"),
+    ({"qid": np.full(6, np.nan)}, "qid must not have gaps"),
+    ({"y": [0, 1, -1, 0, 1, 2]}, "y must be finite numbers of at least 0"),
+    ({"y": [0, 1, np.nan, 0, 1, 2]}, "y must be finite"),
+    ({"y": [0, 1, 99, 0, 1, 2]}, "grades y must be at most 60"),
+    ({"y": [0, 1]}, "inconsistent numbers of samples"),
+    ({"X": np.full((6, 2), np.inf)}, "infinity"),
+    ({"X": np.ones((6, 3))}, "3 features"),
+    ({"available": [0] * 6}, "has no item that is available"),
+    ({"available": [2] * 6}, "available must have one bool per item"),
+    ({"sample_weight": [1, 2, 1, 1, 1, 1]}, "must be the same for all items of a round"),
+    ({"sample_weight": [-1, 1]}, "[Nn]egative"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_bad_input_is_refused_and_nothing_is_lost(given, message):
+    good = {
+        "X": np.random.RandomState(0).randn(6, 2),
+        "y": [0, 1, 2, 0, 1, 2],
+        "qid": [0] * 3 + [1] * 3,
+    }
+    model = ListwiseRanker().partial_fit(**good)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(**{**good, **given})
+    assert pickle.dumps(model) == before
+
+
+def test_odd_rounds():
+    with pytest.raises(NotFittedError):
+        ListwiseRanker().predict(np.ones((2, 2)))
+    X = np.random.RandomState(0).randn(5, 2)
+    for loss in LOSSES:
+        model = ListwiseRanker(loss).partial_fit(X[:1], [1], [0])  # one item: nothing to learn
+        np.testing.assert_array_equal(model.coef_, 0.0)
+        model.partial_fit(np.ones((5, 2)), [0, 1, 2, 3, 4], [0] * 5)  # all items equal
+        np.testing.assert_allclose(model.coef_, 0.0, atol=1e-12)
+        model.partial_fit(X, [3] * 5, [0] * 5)  # all grades equal
+        assert np.isfinite(model.predict(X)).all()
+        assert np.isnan(model.score(X, [0] * 5, [0] * 5))
+    rng = np.random.RandomState(0)
+    many = rng.randn(100_000, 3)
+    grades = np.digitize(many[:, 0], [1.0, 2.0, 3.0])
+    model = ListwiseRanker().partial_fit(many, grades, np.zeros(len(many), dtype=int))
+    assert model.coef_[0] > 3 * np.abs(model.coef_[1:]).max()
+
+
+def test_names_of_columns_are_kept():
+    pd = pytest.importorskip("pandas")
+    X, y, qid = queries()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = ListwiseRanker(random_state=0).fit(frame, y, qid)
+    np.testing.assert_array_equal(model.feature_names_in_, list("abcde"))
+    np.testing.assert_array_equal(model.coef_, ListwiseRanker(random_state=0).fit(X, y, qid).coef_)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("edcba")])
+
+
+def test_gaps_in_items():
+    X, y, qid = queries(n=200)
+    X[::5, 4] = np.nan
+    mean = ListwiseRanker(random_state=0).partial_fit(X, y, qid)
+    assert np.isfinite(mean.predict(X)).all()
+    marked = ListwiseRanker(missing="indicator", random_state=0).partial_fit(X, y, qid)
+    assert marked.coef_.shape == (5,) and marked.missing_coef_.shape == (1, 5)
+    completed = np.where(np.isnan(X), marked._model.scale.statistics[0], X)
+    by_hand = completed @ marked.coef_ + np.isnan(X) @ marked.missing_coef_[0]
+    apart = marked.predict(X) - by_hand
+    np.testing.assert_allclose(apart, apart[0], atol=1e-9)
+    with pytest.raises(ValueError, match="NaN"):
+        ListwiseRanker(missing="error").fit(X, y, qid)
+
+
+def test_choices_subsets_and_assignments_in_every_form():
+    rng = np.random.RandomState(0)
+    X = rng.randn(200, 4, 3)
+    places = np.argmax(X @ [3.0, -2.0, 0.0], axis=1)
+    model = ItemStructuredPredictor(random_state=0).fit(X, places)
+    assert model.score(X, places) > 0.9
+    marks = np.eye(4, dtype=int)[places]
+    flat = ItemStructuredPredictor(random_state=0).fit(
+        X.reshape(-1, 3), marks.ravel(), np.repeat(np.arange(200), 4)
+    )
+    np.testing.assert_array_equal(flat.coef_, model.coef_)
+    found = flat.predict(X.reshape(-1, 3), np.repeat(np.arange(200), 4)).reshape(-1, 4)
+    np.testing.assert_array_equal(np.argmax(found, axis=1), model.predict(X))
+    clicks = (X @ [2.0, 1.0, 0.0] > 0.5).astype(int)
+    clicked = ItemStructuredPredictor("hypercube", random_state=0).fit(list(X), list(clicks))
+    assert clicked.score(list(X), list(clicks)) > 0.9 and clicked.intercept_ < 0
+    np.testing.assert_array_equal(np.shape(clicked.predict(list(X))), (200, 4))
+    pairs = rng.randn(150, 3, 3, 2)
+    best = [
+        max(
+            itertools.permutations(range(3)),
+            key=lambda s, x=x: sum(x[i, s[i]] @ [1.0, -2.0] for i in range(3)),
+        )
+        for x in pairs
+    ]
+    matched = ItemStructuredPredictor("birkhoff", random_state=0).fit(pairs, np.array(best))
+    assert matched.score(pairs, np.array(best)) > 0.85
+    assert np.shape(matched.predict(pairs)) == (150, 3)
+    drawn = matched.sample(pairs[:5], random_state=0)
+    assert all(sorted(row) == [0, 1, 2] for row in np.array(drawn).tolist())
+
+
+@pytest.mark.parametrize(
+    ("space", "y", "message"),
+    [
+        ("simplex", [0, 5], "is no place"),
+        ("simplex", [[0, 0, 0], [1, 0, 0]], "must mark one available item"),
+        ("simplex", [0.5, 1.0], "must have the place"),
+        ("hypercube", [[0, 2, 0], [1, 0, 0]], "is not a vertex|0 and 1"),
+        ("ordinal", [0, 1], "no items"),
+        ("birkhoff", [[0, 1, 2], [2, 1, 0]], "m² for m items"),
+    ],
+)
+def test_bad_outputs_are_refused(space, y, message):
+    X = np.random.RandomState(0).randn(2, 3, 2)
+    with pytest.raises(ValueError, match=message):
+        ItemStructuredPredictor(space).fit(list(X), y)
