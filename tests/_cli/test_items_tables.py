@@ -18,7 +18,7 @@ from skstructured.guarantees import risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker
 from skstructured.items.metrics import ndcg
 
-pytestmark = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+compiled = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 
 
 def results(n=60, seed=0):
@@ -92,6 +92,7 @@ def played(learner, frame, name, target):
         yield X, part[target].to_numpy()
 
 
+@compiled
 def test_a_ranking_is_measured_before_it_is_learned(tmp_path, capsys):
     frame = results()
     lines = said(
@@ -119,6 +120,7 @@ def test_a_ranking_is_measured_before_it_is_learned(tmp_path, capsys):
     assert one(lines, "Matters most").split()[2:4] == ["match", "(+),"]
 
 
+@compiled
 def test_choices_are_those_of_a_progressive_validation(tmp_path, capsys):
     frame = trips()
     lines = said(capsys, written(tmp_path, frame), "--choice", "trip", "--in-order")
@@ -146,6 +148,7 @@ def test_choices_are_those_of_a_progressive_validation(tmp_path, capsys):
     assert numbers(one(lines, "Log-likelihood")) == pytest.approx([np.mean(logs), equal], abs=6e-4)
 
 
+@compiled
 @pytest.mark.parametrize(("option", "make"), [("--qid", results), ("--choice", trips)])
 def test_rounds_are_shuffled_whole_and_their_rows_keep_their_order(option, make, tmp_path, capsys):
     frame = make()
@@ -166,6 +169,7 @@ def test_rounds_are_shuffled_whole_and_their_rows_keep_their_order(option, make,
     assert all((np.diff(rows) > 0).all() for rows in starts)
 
 
+@compiled
 def test_a_kept_ranker_writes_scores_as_in_python(tmp_path, capsys):
     pytest.importorskip("skops")
     frame, kept = results(), str(tmp_path / "model")
@@ -182,6 +186,7 @@ def test_a_kept_ranker_writes_scores_as_in_python(tmp_path, capsys):
     pd.testing.assert_frame_equal(predicted(capsys, kept, without), found)
 
 
+@compiled
 def test_a_kept_model_of_choices_writes_probabilities_and_marks(tmp_path, capsys, monkeypatch):
     pytest.importorskip("skops")
     frame, kept = trips(), str(tmp_path / "model")
@@ -252,6 +257,7 @@ def test_files_whose_rounds_are_not_read_are_refused(tmp_path, capsys, monkeypat
     assert "none is given" in failed(capsys, "--choice", "trip")
 
 
+@compiled
 def test_too_few_rounds_are_no_promise(tmp_path, capsys):
     lines = said(capsys, written(tmp_path, trips(5)), "--choice", "trip")
     assert one(lines, "New choices").endswith("no bound yet: there are too few of them.")
