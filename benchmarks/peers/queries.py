@@ -3,9 +3,9 @@
 201 queries, 3,005 documents, 301 features, grades 0 to 4. Means over five folds by query, drawn
 five times; all learners are at their defaults and get the features as they are, but that ridge
 regression on the grades standardises them, and has its penalty searched in a second row. "one pass"
-is `ListwiseRanker` as a stream. Seconds are medians of the 25 fits, one thread each. Below, a stream of queries of
-15 items with 300 features, and choices as a stream: log-likelihoods of the weights after one pass,
-and while learning.
+is `ListwiseRanker` as a stream. Seconds are medians of the 25 fits, one thread each. Below, a
+stream of queries of 15 items with 300 features, and choices as a stream: log-likelihoods of the
+weights after one pass, and while learning.
 """
 
 import time
