@@ -18,6 +18,13 @@ from skstructured.checkpoints.files import check_path
 OURS = ("optimizer", "no_average", "no_standardize", "passes", "regularizer", "decoder")
 
 
+#: Options that say what is in a file.
+ABOUT_FILES = ("target", "delimiter", "columns", "ignore", "qid", "choice")
+
+#: Options that are not for rows that are items.
+NOT_FOR_ITEMS = ("space", "regularizer", "decoder", "learner", "bounds", "plot")
+
+
 def _fail(message):
     print(f"error: {message}", file=sys.stderr)
     return 2
@@ -43,12 +50,16 @@ def _warm_up():
 
 def _without_effect(options):
     """Names of options that would do nothing beside the others, and why."""
+    path = options.file or options.data
     if options.learner is not None:
         yield OURS, "is not for --learner, which is played with its own defaults"
     if options.bounds:
         yield ("plot", "save"), "is not for --bounds: run it once with each"
-    path = options.file or options.data
-    if is_stream(path) or is_large(path):
+    if options.qid is not None:
+        yield ("choice",), "is for choices and --qid for grades: give one of them"
+    if options.qid is not None or options.choice is not None:
+        yield NOT_FOR_ITEMS, "is not for --qid and --choice, which have a learner of their own"
+    elif is_stream(path) or is_large(path):
         yield ("bounds", "plot", "passes"), "is for tables that fit into memory"
     if is_stream(path):
         yield ("delimiter",), "is for text files"
@@ -59,7 +70,7 @@ def _without_effect(options):
     if options.file is not None:
         yield ("data",), "names a file, and FILE another: give one of them"
     elif options.data is None:
-        yield ("target", "delimiter", "columns", "ignore"), "is about a file, and none is given"
+        yield ABOUT_FILES, "is about a file, and none is given"
 
 
 def _check_options(options):

@@ -1,4 +1,4 @@
-"""Metrics of rankings, and scorers; also the names of `certificates` and `comparators`.
+"""Metrics of label rankings, and scorers; also the names of `certificates` and `comparators`.
 
 Scorers, for ``scoring=`` of searches and `cross_val_score`:
 

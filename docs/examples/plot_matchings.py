@@ -1,6 +1,6 @@
 """
-Rankings as assignments
-=======================
+Label rankings as assignments
+=============================
 
 A ranking of m items gives each item a position and each position an item: an assignment. The mean
 prediction of the space ``"birkhoff"`` is a doubly stochastic matrix, the probability of every

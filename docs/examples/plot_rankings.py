@@ -1,6 +1,6 @@
 """
-Rankings as doubly stochastic matrices
-======================================
+Label rankings as doubly stochastic matrices
+============================================
 
 Four kinds of vehicles, ranked by how much an image looks like each. What the learner predicts is
 an assignment of kinds and positions, and the probability of each.

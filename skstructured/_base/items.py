@@ -1,4 +1,4 @@
-"""What learners say to items with features of their own: they take a row of features per output."""
+"""What learners of rows say to items with features of their own, and which learners take them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-#: The end of the error; where there are classes for items, this is what names them.
+#: The end of the error, which names the learners of items.
 ITEMS = (
-    "Learners here take one row of features per output, not items with features of their own, "
-    "such as the documents of a query or the alternatives of a choice: see docs/choose.md."
+    "This learner takes one row of features per output. For items with features of their own, such "
+    "as the documents of a query or the alternatives of a choice, skstructured.items has "
+    "ListwiseRanker, ConditionalLogit and ItemStructuredPredictor: see docs/items.md."
 )
 
 

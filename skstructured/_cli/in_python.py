@@ -14,20 +14,27 @@ def python_lines(table, learner, options):
     if table.encoder is None:
         return
     target = table.targets[0] if len(table.targets) == 1 else list(table.targets)
+    rounds = getattr(table, "round", None)  # of items
+    others = target if rounds is None else [target, rounds]
     if options.columns or options.ignore:
         features = f"frame[{list(table.encoder.feature_names_in_)!r}]"
     else:
-        features = f"frame.drop(columns={target!r})"
+        features = f"frame.drop(columns={others!r})"
     shown = re.sub(r"\s*\n\s*", " ", repr(learner))
     lines = [
         *IMPORTS,
         *_imported(type(learner)),
         f"frame = {_read(options.file or options.data, options.delimiter)}",
         f"model = make_pipeline(TableEncoder(), {shown})",
-        f"model.fit({features}, frame[{target!r}])",
+        f"model.fit({features}, frame[{target!r}]{_asked(learner, rounds)})",
     ]
     for j, line in enumerate(lines):
         yield f"{'' if j else 'In Python':17}{line}"
+
+
+def _asked(learner, rounds):
+    """The argument that says which items are of one round."""
+    return "" if rounds is None else f", {type(learner).__name__.lower()}__qid=frame[{rounds!r}]"
 
 
 def _imported(kind):

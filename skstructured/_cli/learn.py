@@ -7,6 +7,8 @@ from sklearn.pipeline import make_pipeline
 
 from skstructured._cli.files import PARQUET, ends_with
 from skstructured._cli.in_python import python_lines
+from skstructured._cli.items import item_learner, item_lines
+from skstructured._cli.items_table import ItemTable, load_items
 from skstructured._cli.order import change_line, order_line
 from skstructured._cli.read import (
     is_for_an_encoder,
@@ -44,7 +46,7 @@ def read(options):
         return table
     if path is not None:
         table = table._replace(reading=time.perf_counter() - started)
-    if options.in_order:
+    if options.in_order or isinstance(table, ItemTable):
         return table
     order = order_line(table.y) if table.space == "simplex" else None
     return shuffled(table._replace(order=order), options.seed)
@@ -52,6 +54,8 @@ def read(options):
 
 def _of_file(path, options):
     chosen = (options.columns, options.ignore)
+    if options.qid is not None or options.choice is not None:
+        return load_items(path, options)
     if is_stream(path) and not is_for_an_encoder(path, options):
         return Stream.of(path, options.target, options.space)
     if is_large(path):
@@ -68,6 +72,8 @@ def lines_of(options, table):
         yield from _bounds(options, table)
     elif isinstance(table, Stream):
         yield from _of_stream(options, table)
+    elif isinstance(table, ItemTable):
+        yield from _of_items(options, table)
     elif table.space == "real":
         yield from _of_amounts(options, table)
     else:
@@ -118,6 +124,20 @@ def _of_amounts(options, table):
     missed, learned, seconds = errors(table, learner, options.seed, _progress)
     yield from regression_summary(table, missed, learned, seconds)
     yield from _made(options, table, learner)
+    yield _next(options)
+
+
+def _of_items(options, table):
+    """Lines on lists or choices."""
+    learner = item_learner(options)
+    yield from item_lines(options, table, learner, _progress)
+    learner.set_params(max_iter=1 if options.passes is None else options.passes)
+    yield from python_lines(table, learner, options)
+    if options.save:
+        learner.fit(table.items, table.y)
+        learner.round_column_ = table.round
+        save_checkpoint(make_pipeline(table.encoder, learner), options.save)
+        yield _kept(options)
     yield _next(options)
 
 

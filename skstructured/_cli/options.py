@@ -20,6 +20,10 @@ Columns may be numbers, words, dates and long texts, with gaps. The target is a 
 than memory: from 64 MB on (8 MB where compressed) rows are taken in their own order, some thousand
 at a time, and so are those of Parquet files of numbers and of svmlight files (.svm, .libsvm).
 
+Where rows are items of lists or of choices, --qid COL names the column that says which rows are of
+one list, such as the results of a query, and the target has their grades; --choice COL the column
+that says which rows are the alternatives of one choice, and the target is 1 for the chosen one.
+
 With --bounds it prints a table, one line for each (regularizer, decoder). "mistakes" is the
 exact expected cumulative target loss; "comparator" is the surrogate loss of the fixed linear
 model that makes the bound smallest, in hindsight; "bound" is the number that theory says the
@@ -60,6 +64,14 @@ OPTIONS = {
         ),  # no table holds them
         "help": "what an output is (default: simplex, classes; real, numbers, for a target of "
         "fractions or of more than 100 numbers with few rows each)",
+    },
+    "--qid": {
+        "metavar": "COL",
+        "help": "learn to rank: rows with one value here are one list, the target has grades",
+    },
+    "--choice": {
+        "metavar": "COL",
+        "help": "learn choices: rows with one value here are the alternatives of one choice",
     },
     "--optimizer": {
         "choices": ("auto", *OPTIMIZERS),

@@ -7,9 +7,11 @@ import warnings
 import numpy as np
 
 from skstructured._cli.files import PARQUET, SVMLIGHT, ends_with, parquet_parts, text_chunks
+from skstructured._cli.items_table import rounds_of, whole_rounds
 from skstructured._cli.stream_file import svmlight_width
-from skstructured._cli.stream_table import PART
+from skstructured._cli.stream_table import PART, is_large
 from skstructured.checkpoints.files import load_checkpoint
+from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
 from skstructured.streaming._files import svmlight_chunks
 
 USAGE = "usage: python -m skstructured predict MODEL FILE"
@@ -18,6 +20,8 @@ HELP = f"""\
 {USAGE}
 
 Print a prediction for each row of FILE, as CSV with a header: "> predictions.csv" keeps them.
+Models of --qid print a score for each row, and those of --choice its probability, and 1 for the
+likeliest row of each choice.
 
 MODEL is what "python -m skstructured TABLE --save MODEL" kept. FILE has the same columns, in any
 order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any size; - is standard
@@ -29,7 +33,8 @@ def predict(arguments):
     """Print a prediction for each row of a file, as CSV with a header.
 
     MODEL is what ``--save`` kept; FILE is CSV, JSON lines, Parquet or svmlight with the same
-    columns, in any order, with or without the target, and of any size.
+    columns, in any order, with or without the target, and of any size. Models of choices need the
+    column that says which rows are of one choice.
 
     Raises
     ------
@@ -43,13 +48,21 @@ def predict(arguments):
         raise ValueError(f"predict takes a model and a file, got {len(arguments)} names. {USAGE}")
     model, path = load_checkpoint(arguments[0]), arguments[1]
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    for number, part in enumerate(_parts(model, path)):
-        y = _predicted(model, part)
-        wide = y.reshape(len(y), -1)
+    told = _of_choices(model, path) if _is_of_choices(model) else _of_rows(model, path)
+    for number, (names, rows) in enumerate(told):
         if not number:
-            names = [f"prediction_{j}" for j in range(wide.shape[1])]
-            writer.writerow(names if y.ndim > 1 else ["prediction"])
-        writer.writerows(wide.tolist())
+            writer.writerow(names)
+        writer.writerows(rows)
+
+
+def _of_rows(model, path):
+    """Names of what is predicted of each row, and rows of it, part by part."""
+    ranks = isinstance(_last(model), ListwiseRanker)
+    for part in _parts(model, path):
+        y = _called(model.predict, _rows(model, part) if isinstance(part, dict) else part)
+        wide = y.reshape(len(y), -1)
+        names = [f"prediction_{j}" for j in range(wide.shape[1])]
+        yield names if y.ndim > 1 else ["score" if ranks else "prediction"], wide.tolist()
 
 
 def _parts(model, path):
@@ -63,10 +76,36 @@ def _parts(model, path):
     return (X for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based))
 
 
-def _predicted(model, part):
+def _last(model):
+    """The learner of a model."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _is_of_choices(model):
+    return isinstance(_last(model), (ConditionalLogit, ItemStructuredPredictor))
+
+
+def _of_choices(model, path):
+    """The same of alternatives: probabilities, and 1 for the likeliest of each choice."""
+    name = getattr(_last(model), "round_column_", None)
+    if name is None:
+        raise ValueError(
+            "the model does not say in which column choices have their names, for --save did not "
+            "keep it: predict in Python, with qid=."
+        )
+    for columns in whole_rounds(_parts(model, path), path, name, is_large(path)):
+        given = _rows(model, columns), rounds_of(path, columns, name)
+        proba, marks = (
+            _called(method, given[0], qid=given[1])
+            for method in (model.predict_proba, model.predict)
+        )
+        yield ["probability", "chosen"], list(zip(proba.tolist(), marks.tolist(), strict=True))
+
+
+def _called(method, rows, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
-        return np.asarray(model.predict(_rows(model, part) if isinstance(part, dict) else part))
+        return np.asarray(method(rows, **given))
 
 
 def _rows(model, columns):

@@ -1,4 +1,4 @@
-"""The decoder of rankings for NDCG."""
+"""The decoder of label rankings for NDCG."""
 
 import numpy as np
 

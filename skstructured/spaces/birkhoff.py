@@ -1,4 +1,4 @@
-"""Assignments and rankings as permutation matrices."""
+"""Assignments and label rankings as permutation matrices."""
 
 import itertools
 import math

@@ -37,7 +37,7 @@ def parquet_chunks(
     path : str or path
         The file.
     target : str or list of str
-        Column of the outputs, numbers or texts; several for multilabel outputs and rankings.
+        Column of the outputs, numbers or texts; several for multilabel outputs and label rankings.
     chunk_size : int, default=10_000
         Rows a chunk; the last one of a row group may be smaller.
     columns : list of str or None, default=None

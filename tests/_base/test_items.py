@@ -1,13 +1,15 @@
-"""Items with features of their own, in matrices: no input of the learners here, which say so."""
+"""Items with features of their own, in matrices: learners of rows name those that take them."""
 
 import re
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from learners import BINARY_LEARNERS, SHIPPED
 from sklearn.base import clone
 
 import skstructured as sk
+import skstructured.items
 from skstructured._base.items import ITEMS
 
 X, Y = np.random.RandomState(0).randn(12, 2, 3), np.arange(12) % 2
@@ -27,6 +29,15 @@ def test_matrices_for_rows_are_refused(learner):
         with pytest.raises(ValueError, match=re.escape(ITEMS)):
             model.fit(wrong, Y)
         assert not hasattr(model, "n_features_in_")
+
+
+def test_the_learners_that_are_named_take_what_is_refused():
+    names = [name for name in sk.items.__all__ if name in ITEMS]
+    assert {"ListwiseRanker", "ConditionalLogit", "ItemStructuredPredictor"} <= {*names}
+    for name in names:
+        grades = [[0, 1]] * 12 if name == "ListwiseRanker" else Y
+        assert len(getattr(sk.items, name)().fit(X, grades).predict(X)) == 12
+    assert (ROOT / ITEMS.split("see ")[1].rstrip(".")).exists()
 
 
 def test_what_is_wrong_otherwise_is_told_as_before():

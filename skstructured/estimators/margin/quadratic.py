@@ -20,7 +20,7 @@ __all__ = ["QuadraticSurrogate"]
 @documented(DualLearner)
 @parameters
 class QuadraticSurrogate(MarginLearner):
-    r"""Predict classes, multilabel outputs or rankings by least squares on costs.
+    r"""Predict classes, multilabel outputs or label rankings by least squares on costs.
 
     It minimises ``(1/n) Σ ‖g(x_i) + c(y_i)‖² + (α/2)‖w‖²``, where ``c(y)`` are the costs in
     ``L(y', y) = <φ(y'), c(y)> + a(y)``, by ``(K + (αn/2) I) D = −C``, and predicts
