@@ -19,6 +19,7 @@ from skstructured.estimators.margin import MaxMinMarginNetwork, QuadraticSurroga
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.experts.abstention import AbstainingHedgeClassifier
 from skstructured.guarantees.risk import risk_bound
+from skstructured.items import ItemStructuredPredictor, ListwiseRanker
 from skstructured.losses.oracles import ORACLES
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.optimizers.pistol import PiSTOL
@@ -90,6 +91,25 @@ def _single_learners():
     yield KernelStructuredPredictor(max_iter=1), _outputs("simplex")
 
 
+def _item_learners():
+    """Pairs of a learner of items and outputs for three rounds of four."""
+    marks = np.tile([1, 0, 0, 1], 3)
+    for space, y in (("simplex", np.tile([1, 0, 0, 0], 3)), ("hypercube", marks)):
+        for regularizer in ("shannon", "squared"):
+            yield ItemStructuredPredictor(space, regularizer), y
+    yield ItemStructuredPredictor("birkhoff"), marks  # of two and two
+    for loss in ("listnet", "sparse_listnet", "permutahedron"):
+        yield ListwiseRanker(loss), marks
+
+
+def _run_items(X):
+    """Learn and predict rounds of rows, dense and CSR."""
+    qid = np.repeat(np.arange(3), 4)
+    for model, y in _item_learners():
+        for rows in (X, sparse.csr_matrix(X)):
+            model.fit(rows, y, qid).predict(rows, qid)
+
+
 def _run(model, y, X):
     """Learn and predict rows, dense and CSR."""
     for rows in (X, sparse.csr_matrix(X)):
@@ -119,6 +139,8 @@ def warm_up(learners=None):
         _run(model, y, X)
     for model, y in _single_learners() if learners is None else ():
         _run(model, y, X.astype(np.float32))
+    if learners is None:
+        _run_items(X)
     return next(filter(_is_there, folders()), None)
 
 

@@ -158,7 +158,7 @@ def draw_rank_rows(mu, uniforms, drawn):
 
 
 class Permutahedron(OutputSpace):
-    r"""Rankings of d labels as the permutations of (d, …, 1), with a normalised Spearman loss.
+    r"""Label rankings of d items, the permutations of (d, …, 1), by a normalised Spearman loss.
 
     ``y[i, j]`` is the rank of item j in row i, a permutation of 1..d with d = best. The target loss
     is ``<y, y − y'>/M``, ``M = d(d²−1)/6``: 0 for the truth, 1 for its reverse.

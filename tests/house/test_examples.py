@@ -41,6 +41,11 @@ CLAIMS = {
         np.all(np.diff(names["shares"][:, 0]) < 0)
         and np.all(np.diff(names["shares"][:, 1:], axis=0) > 0)
     ),
+    "search_results": lambda names: (
+        np.mean(names["found"]["ListwiseRanker"]) > np.mean(names["found"]["ridge on grades"])
+        and np.mean(names["found"]["random order"]) < names["bound"]
+        and names["bound"] < 1.0 - names["late"].mean()
+    ),
     "table": lambda names: 0.2 < names["wrong"] < names["promise"] < 0.4,
     "out_of_core": lambda names: np.array_equal(names["at_once"].coef_, names["pieces"].coef_),
 }

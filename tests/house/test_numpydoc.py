@@ -32,6 +32,7 @@ NOT_ASKED = {
 def rooms():
     """The package, and its public modules."""
     names = [m.name for m in pkgutil.iter_modules(skstructured.__path__) if m.name[0] != "_"]
+    names.append("items.metrics")
     return [skstructured, *(importlib.import_module(f"skstructured.{name}") for name in names)]
 
 

@@ -8,7 +8,7 @@ __all__ = ["MaxMinMarginNetwork", "StructuralSVM"]
 
 @documented(DualLearner)
 class MaxMinMarginNetwork(DualLearner):
-    r"""Predict classes, multilabel outputs or label rankings by max-min margins, which are consistent.
+    r"""Predict classes, label sets or label rankings by max-min margins, which are consistent.
 
     It minimises ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
 
@@ -59,7 +59,7 @@ class MaxMinMarginNetwork(DualLearner):
 
 @documented(DualLearner)
 class StructuralSVM(DualLearner):
-    r"""Predict classes, multilabel outputs or label rankings by the structural SVM (M3N).
+    r"""Predict classes, label sets or label rankings by the structural SVM (M3N).
 
     It minimises ``(1/n) Σ S(g(x_i), y_i) + (α/2)‖w‖²`` with the loss
 
