@@ -69,7 +69,7 @@ def main():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             beside(out, frame, held_out)
-        out.say(screen)
+        out.say(screen.replace(f"{folder}/", ""))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def _told(j, size, W, table):
     """A feature by its name or its word, and the sign of its effect."""
     name = table.encoder.get_feature_names_out()[j]
     for one in table.encoder._coders_of("words"):
-        if name in one.names:
+        if name in one.names and one.name in table.texts:
             word = one.most_frequent(table.texts[one.name], one.names.index(name))
             name = f"{one.name} {word!r}"
     name = name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."

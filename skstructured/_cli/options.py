@@ -37,6 +37,11 @@ def names(given):
     return given.split(",")
 
 
+def passes(given):
+    """A number, or "auto"."""
+    return given if given == "auto" else int(given)
+
+
 OPTIONS = {
     "file": {
         "nargs": "?",
@@ -75,8 +80,9 @@ OPTIONS = {
     "--no-average": {"action": "store_true", "help": "predict with the last weights"},
     "--no-standardize": {"action": "store_true", "help": "take features as they are"},
     "--passes": {
-        "type": int,
-        "help": "passes of the model that --save keeps (default: 1, which the bound is about)",
+        "type": passes,
+        "help": "passes of the model that --save keeps: a number (default: 1, which the bound is "
+        "about), or auto, which is often better",
     },
     "--regularizer": {"help": "shannon, squared or tsallis (default: the space's own)"},
     "--decoder": {"help": "how scores become outputs: nearest, randomized, map or sampled"},

@@ -13,6 +13,7 @@ import numpy as np
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._cli.effects import effects
 from skstructured._cli.order import same_as_before
+from skstructured._cli.read import Table
 from skstructured._engine import kernel_cache
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -170,6 +171,9 @@ def stream_summary(table, result, seconds, space):
         beside = comparison(space, table.classes, means, table.counts)
     bound = _certificate(result.risk_bound, UNITS[space], result.n_rounds)
     yield from _told(table.name, means, beside, bound, UNITS[space])
+    if table.encoder is not None and space == "simplex":
+        first = next(iter(table.chunks))[0]
+        yield from effects(result.estimator, Table(first, None, table.name, table.encoder))
     yield time_line(result.n_rounds, seconds)
 
 

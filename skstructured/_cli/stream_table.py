@@ -1,6 +1,7 @@
 """Tables that do not fit into memory: chunks of columns, encoded on the way."""
 
 import os
+from collections import Counter
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skstructured._cli.careful import check_classes, check_no_gaps
 from skstructured._cli.files import PARQUET, chosen, ends_with, parquet_parts, text_chunks
 from skstructured._cli.read import WIDE, outputs, space_of, targets_of
 from skstructured.streaming._files import Chunks
+from skstructured.streaming._frames import as_texts, is_missing
 from skstructured.streaming.table_encoder import TableEncoder
 
 #: Bytes of a file that is not taken into memory, and of a compressed one.
@@ -15,6 +17,9 @@ LARGE, LARGE_GZIP = 1 << 26, 1 << 23
 
 #: Rows of a part.
 PART = 10_000
+
+#: Different words of a column that have a feature each; where there are more, they are hashed.
+MOST_VALUES = 20_000
 
 
 def is_large(path):
@@ -28,7 +33,8 @@ def is_large(path):
 class EncodedParts:
     """The parts of a file, their labels, and the encoder that its first part has decided on.
 
-    The file is gone through once for its labels; a `ValueError` names a row without one.
+    The file is gone through once for its labels, and for the values of columns of words; a
+    `ValueError` names a row without a label.
     """
 
     def __init__(self, path, options):
@@ -38,7 +44,10 @@ class EncodedParts:
         self.targets = targets_of(path, first, options.target, options.space)
         self.encoder = TableEncoder().partial_fit(self._features(first))
         self.space, self.labels, self.counts = options.space, {}, []
+        self.values = {one.name: Counter() for one in self.encoder._coders_of("hashed categories")}
         self.n = self._go_through()
+        if self.values:
+            self.encoder._decide(self._features(first), True, dict(self._values()))
 
     def _parts(self):
         if ends_with(self.path, PARQUET):
@@ -66,12 +75,26 @@ class EncodedParts:
                 for label in y[:, 0]:
                     seen[label] = seen.get(label, 0) + 1
             done += len(y)
+            self._count(part)
         if seen:
             raw = np.array(list(seen), dtype=object)[:, None]
             check_classes(self.path, raw[:, 0], self.targets[0], self.header)
             self.labels = dict(zip(seen, outputs(raw, self.space, self.path), strict=True))
             self.counts = list(seen.values())
         return done
+
+    def _count(self, part):
+        """Count the values of columns that may have a feature for each."""
+        for name in list(self.values):
+            self.values[name].update(as_texts(part[name], is_missing(part[name])).tolist())
+            if len(self.values[name]) > MOST_VALUES:
+                del self.values[name]
+
+    def _values(self):
+        """Columns and their values, those twice that are there more than once."""
+        for name, counts in self.values.items():
+            times = np.minimum(list(counts.values()), 2)
+            yield name, np.repeat(np.array(list(counts), dtype=object), times)
 
     def chunks(self):
         """The chunks (X, y); they may be gone through again."""

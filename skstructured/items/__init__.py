@@ -3,6 +3,7 @@
 from skstructured.items._choice_summary import ChoiceSummary, Elasticities, WillingnessToPay
 from skstructured.items.choice import ConditionalLogit
 from skstructured.items.interactions import ChooserInteractions
+from skstructured.items.metrics import average_precision, kendall_tau_b, ndcg, reciprocal_rank
 from skstructured.items.predictor import ItemStructuredPredictor
 from skstructured.items.ranker import ListwiseRanker
 
@@ -14,4 +15,8 @@ __all__ = [
     "ItemStructuredPredictor",
     "ListwiseRanker",
     "WillingnessToPay",
+    "average_precision",
+    "kendall_tau_b",
+    "ndcg",
+    "reciprocal_rank",
 ]

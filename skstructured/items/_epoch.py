@@ -143,7 +143,7 @@ def item_epoch(
     """Learn rounds in order; stop before one whose scores are not finite.
 
     Each round: ``θ_e = s_e X Θ_e``, and of its average; what is played, ``Σ v_e θ_e``; losses and
-    gradients g_e in θ, 0 where all items are the same; the weights of the experts;
+    gradients g_e in θ; the weights of the experts;
     ``Θ_e ← Θ_e + u_e Xᵀ g_e``. An expert is told ``D² λ_max(XXᵀ)``, which bounds ‖Xᵀg‖², or where
     it is `by_ratio` ``λ_max(XXᵀ)/λ``. `scores` receives what was played, `losses` its loss. Returns
     the place of the round that stopped it, or -1.
@@ -182,7 +182,7 @@ def item_epoch(
             lost[b] = w * value_of(oracle(theta, y, g, params, scratch), theta, y, omega[r])
             if b < few:
                 for m in range(M):
-                    gaps[m, b] = g[m] if largest > 0.0 else 0.0
+                    gaps[m, b] = g[m]
         marginal(shares[0], v)
         played = scores[at : at + M]
         played_scores(v, all_theta, played)

@@ -1,5 +1,6 @@
 """Tables as people have them, to the rows of numbers that learners take."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_integer, unchanged_on_error
 from skstructured._engine.arrays import Array, Floats
-from skstructured.streaming._columns import Dates, Numbers, Units, coder_of
+from skstructured.streaming._columns import Categories, Dates, Numbers, Units, coder_of
 from skstructured.streaming._frames import columns_of
 
 __all__ = ["TableEncoder"]
@@ -126,14 +127,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    def _decide(self, X: Any, stream: bool) -> Self:
-        """Choose what encodes each column."""
+    def _decide(self, X: Any, stream: bool, values: Mapping[Any, Array] | None = None) -> Self:
+        """Choose what encodes each column; the `values` of some, wherever they come, are known."""
         check_integer("max_categories", self.max_categories)
         check_integer("n_buckets", self.n_buckets)
         columns = _filled(columns_of(X))
         with unchanged_on_error(self):
             given = (self.max_categories, self.n_buckets, stream)
             self._coders = [coder_of(_name(key), v, *given) for key, v in columns.items()]
+            self._coders = [
+                Categories(one.name, values[one.name], self.max_categories)
+                if values and one.name in values
+                else one
+                for one in self._coders
+            ]
             parts, self._units = self._parts(columns), None
             if any(getattr(coder, "is_wide", False) for coder in self._coders):
                 self._units = [

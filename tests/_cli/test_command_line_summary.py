@@ -252,6 +252,9 @@ def test_passes_of_the_model_are_one_by_default(iris_csv, tmp_path, capsys):
     kept = str(tmp_path / "model")
     said(capsys, iris_csv, "--save", kept)
     assert (load_checkpoint(kept)[-1].n_iter_, load_checkpoint(kept)[-1].t_) == (1, 150)
+    lines = said(capsys, iris_csv, "--save", kept, "--passes", "auto")
+    assert load_checkpoint(kept)[-1].max_iter == "auto" and load_checkpoint(kept)[-1].n_iter_ > 1
+    assert "max_iter" not in "".join(lines)
     assert main([iris_csv, "--save", kept, "--passes", "0"]) == 2
     assert "max_iter" in capsys.readouterr().err
 

@@ -205,14 +205,39 @@ def test_files_that_are_large_are_read_in_parts(kind, tmp_path, capsys, monkeypa
     monkeypatch.setattr(stream_table, "LARGE_GZIP", 100)
     monkeypatch.setattr(stream_table, "PART", 500)
     lines = said(capsys, path, "--save", kept)
-    encoder = TableEncoder().partial_fit(frame[["area", "town"]][:500])
-    width = len(encoder.get_feature_names_out())
-    assert lines[0] == f"{path} (3000 rows, 2 columns as {width} features), target dear"
+    assert lines[0] == f"{path} (3000 rows, 2 columns as 5 features), target dear"
+    (matters,) = [line for line in lines if line.startswith("Matters most")]
+    assert "area (+)" in matters and "town_" in matters
     (accuracy,) = [line for line in lines if line.startswith("Accuracy")]
     always = frame["dear"].value_counts().iloc[0] / 3000
     assert f"always the most frequent class: {always:.1%}." in accuracy
     found = said(capsys, "predict", kept, path)[1:]
     assert np.mean(np.array(found) == frame["dear"]) > 0.9
+
+
+@compiled
+@pytest.mark.parametrize(("most", "width"), [(150, 149 + 1 + 2), (149, 128 + 2)])
+def test_words_of_large_files_have_features_of_their_own(
+    most, width, tmp_path, capsys, monkeypatch
+):
+    """Also those that come late, where they are not too many; what is there once has none."""
+    pytest.importorskip("skops")
+    rng = np.random.RandomState(0)
+    words = np.array([f"w{i}" for i in rng.permutation(150)])
+    codes = np.r_[rng.randint(99, size=500), rng.randint(149, size=5500)]
+    frame = pd.DataFrame({"word": words[codes], "size": rng.randn(6000)})
+    frame.loc[5999, "word"], frame.loc[::10, "size"] = words[149], np.nan
+    frame["kind"] = (rng.randn(150) > 0)[codes].astype(int)
+    path, kept = str(tmp_path / "t.csv"), str(tmp_path / "model")
+    frame.to_csv(path, index=False)
+    for name, value in (("LARGE", 100), ("PART", 500), ("MOST_VALUES", most)):
+        monkeypatch.setattr(stream_table, name, value)
+    lines = said(capsys, path, "--save", kept)
+    encoder = load_checkpoint(kept)[0]
+    rows = encoder.transform(frame[["word", "size"]])
+    assert rows.shape == (6000, width) and f"2 columns as {width} features" in lines[0]
+    found = np.array(said(capsys, "predict", kept, path)[1:], dtype=int)
+    assert (np.mean(found == frame["kind"]) > 0.98) == (most == 150)
 
 
 @compiled

@@ -197,6 +197,7 @@ def test_curves_are_steps_at_quantiles():
     Z = steps.of(X)
     assert np.isnan(Z[::7, :19]).all() and not np.isnan(Z[1]).any()
     np.testing.assert_array_equal(Z[1, :19], known[0] > steps.thresholds[:19])
+    np.testing.assert_array_equal(Z[:, 19:], X[:, 1:2] > [0, 1])
 
 
 def test_an_additive_ranker_learns_curves_goes_on_and_keeps_their_order_alone():
@@ -286,6 +287,10 @@ def test_odd_rounds():
         assert np.isfinite(model.predict(X)).all()
         assert np.isnan(model.score(X, [0] * 5, [0] * 5))
     rng = np.random.RandomState(0)
+    for m in (7, 90):
+        same = np.repeat(rng.randn(1, 30), m, axis=0)
+        model = ListwiseRanker(standardize=False).partial_fit(same, np.arange(m) % 3, [0] * m)
+        np.testing.assert_array_equal(model.coef_, 0.0)
     many = rng.randn(100_000, 3)
     grades = np.digitize(many[:, 0], [1.0, 2.0, 3.0])
     model = ListwiseRanker().partial_fit(many, grades, np.zeros(len(many), dtype=int))
