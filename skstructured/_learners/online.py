@@ -91,30 +91,26 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
     @exclusive
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         if not self._learned_alone(X, y, classes, sample_weight):
-            self._learn_rows(X, y, classes, sample_weight)
+            first = not hasattr(self, "space_")
+            if not first:
+                self._model.state.check_moves()
+            with unchanged_on_error(self):
+                batch = self._read(X, reset=first)
+                if self.standardize or not first:  # the weights move in place but on a first call
+                    self._check_rows(batch, fresh=first)
+                if first:
+                    self._start(self._unfitted_space().fit_stream(y, classes))
+                elif classes is not None:
+                    self.space_.check_classes(classes)
+                batch = self._with_outputs(batch, y, sample_weight, stream=True)
+                batch = self._weigh_classes(batch, stream=True)
+                every = np.arange(batch.n_rounds)
+                if first:
+                    self._learn(batch, every)
+            if not first:  # what interrupts it from here on leaves whole blocks that are counted
+                self._learn(batch, every)
         self.n_iter_ = 1
         self.warn_of_trouble()
-
-    def _learn_rows(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
-        """Read, check and learn the rows of a stream."""
-        first = not hasattr(self, "space_")
-        if not first:
-            self._model.state.check_moves()
-        with unchanged_on_error(self):
-            batch = self._read(X, reset=first)
-            if self.standardize or not first:  # the weights move in place but on a first call
-                self._check_rows(batch, fresh=first)
-            if first:
-                self._start(self._unfitted_space().fit_stream(y, classes))
-            elif classes is not None:
-                self.space_.check_classes(classes)
-            batch = self._with_outputs(batch, y, sample_weight, stream=True)
-            batch = self._weigh_classes(batch, stream=True)
-            every = np.arange(batch.n_rounds)
-            if first:
-                self._learn(batch, every)
-        if not first:  # what interrupts it from here on leaves whole blocks that are counted
-            self._learn(batch, every)
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
