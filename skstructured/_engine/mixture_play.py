@@ -21,6 +21,7 @@ from skstructured._engine.compiled import (
     is_compiled,
     kernel,
 )
+from skstructured._engine.copies import copy_into
 from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix
 
@@ -39,7 +40,8 @@ def play_rows(
     experts = shares.shape[2]
     theta, means = np.empty((experts, dim)), np.empty((experts, dim))
     v, s, now = np.empty(experts), np.empty(vectors.shape[0]), np.empty_like(vectors)
-    now[:] = vectors  # optimisers may note what they see in them
+    for e in range(len(now)):  # optimisers may note what they see in them
+        copy_into(now[e], vectors[e])
     for i in range(n):
         score_experts(now, scales, raw[i], 0.0, 0.0, averaged, theta, s)
         if kind != SCORES:
