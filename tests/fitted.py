@@ -63,6 +63,8 @@ _X = np.random.RandomState(0).randn(40, 4)
 _letters = np.array(["a", "b", "c"])[np.argmax(_X[:, :3], axis=1)]
 _words = [_X[i : i + 1 + i % 4] for i in range(0, 36, 3)]
 _spelt = [_letters[i : i + 1 + i % 4] for i in range(0, 36, 3)]
+_rounds = np.random.RandomState(1).randn(24, 3, 2)
+_taken = np.argmax(_rounds @ [2.0, -1.0] + np.random.RandomState(2).randn(24, 3), axis=1)
 _numbers, _orders = _X @ np.arange(4.0), np.argsort(_X[:, :3], axis=1)
 
 #: name -> Case.
@@ -71,6 +73,9 @@ FITTED |= {name: _of_list(*given) for name, given in OVER_SPACES.items()}
 FITTED |= {name: _of_list(model, *binary_stream()) for name, model in BINARY_LEARNERS.items()}
 FITTED |= {name: _of_list(model, *binary_stream()) for name, model in TWO_CLASSES.items()}
 FITTED |= {
+    "choices": Case(sk.ConditionalLogit(), _rounds, _taken),
+    "choices, online": Case(sk.ItemStructuredPredictor(random_state=0), _rounds, _taken),
+    "search results": Case(sk.ListwiseRanker(random_state=0), _rounds, list(np.eye(3)[_taken])),
     "bool labels": Case(sk.OnlineStructuredPredictor(random_state=0), _X, _letters == "a"),
     "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),
     "numbers, kernel": Case(sk.PiSTOLRegressor("rbf", random_state=0), _X, _numbers),

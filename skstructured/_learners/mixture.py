@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from skstructured._base.validation import writable
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_ahead import mixture_ahead_for
@@ -160,7 +161,8 @@ class MixtureModel(ExpertWeights, LinearModel):
         if self.intercept:
             raw += Theta[:, width]
         played = np.empty((n, self.space.dim_))
-        self._play()(state.kind, raw, state.vectors, state.summed, shares, played)
+        kept = (writable(state.vectors), state.summed, writable(shares))
+        self._play()(state.kind, raw, *kept, played)
         return played
 
     def _play(self) -> Kernel:
@@ -192,7 +194,7 @@ class MixtureModel(ExpertWeights, LinearModel):
             means = theta
             if self.state.kind != SCORES:
                 means = self.loss.mean(flat.reshape(-1, dim)).reshape(theta.shape)
-            compiled_mix_rows()(self.state.kind, shares, theta, means, played[rows])
+            compiled_mix_rows()(self.state.kind, writable(shares), theta, means, played[rows])
         return played
 
     def trouble(self) -> list[str]:

@@ -253,8 +253,12 @@ def test_a_signal_waits_for_the_row(monkeypatch):
         return learn(self, *given)
 
     monkeypatch.setattr(LinearModel, "_learn", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(X[3:4], y[3:4])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[3:4], y[3:4])
+    finally:
+        signal.signal(signal.SIGINT, before)
     monkeypatch.undo()
     other = begun(clone(model), X, y).partial_fit(X[3:4], y[3:4])
     assert_same(model, other, X)
