@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import INTERPRETED
 from scipy import sparse
 from scipy.stats import kendalltau
 from sklearn import config_context
@@ -42,7 +43,7 @@ LOSSES = ["listnet", "sparse_listnet", "permutahedron"]
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_ranks_better_than_chance_and_streams_do(loss):
-    X, y, qid = queries(n=300)
+    X, y, qid = queries(n=100 if INTERPRETED else 300)
     train = qid % 3 > 0
     for fit in ("fit", "partial_fit"):
         model = getattr(ListwiseRanker(loss, random_state=0), fit)(X[train], y[train], qid[train])
@@ -200,6 +201,7 @@ def test_curves_are_steps_at_quantiles():
     np.testing.assert_array_equal(Z[:, 19:], X[:, 1:2] > [0, 1])
 
 
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 def test_an_additive_ranker_learns_curves_goes_on_and_keeps_their_order_alone():
     rng = np.random.RandomState(0)
     qid, X = np.repeat(np.arange(400), 6), rng.randn(2400, 3)
@@ -291,7 +293,7 @@ def test_odd_rounds():
         same = np.repeat(rng.randn(1, 30), m, axis=0)
         model = ListwiseRanker(standardize=False).partial_fit(same, np.arange(m) % 3, [0] * m)
         np.testing.assert_array_equal(model.coef_, 0.0)
-    many = rng.randn(100_000, 3)
+    many = rng.randn(2000 if INTERPRETED else 100_000, 3)
     grades = np.digitize(many[:, 0], [1.0, 2.0, 3.0])
     model = ListwiseRanker().partial_fit(many, grades, np.zeros(len(many), dtype=int))
     assert model.coef_[0] > 3 * np.abs(model.coef_[1:]).max()
@@ -323,6 +325,7 @@ def test_gaps_in_items():
         ListwiseRanker(missing="error").fit(X, y, qid)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 def test_choices_subsets_and_assignments_in_every_form():
     rng = np.random.RandomState(0)
     X = rng.randn(200, 4, 3)
