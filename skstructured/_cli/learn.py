@@ -131,7 +131,8 @@ def _of_items(options, table):
     """Lines on lists or choices."""
     learner = item_learner(options)
     yield from item_lines(options, table, learner, _progress)
-    learner.set_params(max_iter=1 if options.passes is None else options.passes)
+    if options.passes is not None:
+        learner.set_params(max_iter=options.passes)
     yield from python_lines(table, learner, options)
     if options.save:
         learner.fit(table.items, table.y)
@@ -186,8 +187,8 @@ def _next(options):
 
 def _made(options, table, learner):
     """The lines of Python that make the model, which is fitted and saved if it is to be."""
-    if isinstance(learner, OnlineStructuredPredictor):
-        learner.set_params(max_iter=1 if options.passes is None else options.passes)
+    if options.passes is not None and isinstance(learner, OnlineStructuredPredictor):
+        learner.set_params(max_iter=options.passes)
     yield from python_lines(table, learner, options)
     if options.save:
         rows = table if options.in_order else unshuffled(table, options.seed)
@@ -195,6 +196,12 @@ def _made(options, table, learner):
         learner.fit(rows.X, rows.y)
         save_checkpoint(model, options.save)
         yield _kept(options)
+        passes = getattr(learner, "n_iter_", 1)
+        if passes > 1 and table.space != "real":
+            yield (
+                f"Passes           {passes}; the bound for new rows is about one, and --passes 1 "
+                "keeps that model."
+            )
 
 
 def _kept(options):

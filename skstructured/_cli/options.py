@@ -81,8 +81,8 @@ OPTIONS = {
     "--no-standardize": {"action": "store_true", "help": "take features as they are"},
     "--passes": {
         "type": passes,
-        "help": "passes of the model that --save keeps: a number (default: 1, which the bound is "
-        "about), or auto, which is often better",
+        "help": "passes of the model that --save keeps: a number (1 is what the bound is about) or "
+        "auto (default), as many as pay",
     },
     "--regularizer": {"help": "shannon, squared or tsallis (default: the space's own)"},
     "--decoder": {"help": "how scores become outputs: nearest, randomized, map or sampled"},

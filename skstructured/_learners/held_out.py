@@ -45,7 +45,7 @@ class Search(NamedTuple):
     Attributes
     ----------
     usual : int
-        Passes where nothing speaks against it.
+        Passes where nothing speaks against it; of few rounds more, see `for_rows`.
     least, most : int
         The search goes on at least to the first of these numbers, and to the second at most.
     doubt : float
@@ -59,6 +59,8 @@ class Search(NamedTuple):
         usual, and are not overfit by them.
     tempered : bool
         Whether factors of scores are tried.
+    few : int
+        Of fewer rows as many passes are usual as visit `usual` times so many rows, 80 at most.
     """
 
     usual: int
@@ -69,6 +71,14 @@ class Search(NamedTuple):
     in_turns: int
     plenty: int
     tempered: bool
+    few: int
+
+    def for_rows(self, rows: int) -> "Search":
+        """The search for so many rows: of few, more passes are usual, and are tried."""
+        if rows >= self.few:
+            return self
+        usual = min(self.usual * self.few // max(rows, 1), PASSES[-1])
+        return self._replace(usual=usual, least=usual)
 
     def has_plenty(self, rounds: int, features: int) -> bool:
         """Whether there are so many rounds that nothing need be tried."""
@@ -76,8 +86,8 @@ class Search(NamedTuple):
 
 
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
-LINEAR = Search(10, 5, 80, 1.5, 0.02, in_turns=500, plenty=5000, tempered=False)
-KERNEL = Search(20, 10, 10, 2.0, 0.02, in_turns=500, plenty=1 << 62, tempered=True)
+LINEAR = Search(10, 5, 80, 1.5, 0.02, 500, plenty=5000, tempered=False, few=1000)
+KERNEL = Search(20, 10, 10, 2.0, 0.02, 500, plenty=1 << 62, tempered=True, few=0)
 
 
 def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:
@@ -194,14 +204,25 @@ def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState)
     return parts if count == IN_TURNS else [parts[0], np.sort(np.concatenate(parts[1:]))]
 
 
-def tried_passes(learner: Any, rounds: Batch) -> Tried | None:
+def learned_rounds(rounds: Batch) -> int:
+    """How many have a positive weight."""
+    return int(np.count_nonzero(rounds.weights > 0.0))
+
+
+def learned_rows(rounds: Batch) -> int:
+    """Rows of the rounds of positive weight: of label sequences there are several in each."""
+    if rounds.offsets is None:
+        return learned_rounds(rounds)
+    return int(np.diff(rounds.offsets)[rounds.weights > 0.0].sum())
+
+
+def tried_passes(learner: Any, rounds: Batch, search: Search) -> Tried | None:
     """What was tried by a learner that is prepared for its rounds; None of too few, or plenty.
 
     A copy of its random state draws what is held out, so that the passes over all rounds are those
     that a learner makes which is told their number.
     """
-    search, rng = learner._model.search, copy.deepcopy(learner.random_state_)
-    count = int(np.count_nonzero(rounds.weights > 0.0))
+    rng, count = copy.deepcopy(learner.random_state_), learned_rounds(rounds)
     if count < FEWEST or search.has_plenty(count, learner.n_features_in_):
         return None
     parts = parts_of(rounds, search, rng)

@@ -21,7 +21,7 @@ from skstructured._base.validation import (
 )
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.guards import exclusive
-from skstructured._learners.held_out import PASSES, Tried, tried_passes
+from skstructured._learners.held_out import PASSES, Tried, learned_rows, tried_passes
 from skstructured._learners.models import LOSSES, Model, Played
 from skstructured._learners.progress import is_verbose
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Packed
@@ -159,16 +159,18 @@ class Passes:
         None where what was held out knows better.
         """
         tried, most = None, self._most_passes()
+        search = self._model.search.for_rows(learned_rows(rounds))
         if isinstance(self.max_iter, str) and most > 1:
-            tried, most = tried_passes(self, rounds), self._model.search.usual
+            tried, most = tried_passes(self, rounds, search), search.usual
         self.validation_curve_ = np.zeros((0, 2)) if tried is None else tried.curve
         if tried is None:
             return most, self.tol
         if self.verbose:
             self._print_trials(tried)
-        chosen = tried.chosen(self._model.search)
+        chosen = tried.chosen(search)
         self._model.factor = tried.factor(chosen)
-        return chosen, self.tol if chosen == most else None
+        usual = chosen == self._model.search.usual
+        return chosen, self.tol if usual else None
 
     def _print_trials(self, tried: Tried) -> None:
         for passes, loss in tried.curve:

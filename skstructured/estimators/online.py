@@ -95,8 +95,9 @@ class OnlineStructuredPredictor(
         not centre.
     max_iter : int or "auto", default="auto"
         Passes of `fit`, at most. "auto" tries 1, 2, 3, 5, 10, … 80 on rows held out (kernels up to
-        10), and makes 10 (kernels 20) unless others are surely better; linear learners make 10
-        untried over 5,000 rows and more, 20 for each feature.
+        10), and makes 10 (kernels 20; linear learners of fewer than 1,000 rows 10,000 over their
+        number, at most 80) unless others are surely better; linear learners make 10 untried over
+        5,000 rows and more, 20 for each feature.
     tol : float or None, default=1e-4
         `fit` stops after a pass whose surrogate loss is not smaller than that of the best pass
         before it, by this share of it. None, and "auto" with another number, make all passes.

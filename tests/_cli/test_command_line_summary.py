@@ -187,9 +187,8 @@ def test_the_model_that_is_kept_reads_cells(tmp_path, capsys):
     kinds = ["yes" if (float(a) > 0) == (c == "red") else "no" for a, c, _ in cells]
     lines = [(*cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
     path = write(tmp_path / "t.csv", ["a", "colour", "b", "kind"], lines)
-    assert said(capsys, path, "--save", kept, "--passes", "3")[-2].startswith(
-        f"Model            {kept}"
-    )
+    lines = said(capsys, path, "--save", kept, "--passes", "3")
+    assert lines[-3].startswith(f"Model            {kept}")
     model, table = load_checkpoint(kept), load_text(path, None, "simplex")
     alone = OnlineStructuredPredictor(decoder="nearest", max_iter=3, random_state=0)
     alone.fit(table.X, table.y)
@@ -248,13 +247,20 @@ def test_without_skops_the_error_says_what_to_install(iris_csv, tmp_path, capsys
     assert out == "" and err.endswith("pip install skops\n")
 
 
-def test_passes_of_the_model_are_one_by_default(iris_csv, tmp_path, capsys):
+def test_passes_of_the_model_are_the_learners_own_by_default(iris_csv, tmp_path, capsys):
+    """What the bound is about, one pass, is kept where it is asked for."""
     kept = str(tmp_path / "model")
-    said(capsys, iris_csv, "--save", kept)
-    assert (load_checkpoint(kept)[-1].n_iter_, load_checkpoint(kept)[-1].t_) == (1, 150)
-    lines = said(capsys, iris_csv, "--save", kept, "--passes", "auto")
-    assert load_checkpoint(kept)[-1].max_iter == "auto" and load_checkpoint(kept)[-1].n_iter_ > 1
+    lines = said(capsys, iris_csv, "--save", kept)
+    model = load_checkpoint(kept)[-1]
+    assert model.max_iter == "auto" and model.n_iter_ > 1
     assert "max_iter" not in "".join(lines)
+    assert lines[-2] == (
+        f"Passes           {model.n_iter_}; the bound for new rows is about one, and --passes 1 "
+        "keeps that model."
+    )
+    lines = said(capsys, iris_csv, "--save", kept, "--passes", "1")
+    assert (load_checkpoint(kept)[-1].n_iter_, load_checkpoint(kept)[-1].t_) == (1, 150)
+    assert "max_iter=1" in "".join(lines) and "Passes" not in "".join(lines)
     assert main([iris_csv, "--save", kept, "--passes", "0"]) == 2
     assert "max_iter" in capsys.readouterr().err
 

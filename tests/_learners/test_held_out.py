@@ -19,6 +19,7 @@ from skstructured._learners.held_out import (
     PASSES,
     Search,
     Tried,
+    learned_rows,
     parts_of,
     tempered,
 )
@@ -79,6 +80,18 @@ class TestTheRule:
         worst[5] = 0.0
         assert one._replace(targets=worst).chosen(KERNEL) == 5  # nothing is best in both
 
+    def test_of_few_rows_more_passes_are_usual(self):
+        for rows, usual in ((0, 80), (125, 80), (200, 50), (999, 10), (1000, 10), (10**6, 10)):
+            search = LINEAR.for_rows(rows)
+            assert search.usual == usual
+            assert search.least == (usual if rows < 1000 else LINEAR.least)
+        assert KERNEL.for_rows(10) == KERNEL
+
+    def test_rows_are_those_of_the_rounds_that_count(self):
+        rounds = Batch(None, np.zeros(3, dtype=int), np.array([1.0, 0.0, 0.5]))
+        assert learned_rows(rounds) == 2
+        assert learned_rows(rounds._replace(offsets=np.array([0, 5, 6, 13]))) == 12
+
     def test_weights_count_as_repeated_rounds_do_in_means(self):
         losses, w = np.random.RandomState(0).rand(3, 30), np.arange(30) % 4
         once = Tried(np.array(PASSES[:3]), losses, losses, np.ones(3), w.astype(float))
@@ -90,7 +103,9 @@ class TestTheRule:
         np.testing.assert_allclose(light.curve, once.curve, rtol=1e-12)
 
     def test_it_ends_where_passes_gain_little_or_lose(self):
-        search = Search(10, 5, 80, doubt=2.0, gain=0.02, in_turns=100, plenty=1000, tempered=False)
+        search = Search(
+            10, 5, 80, doubt=2.0, gain=0.02, in_turns=100, plenty=1000, tempered=False, few=0
+        )
         assert not tried(1.0, 1.1, 1.2).is_enough(search)
         assert tried(1.0, 1.1, 1.2, 1.3).is_enough(search)
         assert tried(1.0, 0.9, 0.8, 0.79).is_enough(search)
@@ -220,7 +235,8 @@ class TestLearners:
         X, y = load_iris(return_X_y=True)
         given = {"optimizer": "parameter_free", "random_state": random_state}
         model = sk.OnlineStructuredPredictor(**given).fit(X, y)
-        fixed = clone(model).set_params(max_iter=10, random_state=3).fit(X, y)
+        fixed = clone(model).set_params(max_iter=model.n_iter_, tol=None, random_state=3)
+        fixed.fit(X, y)
         assert model.n_iter_ == fixed.n_iter_
         np.testing.assert_array_equal(model.coef_, fixed.coef_)
 
@@ -245,7 +261,7 @@ class TestLearners:
         given = None if weight is None else (np.arange(60) < FEWEST - 1).astype(float)
         rows = 60 if given is not None else FEWEST - 1
         model = sk.OnlineStructuredPredictor(tol=None).fit(X[:rows], y[:rows], given)
-        assert (model.n_iter_, len(model.validation_curve_)) == (LINEAR.usual, 0)
+        assert (model.n_iter_, len(model.validation_curve_)) == (80, 0)
 
     @pytest.mark.parametrize(
         ("space", "outputs"),
