@@ -156,7 +156,7 @@ def item_epoch(
         longest = max(longest, lengths[r])
     raw, gaps = np.empty((longest, Theta.shape[1])), np.empty((longest, few))
     all_theta, all_g = np.empty((Theta.shape[1], longest)), np.empty((experts, longest))
-    K, L = np.empty((TOGETHER, TOGETHER + 1)), np.empty((TOGETHER, TOGETHER))
+    both = np.empty((2, TOGETHER * TOGETHER))
     mean = np.empty(width if longest > TOGETHER else 0)
     room = min(most_features(indptr, width, firsts, lengths), width) + 1
     G, touched = np.empty((room, few)), np.empty(room, dtype=np.int64)
@@ -169,7 +169,7 @@ def item_epoch(
         for m in range(M):
             y[m] = truth[at + m]
         place = (data, indices, indptr, width, first, M, intercept)
-        largest = largest_eigenvalue(*place, options[CENTRED], K, L, mean)
+        largest = largest_eigenvalue(*place, options[CENTRED], both, mean)
         for e in range(few):
             told[e] = largest * (flatness[r] if by_ratio[e] > 0 else spread[r])
         item_scores(*place, Theta, raw)

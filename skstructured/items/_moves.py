@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured.sequences._moves import add_dense, add_position, add_scaled, row_product, touch
+from skstructured.sequences._moves import add_position, add_scaled, row_product, touch
 
 #: Items of a round, at most, whose products are all computed.
 TOGETHER = 64
@@ -18,27 +18,25 @@ TOGETHER = 64
 EQUAL = 1e-13
 
 
-@kernel(fastmath=FASTMATH)
-def dense_score(data, start, width, flat):
-    """<x, Θ> of a dense row and one vector of weights."""
-    x, total = data[start : start + width], 0.0
-    for j in range(width):
-        total += x[j] * flat[j]
-    return total
+@kernel
+def rows_of(data, width, first, M):
+    """The M dense rows from `first`, as a matrix."""
+    return data[first * width : (first + M) * width].reshape((M, width))
 
 
 @kernel
 def item_scores(data, indices, indptr, width, first, M, intercept, Theta, raw):
     """Raw (M, .) = XΘ of the items from the row `first`."""
-    alone = Theta.shape[1] == 1 and indptr.shape[0] == 0
-    flat = Theta.reshape(-1)
+    if indptr.shape[0] == 0:
+        np.dot(rows_of(data, width, first, M), Theta[:width], raw[:M])
     for m in range(M):
-        for c in range(raw.shape[1]):
-            raw[m, c] = Theta[width, c] if intercept > 0 else 0.0
-        if alone:
-            raw[m, 0] += dense_score(data, (first + m) * width, width, flat)
-        else:
+        if indptr.shape[0] > 0:
+            for c in range(raw.shape[1]):
+                raw[m, c] = 0.0
             add_position(data, indices, indptr, width, first + m, Theta, raw, m)
+        if intercept > 0:
+            for c in range(raw.shape[1]):
+                raw[m, c] += Theta[width, c]
 
 
 @kernel(fastmath=FASTMATH)
@@ -61,15 +59,9 @@ def item_gradient(data, indices, indptr, width, first, gap, intercept, slot, tou
         for t in range(count):
             slot[touched[t]] = -1
     else:
-        flat = G.reshape(-1)
+        np.dot(rows_of(data, width, first, M).T, gap, G[:width])
         for j in range(width):
             touched[j] = j
-            for c in range(G.shape[1]):
-                G[j, c] = 0.0
-            if G.shape[1] > 1:
-                add_dense(data, first * width + j, width, M, gap, G, j)
-        for m in range(M if G.shape[1] == 1 else 0):
-            add_row(data, (first + m) * width, width, gap[m, 0], flat)
         count = width
     if intercept > 0:
         touched[count] = width
@@ -82,29 +74,33 @@ def item_gradient(data, indices, indptr, width, first, gap, intercept, slot, tou
 
 
 @kernel
-def _products(data, indices, indptr, width, first, M, intercept, K):
-    """K = XXᵀ of the items."""
+def _products(data, indices, indptr, width, first, M, K):
+    """K (M, M) = XXᵀ of the items."""
+    if indptr.shape[0] == 0:
+        X = rows_of(data, width, first, M)
+        np.dot(X, X.T, K)
+        return
     for a in range(M):
         for b in range(a + 1):
-            both = row_product(data, indices, indptr, width, first + a, first + b) + intercept
+            both = row_product(data, indices, indptr, width, first + a, first + b)
             K[a, b] = both
             K[b, a] = both
 
 
 @kernel
-def _centre(K, M):
+def _centre(K, M, means):
     """K ← (I − J) K (I − J), J the mean over the items."""
     total = 0.0
     for a in range(M):
         mean = 0.0
         for b in range(M):
             mean += K[a, b]
-        K[a, M] = mean / M
+        means[a] = mean / M
         total += mean / M
     total /= M
     for a in range(M):
         for b in range(M):
-            K[a, b] += total - K[a, M] - K[b, M]
+            K[a, b] += total - means[a] - means[b]
 
 
 @kernel(fastmath=FASTMATH)
@@ -142,7 +138,7 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
 
 
 @kernel
-def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centred, K, L, mean):
+def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centred, both, mean):
     """An upper bound on ``λ_max(XXᵀ)``, of the rows less their mean where they are `centred`.
 
     0 where rows are the same but for rounding. Of at most `TOGETHER` items ``(tr K⁸)^{1/8}``, K
@@ -150,9 +146,12 @@ def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centre
     """
     if M > TOGETHER:
         return _spread(data, indices, indptr, width, first, M, intercept, centred, mean)
-    _products(data, indices, indptr, width, first, M, intercept, K)
+    K, L = both[0, : M * M].reshape((M, M)), both[1, : M * M].reshape((M, M))
+    _products(data, indices, indptr, width, first, M, K)
     largest = 0.0
     for a in range(M):
+        for b in range(M):
+            K[a, b] += intercept
         largest = max(largest, K[a, a])
     if largest == 0.0:
         return 0.0
@@ -160,7 +159,7 @@ def largest_eigenvalue(data, indices, indptr, width, first, M, intercept, centre
         for b in range(M):
             K[a, b] /= largest
     if centred > 0:
-        _centre(K, M)
+        _centre(K, M, L[0])
     _square(K, M, L)
     trace = _square(L, M, K)
     power = 4.0
