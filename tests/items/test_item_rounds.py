@@ -169,6 +169,20 @@ def test_of_one_expert_the_mixture_is_that_expert(space, regularizer, given, alo
         np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("optimizer", ["mixture", "ogd"])
+def test_the_intercept_is_a_feature_that_is_one(optimizer, storage):
+    X, V = rounds("hypercube", seed=4)
+    weight = some_weights(len(X))
+    one = learner("hypercube", optimizer=optimizer, fit_intercept=True)
+    other = learner("hypercube", optimizer=optimizer)
+    found = play(one, [storage(x) for x in X], V, weight)
+    wanted = play(other, [storage(np.hstack([x, np.ones((len(x), 1))])) for x in X], V, weight)
+    np.testing.assert_allclose(np.concatenate(found), np.concatenate(wanted), rtol=1e-9)
+    both = np.append(one.coef_, one.intercept_)
+    np.testing.assert_allclose(both, other.coef_, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("optimizer", ["mixture", "ogd", "adaptive"])
 @pytest.mark.parametrize(("space", "regularizer"), PAIRS)
 def test_chunks_copies_and_pickles_learn_the_same(space, regularizer, optimizer):
