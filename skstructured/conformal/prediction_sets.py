@@ -198,13 +198,15 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
             given = {} if classes is None else {"classes": classes}
             estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
             kind, start = kind_of(estimator), 1
-            self._check_rest(kind, X, y)
+            read = _checked(kind, X, y)
             self._begin(estimator, np.zeros(0))
             self._count(covered=True)
-        elif n:
-            self._check_rest(kind_of(self.estimator_), X, y)
+        else:
+            kind = self._kind()
+            read = _checked(kind, X, y)
         for i in range(start, n):
-            self._learn_row(rows_of(X, slice(i, i + 1)), rows_of(y, slice(i, i + 1)))
+            row = slice(i, i + 1)
+            self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
         return self
 
     def predict_set(self, X: Features) -> Array:
@@ -254,13 +256,12 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
         self.threshold_ = quantile(np.sort(scores), self.alpha)
         self.n_sets_, self._held = 0, 0
 
-    def _learn_row(self, x: Any, y: Any) -> None:
+    def _learn_row(self, kind: Kind, x: Any, y: Any, read: Array) -> None:
         """Score a row by its set, learn it, and move the level."""
-        score = float(self._scores(x, y)[0])
+        score = float(kind.scores(kind.numbers(x), read)[0])
         self.estimator_.partial_fit(x, y)
-        covered = score <= self.threshold_
         self._recent.add(score)
-        self._count(covered)
+        self._count(covered=score <= self.threshold_)
 
     def _count(self, covered: bool) -> None:
         """A set was made: the level follows, and the threshold for the next row."""
@@ -275,12 +276,6 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return self._held / self.n_sets_ if self.n_sets_ else float("nan")
 
-    def _check_rest(self, kind: Kind, X: Features, y: Outputs) -> None:
-        """What is wrong with any row is said before the first is learned."""
-        read = kind.read(y)
-        kind.check(read)
-        kind.scores(kind.numbers(X), read)
-
     def _scores(self, X: Features, y: Outputs) -> Floats:
         kind = self._kind()
         return kind.scores(kind.numbers(X), kind.read(y))
@@ -288,3 +283,11 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
     def _kind(self) -> Kind:
         check_is_fitted(self, "estimator_")
         return kind_of(self.estimator_)
+
+
+def _checked(kind: Kind, X: Features, y: Outputs) -> Array:
+    """Outputs as read; what is wrong with any row is said before one is learned."""
+    read = kind.read(y)
+    kind.check(read)
+    kind.scores(kind.numbers(X), read)
+    return read
