@@ -77,7 +77,8 @@ def row(out, name, args):
     X, y = problem(name, args.quick)
     repeat = 1 if name == "letter" else args.repeat
     ours().fit(X[:100], y[:100])
-    turns = [[seconds(lambda: make().fit(X, y)) for make in (svc, ours)] for _ in range(repeat)]
+    tasks = [lambda: svc().fit(X, y), lambda: ours().fit(X, y)]
+    turns = [[seconds(task) for task in tasks] for _ in range(repeat)]
     times = np.median(turns, axis=0)
     found = {"svc": times[0], "ours": times[1], "ratio": times[1] / times[0]}
     if args.before:
