@@ -14,10 +14,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-from skstructured.estimators.kernel._values import BLOCK
+from skstructured.estimators.kernel._values import BLOCK, add_rows, kept_kernels, kept_products
 
 #: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
 RIDGE = 1e-4
+
+#: Larger kernels are not kept: their sums would be near the end of single precision.
+LARGEST_KEPT = 1e30
 
 
 @kernel(fastmath=FASTMATH)
@@ -108,7 +111,9 @@ class Expansion(Learned):
         self.support.add(Z, np.arange(len(Z)))
         self.filled = True
         if 4 * len(Z) * len(self.support.index) <= cache:
-            self.gram = self.support.all_kernels(Z)
+            gram = self.support.all_kernels(Z)
+            fits = gram.min() > -LARGEST_KEPT and gram.max() < LARGEST_KEPT
+            self.gram = gram if fits else None
 
     def twin(self):
         """One without coefficients, over the same rows and kernels, which it shares."""
@@ -123,7 +128,7 @@ class Expansion(Learned):
         """`scores` of some of the rows Z that are support rows, no block being open."""
         if self.gram is None:
             return self.support.scores(coefs, Z[which])
-        return self.gram[which, : coefs.shape[1]] @ coefs.T
+        return kept_products(self.gram, which, coefs)
 
     def settle(self, rows):
         """End the passes over this many rows; drop rows without coefficients, and kernels."""
@@ -151,9 +156,8 @@ class Expansion(Learned):
             scores = self.support.scores(own, Z, together)
             kernels = self.opened.gram(Z, together)
         else:
-            scores, kernels = self.gram[index] @ own.T, np.zeros((len(Z), BLOCK))
-            places = self.opened.index[: self.opened.count]
-            kernels[:, : len(places)] = self.gram[np.ix_(index, places)]
+            scores, kernels = kept_products(self.gram, index, own), np.empty((len(Z), BLOCK))
+            kept_kernels(self.gram, index, self.opened.index[: self.opened.count], kernels)
         self.data[order, : self.dim], self.data[order, self.dim :] = scores, kernels
         width = self.data.shape[1]
         pointers = np.arange(0, (BLOCK + 1) * width, width, dtype=np.int32)
@@ -181,7 +185,7 @@ class Expansion(Learned):
         self._move(self.support.coefs)
         own, index = self._own(), self.opened.index[: self.count]
         if self.filled:
-            np.add.at(self.support.coefs.T, index, own)
+            add_rows(self.support.coefs, index, own)
         else:
             which = self._used()
             self.support.add(self.opened.rows(which), index[which], own[which].T)
