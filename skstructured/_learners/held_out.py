@@ -88,6 +88,8 @@ class Search(NamedTuple):
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
 LINEAR = Search(10, 5, 80, 1.5, 0.02, 500, plenty=5000, tempered=False, few=1000)
 KERNEL = Search(20, 10, 10, 2.0, 0.02, 500, plenty=1 << 62, tempered=True, few=0)
+#: Weights of random features are in between.
+FOURIER = Search(10, 5, 20, 1.5, 0.02, 500, plenty=1 << 62, tempered=True, few=1000)
 
 
 def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:

@@ -114,10 +114,14 @@ class Passes:
             batch = self._read(X, reset=True)
             if self.standardize:  # afterwards, what was out of range is not seen any more
                 self._check_rows(batch, fresh=True)
+            self._expect(batch)
             self._start(self._unfitted_space().fit(y), self._most_passes())
             batch = self._with_outputs(batch, y, sample_weight)
             self._make_passes(self._weigh_classes(batch))
         self.warn_of_trouble()
+
+    def _expect(self, rounds: Batch) -> None:
+        """Look at rounds that `fit` is about to learn, before anything is set up."""
 
     def _make_passes(self, rounds: Batch) -> None:
         """Learn until `max_iter`, or until a pass is no better than the best before it."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from skstructured.estimators.kernel._features_model import OverFeatures, features_model
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._model import KernelModel
 from skstructured.extend._types import Array, Floats, Ints
@@ -15,12 +16,16 @@ class KernelLearner:
     """
 
     average: Any  # as each learner has it
+    #: Whether the model is linear over random features of rows.
+    _approximates = False
 
     def _in_primal(self):
         """Whether the kernel is linear, so that the weights are a matrix."""
         return False
 
     def _new_model(self):
+        if self._approximates:
+            return features_model(self)
         return super()._new_model() if self._in_primal() else KernelModel(self)
 
     def _partial_fit(self, X, y, classes, sample_weight):
@@ -58,6 +63,11 @@ class KernelLearner:
 
     def _kernel_model(self, what):
         model = self._fitted_model(what)
+        if isinstance(model, OverFeatures):
+            raise AttributeError(
+                f"{what} not available with random features: last_weights_ are those of "
+                "[z, phi(z)], z the rows as standardised."
+            )
         if not isinstance(model, KernelModel):
             raise AttributeError(
                 f"{what} not available with a linear kernel: use coef_ and intercept_."
@@ -66,8 +76,11 @@ class KernelLearner:
 
     @property
     def _expansion(self):
-        """Where coefficients of rows are; None with a linear kernel."""
-        return getattr(self._fitted_model("dual_coef_ is"), "expansion", None)
+        """What coefficients belong to; None with a linear kernel."""
+        model = self._fitted_model("dual_coef_ is")
+        if isinstance(model, OverFeatures):
+            return model.scale.features
+        return getattr(model, "expansion", None)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
