@@ -226,6 +226,9 @@ class OnlineStructuredPredictor(
     loss: str | Surrogate = "fenchel_young"
     missing: Literal["mean", "indicator", "error"] = "mean"
 
+    #: Whether the models may mix optimisers.
+    _mixes = True
+
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
 

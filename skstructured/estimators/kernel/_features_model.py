@@ -45,10 +45,10 @@ class OverFeatures:
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
         rows, features = batch.rows, self.scale.features
-        chosen = np.random.RandomState(0).permutation(rows.n_rows)[:SEEN]
-        scale = self.scale.inner.anew()
-        ready, places, _ = scale.apply(rows, np.sort(chosen), batch.weights[np.sort(chosen)])
-        Z = ready.matrix[places]
+        chosen = np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:SEEN])
+        some, scale = rows.taken(chosen), self.scale.inner.anew()
+        scale.apply(some, weight=batch.weights[chosen])
+        Z = scale.transformed_matrix(some)
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.scale.mapped]
         gamma, _ = width_of(_gamma_of(learner), features.kernel, Z.shape[1], Z)
         features.set_width(gamma, features.square)

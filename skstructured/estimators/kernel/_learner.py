@@ -61,13 +61,29 @@ class KernelLearner:
         """Indices (n_support,) of the support rows; set by `fit` or `partial_fit`."""
         return self._kernel_model("support_ is").expansion.index
 
-    def _kernel_model(self, what):
-        model = self._fitted_model(what)
-        if isinstance(model, OverFeatures):
+    @property
+    def coef_(self) -> Array:
+        """Weights that predictions use, without the intercept, where the kernel is linear."""
+        self._refuse_features("coef_ is")
+        return super().coef_
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts (dim,), where the kernel is linear."""
+        self._refuse_features("intercept_ is")
+        return super().intercept_
+
+    def _refuse_features(self, what):
+        """An AttributeError with random features."""
+        if isinstance(self._fitted_model(what), OverFeatures):
             raise AttributeError(
                 f"{what} not available with random features: last_weights_ are those of "
                 "[z, phi(z)], z the rows as standardised."
             )
+
+    def _kernel_model(self, what):
+        model = self._fitted_model(what)
+        self._refuse_features(what)
         if not isinstance(model, KernelModel):
             raise AttributeError(
                 f"{what} not available with a linear kernel: use coef_ and intercept_."

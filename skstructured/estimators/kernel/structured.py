@@ -7,6 +7,7 @@ from skstructured._base.validation import check_choice, check_integer
 from skstructured._learners.reading import over_sequences
 from skstructured.estimators.kernel._features_model import check_drawn, is_drawn
 from skstructured.estimators.kernel._learner import KernelLearner
+from skstructured.estimators._auto import is_auto
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Kernel, Seed
 from skstructured.extend.decoder import Decoder
@@ -14,6 +15,7 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
+from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["KernelStructuredPredictor"]
 
@@ -141,7 +143,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         coef0: float = 1.0,
         loss_scale: float | Literal["theory"] = "theory",
         decoder: str | Decoder = "randomized",
-        optimizer: str | OnlineOptimizer = "parameter_free",
+        optimizer: str | OnlineOptimizer = "auto",
         average: bool | Literal["uniform", "polynomial"] = "polynomial",
         standardize: bool | Literal["auto"] = "auto",
         fit_intercept: bool = False,
@@ -184,6 +186,16 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         self.missing = missing
         self.approximation = approximation
         self.n_components = n_components
+
+    @property
+    def _mixes(self):
+        return self._approximates
+
+    def _resolvers(self):
+        found = super()._resolvers()
+        if self.approximation == "none" and is_auto(self.optimizer):
+            found["optimizer"] = lambda given: resolve_optimizer("parameter_free")
+        return found
 
     def _expect(self, rounds):
         self._rows_to_fit = rounds.rows.n_rows
