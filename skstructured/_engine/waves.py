@@ -31,7 +31,8 @@ def in_tiles(frequencies: Array, dtype: DTypeLike) -> Array:
     tiles, height = -(-m // TILE), -(-p // STEP) * STEP
     out = np.zeros((height, tiles * TILE), dtype=dtype)
     out[:p, :m] = frequencies
-    return np.ascontiguousarray(out.reshape(height, tiles, TILE).swapaxes(0, 1)).reshape(tiles, -1)
+    cut = np.ascontiguousarray(out.reshape(height, tiles, TILE).swapaxes(0, 1))
+    return cut.reshape(tiles, height * TILE)
 
 
 @kernel(fastmath={"contract"})

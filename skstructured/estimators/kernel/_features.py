@@ -78,6 +78,15 @@ class FourierMap(Learned):
         self.tiles = in_tiles(self.frequencies * (factors / (2.0 * np.pi)), self.dtype)
         self.amplitudes = np.sqrt(square * self.shares).astype(self.dtype)
 
+    def none(self):
+        """Without any feature."""
+        twin = self.copy()
+        twin.frequencies, twin.octave, twin.shares = (
+            each[..., :0] for each in (self.frequencies, self.octave, self.shares)
+        )
+        twin.set_width(self.gamma, self.square)
+        return twin
+
     def behind(self, Z, width):
         """Rows (n, columns) of Z, whose first `width` columns are mapped, with φ behind them."""
         steps = np.zeros((len(Z), self.tiles.shape[1] // TILE), dtype=self.dtype)

@@ -1,5 +1,7 @@
 """Linear models over rows as standardised, with random features of them behind."""
 
+import copy
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -19,7 +21,7 @@ SEEN = 5000
 SCORED = 1024
 
 #: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
-BALANCE = 1.0
+BALANCE = 3.0
 
 
 class OverFeatures:
@@ -27,8 +29,13 @@ class OverFeatures:
 
     search = FOURIER
 
+    #: Set in the place of a new scale.
+    given_scale = None
+
     def _new_scale(self, learner, dtype):
         """What standardises rows and maps them; widths are those of a stream."""
+        if self.given_scale is not None:
+            return self.given_scale
         inner = scale_of(learner, learner.n_features_in_, True, dtype)
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
@@ -52,6 +59,29 @@ class OverFeatures:
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.scale.mapped]
         gamma, _ = width_of(_gamma_of(learner), features.kernel, Z.shape[1], Z)
         features.set_width(gamma, features.square)
+
+    def tried(self, learner, batch, search):
+        """See `Model`; where rows held out are lost less to a line, the features are left."""
+        curve = super().tried(learner, batch, search)
+        if curve is None:
+            return None
+        other = copy.copy(learner)
+        other._model = self._without_features(learner)
+        line = super().tried(other, batch, search)
+        losses = [tried.loss_after(tried.chosen(search)) for tried in (line, curve)]
+        if losses[0] < losses[1]:
+            vars(self).update(vars(other._model))
+            return line
+        return curve
+
+    def _without_features(self, learner):
+        """The model over z alone, which has learned nothing."""
+        twin = copy.copy(self)
+        vars(twin).pop("_loops", None)
+        twin.given_scale = MappedScale(self.scale.inner.anew(), self.scale.features.none())
+        vectors = getattr(self.state, "vectors", self.state.vector).copy()
+        twin._set_up(learner, vectors)
+        return twin
 
     def scores(self, batch, averaged):
         """See `Model`; features are computed for some rows at a time."""

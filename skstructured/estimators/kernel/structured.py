@@ -224,6 +224,9 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
             )
         return True
 
+    def _wants_intercept(self):
+        return super()._wants_intercept() or self._approximates
+
     def _columns(self):
         more = self.n_components + self.n_components % 2 if self._approximates else 0
         return super()._columns() + more
