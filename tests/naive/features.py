@@ -15,9 +15,9 @@ def waves(z, frequencies, amplitudes):
 
 
 def learned_rows(X, weight, frequencies, amplitudes, standardize=True):
-    """Rows [z, φ(z)] in their order, z standardised by the rows up to each."""
+    """Rows [z, φ(z), 1] in their order, z standardised by the rows up to each."""
     Z = standardized(X, weight, True)[0] if standardize else X
-    return np.array([[*z, *waves(z, frequencies, amplitudes)] for z in Z])
+    return np.array([[*z, *waves(z, frequencies, amplitudes), 1.0] for z in Z])
 
 
 def mean_kernel(frequencies, shares, x, z):

@@ -154,13 +154,14 @@ class TestAgainstLiteral:
     @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
     def test_the_parameter_free_learner(self, kernel):
         X, y, weight = stream()
-        model = fourier(kernel=kernel, optimizer="parameter_free", fit_intercept=True)
+        model = fourier(kernel=kernel, optimizer="parameter_free")
         found, V = self.played(model, X, y, weight)
         features = model._model.scale.features
         assert features.gamma == (1.0 / 6.0 if kernel == "rbf" else 1.0 / 3.0)
         rows = literal.learned_rows(X, weight, *scaled(features))
-        shape, diameter = (3, rows.shape[1] + 1), model.space_.geometry("l2").diameter
-        wanted, weights = play(ParameterFree(shape, diameter, 100.0), model.loss_, rows, V, weight)
+        shape, diameter = (3, rows.shape[1]), model.space_.geometry("l2").diameter
+        optimizer = ParameterFree(shape, diameter, 100.0)
+        wanted, weights = play(optimizer, model.loss_, rows, V, weight, intercept=False)
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
         np.testing.assert_allclose(model.last_weights_, weights[-1], rtol=1e-9, atol=1e-10)
         new = X[:5] + 1.0
@@ -262,8 +263,8 @@ class TestLearner:
         assert comparison.X.shape == (len(X), 3 + 20)
         rng = np.random.RandomState(0)
         for size in (0.0, 0.03, 0.3):
-            U = size * rng.randn(3, 23)
-            theta = comparison.X @ U.T
+            U = size * rng.randn(3, 24)
+            theta = comparison.X @ U[:, :23].T + U[:, 23]
             loss = model.loss_.value(theta, comparison.V).sum()
             bound = model.certificate().bound(loss, np.linalg.norm(U))
             assert result.expected_target_loss.sum() <= bound
@@ -320,7 +321,7 @@ class TestLearner:
             approximation="auto", n_components=20, max_iter=1, random_state=0
         )
         assert model.fit(X[:50], y[:50]).support_vectors_.shape == (50, 3)
-        assert model.fit(X, y).last_weights_.shape == (3, 23)
+        assert model.fit(X, y).last_weights_.shape == (3, 24)
         for name in ("poly", "linear"):
             model.set_params(kernel=name).fit(X, y)
             assert len(model.support_vectors_) == 51
