@@ -14,13 +14,12 @@ from skstructured._engine.move_and_score import (
     dense_move_and_score_pairs,
     move_and_score_kernel,
 )
-from skstructured._engine.rows import LONGEST, SHORTEST, Rows
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, MeanState
 from skstructured._learners.expert_weights import ExpertWeights
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.models import Count, Model
-from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Matrix
 from skstructured.extend.learner import Batch
@@ -53,7 +52,7 @@ class MixtureModel(ExpertWeights, LinearModel):
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         dim = self.space.dim_
         self.intercept = learner._intercept
-        self.scale = scale_of(learner, learner.n_features_in_, self.intercept)
+        self.scale = self._new_scale(learner, DOUBLE)
         self.width = self.scale.columns
         kind = MIXED_AS.get(self.loss.kernel, SCORES)
         rates, width = self.optimizer.rates(), self.width + self.intercept

@@ -226,6 +226,9 @@ class OnlineStructuredPredictor(
     loss: str | Surrogate = "fenchel_young"
     missing: Literal["mean", "indicator", "error"] = "mean"
 
+    #: Whether the models may mix optimisers.
+    _mixes = True
+
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
 
@@ -252,9 +255,12 @@ class OnlineStructuredPredictor(
 
     def _parts(self, space):
         resolve_decoder(self.decoder)
-        columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
-        size = space.dim_ * (columns + 1)
+        size = space.dim_ * (self._columns() + 1)
         return self._loss_over(space), optimizer_for(self, space, size)
+
+    def _columns(self):
+        """Columns that rows have as they are learned."""
+        return self.n_features_in_ * (1 + (self.missing == "indicator"))
 
     def _new_model(self):
         sequences = isinstance(self.space_, LabelSequence)

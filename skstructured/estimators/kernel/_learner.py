@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from skstructured.estimators.kernel._features_model import OverFeatures, features_model
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._model import KernelModel
 from skstructured.extend._types import Array, Floats, Ints
@@ -15,12 +16,16 @@ class KernelLearner:
     """
 
     average: Any  # as each learner has it
+    #: Whether the model is linear over random features of rows.
+    _approximates = False
 
     def _in_primal(self):
         """Whether the kernel is linear, so that the weights are a matrix."""
         return False
 
     def _new_model(self):
+        if self._approximates:
+            return features_model(self)
         return super()._new_model() if self._in_primal() else KernelModel(self)
 
     def _partial_fit(self, X, y, classes, sample_weight):
@@ -56,8 +61,29 @@ class KernelLearner:
         """Indices (n_support,) of the support rows; set by `fit` or `partial_fit`."""
         return self._kernel_model("support_ is").expansion.index
 
+    @property
+    def coef_(self) -> Array:
+        """Weights that predictions use, without the intercept, where the kernel is linear."""
+        self._refuse_features("coef_ is")
+        return super().coef_
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts (dim,), where the kernel is linear."""
+        self._refuse_features("intercept_ is")
+        return super().intercept_
+
+    def _refuse_features(self, what):
+        """An AttributeError with random features."""
+        if isinstance(self._fitted_model(what), OverFeatures):
+            raise AttributeError(
+                f"{what} not available with random features: last_weights_ are those of "
+                "[z, phi(z)], z the rows as standardised."
+            )
+
     def _kernel_model(self, what):
         model = self._fitted_model(what)
+        self._refuse_features(what)
         if not isinstance(model, KernelModel):
             raise AttributeError(
                 f"{what} not available with a linear kernel: use coef_ and intercept_."
@@ -66,8 +92,11 @@ class KernelLearner:
 
     @property
     def _expansion(self):
-        """Where coefficients of rows are; None with a linear kernel."""
-        return getattr(self._fitted_model("dual_coef_ is"), "expansion", None)
+        """What coefficients belong to; None with a linear kernel."""
+        model = self._fitted_model("dual_coef_ is")
+        if isinstance(model, OverFeatures):
+            return model.scale.features
+        return getattr(model, "expansion", None)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

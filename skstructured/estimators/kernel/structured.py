@@ -3,8 +3,11 @@
 from typing import Literal
 
 from skstructured._base.shared_docs import documented
+from skstructured._base.validation import check_choice, check_integer
 from skstructured._learners.reading import over_sequences
+from skstructured.estimators.kernel._features_model import check_drawn, is_drawn
 from skstructured.estimators.kernel._learner import KernelLearner
+from skstructured.estimators._auto import is_auto
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Kernel, Seed
 from skstructured.extend.decoder import Decoder
@@ -12,8 +15,15 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
+from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["KernelStructuredPredictor"]
+
+#: What `approximation` may be.
+APPROXIMATIONS = ("none", "fourier", "auto")
+
+#: Rows, at most, of which "auto" takes all kernels.
+ALL_KERNELS = 5000
 
 
 @documented(OnlineStructuredPredictor)
@@ -133,7 +143,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         coef0: float = 1.0,
         loss_scale: float | Literal["theory"] = "theory",
         decoder: str | Decoder = "randomized",
-        optimizer: str | OnlineOptimizer = "parameter_free",
+        optimizer: str | OnlineOptimizer = "auto",
         average: bool | Literal["uniform", "polynomial"] = "polynomial",
         standardize: bool | Literal["auto"] = "auto",
         fit_intercept: bool = False,
@@ -148,6 +158,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         constants: Literal["paper", "sharp"] = "paper",
         loss: str | Surrogate = "fenchel_young",
         missing: Literal["mean", "indicator", "error"] = "mean",
+        approximation: Literal["none", "fourier", "auto"] = "none",
+        n_components: int = 1200,
     ) -> None:
         self.space = space
         self.regularizer = regularizer
@@ -172,6 +184,52 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         self.constants = constants
         self.loss = loss
         self.missing = missing
+        self.approximation = approximation
+        self.n_components = n_components
+
+    @property
+    def _mixes(self):
+        return self._approximates
+
+    def _resolvers(self):
+        found = super()._resolvers()
+        if self.approximation == "none" and is_auto(self.optimizer):
+            found["optimizer"] = lambda given: resolve_optimizer("parameter_free")
+        return found
+
+    def _expect(self, rounds):
+        self._rows_to_fit = rounds.rows.n_rows
+
+    def _start(self, space, passes=1):
+        rows = vars(self).pop("_rows_to_fit", 0)
+        self._approximates = self._wants_features(rows)
+        super()._start(space, passes)
+
+    def _wants_features(self, rows):
+        """Whether random features stand for the kernel, for so many rows of `fit`, 0 in a stream.
+
+        A ValueError for parameters that do not go together.
+        """
+        check_choice("approximation", self.approximation, APPROXIMATIONS)
+        check_integer("n_components", self.n_components, lowest=2)
+        if self.approximation == "auto":
+            return rows > ALL_KERNELS and self.budget is None and is_drawn(self.kernel)
+        if self.approximation == "none":
+            return False
+        check_drawn(self.kernel)
+        if self.budget is not None:
+            raise ValueError(
+                "budget is for support rows, and with approximation='fourier' there are none: "
+                f"set budget=None, got {self.budget!r}."
+            )
+        return True
+
+    def _wants_intercept(self):
+        return super()._wants_intercept() or self._approximates
+
+    def _columns(self):
+        more = self.n_components + self.n_components % 2 if self._approximates else 0
+        return super()._columns() + more
 
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):
