@@ -27,6 +27,7 @@ CUBE = float64[:, :, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
 READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
+READ_CUBE = types.Array(float64, 3, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 

@@ -8,7 +8,7 @@ from skstructured._base.validation import writable
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_ahead import mixture_ahead_for
-from skstructured._engine.mixture_play import play_rows_for
+from skstructured._engine.mixture_play import play_row_for, play_rows_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import (
     dense_move_and_score_pairs,
@@ -164,6 +164,27 @@ class MixtureModel(ExpertWeights, LinearModel):
         kept = (writable(state.vectors), state.summed, writable(shares))
         self._play()(state.kind, raw, *kept, played)
         return played
+
+    def play_alone(self, X: Floats, longest: float) -> Floats | None:
+        """Scores and means (2, dim) at one dense float64 row, as `scores` of the average.
+
+        None where it takes more than a kernel: for other models, rows longer than `longest` or with
+        gaps, and scores that are not finite.
+        """
+        state, scale = self.state, self.scale
+        if state.kind == SCORES or state.by_feature or type(state.Theta) is not np.ndarray:
+            return None  # what is mapped from a file is of another type
+        if not scale.used or scale.indicators:
+            return None
+        if "alone" not in self._loops:
+            scales = [one.scale_kernel for one in self._experts()]
+            self._loops["alone"] = play_row_for(self.loss.kernel, scales)
+        play, out = self._loops["alone"], np.empty((2, self.space.dim_))
+        if play is None:
+            return None
+        how = (state.kind, self.intercept, state.summed, longest * longest)
+        learned = (scale.statistics, state.Theta, state.vectors, state.shares)
+        return out if play(*how, X, *learned, out) else None
 
     def _play(self) -> Kernel:
         """What mixes the scores of the experts, kept with the loops."""

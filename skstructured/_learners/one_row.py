@@ -16,13 +16,26 @@ from skstructured._base.validation import (
     is_ready,
     takes_singles_as_they_are,
 )
-from skstructured._engine.rows import Rows
+from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.models import Model
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 
 #: The weight of a round that is given none; it is not written to.
 ONE = np.ones(1)
+
+
+def played_alone(learner: Any, X: Features) -> Floats | None:
+    """Scores and means (2, dim) at X where it is one row; None where it takes more than a kernel.
+
+    Rows that have to be refused are among those that do.
+    """
+    play = getattr(getattr(learner, "_model", None), "play_alone", None)
+    if play is None or not (learner.average and is_ready(learner, X)):
+        return None
+    if len(X) > 1 or X.dtype is not DOUBLE:
+        return None
+    return play(X, norms_of(learner)[1])
 
 
 class OneRow:
