@@ -67,10 +67,17 @@ def address(kernel: Any, function_type: Any) -> int:
     key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
     found = _ADDRESSES.get(key)
     if found is None:
-        result = without_wrappers(kernel).get_compile_result(function_type.signature)
+        result = _result(kernel, function_type.signature)
         at = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
         found = _ADDRESSES[key] = at, (function_type, result)  # which have to stay alive
     return found[0]
+
+
+def _result(kernel: Any, signature: Any) -> Any:
+    """A kernel compiled for a signature; one that was compiled for it alone, as it is."""
+    if kernel.nopython_signatures == [signature]:
+        return kernel.overloads[signature.args]
+    return without_wrappers(kernel).get_compile_result(signature)
 
 
 def _reader(function_type: Any) -> Any:

@@ -8,13 +8,14 @@ from skstructured._base.validation import writable
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_ahead import mixture_ahead_for
+from skstructured._engine.mixture_row import learn_row_for
 from skstructured._engine.mixture_play import play_row_for, play_rows_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import (
     dense_move_and_score_pairs,
     move_and_score_kernel,
 )
-from skstructured._engine.rows import LONGEST, SHORTEST, Rows
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, MeanState
 from skstructured._learners.expert_weights import ExpertWeights
@@ -101,6 +102,32 @@ class MixtureModel(ExpertWeights, LinearModel):
             learned = slice(stopped if stopped >= 0 else None)
             self.state.sums += weight[learned] @ self.loss.omega(V[learned])
         return stopped
+
+    def learn_alone(
+        self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats, count: Count
+    ) -> int:
+        """As `LinearModel`, in one call of a kernel where nothing else has to be done."""
+        state, scale = self.state, self.scale
+        dense = state.placed and not state.by_feature and scale.counts_dense
+        quick = dense and state.kind != SCORES and X.dtype is DOUBLE
+        learn = self._row_loop() if quick else None
+        if learn is None:
+            return super().learn_alone(X, norms, V, weight, count)
+        how = (state.kind, state.summed, self.intercept, norms[1] * norms[1], *state.limits_sq)
+        moments = (scale.statistics, scale.counts)
+        mixed = (state.shares, state.rates, state.totals, state.sums)
+        scaled = (scale.centred, scale.divided)
+        stopped = learn(*how, *scaled, X, V, weight, *moments, state.Theta, state.vectors, *mixed)
+        if stopped == -1:
+            count(weight)
+        return stopped
+
+    def _row_loop(self) -> Kernel | None:
+        """What learns a row by itself, kept with the loops; None for interpreted kernels."""
+        if "row" not in self._loops:
+            kernels, experts = self._kernels()
+            self._loops["row"] = learn_row_for(kernels, experts, self._inner)
+        return self._loops["row"]
 
     def _matrices(self) -> Floats:
         """W of every expert (N, dim, width) for rows as they are given."""
