@@ -18,7 +18,12 @@ from numba.extending import intrinsic, overload
 
 from skstructured._engine.arrays import Array
 from skstructured._engine.kernel_cache import keep_on_disk
-from skstructured._engine.kernel_parts import compile_apart_for_kernels, told, without_wrappers
+from skstructured._engine.kernel_parts import (
+    compile_apart_for_kernels,
+    told,
+    without_collections,
+    without_wrappers,
+)
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
@@ -164,12 +169,13 @@ def kernel(
         return functools.partial(kernel, **options)
     placed = "always" if inline else "never"
     how: dict[str, Any] = {"fastmath": fastmath, "inline": placed}
-    how |= {"nogil": True, "error_model": "numpy"}
+    how |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     dispatcher = njit(**how)(function)
     if not is_compiled(dispatcher):
         return dispatcher
     dispatcher.kernel_options = how
     compile_apart_for_kernels(dispatcher, how)
+    dispatcher.compile = without_collections(dispatcher.compile)
     if cached:
         keep_on_disk(dispatcher, told(fastmath))
     if signature is not None:
