@@ -12,8 +12,8 @@ from skstructured._engine.epoch import BLOCK, SLOW_BLOCK
 from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix
 from skstructured._engine.mixture import (
-    compiled_epoch,
     bound_kernels,
+    compiled_epoch,
     mixture_epoch,
     run,
     run_interpreted,

@@ -8,8 +8,8 @@ from skstructured._base.validation import writable
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_ahead import mixture_ahead_for
-from skstructured._engine.mixture_row import learn_row_for
 from skstructured._engine.mixture_play import play_row_for, play_rows_for
+from skstructured._engine.mixture_row import learn_row_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import (
     dense_move_and_score_pairs,
