@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike
 from skstructured._base.validation import dtype_of
 from skstructured._engine.ahead import ahead_for
 from skstructured._engine.epoch import epoch_for
+from skstructured._engine.mixture_row import REFUSED
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import LinearState
@@ -72,8 +73,16 @@ class LinearModel(VectorModel):
     #: Whether `learn_alone` works.
     learns_alone = True
 
-    def learn_alone(self, rows: Rows, V: Floats, weight: Floats, count: Count) -> int:
-        """Learn one row with the vertex V (1, dim); 0 where it stops the model, else −1."""
+    def learn_alone(
+        self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats, count: Count
+    ) -> int:
+        """Learn one row X (1, p) with the vertex V (1, dim).
+
+        0 where it stops the model, `REFUSED` where its norm is not in range, else −1.
+        """
+        rows = Rows.from_array(X)
+        if rows.first_bad(self.intercept, *norms) >= 0:
+            return REFUSED
         self.state.store_for(self.scale.makes_sparse(rows))
         return self._learn(rows, FIRST, V, weight, V[:0], count, NOTHING)
 
