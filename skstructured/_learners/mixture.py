@@ -108,7 +108,7 @@ class MixtureModel(ExpertWeights, LinearModel):
         """As `LinearModel`, in one call of a kernel where nothing else has to be done."""
         state, scale = self.state, self.scale
         dense = state.placed and not state.by_feature and scale.counts_dense
-        quick = dense and state.kind != SCORES and X.dtype is DOUBLE
+        quick = dense and state.kind != SCORES and X.dtype == DOUBLE
         learn = self._row_loop() if quick else None
         if learn is None:
             return super().learn_alone(X, norms, V, weight, count)

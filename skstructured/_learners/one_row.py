@@ -20,13 +20,13 @@ from skstructured._engine.mixture_row import REFUSED
 from skstructured._engine.rows import DOUBLE
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.models import Model
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Floats, Given, Outputs
 
 #: The weight of a round that is given none; it is not written to.
 ONE = np.ones(1)
 
 
-def played_alone(learner: Any, X: Features) -> Floats | None:
+def played_alone(learner: Any, X: Any) -> Floats | None:
     """Scores and means (2, dim) at X where it is one row; None where it takes more than a kernel.
 
     Rows that have to be refused are among those that do.
@@ -34,7 +34,7 @@ def played_alone(learner: Any, X: Features) -> Floats | None:
     play = getattr(getattr(learner, "_model", None), "play_alone", None)
     if play is None or not (learner.average and is_ready(learner, X)):
         return None
-    if len(X) > 1 or X.dtype is not DOUBLE:
+    if len(X) > 1 or X.dtype != DOUBLE:
         return None
     return play(X, norms_of(learner)[1])
 
@@ -47,7 +47,7 @@ class OneRow:
     _calibrator: Any
     _count: Callable[[Floats], object]
 
-    def _learned_alone(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> bool:
+    def _learned_alone(self, X: Any, y: Outputs, classes: Given, sample_weight: Given) -> bool:
         """Learn the one row of X; False, and nothing is done, where it takes more than that.
 
         That is before the first row, for rows that are several, sparse, of another dtype or width,

@@ -148,6 +148,7 @@ def test_one_row_is_played_as_many_are(space, intercept):
             assert_allclose(played[0], theta[i], rtol=1e-9, atol=1e-12)
             assert_allclose(played[1], mu[i], rtol=1e-9, atol=1e-12)
         assert_array_equal(model.predict(X[i : i + 1]), labels[i : i + 1])
+    assert played_alone(model.set_params(average=False), X[:1]) is None
 
 
 def fresh(model):

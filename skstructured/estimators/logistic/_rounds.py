@@ -154,8 +154,10 @@ def scratch(r, K, p):
 
 
 @kernel
-def folklore_rounds(X, truth, weight, reach, shift, A, P, G, Q, waiting, factors, numbers, logits):
-    """Play and learn the rows; `logits` receives every z.
+def folklore_rounds(
+    X, truth, weight, reach, shift, A, P, G, Q, waiting, factors, numbers, logits, learn
+):
+    """Play and, where `learn`, learn the rows; `logits` receives every z.
 
     `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
     """
@@ -168,7 +170,7 @@ def folklore_rounds(X, truth, weight, reach, shift, A, P, G, Q, waiting, factors
         for k in range(K):
             logits[t, k] = vectors[LOGIT, k] - 0.25 * w * shift * np.dot(x, x)
             vectors[TARGET, k] = truth[t, k]
-        if w > 0.0:
+        if learn and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             kappa = curvature(x, reach)
             learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors)
@@ -176,7 +178,7 @@ def folklore_rounds(X, truth, weight, reach, shift, A, P, G, Q, waiting, factors
 
 @kernel
 def folklore_logits(X, shift, P, G, Q, logits):
-    """The logits of rows, with what has been learned."""
+    """The logits of rows, with what has been learned, from arrays that may be read-only."""
     r, K = Q.shape
     V, _, small, vectors, scores, system = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
