@@ -108,7 +108,8 @@ def summary(out, found):
     less = points[:, place["features"]] - better
     out.say(
         f"features less the better of line and ten passes of features: mean {less.mean():+.2f}, "
-        f"least {less.min():+.2f}, more than half a point below on {np.sum(less < -0.5)} of {len(less)}"
+        f"least {less.min():+.2f}, more than half a point below on {np.sum(less < -0.5)} of "
+        f"{len(less)}"
     )
 
 
@@ -166,9 +167,7 @@ def table_of_covtype(out, quick):
         "line": OnlineStructuredPredictor(random_state=0, **ONE),
         "defaults": curve(random_state=0, **ONE),
         "gamma=0.1": curve(gamma=0.1, random_state=0, **ONE),
-        "gamma=0.3, n_components=4000": curve(
-            gamma=0.3, n_components=4000, random_state=0, **ONE
-        ),
+        "gamma=0.3, n_components=4000": curve(gamma=0.3, n_components=4000, random_state=0, **ONE),
     }
     for name, model in ways.items():
         model.fit(X[:1000], y[:1000])

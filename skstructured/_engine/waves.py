@@ -21,7 +21,9 @@ QUARTER, LARGEST = TERMS, TERMS + 1
 
 def wave_numbers(dtype: DTypeLike) -> Array:
     """The numbers that `add_waves` computes with, in the precision of its rows."""
-    terms = [(-1.0) ** n * math.tau ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(TERMS)]
+    terms = [
+        (-1.0) ** n * math.tau ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(TERMS)
+    ]
     return np.array([*terms, 0.25, 0.25 / np.finfo(dtype).eps], dtype=dtype)
 
 

@@ -15,7 +15,8 @@ def optimizer_for(learner, space, size):
     """The optimiser of a learner over a fitted space, of so many weights."""
     given, chains = learner.optimizer, isinstance(space, LabelSequence)
     if is_auto(given):
-        mixed = size <= MOST_WEIGHTS and not learner._many_passes and learner._mixes
+        mixed = size <= MOST_WEIGHTS and not learner._many_passes
+        mixed = mixed and getattr(learner, "_mixes", True)
         given = "mixture" if mixed else "parameter_free"
     return (sequence_optimizer if chains else resolve_optimizer)(given)
 

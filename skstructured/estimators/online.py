@@ -226,9 +226,6 @@ class OnlineStructuredPredictor(
     loss: str | Surrogate = "fenchel_young"
     missing: Literal["mean", "indicator", "error"] = "mean"
 
-    #: Whether the models may mix optimisers.
-    _mixes = True
-
     def _unfitted_space(self):
         return clone(resolve_space(self.space))
 
@@ -259,7 +256,6 @@ class OnlineStructuredPredictor(
         return self._loss_over(space), optimizer_for(self, space, size)
 
     def _columns(self):
-        """Columns that rows have as they are learned."""
         return self.n_features_in_ * (1 + (self.missing == "indicator"))
 
     def _new_model(self):

@@ -65,13 +65,13 @@ class KernelLearner:
     def coef_(self) -> Array:
         """Weights that predictions use, without the intercept, where the kernel is linear."""
         self._refuse_features("coef_ is")
-        return super().coef_
+        return super().coef_  # type: ignore[misc]  # of the class that it is mixed into
 
     @property
     def intercept_(self) -> Array:
         """Intercepts (dim,), where the kernel is linear."""
         self._refuse_features("intercept_ is")
-        return super().intercept_
+        return super().intercept_  # type: ignore[misc]  # of the class that it is mixed into
 
     def _refuse_features(self, what):
         """An AttributeError with random features."""

@@ -96,7 +96,9 @@ class TestFeatures:
         np.testing.assert_allclose(found, wanted, atol=1e-12)
         errors = []
         for size in (50, 800, 12800):
-            many = [made(kernel, multiscale=multiscale, n_components=size, seed=s) for s in range(8)]
+            many = [
+                made(kernel, multiscale=multiscale, n_components=size, seed=s) for s in range(8)
+            ]
             of = [phi(one, Z) @ phi(one, Z).T - kernels.gram(exact(0.3), Z, Z) for one in many]
             errors.append(np.sqrt(np.mean(np.square(of))))
         for more, less in zip(errors[1:], errors[:-1], strict=True):
@@ -173,9 +175,10 @@ class TestAgainstLiteral:
     def test_fit_takes_the_median_distance(self):
         X, y, _ = stream(n=60)
         model = fourier().fit(X, y)
-        assert model._model.scale.features.gamma == KernelStructuredPredictor(max_iter=1).fit(
-            X, y
-        )._model.expansion.function.numbers[0]
+        assert (
+            model._model.scale.features.gamma
+            == KernelStructuredPredictor(max_iter=1).fit(X, y)._model.expansion.function.numbers[0]
+        )
 
 
 @pytest.mark.parametrize("optimizer", ["auto", "parameter_free", "adagrad", "ogd"])
@@ -202,7 +205,9 @@ class TestChunks:
         X = X.astype(dtype)
         model = fourier(optimizer=optimizer).partial_fit(X, y, [0, 1, 2], weight)
         there = weight > 0
-        other = fourier(optimizer=optimizer).partial_fit(X[there], y[there], [0, 1, 2], weight[there])
+        other = fourier(optimizer=optimizer).partial_fit(
+            X[there], y[there], [0, 1, 2], weight[there]
+        )
         assert np.array_equal(model.last_weights_, other.last_weights_)
 
 
