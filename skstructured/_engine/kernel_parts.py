@@ -19,10 +19,11 @@ from numba.core import codegen, compiler
 
 from skstructured._engine.kernel_cache import KernelCache, keep_on_disk
 
-_POSSIBLE = hasattr(codegen.JITCodeLibrary, "_optimize_final_module")
+_PRIVATE = ("_optimize_final_module", "_finalize_dynamic_globals", "_verify_declare_only_symbols")
+_POSSIBLE = all(hasattr(codegen.JITCodeLibrary, name) for name in _PRIVATE)
 
 
-class _Environments:
+class _WithoutEnvironments:
     """A codegen, for code that is never called by itself, so that it needs no environment."""
 
     def __init__(self, codegen: Any) -> None:
@@ -45,7 +46,7 @@ class _PartLibrary(codegen.JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
-        return _Environments(self._codegen)
+        return _WithoutEnvironments(self._codegen)
 
     def _optimize_final_module(self) -> None:
         if self.is_optimised:

@@ -100,6 +100,17 @@ class TestFolkloreIsLiteral:
         assert np.array_equal(played[10], np.zeros(4))
         np.testing.assert_allclose(state.P, other.P, atol=1e-14)
 
+    def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
+        X, Y = stream(3, 4, 40)
+        state = FullMatrix(3, 4, 0.7, reach_of(1.0, 3))
+        state.learn(X, Y, np.ones(40))
+        before = state.copy()
+        logits = state.logits(X)
+        for name in ("A", "P", "G", "numbers"):
+            np.testing.assert_array_equal(getattr(state, name), getattr(before, name))
+        state.P.flags.writeable = False
+        np.testing.assert_allclose(state.logits(X), logits, rtol=1e-12)
+
     @pytest.mark.parametrize("unit", [2.0**-332, 2.0**-20, 2.0**20, 2.0**332])
     def test_is_the_same_in_any_unit(self, unit):
         X, Y = stream(3, 4, 60)
