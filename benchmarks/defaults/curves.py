@@ -167,6 +167,7 @@ def table_of_covtype(out, quick):
         "line": OnlineStructuredPredictor(random_state=0, **ONE),
         "defaults": curve(random_state=0, **ONE),
         "gamma=0.1": curve(gamma=0.1, random_state=0, **ONE),
+        "gamma=0.3, n_components=2400": curve(gamma=0.3, n_components=2400, random_state=0, **ONE),
         "gamma=0.3, n_components=4000": curve(gamma=0.3, n_components=4000, random_state=0, **ONE),
     }
     for name, model in ways.items():
