@@ -81,6 +81,7 @@ class OverFeatures:
         twin.given_scale = MappedScale(self.scale.inner.anew(), self.scale.features.none())
         vectors = getattr(self.state, "vectors", self.state.vector).copy()
         twin._set_up(learner, vectors)
+        del twin.given_scale
         return twin
 
     def scores(self, batch, averaged):
