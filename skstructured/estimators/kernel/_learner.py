@@ -1,5 +1,6 @@
 """Learners whose model has kernels, or weights where the kernel is linear."""
 
+from collections.abc import Callable
 from typing import Any
 
 from skstructured.estimators.kernel._features_model import OverFeatures, features_model
@@ -16,6 +17,7 @@ class KernelLearner:
     """
 
     average: Any  # as each learner has it
+    _fitted_model: Callable[[str], Any]
     #: Whether the model is linear over random features of rows.
     _approximates = False
 
