@@ -9,6 +9,7 @@ Like `kernel_cache`, this touches parts of numba that are private (seen with num
 where they are different, callers take the kernel as it is.
 """
 
+import dis
 import functools
 import gc
 from collections.abc import Callable
@@ -94,20 +95,28 @@ def _another(dispatcher: Any, what: str, options: dict[str, Any]) -> Any:
     return other
 
 
+def raises(function: Callable[..., Any]) -> bool:
+    """Whether there is a `raise` in a function."""
+    return any(step.opname == "RAISE_VARARGS" for step in dis.get_instructions(function))
+
+
 def told(fastmath: Any) -> Any:
     """Floating-point rules as they are told apart on disk."""
     return sorted(fastmath) if isinstance(fastmath, set) else fastmath
 
 
 def compile_apart_for_kernels(dispatcher: Any, options: dict[str, Any]) -> None:
-    """Have the kernels that call a kernel use a variant of it; made when the first one does."""
+    """Have the kernels that call a kernel use a variant of it; made when the first one does.
+
+    One that raises errors is called as it is: what an error says lies in its environment.
+    """
 
     @functools.cache
     def part() -> Any:
         how = _OptimisedPartCompiler if options["fastmath"] else _PartCompiler
         return _another(dispatcher, "part", options | {"pipeline_class": how})
 
-    if _POSSIBLE:
+    if _POSSIBLE and not raises(dispatcher.py_func):
         dispatcher.get_call_template = lambda *args: part().get_call_template(*args)
         dispatcher.get_overload = lambda signature: part().get_overload(signature)
 

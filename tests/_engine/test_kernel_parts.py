@@ -156,3 +156,22 @@ def test_garbage_is_looked_for_again_after_a_compilation(collects):
         assert (seen, gc.isenabled()) == ([False], collects)
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_part_that_raises_says_what_it_was_given():
+    """An error made with numbers of a run, as kernels of users may raise."""
+
+    @kernel(cached=False)
+    def limited(n):
+        if n > 3:
+            raise ValueError("too many", n)
+        return n + 1
+
+    @kernel(cached=False)
+    def whole(n):
+        return limited(n) * 2
+
+    assert whole(2) == 6
+    with pytest.raises(ValueError, match="too many") as caught:
+        whole(7)
+    assert caught.value.args == ("too many", 7)
