@@ -76,6 +76,11 @@ FITTED |= {
     "choices": Case(sk.ConditionalLogit(), _rounds, _taken),
     "choices, online": Case(sk.ItemStructuredPredictor(random_state=0), _rounds, _taken),
     "search results": Case(sk.ListwiseRanker(random_state=0), _rounds, list(np.eye(3)[_taken])),
+    "prediction sets": Case(
+        sk.PredictionSets(sk.OnlineStructuredPredictor(random_state=0), random_state=0),
+        _X,
+        _letters,
+    ),
     "bool labels": Case(sk.OnlineStructuredPredictor(random_state=0), _X, _letters == "a"),
     "numbers": Case(sk.PiSTOLRegressor(random_state=0), _X, _numbers),
     "numbers, kernel": Case(sk.PiSTOLRegressor("rbf", random_state=0), _X, _numbers),

@@ -160,7 +160,8 @@ class DecodedPredictions:
             Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
             "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
-        return self.space_.mean_proba(self._mean(X))
+        mu = self._mean(X)
+        return self.space_.mean_proba(mu)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Features) -> Floats:

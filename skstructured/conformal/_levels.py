@@ -2,11 +2,11 @@
 
 import bisect
 import math
-from collections import deque
 from collections.abc import Iterable
 
 import numpy as np
 
+from skstructured._engine.state import Learned
 from skstructured.extend._types import Floats
 
 
@@ -24,23 +24,23 @@ def quantile(ordered: list[float] | Floats, alpha: float) -> float:
     return float(ordered[max(place, 1) - 1])
 
 
-class RecentScores:
+class RecentScores(Learned):
     """The last scores of a stream, `window` of them, in their order and by size."""
 
     def __init__(self, window: int) -> None:
         self.window = window
-        self.recent: deque[float] = deque()
+        self.recent: list[float] = []
         self.ordered: list[float] = []
 
     def add(self, score: float) -> None:
         """A score comes in; the oldest leaves where there is no more room."""
         if len(self.recent) == self.window:
-            oldest = self.recent.popleft()
+            oldest = self.recent.pop(0)
             del self.ordered[bisect.bisect_left(self.ordered, oldest)]
         self.recent.append(score)
         bisect.insort(self.ordered, score)
 
     def begin(self, scores: Iterable[float]) -> None:
         """Start with some scores, the last of them where they are too many."""
-        self.recent = deque(list(map(float, scores))[-self.window :])
+        self.recent = list(map(float, scores))[-self.window :]
         self.ordered = np.sort(self.recent).tolist()

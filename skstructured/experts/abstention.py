@@ -108,9 +108,9 @@ class AbstainingHedgeClassifier(HedgedExperts):
     >>> from skstructured import AbstainingHedgeClassifier, OnlineStructuredPredictor
     >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> experts = [GaussianNB(), KNeighborsClassifier(), OnlineStructuredPredictor(random_state=0)]
-    >>> model = AbstainingHedgeClassifier(experts, abstention_cost=0.1).fit(X[:400], y[:400])
-    >>> sure = ~model.abstains(X[400:])
-    >>> bool(model.score(X[400:][sure], y[400:][sure]) > model.score(X[400:], y[400:]))
+    >>> model = AbstainingHedgeClassifier(experts, abstention_cost=0.1).fit(X[:300], y[:300])
+    >>> sure = ~model.abstains(X[300:])
+    >>> bool(model.score(X[300:][sure], y[300:][sure]) > model.score(X[300:], y[300:]))
     True
     """
 

@@ -50,7 +50,7 @@ class MappedRounds(MappedScale):
 
 def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
     """A scale of rounds, and random features of the Gaussian kernel, of three widths, behind it."""
-    check_integer("n_components", learner.n_components, lowest=2)
+    check_integer("n_components", learner.n_components)
     p = learner.n_features_in_
     rng = check_random_state(learner.random_state_.randint(2**31 - 1))
     features = FourierMap("rbf", p, learner.n_components, True, rng, DOUBLE)

@@ -16,8 +16,8 @@ ESTIMATORS = {
     for name in skstructured.__all__
     if inspect.isclass(thing := getattr(skstructured, name)) and hasattr(thing, "predict")
 }
-#: It solves its equations at once.
-AT_ONCE = {"QuadraticSurrogate", "BanditClassifier"}
+#: It solves its equations at once, or leaves learning to others.
+AT_ONCE = {"QuadraticSurrogate", "BanditClassifier", "PredictionSets"}
 
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))

@@ -430,7 +430,7 @@ class TestRandomFeatures:
         for name in ("coef_", "thresholds_", "steps_"):
             with pytest.raises(AttributeError, match="kernel="):
                 getattr(model, name)
-        for bad in (1, 2.5, "many"):
+        for bad in (0, 2.5, "many"):
             with pytest.raises(ValueError, match="n_components"):
                 ListwiseRanker(kernel="rbf", n_components=bad).fit(X, y)
         with pytest.raises(ValueError, match="kernel must be"):

@@ -1,6 +1,7 @@
 """Linear models over rows as standardised, with random features of them behind."""
 
 import copy
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -28,6 +29,10 @@ class OverFeatures:
     """What is the same for all models over [z, φ(z)]."""
 
     search = FOURIER
+
+    #: One row is transformed by more than a kernel.
+    learns_alone = False
+    play_alone: Any = None
 
     #: Set in the place of a new scale.
     given_scale = None

@@ -223,7 +223,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     def _resolvers(self):
         found = super()._resolvers()
-        if self.approximation == "none" and is_auto(self.optimizer):
+        exact = isinstance(self.approximation, str) and self.approximation == "none"
+        if exact and is_auto(self.optimizer):
             found["optimizer"] = lambda given: resolve_optimizer("parameter_free")
         return found
 
@@ -249,7 +250,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         A ValueError for parameters that do not go together.
         """
         check_choice("approximation", self.approximation, APPROXIMATIONS)
-        check_integer("n_components", self.n_components, lowest=2)
+        check_integer("n_components", self.n_components)
         if self.approximation == "auto":
             return rows > ALL_KERNELS and self.budget is None and is_drawn(self.kernel)
         if self.approximation == "none":

@@ -344,7 +344,7 @@ class TestLearner:
         ("given", "message"),
         [
             ({"approximation": "nystroem"}, "approximation must be one of"),
-            ({"n_components": 1}, "n_components must be"),
+            ({"n_components": 0}, "n_components must be"),
             ({"kernel": "poly"}, "approximation='fourier' is for kernel='rbf' and 'laplacian'"),
             ({"kernel": "precomputed"}, "approximation='fourier' is for"),
             ({"budget": 10}, "budget is for support rows"),
