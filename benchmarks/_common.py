@@ -7,7 +7,9 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,6 +57,20 @@ def commit():
 def git(*words):
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
+
+
+@contextmanager
+def two_commits(commit):
+    """Folders with the files of HEAD, and with those of a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        folders = Path(folder) / "now", Path(folder) / "then"
+        for path, name in zip(folders, ("HEAD", commit), strict=True):
+            git("worktree", "add", "--detach", str(path), name)
+        try:
+            yield folders
+        finally:
+            for path in folders:
+                git("worktree", "remove", "--force", str(path))
 
 
 def processor():

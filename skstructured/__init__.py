@@ -13,7 +13,6 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.conformal import PredictionSets
 from skstructured.decoders import gap as surrogates
 from skstructured.estimators.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.estimators.crf import ConditionalRandomField
@@ -36,6 +35,7 @@ from skstructured.estimators.margin import MaxMinMarginNetwork, QuadraticSurroga
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.perceptron import MulticlassPerceptron, SecondOrderPerceptron
 from skstructured.evaluation import adversaries, display
+from skstructured.evaluation.conformal import PredictionSets
 from skstructured.experts import hedge
 from skstructured.experts.abstention import AbstainingHedgeClassifier
 from skstructured.extend import learner

@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks._common import Results, arguments
 from benchmarks.data import covtype, load
 from benchmarks.defaults import _sets as sets
+from benchmarks.defaults.passes import everything
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 
 #: Halves that the means are over.
@@ -41,26 +42,6 @@ LEARNERS = {
 }
 
 
-def everything(quick):
-    """Name, space, X, y of every set."""
-    for name, X, y in sets.classes(quick):
-        yield name, "simplex", X, y
-    for name, X, y in sets.noisy():
-        yield name, "simplex", X, y
-    if quick:
-        return
-    for name in ("phishing", "bananas", "shuttle"):
-        arrays = load(f"river_{name}")
-        yield name, "simplex", arrays["X"].astype(float), arrays["y"]
-    for name, X, y in sets.grades():
-        yield f"{name}, grades", "ordinal", X, y
-    for name, X, y in sets.rankings():
-        yield f"{name}, ranks", "permutahedron", X, y
-    for name, X, Y in sets.label_sets():
-        if name != "bibtex":
-            yield name, "hypercube", X, Y
-
-
 def judged(make, space, X, y, seed):
     """Points of `score` on rows that were not learned, and seconds of `fit`."""
     X, y, X_new, y_new = sets.halves(X, y, seed)
@@ -74,7 +55,7 @@ def table_of_sets(out, quick):
     """Points and seconds of all learners on all sets."""
     out.say("points / seconds: " + " | ".join(LEARNERS))
     found = []
-    for name, space, X, y in everything(quick):
+    for name, space, X, y in everything("kernel", quick):
         for make in LEARNERS.values():  # compiled before it is timed
             make(space, 0).fit(X[:60], y[:60])
         many = range(1 if quick else HALVES)
@@ -118,7 +99,7 @@ def table_of_components(out, quick):
     out.say()
     for n in (300, 1200) if quick else (300, 600, 1200, 2400, 4800):
         rows = []
-        for name, space, X, y in everything(True):
+        for name, space, X, y in everything("kernel", True):
             if name not in ("digits", "waveform", "breast_cancer"):
                 continue
             rows.append([judged(_of(n, passes), space, X, y, 0) for passes in (1, 10)])

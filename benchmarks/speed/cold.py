@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._common import Results, git
+from benchmarks._common import Results, two_commits
 
 #: A learner of each family, as a user writes it.
 LEARNERS = (
@@ -83,17 +83,10 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
     args.quick = False
-    with tempfile.TemporaryDirectory() as folder, Results(__file__, args) as out:
-        here, other = Path(folder) / "now", Path(folder) / "then"
-        for path, name in ((here, "HEAD"), (other, args.commit)):
-            git("worktree", "add", "--detach", str(path), name)
-        try:
-            out.say(f"{'CPU s':36s} import      now {args.commit[:8]:>8s}   ratio")
-            for learner in LEARNERS:
-                compared(out, learner, (here, other), args.repeat)
-        finally:
-            for path in (here, other):
-                git("worktree", "remove", "--force", str(path))
+    with two_commits(args.commit) as folders, Results(__file__, args) as out:
+        out.say(f"{'CPU s':36s} import      now {args.commit[:8]:>8s}   ratio")
+        for learner in LEARNERS:
+            compared(out, learner, folders, args.repeat)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._common import Results, git
+from benchmarks._common import Results, two_commits
 from benchmarks.data import load
 
 ONE_PASS = """
@@ -106,19 +106,10 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
     args.quick = False
-    with tempfile.TemporaryDirectory() as folder, Results(__file__, args) as out:
-        here, other = Path(folder) / "now", Path(folder) / "then"
-        for path, name in ((here, "HEAD"), (other, args.commit)):
-            git("worktree", "add", "--detach", str(path), name)
-        try:
-            out.say(
-                "data         K  now, us     then  times  Wabbit   loss, then      new rows, then"
-            )
-            for name, X, y in sets():
-                compared(out, name, X, y, (here, other), args.repeat)
-        finally:
-            for path in (here, other):
-                git("worktree", "remove", "--force", str(path))
+    with two_commits(args.commit) as folders, Results(__file__, args) as out:
+        out.say("data         K  now, us     then  times  Wabbit   loss, then      new rows, then")
+        for name, X, y in sets():
+            compared(out, name, X, y, folders, args.repeat)
 
 
 if __name__ == "__main__":

@@ -139,6 +139,7 @@ def _of_items(options, table):
         learner.round_column_ = table.round
         save_checkpoint(make_pipeline(table.encoder, learner), options.save)
         yield _kept(options)
+        yield from _passes(learner)
     yield _next(options)
 
 
@@ -196,12 +197,17 @@ def _made(options, table, learner):
         learner.fit(rows.X, rows.y)
         save_checkpoint(model, options.save)
         yield _kept(options)
-        passes = getattr(learner, "n_iter_", 1)
-        if passes > 1 and table.space != "real":
-            yield (
-                f"Passes           {passes}; the bound for new rows is about one, and --passes 1 "
-                "keeps that model."
-            )
+        if isinstance(learner, OnlineStructuredPredictor):
+            yield from _passes(learner)
+
+
+def _passes(learner):
+    """A line on the passes of the kept model, where the bound is not about it."""
+    if learner.n_iter_ > 1:
+        yield (
+            f"Passes           {learner.n_iter_}; the bound for new rows is about one, and "
+            "--passes 1 keeps that model."
+        )
 
 
 def _kept(options):

@@ -52,7 +52,10 @@ def test_every_public_estimator_is_fuzzed():
     public = {getattr(skstructured, name) for name in skstructured.__all__}
     wanted = {t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)}
     wanted = {t for t in wanted if hasattr(t, "fit") and not inspect.isabstract(t)}
-    elsewhere = ("skstructured.items", "skstructured.conformal")  # tests/items, tests/conformal
+    elsewhere = (
+        "skstructured.items",
+        "skstructured.evaluation",
+    )  # of tests/items, tests/evaluation
     wanted = {t for t in wanted if not t.__module__.startswith(elsewhere)}
     rng, found = np.random.RandomState(0), {SequenceTransformer, TableEncoder}
     for make in MAKERS.values():

@@ -10,10 +10,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from skstructured._base.documented import linked
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer, check_real
-from skstructured.conformal._delegating import Delegating, estimator_has
-from skstructured.conformal._held_out import indexed, rows_of, split_rows
-from skstructured.conformal._kinds import Kind, kind_of
-from skstructured.conformal._levels import RecentScores, quantile
+from skstructured.evaluation.conformal._delegating import Delegating, estimator_has
+from skstructured.evaluation.conformal._held_out import indexed, rows_of, split_rows
+from skstructured.evaluation.conformal._kinds import Kind, kind_of
+from skstructured.evaluation.conformal._levels import RecentScores, quantile
 from skstructured.extend._types import Array, Features, Floats, Outputs
 
 __all__ = ["PredictionSets"]

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
-from skstructured.conformal._kinds import kind_of
-from skstructured.conformal._levels import RecentScores, quantile
+from skstructured.evaluation.conformal._kinds import kind_of
+from skstructured.evaluation.conformal._levels import RecentScores, quantile
 from skstructured.spaces import KSubsets
 
 TASKS = ("simplex", "ordinal", "hypercube", "subsets", "birkhoff", "permutahedron")
