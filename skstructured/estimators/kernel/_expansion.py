@@ -14,7 +14,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
+from skstructured.estimators.kernel._kept import kept_kernels
 from skstructured.estimators.kernel._values import BLOCK
+
+#: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
+LONG_BLOCK = 128
 
 #: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
 RIDGE = 1e-4
@@ -85,8 +89,9 @@ class Expansion(Learned):
     def _open(self):
         """Begin a block."""
         self.opened.count = self.count = 0
-        self.data = np.zeros((BLOCK, self.dim + BLOCK))
-        self.Theta = np.zeros((self.dim + BLOCK, len(self.support.coefs)))
+        rows = BLOCK if self.gram is None else LONG_BLOCK
+        self.data = np.zeros((rows, self.dim + rows))
+        self.Theta = np.zeros((self.dim + rows, len(self.support.coefs)))
         self.Theta[: self.dim, : self.dim] = np.eye(self.dim)
 
     @property
@@ -102,13 +107,15 @@ class Expansion(Learned):
     def fill(self, Z, cache):
         """Make rows Z, which are learned in any order and again and again, support rows.
 
-        Their kernels are kept while they are learned, in single precision, where they take `cache`
-        bytes at most.
+        Their kernels are kept while they are learned, in single precision, as far as they take
+        `cache` bytes at most.
         """
         self.support.add(Z, np.arange(len(Z)))
         self.filled = True
-        if 4 * len(Z) * len(self.support.index) <= cache:
-            self.gram = self.support.all_kernels(Z)
+        self.gram = kept_kernels(self.support, Z, cache)
+        if self.gram is not None:
+            self.size = LONG_BLOCK
+            self._open()
 
     def twin(self):
         """One without coefficients, over the same rows and kernels, which it shares."""
@@ -123,14 +130,17 @@ class Expansion(Learned):
         """`scores` of some of the rows Z that are support rows, no block being open."""
         if self.gram is None:
             return self.support.scores(coefs, Z[which])
-        return self.gram[which, : coefs.shape[1]] @ coefs.T
+        return self.gram.scores(coefs, which)
 
     def settle(self, rows):
         """End the passes over this many rows; drop rows without coefficients, and kernels."""
         self.close()
         if self.filled:
             self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
-        self.filled, self.gram, self.given = False, None, rows
+        if self.gram is not None:
+            self.gram, self.size = None, BLOCK
+            self._open()
+        self.filled, self.given = False, rows
 
     @property
     def room(self):
@@ -151,13 +161,13 @@ class Expansion(Learned):
             scores = self.support.scores(own, Z, together)
             kernels = self.opened.gram(Z, together)
         else:
-            scores, kernels = self.gram[index] @ own.T, np.zeros((len(Z), BLOCK))
-            places = self.opened.index[: self.opened.count]
-            kernels[:, : len(places)] = self.gram[np.ix_(index, places)]
-        self.data[order, : self.dim], self.data[order, self.dim :] = scores, kernels
-        width = self.data.shape[1]
-        pointers = np.arange(0, (BLOCK + 1) * width, width, dtype=np.int32)
-        return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, BLOCK, None), order
+            scores = self.gram.scores(own, index)
+            kernels = self.gram.between(index, self.opened.index[: self.opened.count])
+        self.data[order, : self.dim] = scores
+        self.data[order, self.dim : self.dim + kernels.shape[1]] = kernels
+        rows, width = self.data.shape
+        pointers = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
+        return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, rows, None), order
 
     def length_sq(self, place):
         """k(x, x) of a row that was taken."""

@@ -231,6 +231,41 @@ def gram_rows(values_at, numbers, block, Z, out):
         kernel_values(numbers, block, Z[r], out[r])
 
 
+@kernel(fastmath={"contract"})
+def finish_values(kind, numbers, x_sq, z_sq, out):
+    """Out: products of rows x with rows z become kernels, by the squares of their norms."""
+    gamma, coef0, degree, constant = numbers[0], numbers[1], numbers[2], numbers[3]
+    for i in range(out.shape[0]):
+        row = out[i]
+        if kind == RBF or kind == MULTISCALE:
+            factor = gamma if kind == RBF else 0.25 * gamma
+            for j in range(out.shape[1]):
+                square = max(x_sq[i] + z_sq[j] - 2.0 * row[j], 0.0)
+                row[j] = exp_of(max(-factor * square, SMALLEST_EXPONENT))
+            if kind == MULTISCALE:
+                _fourth_powers(row)
+        elif kind == POLY:
+            for j in range(out.shape[1]):
+                row[j] = (gamma * row[j] + coef0) ** degree
+        elif kind == SIGMOID:
+            for j in range(out.shape[1]):
+                row[j] = math.tanh(gamma * row[j] + coef0)
+        if constant != 0.0:
+            for j in range(out.shape[1]):
+                row[j] += constant
+
+
+@kernel
+def mirror(values, out, mirrored):
+    """Out = values, and mirrored = their transpose."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            out[i, j] = values[i, j]
+    for j in range(values.shape[1]):
+        for i in range(values.shape[0]):
+            mirrored[j, i] = values[i, j]
+
+
 @kernel
 def divide_by_norms(Z, out):
     """Out = the rows of Z divided by their norms, by their largest entries first; zeros stay."""
