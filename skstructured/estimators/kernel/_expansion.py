@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-from skstructured.estimators.kernel._kept import kept_kernels
+from skstructured.estimators.kernel._kept import Rounded, kept_kernels
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
@@ -81,7 +81,7 @@ class Expansion(Learned):
         self.dim, self.budget = dim, budget
         self.support, self.opened = support, support.another()
         self.size = BLOCK if budget is None else max(1, min(BLOCK, budget // 4))
-        self.filled, self.gram = False, None
+        self.filled, self.gram, self.rounded = False, None, None
         self.given = self.forgotten = 0
         self.arrived, self.known = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
         self._open()
@@ -122,7 +122,7 @@ class Expansion(Learned):
         twin = copy.copy(self)
         twin.support = copy.copy(self.support)
         twin.support.coefs = np.zeros_like(self.support.coefs)
-        twin.opened = self.opened.another()
+        twin.opened, twin.rounded = self.opened.another(), None
         twin._open()
         return twin
 
@@ -138,7 +138,7 @@ class Expansion(Learned):
         if self.filled:
             self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
         if self.gram is not None:
-            self.gram, self.size = None, BLOCK
+            self.gram, self.rounded, self.size = None, None, BLOCK
             self._open()
         self.filled, self.given = False, rows
 
@@ -158,13 +158,13 @@ class Expansion(Learned):
         self.opened.add(Z, index)
         own = self.support.coefs[: self.dim]
         if self.gram is None:
-            scores = self.support.scores(own, Z, together)
-            kernels = self.opened.gram(Z, together)
+            self.data[order, : self.dim] = self.support.scores(own, Z, together)
+            self.data[order, self.dim :] = self.opened.gram(Z, together)
         else:
-            scores = self.gram.scores(own, index)
-            kernels = self.gram.between(index, self.opened.index[: self.opened.count])
-        self.data[order, : self.dim] = scores
-        self.data[order, self.dim : self.dim + kernels.shape[1]] = kernels
+            if self.rounded is None:
+                self.rounded = Rounded(own, self.support.count)
+            places = self.opened.index[: self.opened.count]
+            self.gram.read(own, self.rounded, index, places, self.count, self.data)
         rows, width = self.data.shape
         pointers = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
         return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, rows, None), order
@@ -190,7 +190,10 @@ class Expansion(Learned):
             return
         self._move(self.support.coefs)
         own, index = self._own(), self.opened.index[: self.count]
-        if self.filled:
+        if self.rounded is not None:
+            if not self.rounded.add(own, index, self.support.coefs):
+                self.rounded = None
+        elif self.filled:
             np.add.at(self.support.coefs.T, index, own)
         else:
             which = self._used()
@@ -254,6 +257,7 @@ class Expansion(Learned):
             coefs[dim:] += self.Theta[0, dim] * coefs[:dim]
         if factor != 1.0:
             coefs[:dim] *= factor
+            self.rounded = None
 
     def current(self):
         """Coefficients (c, rows) now; those of the open block come last."""

@@ -12,20 +12,28 @@ are computed again when they are asked for, in double precision.
 
 import numpy as np
 
-from skstructured.estimators.kernel._value_kernels import (
-    LAPLACIAN,
-    MULTISCALE,
-    RBF,
+from skstructured._engine.compiled import is_compiled
+from skstructured.estimators.kernel._kept_kernels import (
+    add_columns,
+    add_tile,
     finish_values,
     mirror,
+    multiply,
+    read_kernels,
 )
+from skstructured.estimators.kernel._value_kernels import LAPLACIAN, MULTISCALE, RBF
 from skstructured.estimators.kernel._values import KernelFunction
 
 #: Rows, and rows that they are compared with, of which values are computed at a time.
 TILE = 256
 
-#: Rows scored at a time: their kernels with some thousand others stay in the cache.
-SCORED = 64
+#: Coefficients between them, over their size, are in single precision what they are.
+SMALL, LARGE = 1e-290, 1e30
+
+NO_PLACES = np.zeros(0, dtype=np.int64)
+
+#: Products of rows with more features are left to BLAS.
+FEW_FEATURES = 64
 
 #: By how much values may differ from those by differences, at most.
 TOLERANCE = 1e-9
@@ -47,6 +55,7 @@ class ByProducts:
         Z = np.asarray(Z, dtype=np.float64)
         self.Z = Z - Z.mean(axis=0) if function.kind in (RBF, MULTISCALE) else Z
         self.squares = np.einsum("ij,ij->i", self.Z, self.Z)
+        self.across = np.ascontiguousarray(self.Z.T)
 
     @property
     def is_exact(self):
@@ -61,7 +70,12 @@ class ByProducts:
 
     def tile(self, rows, others):
         """Kernels of some rows with others; both are slices, or places."""
-        out = self.Z[rows] @ self.Z[others].T
+        X, Zt = self.Z[rows], self.across[:, others]
+        if X.shape[1] > FEW_FEATURES or not is_compiled(multiply):
+            out = X @ Zt
+        else:
+            out = np.empty((len(X), Zt.shape[1]))
+            multiply(X, Zt, out)
         kind, numbers = self.function
         finish_values(kind, numbers, self.squares[rows], self.squares[others], out)
         return out
@@ -72,12 +86,28 @@ def tiles(start, stop):
     return [slice(i, min(i + TILE, stop)) for i in range(start, stop, TILE)]
 
 
-def single(coefs):
-    """Coefficients (c, n) in single precision, and what they were divided by, so that they fit."""
-    largest = max(coefs.max(initial=0.0), -coefs.min(initial=0.0))
-    if not 1e-300 < largest < np.inf:
-        return coefs.astype(np.float32), 1.0
-    return np.multiply(coefs, 1.0 / largest).astype(np.float32), largest
+class Rounded:
+    """Coefficients (dim, n) in single precision, divided by their size so that they have room.
+
+    Attributes
+    ----------
+    small : ndarray of shape (c, n)
+        With a row of zeros behind them where they are odd.
+    size : float
+        What `small` is to be multiplied by.
+    """
+
+    def __init__(self, coefs, n):
+        largest = max(coefs.max(initial=0.0), -coefs.min(initial=0.0))
+        self.size = float(largest) if SMALL < largest < np.inf else 1.0
+        dim = len(coefs)
+        self.small = np.zeros((dim + dim % 2, n), dtype=np.float32)
+        np.multiply(coefs[:, :n], 1.0 / self.size, out=self.small[:dim], casting="unsafe")
+
+    def add(self, own, index, coefs):
+        """Add own (m, c) to columns of coefs; whether these still have room here."""
+        add_columns(own, index, coefs, self.small, 1.0 / self.size)
+        return bool(abs(own).max(initial=0.0) < LARGE * self.size)
 
 
 class KeptKernels:
@@ -112,37 +142,41 @@ class KeptKernels:
 
     def scores(self, coefs, which):
         """Σ_i coefs_i k(x_i, x), (m, c), of the rows x at some places; coefs are (c, n)."""
-        out, n = np.empty((len(which), len(coefs))), self.matrix.shape[1]
-        coefs, kept = coefs[:, :n], which < len(self.matrix)
-        if kept.any():
-            out[kept] = self._kept_scores(coefs, which[kept])
-        if not kept.all():
-            out[~kept] = self._computed_scores(coefs, which[~kept])
-        return out
-
-    def _kept_scores(self, coefs, which):
         out = np.empty((len(which), len(coefs)))
-        small, size = single(coefs)
-        for start in range(0, len(which), SCORED):
-            part = slice(start, start + SCORED)
-            out[part] = self.matrix[which[part]] @ small.T
-        return out if size == 1.0 else out * size
-
-    def _computed_scores(self, coefs, which):
-        out = np.zeros((len(which), len(coefs)))
-        for others in tiles(0, coefs.shape[1]):
-            out += self.values.tile(which, others) @ coefs[:, others].T
+        self.read(coefs, Rounded(coefs, self.matrix.shape[1]), which, NO_PLACES, 0, out)
         return out
 
-    def between(self, which, others):
-        """Kernels (m, others) of the rows at some places with those at others."""
-        kept = which < len(self.matrix)
+    def read(self, coefs, rounded, which, places, first, data):
+        """Rows `first` and on of data: scores of the rows `which`, and kernels with `places`.
+
+        Of these the first row has `first` + 1, the next one more, and so on.
+        """
+        dim, kept = len(coefs), which < len(self.matrix)
+        if not is_compiled(read_kernels):
+            out = data[first : first + len(which)]
+            out[:, :dim] = self.matrix[which] @ (rounded.size * rounded.small[:dim].T)
+            out[:, dim : dim + len(places)] = self.matrix[which[:, None], places]
+            return
         if kept.all():
-            return self.matrix[which[:, None], others]
-        out = np.empty((len(which), len(others)))
-        out[kept] = self.matrix[which[kept][:, None], others]
-        out[~kept] = self.values.tile(which[~kept], others)
-        return out
+            given = rounded.small, rounded.size, places, first, dim, data
+            read_kernels(self.matrix, which, *given)
+            return
+        self._compute(coefs, which[~kept], places, dim, data, first + np.flatnonzero(~kept))
+        if kept.any():
+            some, order = which[kept], first + np.flatnonzero(kept)
+            part = np.zeros((len(some), dim + len(places)))
+            read_kernels(self.matrix, some, rounded.small, rounded.size, NO_PLACES, 0, dim, part)
+            part[:, dim:] = self.matrix[some[:, None], places]
+            data[order, : part.shape[1]] = part
+
+    def _compute(self, coefs, which, places, dim, data, order):
+        """The same for rows whose kernels are not kept, which go to rows `order` of data."""
+        scores = np.zeros((len(which), dim))
+        for others in tiles(0, self.matrix.shape[1]):
+            add_tile(self.values.tile(which, others), coefs, others.start, scores)
+        data[order, :dim] = scores
+        if len(places):
+            data[order, dim : dim + len(places)] = self.values.tile(which, places)
 
 
 def kept_kernels(support, Z, cache):

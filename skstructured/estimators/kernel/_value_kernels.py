@@ -59,8 +59,8 @@ def _compiled_as_values(value, blocks):  # type: ignore[no-untyped-def]
 
 
 @kernel(fastmath=FASTMATH)
-def _products(block, z, out):
-    """Out = <x_i, z> of every row of the block, four features to a sweep."""
+def products(block, z, out):
+    """Out = <x_i, z> of every row x_i of a block, four features to a sweep."""
     quads = z.shape[0] // 4 * 4
     for i in range(out.shape[0]):
         out[i] = 0.0
@@ -136,7 +136,7 @@ def _add_constant(numbers, out):
 
 @kernel
 def _linear_values(numbers, block, z, out):
-    _products(block, z, out)
+    products(block, z, out)
     _add_constant(numbers, out)
 
 
@@ -164,7 +164,7 @@ def _single_multiscale_values(numbers, block, z, out):
 
 @kernel
 def _poly_values(numbers, block, z, out):
-    _products(block, z, out)
+    products(block, z, out)
     for i in range(out.shape[0]):
         out[i] = (numbers[0] * out[i] + numbers[1]) ** numbers[2]
     _add_constant(numbers, out)
@@ -172,7 +172,7 @@ def _poly_values(numbers, block, z, out):
 
 @kernel
 def _sigmoid_values(numbers, block, z, out):
-    _products(block, z, out)
+    products(block, z, out)
     for i in range(out.shape[0]):
         out[i] = math.tanh(numbers[0] * out[i] + numbers[1])
     _add_constant(numbers, out)
@@ -229,41 +229,6 @@ def gram_rows(values_at, numbers, block, Z, out):
     kernel_values = as_values(values_at, block)
     for r in range(Z.shape[0]):
         kernel_values(numbers, block, Z[r], out[r])
-
-
-@kernel(fastmath={"contract"})
-def finish_values(kind, numbers, x_sq, z_sq, out):
-    """Out: products of rows x with rows z become kernels, by the squares of their norms."""
-    gamma, coef0, degree, constant = numbers[0], numbers[1], numbers[2], numbers[3]
-    for i in range(out.shape[0]):
-        row = out[i]
-        if kind == RBF or kind == MULTISCALE:
-            factor = gamma if kind == RBF else 0.25 * gamma
-            for j in range(out.shape[1]):
-                square = max(x_sq[i] + z_sq[j] - 2.0 * row[j], 0.0)
-                row[j] = exp_of(max(-factor * square, SMALLEST_EXPONENT))
-            if kind == MULTISCALE:
-                _fourth_powers(row)
-        elif kind == POLY:
-            for j in range(out.shape[1]):
-                row[j] = (gamma * row[j] + coef0) ** degree
-        elif kind == SIGMOID:
-            for j in range(out.shape[1]):
-                row[j] = math.tanh(gamma * row[j] + coef0)
-        if constant != 0.0:
-            for j in range(out.shape[1]):
-                row[j] += constant
-
-
-@kernel
-def mirror(values, out, mirrored):
-    """Out = values, and mirrored = their transpose."""
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            out[i, j] = values[i, j]
-    for j in range(values.shape[1]):
-        for i in range(values.shape[0]):
-            mirrored[j, i] = values[i, j]
 
 
 @kernel
