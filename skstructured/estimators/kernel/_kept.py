@@ -6,8 +6,9 @@ symmetric matrix one triangle is computed. Squared distances are ``‖x‖² + �
 without their mean, in double precision. Their errors are some eps ‖x‖² each; where that could move
 a value by more than `TOLERANCE`, differences are taken instead, as streams do.
 
-The kernels of as many rows as there is room for are kept in single precision. Those of the others
-are computed again when they are asked for, in double precision.
+The kernels of as many rows as there is room for are kept in single precision. Where not all have
+room, values that lie between 0 and 1 are kept in 16 bits, to `SMALLEST`. Those of the others are
+computed again when they are asked for, in double precision.
 """
 
 import numpy as np
@@ -29,6 +30,10 @@ TILE = 256
 
 #: Coefficients between them, over their size, are in single precision what they are.
 SMALL, LARGE = 1e-290, 1e30
+
+#: What stands for 1 in 16 bits, and the largest error of a value.
+UNIT = 65535.0
+SMALLEST = 0.5 / UNIT
 
 NO_PLACES = np.zeros(0, dtype=np.int64)
 
@@ -116,29 +121,35 @@ class KeptKernels:
     Parameters
     ----------
     matrix : ndarray of shape (kept, n)
-        Kernels of the first rows with all, in single precision.
-    values : ByProducts or None
+        Kernels of the first rows with all, in single precision, or in 16 bits, times `UNIT`.
+    values : ByProducts or None, default=None
         What computes those of the others; None where there are none.
     """
 
     def __init__(self, matrix, values=None):
         self.matrix, self.values = matrix, values
+        self.unit = 1.0 if matrix.dtype == np.float32 else UNIT
 
     @classmethod
     def of(cls, values, room):
         """Kernels by a `ByProducts`, of as many rows as `room` bytes have place for."""
         n = len(values.Z)
-        kept = min(n, int(room // (4 * max(n, 1))))
-        matrix = np.empty((kept, n), dtype=np.float32)
+        short = 4 * n * n > room and values.function.is_share
+        dtype = np.dtype(np.uint16 if short else np.float32)
+        kept = min(n, int(room // (dtype.itemsize * max(n, 1))))
+        self = cls(np.empty((kept, n), dtype=dtype), values)
         for rows in tiles(0, kept):
             for others in tiles(0, rows.start):
-                tile = values.tile(rows, others)
-                mirror(tile, matrix[rows, others], matrix[others, rows])
-            matrix[rows, rows] = values.tile(rows, rows)
-        for others in tiles(kept, n):
-            for rows in tiles(0, kept):
-                matrix[rows, others] = values.tile(rows, others)
-        return cls(matrix, values)
+                tile = self._stored(rows, others)
+                mirror(tile, self.matrix[rows, others], self.matrix[others, rows])
+            for others in (rows, *tiles(kept, n)):
+                self.matrix[rows, others] = self._stored(rows, others)
+        return self
+
+    def _stored(self, rows, others):
+        """Kernels as numbers that the matrix takes, to be rounded down if it has integers."""
+        tile = self.values.tile(rows, others)
+        return tile if self.unit == 1.0 else tile * self.unit + 0.5
 
     def scores(self, coefs, which):
         """Σ_i coefs_i k(x_i, x), (m, c), of the rows x at some places; coefs are (c, n)."""
@@ -152,31 +163,33 @@ class KeptKernels:
         Of these the first row has `first` + 1, the next one more, and so on.
         """
         dim, kept = len(coefs), which < len(self.matrix)
-        if not is_compiled(read_kernels):
-            out = data[first : first + len(which)]
-            out[:, :dim] = self.matrix[which] @ (rounded.size * rounded.small[:dim].T)
-            out[:, dim : dim + len(places)] = self.matrix[which[:, None], places]
-            return
-        if kept.all():
+        if kept.all() and is_compiled(read_kernels):
             given = rounded.small, rounded.size, places, first, dim, data
-            read_kernels(self.matrix, which, *given)
+            read_kernels(self.matrix, self.unit, which, *given)
             return
-        self._compute(coefs, which[~kept], places, dim, data, first + np.flatnonzero(~kept))
-        if kept.any():
-            some, order = which[kept], first + np.flatnonzero(kept)
-            part = np.zeros((len(some), dim + len(places)))
-            read_kernels(self.matrix, some, rounded.small, rounded.size, NO_PLACES, 0, dim, part)
-            part[:, dim:] = self.matrix[some[:, None], places]
-            data[order, : part.shape[1]] = part
-
-    def _compute(self, coefs, which, places, dim, data, order):
-        """The same for rows whose kernels are not kept, which go to rows `order` of data."""
-        scores = np.zeros((len(which), dim))
-        for others in tiles(0, self.matrix.shape[1]):
-            add_tile(self.values.tile(which, others), coefs, others.start, scores)
-        data[order, :dim] = scores
+        order, lost = first + np.flatnonzero(kept), first + np.flatnonzero(~kept)
+        data[order, :dim] = self._kept_scores(coefs, rounded, which[kept])
+        if len(lost):
+            data[lost, :dim] = self._computed_scores(coefs, which[~kept])
         if len(places):
-            data[order, dim : dim + len(places)] = self.values.tile(which, places)
+            here = data[:, dim : dim + len(places)]
+            here[order] = self.matrix[which[kept][:, None], places] / self.unit
+            here[lost] = self.values.tile(which[~kept], places) if len(lost) else 0.0
+
+    def _kept_scores(self, coefs, rounded, which):
+        if not is_compiled(read_kernels):
+            return self.matrix[which] @ (coefs[:, : self.matrix.shape[1]].T / self.unit)
+        out = np.empty((len(which), len(coefs)))
+        given = rounded.small, rounded.size, NO_PLACES, 0, len(coefs), out
+        if len(which):
+            read_kernels(self.matrix, self.unit, which, *given)
+        return out
+
+    def _computed_scores(self, coefs, which):
+        out = np.zeros((len(which), len(coefs)))
+        for others in tiles(0, self.matrix.shape[1]):
+            add_tile(self.values.tile(which, others), coefs, others.start, out)
+        return out
 
 
 def kept_kernels(support, Z, cache):

@@ -67,7 +67,10 @@ def finish_values(kind, numbers, x_sq, z_sq, out):
 
 @kernel
 def mirror(values, out, mirrored):
-    """Out = values, and mirrored = their transpose, by squares that stay in the cache."""
+    """Out = values, and mirrored = their transpose, by squares that stay in the cache.
+
+    Integers are those below: add ½ before.
+    """
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             out[i, j] = values[i, j]
@@ -108,12 +111,13 @@ def _add_two(none, g, c0, c1, k, total):
 
 
 @kernel
-def read_kernels(matrix, which, small, size, places, first, dim, data):
+def read_kernels(matrix, unit, which, small, size, places, first, dim, data):
     """Rows `first` and on of data: scores (dim,) of the rows `which`, and their kernels so far.
 
     Scores are `size` times the sums of kernels with all rows times coefficients, which are `small`
     (c, n), c even; behind them stand the kernels with the rows at `places`, as far as to the row
-    itself, which is place `first` + r. They are read while the row is in the cache.
+    itself, which is place `first` + r. They are read while the row is in the cache. `unit` stands
+    for 1 in the matrix.
     """
     n, count = small.shape[1], which.shape[0]
     g = np.zeros((ABREAST, CHUNK), dtype=np.float32)
@@ -132,9 +136,9 @@ def read_kernels(matrix, which, small, size, places, first, dim, data):
         for q in range(min(ABREAST, count - r)):
             out, row = data[first + r + q], matrix[which[r + q]]
             for k in range(dim):
-                out[k] = size * total[q, k]
+                out[k] = size * (total[q, k] / unit)
             for i in range(min(first + r + q + 1, places.shape[0])):
-                out[dim + i] = row[places[i]]
+                out[dim + i] = row[places[i]] / unit
 
 
 @kernel

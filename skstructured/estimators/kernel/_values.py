@@ -10,8 +10,10 @@ from skstructured._base.validation import check_integer, check_positive, check_r
 from skstructured.estimators.kernel._value_kernels import (
     COSINE,
     KINDS,
+    LAPLACIAN,
     MULTISCALE,
     POLY,
+    RBF,
     divide_by_norms,
     gram_rows,
     score_rows,
@@ -41,6 +43,11 @@ class KernelFunction(NamedTuple):
 
     kind: int
     numbers: np.ndarray
+
+    @property
+    def is_share(self):
+        """Whether all values lie between 0 and 1."""
+        return self.kind in (RBF, MULTISCALE, LAPLACIAN) and self.numbers[3] == 0.0
 
     def longest(self, dtype):
         """The largest norm of rows whose values are far from overflow; "poly" alone has one."""
