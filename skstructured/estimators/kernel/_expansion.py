@@ -18,7 +18,7 @@ from skstructured.estimators.kernel._kept import Rounded, kept_kernels
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
-LONG_BLOCK = 128
+LONG_BLOCK = 256
 
 #: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
 RIDGE = 1e-4

@@ -6,9 +6,10 @@ symmetric matrix one triangle is computed. Squared distances are ``‖x‖² + �
 without their mean, in double precision. Their errors are some eps ‖x‖² each; where that could move
 a value by more than `TOLERANCE`, differences are taken instead, as streams do.
 
-The kernels of as many rows as there is room for are kept in single precision. Where not all have
-room, values that lie between 0 and 1 are kept in 16 bits, to `SMALLEST`. Those of the others are
-computed again when they are asked for, in double precision.
+The kernels of as many rows as there is room for are kept in single precision; of more than `MANY`
+rows, whose passes take as long as memory does to read them, values between 0 and 1 are kept in 16
+bits, to half of 1/`UNIT`. Kernels of the others are computed again when they are asked for, in double
+precision.
 """
 
 import numpy as np
@@ -31,9 +32,11 @@ TILE = 256
 #: Coefficients between them, over their size, are in single precision what they are.
 SMALL, LARGE = 1e-290, 1e30
 
-#: What stands for 1 in 16 bits, and the largest error of a value.
+#: What stands for 1 in 16 bits.
 UNIT = 65535.0
-SMALLEST = 0.5 / UNIT
+
+#: Kernels of fewer rows have room in caches as they are.
+MANY = 1000
 
 NO_PLACES = np.zeros(0, dtype=np.int64)
 
@@ -134,7 +137,7 @@ class KeptKernels:
     def of(cls, values, room):
         """Kernels by a `ByProducts`, of as many rows as `room` bytes have place for."""
         n = len(values.Z)
-        short = 4 * n * n > room and values.function.is_share
+        short = n > MANY and values.function.is_share
         dtype = np.dtype(np.uint16 if short else np.float32)
         kept = min(n, int(room // (dtype.itemsize * max(n, 1))))
         self = cls(np.empty((kept, n), dtype=dtype), values)
@@ -149,7 +152,10 @@ class KeptKernels:
     def _stored(self, rows, others):
         """Kernels as numbers that the matrix takes, to be rounded down if it has integers."""
         tile = self.values.tile(rows, others)
-        return tile if self.unit == 1.0 else tile * self.unit + 0.5
+        if self.unit != 1.0:
+            tile *= self.unit
+            tile += 0.5
+        return tile
 
     def scores(self, coefs, which):
         """Σ_i coefs_i k(x_i, x), (m, c), of the rows x at some places; coefs are (c, n)."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.exponential import exp_of
+from skstructured._engine.instructions import prefetch
 from skstructured.estimators.kernel._value_kernels import (
     MULTISCALE,
     POLY,
@@ -27,6 +28,9 @@ CHUNK = 512
 
 #: Rows that are read together.
 ABREAST = 4
+
+#: Bytes that memory is read by.
+LINE = 64
 
 
 @kernel(fastmath=FASTMATH)
@@ -111,6 +115,21 @@ def _add_two(none, g, c0, c1, k, total):
 
 
 @kernel
+def _ask_for(matrix, which, r, start):
+    """Have memory send the chunk from `start` on of rows r and on, and the next rows' at the end.
+
+    Every row lies elsewhere, so that processors do not guess it.
+    """
+    n, count, flat = matrix.shape[1], which.shape[0], matrix.reshape(-1)
+    if start >= n:
+        start, r = 0, r + ABREAST
+    for q in range(ABREAST):
+        first = which[min(r + q, count - 1)] * n
+        for j in range(start, min(start + CHUNK, n), LINE // matrix.itemsize):
+            prefetch(flat, first + j)
+
+
+@kernel
 def read_kernels(matrix, unit, which, small, size, places, first, dim, data):
     """Rows `first` and on of data: scores (dim,) of the rows `which`, and their kernels so far.
 
@@ -130,6 +149,7 @@ def read_kernels(matrix, unit, which, small, size, places, first, dim, data):
                 row, part = matrix[which[min(r + q, count - 1)], start:stop], g[q]
                 for j in range(stop - start):
                     part[j] = row[j]
+            _ask_for(matrix, which, r, stop)
             for k in range(0, small.shape[0], 2):
                 c0, c1 = small[k, start:stop], small[k + 1, start:stop]
                 _add_two(np.float32(0.0), g, c0, c1, k, total)
