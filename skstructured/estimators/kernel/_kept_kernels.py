@@ -21,7 +21,7 @@ from skstructured.estimators.kernel._value_kernels import (
 )
 
 #: Side of the squares in which a matrix is transposed.
-SQUARE = 16
+SQUARE = 32
 
 #: Kernels of a row that are summed at a time.
 CHUNK = 512
