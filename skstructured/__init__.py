@@ -13,6 +13,7 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
+from skstructured.conformal import PredictionSets
 from skstructured.decoders import gap as surrogates
 from skstructured.estimators.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.estimators.crf import ConditionalRandomField
@@ -97,6 +98,7 @@ __all__ = [
     "OnlineTreeClassifier",
     "PiSTOLClassifier",
     "PiSTOLRegressor",
+    "PredictionSets",
     "QuadraticSurrogate",
     "RiskMonitor",
     "SOBAClassifier",

@@ -110,6 +110,12 @@ EVERY_LEARNER = {
     "kernel budget": sk.KernelStructuredPredictor(
         regularizer="squared", budget=100, average=False, max_iter=1, random_state=0
     ),
+    "kernel features": sk.KernelStructuredPredictor(
+        approximation="fourier", n_components=30, max_iter=2, random_state=0
+    ),
+    "kernel features mixed": sk.KernelStructuredPredictor(
+        kernel="laplacian", approximation="fourier", n_components=11, max_iter=1, random_state=0
+    ),
     "toy": NearestMean(),
 }
 

@@ -69,6 +69,7 @@ def learners():
     yield "one pass", lambda: Ours("partial_fit", random_state=0)
     yield "ListwiseRanker()", lambda: Ours(random_state=0)
     yield 'kernel="additive"', lambda: Ours(kernel="additive", random_state=0)
+    yield "additive, one pass", lambda: Ours(kernel="additive", max_iter=1, random_state=0)
     yield 'loss="permutahedron"', lambda: Ours(loss="permutahedron", random_state=0)
     yield (
         'additive, "permutahedron"',

@@ -1,18 +1,14 @@
-"""All passes of `KernelStructuredPredictor().fit`, beside another commit, `SVC()`, and a search.
+"""Several passes of a kernel learner, beside `SVC` at its default and one that is searched.
 
-``python -m benchmarks.speed.kernel_passes COMMIT`` makes a work tree of COMMIT. Everything is at
-its defaults, `SVC` behind a `StandardScaler`. One process for each package and set; seconds of
-`fit` are medians over turns, the first of which, that may compile, is not counted. The search is
-over 5 C and 4 γ in 5 folds, once. Points are of rows that were not learned, 4,000 at most.
+Both at their defaults, rows of `SVC` standardised first. Seconds are medians over turns, and what
+is searched (5 C x 4 gamma, five folds, refit) is timed once. Ratios are of seconds to those of
+`SVC()`, and of the search to ours. With --before, the same learner of another checkout, which is
+run in turn in a process of its own.
 """
 
-import argparse
-import json
-import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+import time
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV
@@ -20,109 +16,88 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks._common import ROOT, Results, git
-from benchmarks._timing import median_seconds, timed
+from benchmarks._common import Results, arguments
+from benchmarks._timing import seconds, timed
 from benchmarks.data import load
-
-SETS = {"segment": 1800, "satimage": 4400, "pendigits": 6000, "letter": 10_000}
-FEW, NEW = 500, 4000
-GRID = {"svc__C": 10.0 ** np.arange(-1, 4), "svc__gamma": 10.0 ** np.arange(-3, 1)}
-
-OURS = """
-import json, sys
-import numpy as np
-from benchmarks._timing import median_seconds
-from benchmarks.speed.kernel_passes import halves
 from skstructured import KernelStructuredPredictor
-name, n, repeat = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-X, y, X_new, y_new = halves(name, n)
-model = KernelStructuredPredictor(random_state=0)
-seconds = median_seconds(lambda: model.fit(X, y), repeat)
-print(json.dumps([seconds, 100 * model.score(X_new, y_new)]))
-"""
+
+SETS = {"segment": 2310, "satimage": 4435, "pendigits": 6000, "letter": 10_000}
+
+#: Sets that fit a search of `SVC` into minutes.
+SEARCHED = ("segment",)
+
+GRID = {"svc__C": [0.1, 1.0, 10.0, 100.0, 1000.0], "svc__gamma": [0.01, 0.03, 0.1, 0.3]}
 
 
-def halves(name, n):
-    """Rows to learn, and others; of pen digits the digit is the first of the ranking."""
-    arrays = load("ranking_pendigits" if name == "pendigits" else name)
-    X = arrays["X"].astype(float)
-    y = arrays["order"][:, 0] if name == "pendigits" else arrays["y"]
-    order = np.random.RandomState(0).permutation(len(X))
-    first, second = order[:n], order[n : n + NEW]
-    return X[first], y[first], X[second], y[second]
+def problem(name, quick):
+    """Rows and classes; of pen digits the class is the digit that is ranked first."""
+    arrays = load(f"ranking_{name}" if name == "pendigits" else name)
+    X = arrays["X"].astype(np.float64)
+    y = arrays["rank"].argmin(axis=1) if name == "pendigits" else arrays["y"]
+    most = 400 if quick else SETS[name]
+    order = np.random.RandomState(0).permutation(len(X))[:most]
+    return X[order], y[order]
 
 
-def ours(folder, name, n, repeat):
-    """Seconds and points of the package of a folder, by this checkout's benchmarks."""
-    with tempfile.TemporaryDirectory() as site:
-        for part, where in (("skstructured", folder), ("benchmarks", ROOT)):
-            (Path(site) / part).symlink_to(Path(where) / part)
-        data = os.environ.get("SKSTRUCTURED_DATA", str(ROOT.parent / "shared" / "data"))
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", OURS, name, str(n), str(repeat)],
-            env={**os.environ, "PYTHONPATH": site, "SKSTRUCTURED_DATA": data},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-            cwd=site,
-        )
-    return json.loads(done.stdout)
+def svc():
+    return make_pipeline(StandardScaler(), SVC())
 
 
-def peers(name, n, repeat):
-    """Seconds and points of `SVC()`, and of the search."""
-    X, y, X_new, y_new = halves(name, n)
-    plain = make_pipeline(StandardScaler(), SVC())
-    seconds = median_seconds(lambda: plain.fit(X, y), repeat)
-    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), GRID, cv=5)
-    _, searched = timed(lambda: search.fit(X, y))
-    return (seconds, 100 * plain.score(X_new, y_new)), (searched, 100 * search.score(X_new, y_new))
+def ours():
+    return KernelStructuredPredictor(random_state=0)
 
 
-def compared(out, name, n, folders, repeat):
-    """A line about a set."""
-    now, then = (ours(folder, name, n, repeat) for folder in folders)
-    svc, search = peers(name, n, repeat)
-    line = f"{name:10} {n:6} | " + " | ".join(
-        f"{seconds:7.3f} s {points:6.2f}" for seconds, points in (now, then, svc, search)
+def child(name, quick):
+    """Print our seconds of one fit of a set, after a small one; what a checkout is asked for."""
+    X, y = problem(name, quick)
+    ours().fit(X[:100], y[:100])
+    print(timed(lambda: ours().fit(X, y))[1])
+
+
+def before(folder, name, quick):
+    """Seconds of the same learner in another checkout."""
+    run = f"from benchmarks.speed.kernel_passes import child; child({name!r}, {quick})"
+    load_it = (
+        "import sys, importlib.util as u; sys.path.insert(0, sys.argv[1]);"
+        "s = u.spec_from_file_location('benchmarks.speed.kernel_passes', sys.argv[2]);"
+        "m = u.module_from_spec(s); sys.modules[s.name] = m; s.loader.exec_module(m);" + run
     )
-    ratios = then[0] / now[0], now[0] / svc[0], search[0] / now[0]
-    out.add(
-        f"{line} | {ratios[0]:5.1f} {ratios[1]:5.1f} {ratios[2]:6.1f}",
-        data=name,
-        n=n,
-        now_s=now[0],
-        then_s=then[0],
-        svc_s=svc[0],
-        searched_s=search[0],
-        now=now[1],
-        then=then[1],
-        svc=svc[1],
-        searched=search[1],
-        faster=ratios[0],
-        over_svc=ratios[1],
-        below_search=ratios[2],
+    told = subprocess.run(
+        [sys.executable, "-c", load_it, folder, __file__],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
     )
+    return float(told.stdout)
+
+
+def row(out, name, args):
+    """All seconds of one set."""
+    X, y = problem(name, args.quick)
+    repeat = 1 if name == "letter" else args.repeat
+    ours().fit(X[:100], y[:100])
+    tasks = [lambda: svc().fit(X, y), lambda: ours().fit(X, y)]
+    turns = [[seconds(task) for task in tasks] for _ in range(repeat)]
+    times = np.median(turns, axis=0)
+    found = {"svc": times[0], "ours": times[1], "ratio": times[1] / times[0]}
+    if args.before:
+        found["before"] = before(args.before, name, args.quick)
+    if name in SEARCHED:
+        search = GridSearchCV(svc(), GRID, cv=5)
+        found["searched"] = timed(lambda: search.fit(X, y))[1]
+        found["searched_ratio"] = found["searched"] / times[1]
+    text = " ".join(f"{key} {value:8.3f}" for key, value in found.items())
+    out.add(f"{name:10} {len(X):6} rows {text}", table="passes", data=name, n=len(X), **found)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("commit")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="few rows, not kept in results/")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Results(__file__, args) as out:
-        here, other = Path(folder) / "now", Path(folder) / "then"
-        for path, name in ((here, "HEAD"), (other, args.commit)):
-            git("worktree", "add", "--detach", str(path), name)
-        try:
-            out.say(f"seconds of fit, points | now | {args.commit[:8]} | SVC() | SVC searched")
-            out.say("then: times faster than before, times SVC()'s, times faster than the search")
-            for name, n in SETS.items():
-                compared(out, name, FEW if args.quick else n, (here, other), args.repeat)
-        finally:
-            for path in (here, other):
-                git("worktree", "remove", "--force", str(path))
+    args = arguments(__doc__, repeat=3, before={"default": None, "help": "another checkout"})
+    started = time.perf_counter()
+    with Results(__file__, args) as out:
+        for name in SETS:
+            row(out, name, args)
+    print(f"{time.perf_counter() - started:.0f} s")
 
 
 if __name__ == "__main__":

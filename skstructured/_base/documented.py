@@ -3,17 +3,21 @@
 import sys
 from typing import Any
 
-#: Where the built site is published; tests/house/test_docs.py holds pyproject.toml to it.
-SITE = "https://skstructured.readthedocs.io/en/stable/"
+#: Where the built site is published, with a slash at its end; empty while it is nowhere, and then
+#: there are no links.
+SITE = ""
+
+#: Where the page of a class is below it.
+PAGE = "api/{page}.html"
 
 
 def linked(base: Any) -> Any:
     """Make scikit-learn's diagrams of a base class and its subclasses link to their pages.
 
-    Classes of users that derive from ours get no link.
+    Classes of users that derive from ours get no link, and none has one while there is no `SITE`.
     """
     base._doc_link_module = "skstructured"
-    base._doc_link_template = SITE + "api/{page}.html"
+    base._doc_link_template = SITE and SITE + PAGE
     base._doc_link_url_param_generator = _page
     return base
 

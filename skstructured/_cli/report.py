@@ -46,7 +46,7 @@ ALWAYS = {
 }
 
 #: Seconds that the first learner compiles for, on two cores.
-COMPILING = 30
+COMPILING = 8
 
 #: The certificate is about the last half of the rows, and fails once in twenty.
 LAST, DELTA = 0.5, 0.05

@@ -110,6 +110,13 @@ def _run_items(X):
             model.fit(rows, y, qid).predict(rows, qid)
 
 
+def _run_one_row(X):
+    """Learn and predict rows one by one."""
+    y = _outputs("simplex")
+    model = OnlineStructuredPredictor().partial_fit(X, y, classes=np.arange(3))
+    model.partial_fit(X[:1], y[:1]).predict(X[:1])
+
+
 def _run(model, y, X):
     """Learn and predict rows, dense and CSR."""
     for rows in (X, sparse.csr_matrix(X)):
@@ -141,6 +148,7 @@ def warm_up(learners=None):
         _run(model, y, X.astype(np.float32))
     if learners is None:
         _run_items(X)
+        _run_one_row(X)
     return next(filter(_is_there, folders()), None)
 
 

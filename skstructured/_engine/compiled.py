@@ -14,11 +14,16 @@ import numpy as np
 from numba import float32, float64, int32, int64, njit, types
 from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, type_callable
 
 from skstructured._engine.arrays import Array
 from skstructured._engine.kernel_cache import keep_on_disk
-from skstructured._engine.kernel_parts import compile_apart_for_kernels, told, without_wrappers
+from skstructured._engine.kernel_parts import (
+    compile_apart_for_kernels,
+    told,
+    without_collections,
+    without_wrappers,
+)
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
@@ -27,6 +32,7 @@ CUBE = float64[:, :, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
 READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
+READ_CUBE = types.Array(float64, 3, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
@@ -66,59 +72,63 @@ def address(kernel: Any, function_type: Any) -> int:
     key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
     found = _ADDRESSES.get(key)
     if found is None:
-        result = without_wrappers(kernel).get_compile_result(function_type.signature)
+        result = _result(kernel, function_type.signature)
         at = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
         found = _ADDRESSES[key] = at, (function_type, result)  # which have to stay alive
     return found[0]
 
 
-def _reader(function_type: Any) -> Any:
-    """Make the compiled function that turns an address into a kernel of this type."""
+def _result(kernel: Any, signature: Any) -> Any:
+    """A kernel compiled for a signature; one that was compiled for it alone, as it is."""
+    if kernel.nopython_signatures == [signature]:
+        return kernel.overloads[signature.args]
+    return without_wrappers(kernel).get_compile_result(signature)
 
-    @intrinsic
-    def read(typing_context: Any, value: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            function = cgutils.create_struct_proxy(function_type)(context, builder)
-            function.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-            return function._getvalue()
 
-        return function_type(types.int64), codegen
-
-    return read
+def _address_to_kernel(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Code that makes a kernel of the first argument, of the type that the call has."""
+    kernel = cgutils.create_struct_proxy(signature.return_type)(context, builder)
+    kernel.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+    return kernel._getvalue()
 
 
 def function_at(function_type: Any) -> Any:
     """Make the function that turns a kernel's address into the kernel.
 
-    Interpreted loops are handed kernels themselves, which it leaves as they are.
+    Interpreted loops are handed kernels themselves, which it leaves as they are. To numba it is a
+    builtin, which is not compiled for itself as an overload is.
     """
-    read = _reader(function_type)
 
     def function_at(value: Any) -> Any:
         return value
 
-    @overload(function_at, inline="always")
-    def compiledfunction_at(value):  # type: ignore[no-untyped-def]
-        return lambda value: read(value)
+    @type_callable(function_at)
+    def typed(context: Any) -> Any:
+        return lambda value: function_type if value == int64 else None
 
+    lower_builtin(function_at, int64)(_address_to_kernel)
     return function_at
+
+
+def function_for(double: Any, single: Any) -> Any:
+    """As `function_at`; the kernel's type is that for float64 or float32, as a second argument."""
+
+    def function_for(value: Any, array: Array) -> Any:
+        return value
+
+    @type_callable(function_for)
+    def typed(context: Any) -> Any:
+        kinds = {float64: double, float32: single}
+        return lambda value, array: kinds[array.dtype] if value == int64 else None
+
+    lower_builtin(function_for, int64, types.Array)(_address_to_kernel)
+    return function_for
 
 
 as_loss, as_scale, as_step = map(function_at, (LOSS, SCALE, STEP))
 
-_read_double, _read_single = _reader(MOVE_AND_SCORE), _reader(SINGLE_MOVE_AND_SCORE)
-
-
-def as_move_and_score(value: Any, Theta: Array) -> Any:
-    """The row primitive at an address, of the type that goes with the weights."""
-    return value
-
-
-@overload(as_move_and_score, inline="always")
-def _compiled_as_move_and_score(value, Theta):  # type: ignore[no-untyped-def]
-    if Theta.dtype == float32:
-        return lambda value, Theta: _read_single(value)
-    return lambda value, Theta: _read_double(value)
+#: The row primitive at an address, of the type that goes with the weights.
+as_move_and_score = function_for(MOVE_AND_SCORE, SINGLE_MOVE_AND_SCORE)
 
 
 def kernel(
@@ -156,12 +166,13 @@ def kernel(
         return functools.partial(kernel, **options)
     placed = "always" if inline else "never"
     how: dict[str, Any] = {"fastmath": fastmath, "inline": placed}
-    how |= {"nogil": True, "error_model": "numpy"}
+    how |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     dispatcher = njit(**how)(function)
     if not is_compiled(dispatcher):
         return dispatcher
     dispatcher.kernel_options = how
     compile_apart_for_kernels(dispatcher, how)
+    dispatcher.compile = without_collections(dispatcher.compile)
     if cached:
         keep_on_disk(dispatcher, told(fastmath))
     if signature is not None:

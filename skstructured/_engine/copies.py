@@ -12,3 +12,10 @@ def copy_into(target: Array, source: Array) -> None:
     """
     for k in range(target.shape[0]):
         target[k] = source[k]
+
+
+@kernel
+def clear(target: Array) -> None:
+    """Target = 0; as ``target[:] = 0.0``, and ``np.zeros``, for the same reason."""
+    for k in range(target.shape[0]):
+        target[k] = 0.0

@@ -34,6 +34,7 @@ from skstructured._engine.compiled import (
     is_compiled,
     kernel,
 )
+from skstructured._engine.copies import clear
 from skstructured._engine.rows import Rows, is_zero_row
 from skstructured._engine.state import (
     CLOCK,
@@ -93,7 +94,8 @@ def epoch(
     uniform = state[DECAYS] == 0.0
     drifting = waiting and Theta.itemsize < A.itemsize
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
-    move = np.zeros(2 * dim if together else dim)
+    move = np.empty(2 * dim if together else dim)
+    clear(move)
     own = (dim, Theta.shape[1]) if dense else (Theta.shape[0], dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
     start, stopped, first, w, scratch = 0, -1, rows[0], weight[0], work[0]

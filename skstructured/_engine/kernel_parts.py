@@ -9,7 +9,10 @@ Like `kernel_cache`, this touches parts of numba that are private (seen with num
 where they are different, callers take the kernel as it is.
 """
 
+import dis
 import functools
+import gc
+from collections.abc import Callable
 from typing import Any
 
 from numba import njit
@@ -17,24 +20,67 @@ from numba.core import codegen, compiler
 
 from skstructured._engine.kernel_cache import KernelCache, keep_on_disk
 
-_POSSIBLE = hasattr(codegen.JITCodeLibrary, "_optimize_final_module")
+_PRIVATE = ("_optimize_final_module", "_finalize_dynamic_globals", "_verify_declare_only_symbols")
+_POSSIBLE = all(hasattr(codegen.JITCodeLibrary, name) for name in _PRIVATE)
+
+
+class _WithoutEnvironments:
+    """A codegen, for code that is never called by itself, so that it needs no environment."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Nothing."""
 
 
 class _PartLibrary(codegen.JITCodeLibrary):
-    """Code that is optimised in the libraries that take it in."""
+    """Code for the libraries that take it in: no machine code is made of it.
+
+    It is optimised there; with rules of its own for floating-point numbers here too.
+    """
+
+    is_optimised = False
+
+    @property
+    def codegen(self) -> Any:
+        return _WithoutEnvironments(self._codegen)
 
     def _optimize_final_module(self) -> None:
-        pass
+        if self.is_optimised:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+    def serialize_using_object_code(self) -> Any:
+        return self.serialize_using_bitcode()
 
 
-class _PartCompiler(compiler.Compiler):
+class _OptimisedPartLibrary(_PartLibrary):
+    is_optimised = True
+
+
+def _compiler_into(kind: Any) -> Any:
     """numba's compiler, whose code goes to such a library."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.state.library = _PartLibrary(self.state.targetctx.codegen(), "part of a kernel")
-        self.state.library.enable_object_caching()
+    class PartCompiler(compiler.Compiler):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self.state.library = kind(self.state.targetctx.codegen(), "part of a kernel")
 
+    return PartCompiler
+
+
+_PartCompiler, _OptimisedPartCompiler = map(_compiler_into, (_PartLibrary, _OptimisedPartLibrary))
 
 _BARE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -43,9 +89,15 @@ def _another(dispatcher: Any, what: str, options: dict[str, Any]) -> Any:
     """Another dispatcher of the same function, without wrappers: nobody calls it from Python."""
     flags: dict[str, Any] = options | _BARE
     other = njit(**flags)(dispatcher.py_func)
+    other.compile = without_collections(other.compile)
     if isinstance(dispatcher._cache, KernelCache):
         keep_on_disk(other, (what, told(options["fastmath"])))
     return other
+
+
+def raises(function: Callable[..., Any]) -> bool:
+    """Whether there is a `raise` in a function."""
+    return any(step.opname == "RAISE_VARARGS" for step in dis.get_instructions(function))
 
 
 def told(fastmath: Any) -> Any:
@@ -54,16 +106,38 @@ def told(fastmath: Any) -> Any:
 
 
 def compile_apart_for_kernels(dispatcher: Any, options: dict[str, Any]) -> None:
-    """Have the kernels that call a kernel use a variant of it; made when the first one does."""
+    """Have the kernels that call a kernel use a variant of it; made when the first one does.
+
+    One that raises errors is called as it is: what an error says lies in its environment.
+    """
 
     @functools.cache
     def part() -> Any:
-        how = {} if options["fastmath"] else {"pipeline_class": _PartCompiler}
-        return _another(dispatcher, "part", options | how)
+        how = _OptimisedPartCompiler if options["fastmath"] else _PartCompiler
+        return _another(dispatcher, "part", options | {"pipeline_class": how})
 
-    if _POSSIBLE:
+    if _POSSIBLE and not raises(dispatcher.py_func):
         dispatcher.get_call_template = lambda *args: part().get_call_template(*args)
         dispatcher.get_overload = lambda signature: part().get_overload(signature)
+
+
+def without_collections(compile: Callable[..., Any]) -> Callable[..., Any]:
+    """A function during which Python looks for no garbage: an eighth of the time of a compiler.
+
+    It makes many objects that stay, and each look goes through all of them.
+    """
+
+    @functools.wraps(compile)
+    def calm(*args: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return compile(*args)
+        finally:
+            if collects:
+                gc.enable()
+
+    return calm
 
 
 def without_wrappers(dispatcher: Any) -> Any:

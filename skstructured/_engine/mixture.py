@@ -145,7 +145,8 @@ def signature_of(*more: Any) -> Any:
 
 
 @functools.cache
-def _compiled_epoch() -> Kernel:
+def compiled_epoch() -> Kernel:
+    """The compiled `mixture_epoch`."""
     return kernel(mixture_epoch, signature=signature_of())
 
 
@@ -183,7 +184,7 @@ def mixture_epoch_for(
     """
     at = bound_kernels(kernels, experts)
     if at is not None:
-        return functools.partial(run, _compiled_epoch(), at, inner), BLOCK
+        return functools.partial(run, compiled_epoch(), at, inner), BLOCK
     given = (kernels, *steps_of(experts))
     return functools.partial(run_interpreted, mixture_epoch, given, inner), SLOW_BLOCK
 

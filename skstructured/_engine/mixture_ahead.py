@@ -12,8 +12,8 @@ from skstructured._engine.epoch import BLOCK, SLOW_BLOCK
 from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix
 from skstructured._engine.mixture import (
-    _compiled_epoch,
     bound_kernels,
+    compiled_epoch,
     mixture_epoch,
     run,
     run_interpreted,
@@ -101,7 +101,7 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
 
 @functools.cache
 def _compiled_ahead() -> Kernel:
-    loop = mixture_ahead_of(_compiled_epoch())
+    loop = mixture_ahead_of(compiled_epoch())
     return kernel(loop, signature=signature_of(READ_VECTOR, types.boolean))
 
 

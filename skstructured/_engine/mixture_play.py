@@ -8,22 +8,27 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import int64, types
+from numba import float64, int64, types
 
 from skstructured._engine.arrays import Floats, Kernel
 from skstructured._engine.compiled import (
     CUBE,
+    FASTMATH,
+    LOSS,
     MATRIX,
+    READ_CUBE,
     READ_INT64,
     READ_MATRIX,
     SCALE,
     address,
+    as_loss,
     is_compiled,
     kernel,
 )
 from skstructured._engine.copies import copy_into
 from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix
+from skstructured._engine.moments import INVERSE, MEAN
 
 
 def play_rows(
@@ -47,6 +52,78 @@ def play_rows(
         if kind != SCORES:
             means_of(kind, theta, means)
         mix(kind, shares, theta, means, v, played[i])
+
+
+@kernel(fastmath=FASTMATH)
+def scores_of_row(Theta: Floats, z: Floats, intercept: bool, raw: Floats) -> None:
+    """Raw scores Θz, and the intercepts behind the features."""
+    width = z.shape[0]
+    for k in range(Theta.shape[0]):
+        total = 0.0
+        for j in range(width):
+            total += Theta[k, j] * z[j]
+        raw[k] = total + Theta[k, width] if intercept else total
+
+
+def play_row(
+    loss: Any,
+    scales: Any,
+    kind: int,
+    intercept: bool,
+    averaged: bool,
+    longest_sq: float,
+    x: Floats,
+    statistics: Floats,
+    Theta: Floats,
+    vectors: Floats,
+    shares: Floats,
+    out: Floats,
+) -> bool:
+    """Scores and means, `out` (2, dim), at the one row x (1, p) as it was given.
+
+    The row is standardised as for predictions, scored by all experts, and played as one. Returns
+    whether the row, and what is played at it, are finite and in range; else `out` is not to be
+    read.
+    """
+    z, x_sq = np.empty(x.shape[1]), 0.0
+    for j in range(z.shape[0]):
+        x_sq += x[0, j] * x[0, j]
+        scaled = (x[0, j] - statistics[MEAN, j]) * statistics[INVERSE, j]
+        z[j] = scaled if scaled == scaled else 0.0
+    if not x_sq <= longest_sq:
+        return False
+    few, experts, dim = vectors.shape[0], shares.shape[2], out.shape[1]
+    theta, means = np.empty((experts, dim)), np.empty((experts, dim))
+    v, s, now, raw = np.empty(experts), np.empty(few), np.empty_like(vectors), np.empty(len(Theta))
+    for e in range(few):  # optimisers may note what they see in them
+        copy_into(now[e], vectors[e])
+    scores_of_row(Theta, z, intercept, raw)
+    score_experts(now, scales, raw, 0.0, 0.0, averaged, theta, s)
+    means_of(kind, theta, means)
+    mix(kind, shares, theta, means, v, out[0])
+    size, nothing = 0.0, np.zeros(dim)
+    for k in range(dim):
+        size += out[0, k] * out[0, k]
+    as_loss(loss)(out[0], nothing, out[1], nothing, nothing)
+    return size < np.inf
+
+
+@functools.cache
+def _compiled_row() -> Kernel:
+    plain = (int64, READ_INT64, int64, types.boolean, types.boolean, float64)
+    arrays = (READ_MATRIX, READ_MATRIX, READ_MATRIX, READ_MATRIX, READ_CUBE, MATRIX)
+    return kernel(play_row, signature=types.boolean(*plain, *arrays))
+
+
+def play_row_for(loss: Kernel, scales: list[Kernel]) -> Kernel | None:
+    """`play_row` with these kernels, for means that are probabilities; None for interpreted ones.
+
+    The loss's kernel has no parameters, and needs no scratch.
+    """
+    if not (is_compiled(loss) and all(map(is_compiled, scales))):
+        return None
+    at = np.array([address(scale, SCALE) for scale in scales])
+    return functools.partial(_compiled_row(), address(loss, LOSS), at)
 
 
 @functools.cache

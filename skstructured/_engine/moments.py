@@ -6,7 +6,7 @@ import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.copies import copy_into
+from skstructured._engine.copies import clear, copy_into
 from skstructured._engine.rows import SHORTEST
 
 #: Statistics of every feature: mean, deviation, one over it (0 for none), Σ w z and Σ w z² of the
@@ -148,7 +148,7 @@ def standardize_rows(
         if w == 0.0:
             if ahead:
                 transform(x, statistics, before[r])
-            out[r] = 0.0
+            clear(out[r])
             continue
         size = transform(x, statistics, out[r])
         if ahead:

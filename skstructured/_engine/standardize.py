@@ -87,6 +87,11 @@ class RunningScale(Learned):
         """Columns of rows as they are learned: of the features, and of their indicators."""
         return self.statistics.shape[1] * (1 + self.indicators)
 
+    @property
+    def counts_dense(self) -> bool:
+        """Whether dense rows are standardised by moments alone, without indicators."""
+        return self._kind == "dense" and self.used and not self.indicators
+
     def makes_sparse(self, rows: Rows) -> bool:
         """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
         if self._kind is None:

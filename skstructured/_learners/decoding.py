@@ -22,11 +22,15 @@ class Decoding:
         The loss over a fitted space.
     decoder : Decoder
         How scores become outputs.
+    mu : ndarray of shape (n, dim) or None, default=None
+        The loss's means at the scores, where they are known already.
     """
 
-    def __init__(self, theta: Floats, loss: Loss, decoder: Decoder) -> None:
+    def __init__(
+        self, theta: Floats, loss: Loss, decoder: Decoder, mu: Floats | None = None
+    ) -> None:
         self.theta, self.loss, self.decoder, self.space = theta, loss, decoder, loss.space
-        self._mu: Floats | None = None
+        self._mu = mu
 
     @property
     def mu(self) -> Floats:

@@ -88,6 +88,8 @@ class Search(NamedTuple):
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
 LINEAR = Search(10, 5, 80, 1.5, 0.02, 500, plenty=5000, tempered=False, few=1000)
 KERNEL = Search(20, 10, 10, 2.0, 0.02, 500, plenty=1 << 62, tempered=True, few=0)
+#: Weights of random features are many, and overfit as functions of a kernel do.
+FOURIER = LINEAR._replace(plenty=50_000, tempered=True)
 
 
 def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:
@@ -132,6 +134,10 @@ class Tried(NamedTuple):
     def factor(self, passes: int) -> float:
         """By what scores are multiplied after so many passes: of the nearest number tried."""
         return float(self.factors[np.argmin(np.abs(np.log(self.passes / passes)))])
+
+    def loss_after(self, passes: int) -> float:
+        """The mean surrogate loss after so many passes, or the nearest number tried."""
+        return float(self.means[np.argmin(np.abs(np.log(self.passes / passes)))])
 
     def chosen(self, search: Search) -> int:
         """The number nearest to the usual one, of those that may be the best in both losses."""

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from skstructured._base.validation import dtype_of
 from skstructured._engine.ahead import ahead_for
 from skstructured._engine.epoch import epoch_for
+from skstructured._engine.mixture_row import REFUSED
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
-from skstructured._engine.standardize import FIRST
+from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import LinearState
 from skstructured._learners.models import AVERAGE, LAST, NOTHING, Count, VectorModel
 from skstructured._learners.scaling import scale_of
@@ -30,13 +32,17 @@ class LinearModel(VectorModel):
         summed = self.averaged and not optimizer.keeps_average
         single = dtype_of(learner) == SINGLE and optimizer.single_precision
         read = SINGLE if single else DOUBLE
-        self.scale = scale_of(learner, learner.n_features_in_, self.intercept, read)
+        self.scale = self._new_scale(learner, read)
         self.width = self.scale.columns
         learns_singles = dtype_of(learner) == SINGLE and not self.scale.used
         limits = SINGLE_NORMS if learns_singles else (SHORTEST, LONGEST)
         width = self.width + self.intercept
         self.state = LinearState(dim, width, vector, optimizer.blocks, summed, single, limits)
         self._take_kernels()
+
+    def _new_scale(self, learner: Any, dtype: DTypeLike) -> RunningScale:
+        """How rows are transformed, in this precision."""
+        return scale_of(learner, learner.n_features_in_, self.intercept, dtype)
 
     @property
     def scores_ahead(self) -> bool:  # type: ignore[override]
@@ -67,8 +73,16 @@ class LinearModel(VectorModel):
     #: Whether `learn_alone` works.
     learns_alone = True
 
-    def learn_alone(self, rows: Rows, V: Floats, weight: Floats, count: Count) -> int:
-        """Learn one row with the vertex V (1, dim); 0 where it stops the model, else −1."""
+    def learn_alone(
+        self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats, count: Count
+    ) -> int:
+        """Learn one row X (1, p) with the vertex V (1, dim).
+
+        0 where it stops the model, `REFUSED` where its norm is not in range, else −1.
+        """
+        rows = Rows.from_array(X)
+        if rows.first_bad(self.intercept, *norms) >= 0:
+            return REFUSED
         self.state.store_for(self.scale.makes_sparse(rows))
         return self._learn(rows, FIRST, V, weight, V[:0], count, NOTHING)
 

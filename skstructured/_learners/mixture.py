@@ -8,19 +8,19 @@ from skstructured._base.validation import writable
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_epoch_for
 from skstructured._engine.mixture_ahead import mixture_ahead_for
-from skstructured._engine.mixture_play import play_rows_for
+from skstructured._engine.mixture_play import play_row_for, play_rows_for
+from skstructured._engine.mixture_row import learn_row_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.move_and_score import (
     dense_move_and_score_pairs,
     move_and_score_kernel,
 )
-from skstructured._engine.rows import LONGEST, SHORTEST, Rows
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, MeanState
 from skstructured._learners.expert_weights import ExpertWeights
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.models import Count, Model
-from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Matrix
 from skstructured.extend.learner import Batch
@@ -53,7 +53,7 @@ class MixtureModel(ExpertWeights, LinearModel):
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         dim = self.space.dim_
         self.intercept = learner._intercept
-        self.scale = scale_of(learner, learner.n_features_in_, self.intercept)
+        self.scale = self._new_scale(learner, DOUBLE)
         self.width = self.scale.columns
         kind = MIXED_AS.get(self.loss.kernel, SCORES)
         rates, width = self.optimizer.rates(), self.width + self.intercept
@@ -101,6 +101,32 @@ class MixtureModel(ExpertWeights, LinearModel):
             learned = slice(stopped if stopped >= 0 else None)
             self.state.sums += weight[learned] @ self.loss.omega(V[learned])
         return stopped
+
+    def learn_alone(
+        self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats, count: Count
+    ) -> int:
+        """As `LinearModel`, in one call of a kernel where nothing else has to be done."""
+        state, scale = self.state, self.scale
+        dense = state.placed and not state.by_feature and scale.counts_dense
+        quick = dense and state.kind != SCORES and X.dtype == DOUBLE
+        learn = self._row_loop() if quick else None
+        if learn is None:
+            return super().learn_alone(X, norms, V, weight, count)
+        how = (state.kind, state.summed, self.intercept, norms[1] * norms[1], *state.limits_sq)
+        moments = (scale.statistics, scale.counts)
+        mixed = (state.shares, state.rates, state.totals, state.sums)
+        scaled = (scale.centred, scale.divided)
+        stopped = learn(*how, *scaled, X, V, weight, *moments, state.Theta, state.vectors, *mixed)
+        if stopped == -1:
+            count(weight)
+        return stopped
+
+    def _row_loop(self) -> Kernel | None:
+        """What learns a row by itself, kept with the loops; None for interpreted kernels."""
+        if "row" not in self._loops:
+            kernels, experts = self._kernels()
+            self._loops["row"] = learn_row_for(kernels, experts, self._inner)
+        return self._loops["row"]
 
     def _matrices(self) -> Floats:
         """W of every expert (N, dim, width) for rows as they are given."""
@@ -164,6 +190,27 @@ class MixtureModel(ExpertWeights, LinearModel):
         kept = (writable(state.vectors), state.summed, writable(shares))
         self._play()(state.kind, raw, *kept, played)
         return played
+
+    def play_alone(self, X: Floats, longest: float) -> Floats | None:
+        """Scores and means (2, dim) at one dense float64 row, as `scores` of the average.
+
+        None where it takes more than a kernel: for other models, rows longer than `longest` or with
+        gaps, and scores that are not finite.
+        """
+        state, scale = self.state, self.scale
+        if state.kind == SCORES or state.by_feature or type(state.Theta) is not np.ndarray:
+            return None  # what is mapped from a file is of another type
+        if not scale.used or scale.indicators:
+            return None
+        if "alone" not in self._loops:
+            scales = [one.scale_kernel for one in self._experts()]
+            self._loops["alone"] = play_row_for(self.loss.kernel, scales)
+        play, out = self._loops["alone"], np.empty((2, self.space.dim_))
+        if play is None:
+            return None
+        how = (state.kind, self.intercept, state.summed, longest * longest)
+        learned = (scale.statistics, state.Theta, state.vectors, state.shares)
+        return out if play(*how, X, *learned, out) else None
 
     def _play(self) -> Kernel:
         """What mixes the scores of the experts, kept with the loops."""

@@ -13,7 +13,7 @@ from skstructured._base.rows_in_range import refuse_row
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import Learned, MeanState
-from skstructured._learners.held_out import LINEAR
+from skstructured._learners.held_out import LINEAR, Search, Tried, tried_passes
 from skstructured.extend._types import Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
@@ -141,6 +141,10 @@ class Model(Learned, ABC):
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """Look at all rounds before the passes of `fit`."""
+
+    def tried(self, learner: Any, batch: Batch, search: Search) -> Tried | None:
+        """What was tried of numbers of passes; None of too few rounds, or plenty."""
+        return tried_passes(learner, batch, search)
 
     def trial(self) -> "Model":
         """A copy, of a model that has learned nothing, for trials on the rounds it prepared for."""

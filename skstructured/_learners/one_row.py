@@ -16,13 +16,27 @@ from skstructured._base.validation import (
     is_ready,
     takes_singles_as_they_are,
 )
-from skstructured._engine.rows import Rows
+from skstructured._engine.mixture_row import REFUSED
+from skstructured._engine.rows import DOUBLE
 from skstructured._learners.guards import uninterrupted
 from skstructured._learners.models import Model
-from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Floats, Given, Outputs
 
 #: The weight of a round that is given none; it is not written to.
 ONE = np.ones(1)
+
+
+def played_alone(learner: Any, X: Any) -> Floats | None:
+    """Scores and means (2, dim) at X where it is one row; None where it takes more than a kernel.
+
+    Rows that have to be refused are among those that do.
+    """
+    play = getattr(getattr(learner, "_model", None), "play_alone", None)
+    if play is None or not (learner.average and is_ready(learner, X)):
+        return None
+    if len(X) > 1 or X.dtype != DOUBLE:
+        return None
+    return play(X, norms_of(learner)[1])
 
 
 class OneRow:
@@ -30,11 +44,10 @@ class OneRow:
 
     space_: Any
     _model: Model
-    _intercept: bool
     _calibrator: Any
     _count: Callable[[Floats], object]
 
-    def _learned_alone(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> bool:
+    def _learned_alone(self, X: Any, y: Outputs, classes: Given, sample_weight: Given) -> bool:
         """Learn the one row of X; False, and nothing is done, where it takes more than that.
 
         That is before the first row, for rows that are several, sparse, of another dtype or width,
@@ -42,15 +55,17 @@ class OneRow:
         """
         if classes is not None or not (is_ready(self, X) and self._learns_alone()):
             return False
-        rows, model = Rows.from_array(X), self._model
-        if rows.n_rows > 1 or rows.first_bad(self._intercept, *norms_of(self)) >= 0:
+        if len(X) > 1:
             return False
+        model: Any = self._model
         packed = self.space_.pack(y)
         check_lengths(1, len(packed))
         weight = ONE if sample_weight is None else self._checked_weight(sample_weight, packed)
         V = model.truths(packed)
         with uninterrupted(self):
-            stopped = model.learn_alone(rows, V, weight, self._count)  # type: ignore[attr-defined]  # where it `learns_alone`
+            stopped = model.learn_alone(X, norms_of(self), V, weight, self._count)
+        if stopped == REFUSED:
+            return False
         if stopped >= 0:
             refuse_row(self, X, 0)
         return True

@@ -21,7 +21,7 @@ from skstructured._base.validation import (
 )
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.guards import exclusive
-from skstructured._learners.held_out import PASSES, Tried, learned_rows, tried_passes
+from skstructured._learners.held_out import PASSES, Tried, learned_rows
 from skstructured._learners.models import LOSSES, Model, Played
 from skstructured._learners.progress import is_verbose
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Packed
@@ -114,10 +114,14 @@ class Passes:
             batch = self._read(X, reset=True)
             if self.standardize:  # afterwards, what was out of range is not seen any more
                 self._check_rows(batch, fresh=True)
+            self._expect(batch)
             self._start(self._unfitted_space().fit(y), self._most_passes())
             batch = self._with_outputs(batch, y, sample_weight)
             self._make_passes(self._weigh_classes(batch))
         self.warn_of_trouble()
+
+    def _expect(self, rounds: Batch) -> None:
+        """Look at rounds that `fit` is about to learn, before anything is set up."""
 
     def _make_passes(self, rounds: Batch) -> None:
         """Learn until `max_iter`, or until a pass is no better than the best before it."""
@@ -161,7 +165,7 @@ class Passes:
         tried, most = None, self._most_passes()
         search = self._model.search.for_rows(learned_rows(rounds))
         if isinstance(self.max_iter, str) and most > 1:
-            tried, most = tried_passes(self, rounds, search), search.usual
+            tried, most = self._model.tried(self, rounds, search), search.usual
         self.validation_curve_ = np.zeros((0, 2)) if tried is None else tried.curve
         if tried is None:
             return most, self.tol

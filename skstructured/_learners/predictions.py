@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.rows_in_range import takes_gaps
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.gates import reads_state
+from skstructured._learners.one_row import played_alone
 from skstructured._learners.reading import check_batch, read_batch
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs, Seed
 from skstructured.extend.decoder import Decoder
@@ -79,7 +80,16 @@ class DecodedPredictions:
 
     @reads_state
     def _decoding(self, X: Features) -> Decoding:
-        return self._decode(self._scores(X))
+        alone = played_alone(self, X)
+        if alone is None:
+            return self._decode(self._scores(X))
+        return Decoding(alone[:1], self.loss_, self._decoder(), alone[1:])
+
+    @reads_state
+    def _mean(self, X: Features) -> Any:
+        """Regularized predictions (n, dim) of a new X."""
+        alone = played_alone(self, X)
+        return self._decoding(X).mu if alone is None else alone[1:]
 
     def embedding_scores(self, X: Features) -> Any:
         """Scores θ in the embedding of the outputs: what the decoder reads.
@@ -150,8 +160,7 @@ class DecodedPredictions:
             Of the classes, (n, n_classes), for "simplex" and "ordinal"; of each label, (n, d), for
             "hypercube"; of every position for every item, (n, m, m), for "birkhoff".
         """
-        mu = self._decoding(X).mu
-        return self.space_.mean_proba(mu)
+        return self.space_.mean_proba(self._mean(X))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Features) -> Floats:

@@ -16,6 +16,7 @@ def optimizer_for(learner, space, size):
     given, chains = learner.optimizer, isinstance(space, LabelSequence)
     if is_auto(given):
         mixed = size <= MOST_WEIGHTS and not learner._many_passes
+        mixed = mixed and getattr(learner, "_mixes", True)
         given = "mixture" if mixed else "parameter_free"
     return (sequence_optimizer if chains else resolve_optimizer)(given)
 

@@ -252,9 +252,11 @@ class OnlineStructuredPredictor(
 
     def _parts(self, space):
         resolve_decoder(self.decoder)
-        columns = self.n_features_in_ * (1 + (self.missing == "indicator"))
-        size = space.dim_ * (columns + 1)
+        size = space.dim_ * (self._columns() + 1)
         return self._loss_over(space), optimizer_for(self, space, size)
+
+    def _columns(self):
+        return self.n_features_in_ * (1 + (self.missing == "indicator"))
 
     def _new_model(self):
         sequences = isinstance(self.space_, LabelSequence)

@@ -28,6 +28,7 @@ from skstructured.items._epoch import (
     item_epoch_for,
 )
 from skstructured.items._loss import ItemLoss
+from skstructured.items._mapped import MappedRounds, mapped_rounds
 from skstructured.items._scale import RoundScale
 from skstructured.items._state import ItemState
 from skstructured.losses.oracles import RESIDUAL_TOL
@@ -55,6 +56,8 @@ class ItemModel(Model):
         self.steps = learner._steps
         columns = learner.n_features_in_ if self.steps is None else len(self.steps)
         self.scale: Any = scale_of(learner, columns, centred, kind=RoundScale)
+        if getattr(learner, "kernel", None) == "rbf":
+            self.scale = mapped_rounds(self.scale, learner)
         self.width = self.scale.columns
         width = self.width + self.intercept
         self.state = ItemState(width, vectors, rates, self.averaged, mixed)
@@ -77,6 +80,11 @@ class ItemModel(Model):
         noted.sizes = int(min(low, lengths.min())), int(max(high, lengths.max()))
         noted.loss = self._loss_of(noted.sizes)
         return noted
+
+    def prepare(self, learner: Any, batch: Batch) -> None:
+        """See `Model`: the width of a kernel goes by the rows."""
+        if isinstance(self.scale, MappedRounds):
+            self.scale.set_width(batch)
 
     def _loss_of(self, sizes: tuple[int, int], stretch: float = 1.0) -> ItemLoss:
         old = self.loss

@@ -16,6 +16,7 @@ from skstructured.extend._types import Array, Floats, Given
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch
 from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.items._mapped import MappedRounds
 from skstructured.items._online import ItemLearner
 from skstructured.items._reading import Items
 from skstructured.items._steps import QuantileSteps
@@ -33,7 +34,7 @@ LOSSES = {
 
 
 #: What `kernel` may be.
-KERNELS = ("linear", "additive")
+KERNELS = ("linear", "additive", "rbf")
 
 
 @documented(OnlineStructuredPredictor)
@@ -61,10 +62,12 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     ----------
     loss : {"listnet", "sparse_listnet", "permutahedron"}, default="listnet"
         What is learned by. "listnet" looks at the top of the list, "permutahedron" at all places.
-    kernel : {"linear", "additive"}, default="linear"
+    kernel : {"linear", "additive", "rbf"}, default="linear"
         "linear": scores are ``x w``. "additive": sums of a curve for each feature, a step at each
         of 19 quantiles of the rows of `fit`; features count by their order alone. `partial_fit`
-        then goes on after `fit`. For dense rows.
+        then goes on after `fit`. For dense rows. "rbf": functions of all features together, by
+        random Fourier features of a Gaussian kernel behind the features themselves, as
+        `KernelStructuredPredictor` has with ``approximation="fourier"``; also for streams.
     optimizer : str or OnlineOptimizer, default="auto"
         How the weights move: "mixture", "parameter_free", "ogd", "adaptive". "auto" is "mixture"
         for streams and single passes, "parameter_free" for more.
@@ -86,6 +89,8 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     missing : {"mean", "indicator", "error"}, default="mean"
         What NaN in dense rows is, with `standardize`: the mean of the items so far, the same with a
         column for each feature that says where it was missing, or an error.
+    n_components : int, default=1200
+        Random features, with ``kernel="rbf"``.
 
     Attributes
     ----------
@@ -136,7 +141,7 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     """
 
     loss: Literal["listnet", "sparse_listnet", "permutahedron"] = "listnet"
-    kernel: Literal["linear", "additive"] = "linear"
+    kernel: Literal["linear", "additive", "rbf"] = "linear"
     optimizer: str | OnlineOptimizer = "auto"
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
@@ -149,6 +154,7 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     decoder: str | Decoder = "randomized"
     constants: Literal["paper", "sharp"] = "paper"
     missing: Literal["mean", "indicator", "error"] = "mean"
+    n_components: int = 1200
 
     fit_intercept = False
 
@@ -188,6 +194,8 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         """Weights of the features (p,), in units of X: those that predictions use."""
         if getattr(self, "_steps", None) is not None:
             raise AttributeError("coef_ is for kernel='linear': see thresholds_ and steps_.")
+        if isinstance(getattr(getattr(self, "_model", None), "scale", None), MappedRounds):
+            raise AttributeError("coef_ is for kernel='linear': random features have no names.")
         return super().coef_
 
     @property

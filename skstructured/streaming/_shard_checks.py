@@ -50,7 +50,8 @@ def _check_kind(name, shard):
     if getattr(shard, "_expansion", None) is not None:
         raise ValueError(
             f"{name} learned with kernel={shard.kernel!r}: kernel learners keep rows of their "
-            "shard and no weights of features, so that they have no mean; kernel='linear' has one."
+            "shard, or random features, and no weights of features, so that they have no mean; "
+            "kernel='linear' has one."
         )
 
 

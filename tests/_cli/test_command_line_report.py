@@ -108,7 +108,7 @@ def test_a_kernel_that_is_not_kept_is_told_and_one_that_is_kept_is_not(monkeypat
     codegen = SimpleNamespace(magic_tuple=lambda: ("machine",))
     target = SimpleNamespace(refresh=lambda: None, codegen=lambda: codegen)
     cache = kernel_cache.KernelCache(best_constant_loss, ())
-    for kept, told in (((), ""), (None, "compiling once, about 30 s\n")):
+    for kept, told in (((), ""), (None, f"compiling once, about {COMPILING} s\n")):
         monkeypatch.setattr(kernel_cache, "read", lambda name, kept=kept: kept)
         rebuild = staticmethod(lambda context: "compiled")
         monkeypatch.setattr(kernel_cache.compiler.CompileResult, "_rebuild", rebuild)

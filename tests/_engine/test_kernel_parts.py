@@ -1,5 +1,6 @@
 """Kernels that others call: the same code and results, compiled without what only Python needs."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from numba.core.codegen import JITCPUCodegen
 
 import skstructured
 from skstructured._engine import compiled, kernel_parts
@@ -126,3 +128,50 @@ def fresh_copy(folder):
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(skstructured.__file__).parent, folder / "skstructured", ignore=ignore)
     return folder
+
+
+@pytest.mark.parametrize("options", [{}, {"fastmath": compiled.FASTMATH}])
+def test_no_machine_code_is_made_of_parts(options, monkeypatch):
+    add, names = JITCPUCodegen._add_module, []
+
+    def noting(self, module):
+        names.append(module.name)
+        return add(self, module)
+
+    monkeypatch.setattr(JITCPUCodegen, "_add_module", noting)
+    _, whole = pair(**options)
+    assert whole(np.arange(4.0)) == 15.0
+    assert names and "part of a kernel" not in names
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_looked_for_again_after_a_compilation(collects):
+    seen = []
+    calm = kernel_parts.without_collections(lambda: seen.append(gc.isenabled()) or 1 / 0)
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        with pytest.raises(ZeroDivisionError):
+            calm()
+        assert (seen, gc.isenabled()) == ([False], collects)
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_a_part_that_raises_says_what_it_was_given():
+    """An error made with numbers of a run, as kernels of users may raise."""
+
+    @kernel(cached=False)
+    def limited(n):
+        if n > 3:
+            raise ValueError("too many", n)
+        return n + 1
+
+    @kernel(cached=False)
+    def whole(n):
+        return limited(n) * 2
+
+    assert whole(2) == 6
+    with pytest.raises(ValueError, match="too many") as caught:
+        whole(7)
+    assert caught.value.args == ("too many", 7)

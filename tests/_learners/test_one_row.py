@@ -7,12 +7,13 @@ import joblib
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skstructured import MulticlassPerceptron, OnlineStructuredPredictor
-from skstructured._learners.linear import LinearModel
+from skstructured._learners.mixture import MixtureModel
+from skstructured._learners.one_row import OneRow, played_alone
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.streaming.shards import average_fitted
 
@@ -74,13 +75,14 @@ def assert_same(one, other, X):
 @pytest.fixture
 def alone(monkeypatch):
     """Rows that were learned by themselves, as they come."""
-    learn, found = LinearModel.learn_alone, []
+    learn, found = OneRow._learned_alone, []
 
-    def noting(self, rows, *given):
-        found.append(rows)
-        return learn(self, rows, *given)
+    def noting(self, X, *given):
+        done = learn(self, X, *given)
+        found.extend([X] if done else [])
+        return done
 
-    monkeypatch.setattr(LinearModel, "learn_alone", noting)
+    monkeypatch.setattr(OneRow, "_learned_alone", noting)
     return found
 
 
@@ -125,6 +127,28 @@ def test_weights_of_classes_are_not_forgotten():
     one = begun(model.set_params(class_weight={0: 3.0, 1: 0.5, 2: 1.0, 3: 1.0}), X, y)
     other = clone(one).partial_fit(X, y, classes=CLASSES)
     assert_same(one_by_one(one, X, y, 3), other, X)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="there is no quick way without compiled kernels")
+@pytest.mark.parametrize("space", ["simplex", "hypercube"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_one_row_is_played_as_many_are(space, intercept):
+    """Scores, means and labels by the kernel for one row are those of the matrix of all rows."""
+    X, y, _ = stream()
+    Y = y if space == "simplex" else (y[:, None] > np.arange(3)).astype(int)
+    model = OnlineStructuredPredictor(space, fit_intercept=intercept, random_state=0)
+    model.partial_fit(X, Y, **({"classes": CLASSES} if space == "simplex" else {}))
+    X[5, 2] = np.nan if intercept else X[5, 2]
+    with_gaps = np.isnan(X).any(axis=1)
+    theta, mu, labels = model.embedding_scores(X), model.predict_proba(X), model.predict(X)
+    for i in range(len(X)):
+        played = played_alone(model, X[i : i + 1])
+        assert (played is None) == with_gaps[i]
+        if played is not None:
+            assert_allclose(played[0], theta[i], rtol=1e-9, atol=1e-12)
+            assert_allclose(played[1], mu[i], rtol=1e-9, atol=1e-12)
+        assert_array_equal(model.predict(X[i : i + 1]), labels[i : i + 1])
+    assert played_alone(model.set_params(average=False), X[:1]) is None
 
 
 def fresh(model):
@@ -246,13 +270,13 @@ def test_files_that_are_mapped_are_not_written_to(tmp_path):
 def test_a_signal_waits_for_the_row(monkeypatch):
     model, X, y, _ = predictor()
     begun(model, X, y)
-    learn = LinearModel._learn
+    learn = MixtureModel.learn_alone
 
     def interrupted(self, *given):
         signal.raise_signal(signal.SIGINT)
         return learn(self, *given)
 
-    monkeypatch.setattr(LinearModel, "_learn", interrupted)
+    monkeypatch.setattr(MixtureModel, "learn_alone", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -27,7 +27,7 @@ FLOORS = [
     ["estimators"],
     ["items"],
     ["bandits", "streaming"],
-    ["evaluation"],
+    ["conformal", "evaluation"],
     ["checkpoints", "utils"],
     ["_cli"],
     ["__main__", "__init__"],

@@ -15,7 +15,7 @@ from scipy import sparse
 from skstructured._base.ragged import Ragged
 from skstructured._engine.rows import Rows
 from skstructured.items import ItemStructuredPredictor
-from skstructured.optimizers import StepMixture
+from skstructured.optimizers import StepMixture, _mixed_steps
 from skstructured.spaces import KSubsets
 
 PAIRS = [
@@ -143,6 +143,44 @@ def test_one_optimiser_equals_its_literal_form(space, regularizer, storage, aver
         np.testing.assert_allclose(one, wanted, rtol=1e-10, atol=1e-10)
     if average:
         np.testing.assert_allclose(model.coef_, means[0], rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("given", "alone"),
+    [
+        ({"steps": (3.0,), "adaptive": (), "others": ()}, _mixed_steps.RelativeStep(3.0)),
+        ({"steps": (), "adaptive": (0.7,), "others": ()}, _mixed_steps.RootStep(0.7)),
+        ({"steps": (), "adaptive": (), "others": ("parameter_free",)}, "parameter_free"),
+        ({"steps": (), "adaptive": (), "others": ("adaptive",)}, "adaptive"),
+    ],
+)
+@pytest.mark.parametrize(("space", "regularizer"), PAIRS)
+def test_of_one_expert_the_mixture_is_that_expert(space, regularizer, given, alone):
+    X, V = rounds(space, seed=2, n=10 if INTERPRETED or space == "birkhoff" else 40)
+    weight, y = some_weights(len(X)), as_given(space, V)
+    of = {"standardize": True, "average": "uniform"}
+    one = learner(space, regularizer, optimizer=StepMixture(**given), **of)
+    other = learner(space, regularizer, optimizer=alone, **of)
+    for model in (one, other):
+        model.partial_fit(X, y, sample_weight=weight)
+    for share, averaged in ((np.array([1.0, 0.0]), False), (np.array([0.0, 1.0]), True)):
+        one._model.state.shares[:] = share / 3.0  # the expert alone, and its average
+        found, wanted = one._model.weights(True), other._model.weights(averaged)
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("optimizer", ["mixture", "ogd"])
+def test_the_intercept_is_a_feature_that_is_one(optimizer, storage):
+    X, V = rounds("hypercube", seed=4)
+    weight = some_weights(len(X))
+    one = learner("hypercube", optimizer=optimizer, fit_intercept=True)
+    other = learner("hypercube", optimizer=optimizer)
+    found = play(one, [storage(x) for x in X], V, weight)
+    wanted = play(other, [storage(np.hstack([x, np.ones((len(x), 1))])) for x in X], V, weight)
+    np.testing.assert_allclose(np.concatenate(found), np.concatenate(wanted), rtol=1e-9)
+    both = np.append(one.coef_, one.intercept_)
+    np.testing.assert_allclose(both, other.coef_, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("optimizer", ["mixture", "ogd", "adaptive"])

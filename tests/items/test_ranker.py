@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 
 from skstructured import ItemStructuredPredictor, ListwiseRanker
 from skstructured._base.ragged import Ragged
+from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.items import metrics
 from skstructured.items._reading import read_items
@@ -239,8 +240,8 @@ def test_what_curves_do_not_take():
         progressive_validate(model.fit(X, y, qid), rows, grades)
     with pytest.raises(ValueError, match="is for dense rows"):
         clone(model).fit(sparse.csr_array(X), y, qid)
-    with pytest.raises(ValueError, match="kernel must be one of 'linear', 'additive'"):
-        ListwiseRanker(kernel="rbf").fit(X, y, qid)
+    with pytest.raises(ValueError, match="kernel must be one of 'linear', 'additive', 'rbf'"):
+        ListwiseRanker(kernel="poly").fit(X, y, qid)
     with pytest.raises(AttributeError, match="set by fit with kernel='additive'"):
         _ = ListwiseRanker().fit(X, y, qid).steps_
 
@@ -373,3 +374,64 @@ def test_bad_outputs_are_refused(space, y, message):
     X = np.random.RandomState(0).randn(2, 3, 2)
     with pytest.raises(ValueError, match=message):
         ItemStructuredPredictor(space).fit(list(X), y)
+
+
+def curved(n=120, seed=0):
+    """Queries whose grades go by a circle."""
+    rng = np.random.RandomState(seed)
+    X = [rng.randn(rng.randint(1, 7), 3) * [1.0, 5.0, 1.0] + [0.0, 3.0, 0.0] for _ in range(n)]
+    return X, [np.digitize(-((x - [0, 3, 0]) ** 2 @ [1.0, 0.04, 0.0]), [-3.0, -1.0]) for x in X]
+
+
+class TestRandomFeatures:
+    def test_it_learns_items_with_features_behind_their_own(self):
+        """As a linear learner does whose rows are standardised and mapped beforehand."""
+        X, y = curved(15 if INTERPRETED else 60)
+        model = ListwiseRanker(kernel="rbf", n_components=8, average=False, random_state=0)
+        batch = model.begin(X, y)
+        played = []
+        model._learn(batch, np.arange(len(X)), lambda block, _: played.append(block.theta), 2)
+        found, features = model._model.concatenated(played).unstack(), model._model.scale.features
+        scale, wanted = model._model.scale.inner.anew(), []
+        linear = ListwiseRanker(standardize=False, average=False, random_state=0)
+        for x, grades in zip(X, y, strict=True):
+            rows, every, ends = Rows.from_array(x), np.arange(len(x)), np.array([0, len(x)])
+            z = scale.apply_rounds(rows, every, np.ones(len(x)), ends)[0].matrix
+            angles = z @ (features.frequencies * np.sqrt(features.octave / 6.0))
+            a = features.amplitudes
+            row = np.hstack([z, a * np.cos(angles), a * np.sin(angles)])
+            part = linear.resume([row], [grades]) if wanted else linear.begin([row], [grades])
+            linear._learn(part, np.arange(1), lambda block, _: wanted.append(block.theta.values), 2)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+
+    def test_chunks_and_pickles_learn_the_same(self):
+        X, y = curved(20 if INTERPRETED else 80)
+        whole = ListwiseRanker(kernel="rbf", n_components=30, random_state=0).partial_fit(X, y)
+        parts = ListwiseRanker(kernel="rbf", n_components=30, random_state=0)
+        for part in (slice(0, 1), slice(1, 8), slice(8, None)):
+            parts = pickle.loads(pickle.dumps(parts.partial_fit(X[part], y[part])))
+        for one, other in zip(whole.predict(X), parts.predict(X), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_it_ranks_by_curves(self):
+        if INTERPRETED:
+            pytest.skip("compiled only")
+        (X, y), (new, truth) = curved(400), curved(200, seed=1)
+        line = ListwiseRanker(random_state=0).fit(X, y).score(new, truth)
+        model = ListwiseRanker(kernel="rbf", random_state=0).fit(X, y)
+        assert model.score(new, truth) > max(0.9, line + 0.1)
+        stream = ListwiseRanker(kernel="rbf", random_state=0).partial_fit(X, y)
+        assert stream.score(new, truth) > 0.88
+
+    def test_it_says_what_it_has_not(self):
+        X, y = curved(10)
+        model = ListwiseRanker(kernel="rbf", n_components=4, random_state=0).fit(X, y)
+        for name in ("coef_", "thresholds_", "steps_"):
+            with pytest.raises(AttributeError, match="kernel="):
+                getattr(model, name)
+        for bad in (1, 2.5, "many"):
+            with pytest.raises(ValueError, match="n_components"):
+                ListwiseRanker(kernel="rbf", n_components=bad).fit(X, y)
+        with pytest.raises(ValueError, match="kernel must be"):
+            ListwiseRanker(kernel="poly").fit(X, y)

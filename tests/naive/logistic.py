@@ -26,6 +26,17 @@ def hessian(z):
     return np.diag(s) - np.outer(s, s)
 
 
+def hessian_of_cells(z, least):
+    """Covariance of E[e_Y | cell of Y], Y ∼ s: classes of shares below least/K are one cell."""
+    s, K = softmax(z), len(z)
+    few = s * K < least
+    cells = [np.arange(K) == k for k in range(K) if not few[k]] + ([few] if few.any() else [])
+    masses = [s[cell].sum() for cell in cells]
+    means = [cell * s / mass for cell, mass in zip(cells, masses, strict=True)]
+    second = sum(mass * np.outer(m, m) for mass, m in zip(masses, means, strict=True))
+    return second - np.outer(s, s)
+
+
 def folklore_kappa(B, norm, K):
     """κ = 1/f(q), ``q = 1/(1 + (K − 1) exp(2B‖x‖))``, f by scipy's bounded search over logit p."""
     a = 2.0 * B * norm + np.log(K - 1)
@@ -52,8 +63,8 @@ def minimised(value, gradient, second, start):
 class Folklore:
     """Spec 5.1 with an explicit inverse; ``kappa(norm)`` gives the curvature of a round."""
 
-    def __init__(self, K, p, lam, kappa):
-        self.K, self.p, self.lam, self.kappa = K, p, lam, kappa
+    def __init__(self, K, p, lam, kappa, curvature=hessian):
+        self.K, self.p, self.lam, self.kappa, self.curvature = K, p, lam, kappa, curvature
         self.A, self.G = lam * np.eye(K * p), np.zeros(K * p)
         self.past = []
 
@@ -115,8 +126,9 @@ class Folklore:
     def update(self, x, z, y, weight=1.0):
         """The row, its logits and its distribution y of labels join A and G."""
         kappa, each = self.kappa(np.linalg.norm(x)), self._each(x)
-        self.A += weight * kappa * each @ hessian(z) @ each.T
-        self.G += weight * each @ (softmax(z) - y - 2.0 * kappa * hessian(z) @ z)
+        h = self.curvature(z)
+        self.A += weight * kappa * each @ h @ each.T
+        self.G += weight * each @ (softmax(z) - y - 2.0 * kappa * h @ z)
         self.past.append((x, z, y, kappa))
 
 

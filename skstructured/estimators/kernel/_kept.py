@@ -23,13 +23,20 @@ from skstructured.estimators.kernel._kept_kernels import (
     multiply,
     read_kernels,
 )
-from skstructured.estimators.kernel._value_kernels import LAPLACIAN, MULTISCALE, RBF
+from skstructured.estimators.kernel._value_kernels import (
+    LAPLACIAN,
+    MULTISCALE,
+    POLY,
+    RBF,
+    SIGMOID,
+)
 from skstructured.estimators.kernel._values import KernelFunction
 
 #: Rows, and rows that they are compared with, of which values are computed at a time.
 TILE = 256
 
-#: Coefficients between them, over their size, are in single precision what they are.
+#: Coefficients below are none. Kernels, and what is added to coefficients over their size, are
+#: below the other: sums are far from the end of single precision.
 SMALL, LARGE = 1e-290, 1e30
 
 #: What stands for 1 in 16 bits.
@@ -76,6 +83,17 @@ class ByProducts:
         error = 8.0 * np.finfo(np.float64).eps * self.squares.max(initial=0.0)
         return bool(steepest * self.function.numbers[0] * error <= TOLERANCE)
 
+    @property
+    def are_small(self):
+        """Whether sums of values are far from the end of single precision."""
+        kind, (gamma, coef0, degree, constant) = self.function
+        if self.function.is_share or kind in (RBF, MULTISCALE, SIGMOID):
+            return bool(constant < LARGE)
+        largest = self.squares.max(initial=0.0)
+        if kind == POLY:
+            largest = (abs(gamma) * largest + abs(coef0)) ** degree
+        return bool(largest + constant < LARGE)
+
     def tile(self, rows, others):
         """Kernels of some rows with others; both are slices, or places."""
         X, Zt = self.Z[rows], self.across[:, others]
@@ -95,27 +113,30 @@ def tiles(start, stop):
 
 
 class Rounded:
-    """Coefficients (dim, n) in single precision, divided by their size so that they have room.
+    """Coefficients (dim, n) in single precision, each output's divided by its size.
 
     Attributes
     ----------
     small : ndarray of shape (c, n)
         With a row of zeros behind them where they are odd.
-    size : float
-        What `small` is to be multiplied by.
+    size : ndarray of shape (dim,)
+        What `small` is to be multiplied by: the largest coefficient of an output.
     """
 
     def __init__(self, coefs, n):
-        largest = max(coefs.max(initial=0.0), -coefs.min(initial=0.0))
-        self.size = float(largest) if SMALL < largest < np.inf else 1.0
-        dim = len(coefs)
+        dim, coefs = len(coefs), coefs[:, :n]
+        largest = np.maximum(coefs.max(axis=1, initial=0.0), -coefs.min(axis=1, initial=0.0))
+        self.sized = (largest > SMALL) & (largest < np.inf)
+        self.size = np.where(self.sized, largest, 1.0)
         self.small = np.zeros((dim + dim % 2, n), dtype=np.float32)
-        np.multiply(coefs[:, :n], 1.0 / self.size, out=self.small[:dim], casting="unsafe")
+        np.multiply(coefs, (1.0 / self.size)[:, None], out=self.small[:dim], casting="unsafe")
 
     def add(self, own, index, coefs):
         """Add own (m, c) to columns of coefs; whether these still have room here."""
-        add_columns(own, index, coefs, self.small, 1.0 / self.size)
-        return bool(abs(own).max(initial=0.0) < LARGE * self.size)
+        add_columns(own, index, coefs, self.small, self.size)
+        largest = abs(own[:, : len(self.size)]).max(axis=0, initial=0.0)
+        has_room = self.sized & (largest < LARGE * self.size)
+        return bool((has_room | (largest == 0.0)).all())
 
 
 class KeptKernels:
@@ -139,6 +160,7 @@ class KeptKernels:
         n = len(values.Z)
         short = n > MANY and values.function.is_share
         dtype = np.dtype(np.uint16 if short else np.float32)
+        room = room if values.are_small else 0
         kept = min(n, int(room // (dtype.itemsize * max(n, 1))))
         self = cls(np.empty((kept, n), dtype=dtype), values)
         for rows in tiles(0, kept):
@@ -187,7 +209,7 @@ class KeptKernels:
             return self.matrix[which] @ (coefs[:, : self.matrix.shape[1]].T / self.unit)
         out = np.empty((len(which), len(coefs)))
         given = rounded.small, rounded.size, NO_PLACES, 0, len(coefs), out
-        if len(which):
+        if len(which) > 0:
             read_kernels(self.matrix, self.unit, which, *given)
         return out
 
@@ -207,4 +229,5 @@ def kept_kernels(support, Z, cache):
             return KeptKernels.of(values, cache)
     if 4 * len(Z) * len(support.index) > cache:
         return None
-    return KeptKernels(support.all_kernels(Z)[:, : len(Z)])
+    matrix = support.all_kernels(Z)[:, : len(Z)]
+    return KeptKernels(matrix) if matrix.min() > -LARGE and matrix.max() < LARGE else None

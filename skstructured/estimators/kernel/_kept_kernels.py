@@ -133,7 +133,7 @@ def _ask_for(matrix, which, r, start):
 def read_kernels(matrix, unit, which, small, size, places, first, dim, data):
     """Rows `first` and on of data: scores (dim,) of the rows `which`, and their kernels so far.
 
-    Scores are `size` times the sums of kernels with all rows times coefficients, which are `small`
+    Scores are `size` (dim,) times the sums of kernels with all rows times coefficients, which are `small`
     (c, n), c even; behind them stand the kernels with the rows at `places`, as far as to the row
     itself, which is place `first` + r. They are read while the row is in the cache. `unit` stands
     for 1 in the matrix.
@@ -156,7 +156,7 @@ def read_kernels(matrix, unit, which, small, size, places, first, dim, data):
         for q in range(min(ABREAST, count - r)):
             out, row = data[first + r + q], matrix[which[r + q]]
             for k in range(dim):
-                out[k] = size * (total[q, k] / unit)
+                out[k] = size[k] * (total[q, k] / unit)
             for i in range(min(first + r + q + 1, places.shape[0])):
                 out[dim + i] = row[places[i]] / unit
 
@@ -181,11 +181,10 @@ def add_tile(tile, coefs, start, out):
 
 
 @kernel
-def add_columns(own, index, coefs, small, share):
-    """Columns `index` of coefs ← + own (rows, c), and of small: theirs times `share`."""
-    dim = min(small.shape[0], coefs.shape[0])
+def add_columns(own, index, coefs, small, size):
+    """Columns `index` of coefs ← + own (rows, c), and of small: theirs over the size of outputs."""
     for i in range(index.shape[0]):
         for k in range(coefs.shape[0]):
             coefs[k, index[i]] += own[i, k]
-        for k in range(dim):
-            small[k, index[i]] = share * coefs[k, index[i]]
+        for k in range(size.shape[0]):
+            small[k, index[i]] = coefs[k, index[i]] / size[k]

@@ -1,7 +1,9 @@
 """Learners whose model has kernels, or weights where the kernel is linear."""
 
+from collections.abc import Callable
 from typing import Any
 
+from skstructured.estimators.kernel._features_model import OverFeatures, features_model
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._model import KernelModel
 from skstructured.extend._types import Array, Floats, Ints
@@ -15,12 +17,17 @@ class KernelLearner:
     """
 
     average: Any  # as each learner has it
+    _fitted_model: Callable[[str], Any]
+    #: Whether the model is linear over random features of rows.
+    _approximates = False
 
     def _in_primal(self):
         """Whether the kernel is linear, so that the weights are a matrix."""
         return False
 
     def _new_model(self):
+        if self._approximates:
+            return features_model(self)
         return super()._new_model() if self._in_primal() else KernelModel(self)
 
     def _partial_fit(self, X, y, classes, sample_weight):
@@ -39,7 +46,10 @@ class KernelLearner:
     @property
     def score_factor_(self) -> float:
         """What scores, and `dual_coef_`, are multiplied by; 1 unless ``max_iter="auto"`` tried."""
-        return float(self._kernel_model("score_factor_ is").factor)
+        model = self._fitted_model("score_factor_ is")
+        if not isinstance(model, OverFeatures):
+            model = self._kernel_model("score_factor_ is")
+        return float(model.factor)
 
     @property
     def support_vectors_(self) -> Array:
@@ -56,8 +66,29 @@ class KernelLearner:
         """Indices (n_support,) of the support rows; set by `fit` or `partial_fit`."""
         return self._kernel_model("support_ is").expansion.index
 
+    @property
+    def coef_(self) -> Array:
+        """Weights that predictions use, without the intercept, where the kernel is linear."""
+        self._refuse_features("coef_ is")
+        return super().coef_  # type: ignore[misc]  # of the class that it is mixed into
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts (dim,), where the kernel is linear."""
+        self._refuse_features("intercept_ is")
+        return super().intercept_  # type: ignore[misc]  # of the class that it is mixed into
+
+    def _refuse_features(self, what):
+        """An AttributeError with random features."""
+        if isinstance(self._fitted_model(what), OverFeatures):
+            raise AttributeError(
+                f"{what} not available with random features: last_weights_ are those of "
+                "[z, phi(z)], z the rows as standardised."
+            )
+
     def _kernel_model(self, what):
         model = self._fitted_model(what)
+        self._refuse_features(what)
         if not isinstance(model, KernelModel):
             raise AttributeError(
                 f"{what} not available with a linear kernel: use coef_ and intercept_."
@@ -66,8 +97,11 @@ class KernelLearner:
 
     @property
     def _expansion(self):
-        """Where coefficients of rows are; None with a linear kernel."""
-        return getattr(self._fitted_model("dual_coef_ is"), "expansion", None)
+        """What coefficients belong to; None with a linear kernel."""
+        model = self._fitted_model("dual_coef_ is")
+        if isinstance(model, OverFeatures):
+            return model.scale.features
+        return getattr(model, "expansion", None)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numba import float32, types
-from numba.extending import overload
 
 from skstructured._engine.compiled import (
     FASTMATH,
@@ -20,7 +19,7 @@ from skstructured._engine.compiled import (
     READ_VECTOR,
     VECTOR,
     address,
-    function_at,
+    function_for,
     is_compiled,
     kernel,
 )
@@ -43,19 +42,9 @@ VALUES = types.FunctionType(types.void(READ_VECTOR, READ_MATRIX, READ_VECTOR, VE
 SINGLE_VALUES = types.FunctionType(
     types.void(READ_VECTOR, READ_SINGLE_MATRIX, READ_SINGLE_VECTOR, SINGLE_VECTOR)
 )
-_as_double, _as_single = function_at(VALUES), function_at(SINGLE_VALUES)
 
-
-def as_values(value: Any, blocks: Any) -> Any:
-    """The kernel at an address, for blocks of this type."""
-    return value
-
-
-@overload(as_values, inline="always")
-def _compiled_as_values(value, blocks):  # type: ignore[no-untyped-def]
-    if blocks.dtype == float32:
-        return lambda value, blocks: _as_single(value)
-    return lambda value, blocks: _as_double(value)
+#: The kernel at an address, for blocks of a type.
+as_values = function_for(VALUES, SINGLE_VALUES)
 
 
 @kernel(fastmath=FASTMATH)

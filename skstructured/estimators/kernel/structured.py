@@ -3,7 +3,10 @@
 from typing import Literal
 
 from skstructured._base.shared_docs import documented
+from skstructured._base.validation import check_choice, check_integer
 from skstructured._learners.reading import over_sequences
+from skstructured.estimators._auto import is_auto
+from skstructured.estimators.kernel._features_model import OverFeatures, check_drawn, is_drawn
 from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Kernel, Seed
@@ -12,8 +15,15 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
+from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["KernelStructuredPredictor"]
+
+#: What `approximation` may be.
+APPROXIMATIONS = ("none", "fourier", "auto")
+
+#: Rows, at most, of which "auto" takes all kernels.
+ALL_KERNELS = 5000
 
 
 @documented(OnlineStructuredPredictor)
@@ -23,7 +33,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     The defaults are the place to start where rows are at most some ten thousands and classes are
     not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
     `space` by what an output is; ``partial_fit`` for
-    streams, whose rows are kept but for those without a coefficient.
+    streams, whose rows are kept but for those without a coefficient; ``approximation="fourier"``
+    for more rows, and for streams without end, whose rows each cost the same.
 
     It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
     are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round takes k of it and every row before it,
@@ -55,12 +66,13 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     coef0 : float, default=1.0
         Added in "poly" and "sigmoid".
     {OnlineStructuredPredictor: loss_scale, decoder, optimizer}
-        Optimisers that move each feature by itself are refused.
+        With kernels "auto" is "parameter_free", and "mixture" and optimisers that move each feature
+        by itself are refused; with random features it is as above.
     {OnlineStructuredPredictor: average, standardize}
         With a kernel `fit` knows all rows beforehand, and so takes their mean and deviation from
         the start.
     fit_intercept : bool, default=False
-        Whether 1 is added to the kernel.
+        Whether 1 is added to the kernel. With random features there is always an intercept.
     {OnlineStructuredPredictor: max_iter, tol, shuffle, class_weight}
     cache_size : float, default=200
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
@@ -72,6 +84,14 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
     {OnlineStructuredPredictor: verbose, random_state, constants, loss, missing}
+    approximation : {"none", "fourier", "auto"}, default="none"
+        "none" is the kernel itself. "fourier" is a linear learner over [z, φ(z)], z the row as
+        standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z), for "rbf" and "laplacian":
+        the cost of a row is the same however many there are, and none is kept. "auto" is "fourier"
+        for those kernels in a `fit` of more than 5,000 rows without a `budget`, else "none".
+    n_components : int, default=1200
+        Random features, 2 at least, a cosine and a sine for each frequency; odd numbers are rounded
+        up. The kernel is approximated to some ``1/sqrt(n_components / 2)``.
 
     Attributes
     ----------
@@ -85,6 +105,10 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         `score_factor_`.
     score_factor_ : float
         At most 1: with ``max_iter="auto"`` predictions are less sure where rows held out say so.
+    n_components_ : int
+        With random features, how many there are: 0 where `fit` found that a line does as well.
+    last_weights_, average_weights_ : ndarray of shape (dim, p + n_components_ + 1)
+        With random features, the last and the averaged weights of [z, φ(z), 1].
     {OnlineStructuredPredictor: classes_, space_, loss_, optimizer_, t_, n_iter_, loss_curve_,
     n_features_in_, feature_names_in_}
 
@@ -92,7 +116,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     ------
     ValueError
         When used: a parameter out of its range, an optimiser that moves each feature by itself, a
-        `budget` for more than one pass, a precomputed matrix that is not square, and as
+        `budget` for more than one pass, a precomputed matrix that is not square, another `kernel`
+        or a `budget` with ``approximation="fourier"``, and as
         `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
         returns what is not finite, or not of the right shape: rows before it were learned.
     GuaranteeError
@@ -107,10 +132,25 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     computed by differences of rows and sums in one order, so that chunks of any size give the same
     bits, and offsets lose no digits.
 
+    Random features are, with m frequencies ω_j drawn by `random_state` from the Fourier transform
+    of the kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy
+    of scale γ for "laplacian"; a third of them for each γ of "multiscale"),
+
+    .. math:: φ(z) = \sqrt{3p/m}\,(\cos ω_j^T z, \sin ω_j^T z)_{j=1..m},
+        \quad ‖φ(z)‖^2 = 3p,
+
+    three times what ‖z‖² is on average. They are computed block by block from rows as they are
+    standardised on the way, in `fit` as in a stream, and chunks of any size give the same bits.
+    Certificates hold as they are, for U over [z, φ(z), 1], and comparators can be searched. With
+    ``max_iter="auto"`` and at most 50,000 rows `fit` also tries the line, without φ, on the rows
+    held out, and leaves φ where these are lost less to it.
+
     References
     ----------
     Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
-    learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004).
+    learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004); Rahimi, Recht
+    (2007), "Random features for large-scale kernel machines"; Yu, Suresh, Choromanski,
+    Holtmann-Rice, Kumar (2016), "Orthogonal random features".
 
     Examples
     --------
@@ -133,7 +173,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         coef0: float = 1.0,
         loss_scale: float | Literal["theory"] = "theory",
         decoder: str | Decoder = "randomized",
-        optimizer: str | OnlineOptimizer = "parameter_free",
+        optimizer: str | OnlineOptimizer = "auto",
         average: bool | Literal["uniform", "polynomial"] = "polynomial",
         standardize: bool | Literal["auto"] = "auto",
         fit_intercept: bool = False,
@@ -148,6 +188,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         constants: Literal["paper", "sharp"] = "paper",
         loss: str | Surrogate = "fenchel_young",
         missing: Literal["mean", "indicator", "error"] = "mean",
+        approximation: Literal["none", "fourier", "auto"] = "none",
+        n_components: int = 1200,
     ) -> None:
         self.space = space
         self.regularizer = regularizer
@@ -172,6 +214,60 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         self.constants = constants
         self.loss = loss
         self.missing = missing
+        self.approximation = approximation
+        self.n_components = n_components
+
+    @property
+    def _mixes(self):
+        return self._approximates
+
+    def _resolvers(self):
+        found = super()._resolvers()
+        if self.approximation == "none" and is_auto(self.optimizer):
+            found["optimizer"] = lambda given: resolve_optimizer("parameter_free")
+        return found
+
+    @property
+    def n_components_(self):
+        """Random features in use; set by `fit` or `partial_fit` with an approximation."""
+        model = self._fitted_model("n_components_ is")
+        if not isinstance(model, OverFeatures):
+            raise AttributeError("n_components_ is for random features; here kernels are exact.")
+        return model.scale.features.columns
+
+    def _expect(self, rounds):
+        self._rows_to_fit = rounds.rows.n_rows
+
+    def _start(self, space, passes=1):
+        rows = vars(self).pop("_rows_to_fit", 0)
+        self._approximates = self._wants_features(rows)
+        super()._start(space, passes)
+
+    def _wants_features(self, rows):
+        """Whether random features stand for the kernel, for so many rows of `fit`, 0 in a stream.
+
+        A ValueError for parameters that do not go together.
+        """
+        check_choice("approximation", self.approximation, APPROXIMATIONS)
+        check_integer("n_components", self.n_components, lowest=2)
+        if self.approximation == "auto":
+            return rows > ALL_KERNELS and self.budget is None and is_drawn(self.kernel)
+        if self.approximation == "none":
+            return False
+        check_drawn(self.kernel)
+        if self.budget is not None:
+            raise ValueError(
+                "budget is for support rows, and with approximation='fourier' there are none: "
+                f"set budget=None, got {self.budget!r}."
+            )
+        return True
+
+    def _wants_intercept(self):
+        return super()._wants_intercept() or self._approximates
+
+    def _columns(self):
+        more = self.n_components + self.n_components % 2 if self._approximates else 0
+        return super()._columns() + more
 
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):

@@ -98,7 +98,7 @@ def mean_shares(Q, small, m, points, z, s, mean):
         width += 0.5 * small[S, i, i]
         for j in range(r):
             half[i, j] = 0.5 * small[S, i, j]
-    root_of_hessian(half, C)
+    root_of_hessian(half, C, r)
     size = FEW if width <= NARROW else POINTS
     for k in range(K):
         mean[k] = 0.0
@@ -132,7 +132,7 @@ def _predict(P, G, Q, x, points, V, small, vectors, scores):
 def gaussian_rounds(X, truth, weight, reach, points, A, P, G, Q, waiting, factors, numbers, logits):
     """Play and learn the rows; `logits` receives logarithms of E softmax(z)."""
     r, K = Q.shape
-    V, L, small, vectors, scores, system = scratch(r, K, X.shape[1])
+    V, L, small, vectors, scores, system, cell = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         _predict(P, G, Q, x, points, V, small, vectors, scores)
@@ -147,14 +147,14 @@ def gaussian_rounds(X, truth, weight, reach, points, A, P, G, Q, waiting, factor
                 vectors[SCORE, k] += scores[k, j] * truth[t, j]
         improper_logits(scores, vectors, system)
         kappa = curvature(x, reach)
-        learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors)
+        learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell)
 
 
 @kernel
 def gaussian_logits(X, points, P, G, Q, logits):
     """Logarithms of E softmax(z) of rows, with what has been learned."""
     r, K = Q.shape
-    V, _, small, vectors, scores, _ = scratch(r, K, X.shape[1])
+    V, _, small, vectors, scores, _, _ = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
         _predict(P, G, Q, X[t], points, V, small, vectors, scores)
         for k in range(K):

@@ -151,19 +151,19 @@ def improper_logits(A, vectors, M):
 
 
 @kernel
-def root_of_hessian(h, M):
-    """M lower triangular with ``M Mᵀ = h ⪰ 0``; columns without a pivot are zero."""
-    for i in range(h.shape[0]):
-        for j in range(h.shape[0]):
+def root_of_hessian(h, M, r):
+    """M (r, r) lower triangular with ``M Mᵀ = h ⪰ 0``; columns without a pivot are zero."""
+    for i in range(r):
+        for j in range(r):
             M[i, j] = 0.0
-    for c in range(h.shape[0]):
+    for c in range(r):
         pivot = h[c, c]
         for m in range(c):
             pivot -= M[c, m] * M[c, m]
         if not pivot > 1e-15 * h[c, c]:
             continue
         M[c, c] = math.sqrt(pivot)
-        for i in range(c + 1, h.shape[0]):
+        for i in range(c + 1, r):
             total = h[i, c]
             for m in range(c):
                 total -= M[i, m] * M[c, m]

@@ -14,6 +14,10 @@ from skstructured.estimators.logistic._blocks import add_waiting, downdate, prod
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian, solve_lower
 
+#: From so many classes on, the curvature of a round is that of cells: a class of a share of at
+#: least `LEAST`/K has its own, and all others one together.
+MANY, LEAST = 10, 0.2
+
 #: Rows wait until so many are added to A together.
 WAITING = 16
 
@@ -30,6 +34,7 @@ def class_scores(P, G, Q, x, w, V, S, A, g):
     """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`."""
     products(P, x, V, S)
     r, K = Q.shape
+    row = np.empty(K)
     for k in range(K):
         g[k] = 0.0
     for i in range(r):
@@ -39,13 +44,23 @@ def class_scores(P, G, Q, x, w, V, S, A, g):
         for k in range(K):
             g[k] -= 0.5 * Q[i, k] * m
     for k in range(K):
-        for c in range(k + 1):
-            total = 0.0
+        for j in range(r):
+            half = 0.0
             for i in range(r):
-                for j in range(r):
-                    total += Q[i, k] * S[i, j] * Q[j, c]
-            A[k, c], A[c, k] = 0.5 * w * total, 0.5 * w * total
+                half += Q[i, k] * S[i, j]
+            A[k, j] = half
+    for k in range(K):
+        for c in range(K):
+            row[c] = 0.0
+        for j in range(r):
+            for c in range(K):
+                row[c] += A[k, j] * Q[j, c]
+        for c in range(K):
+            A[k, c] = 0.5 * w * row[c]
         g[k] += 0.5 * A[k, k]
+    for k in range(K):
+        for c in range(k):
+            A[c, k] = A[k, c]
 
 
 @kernel
@@ -64,33 +79,89 @@ def reduced_hessian(Q, s, h):
 
 
 @kernel
-def woodbury(small, factor):
-    """F with ``F Fᵀ = (S + (factor MMᵀ)⁻¹)⁻¹``: √factor M T⁻ᵀ, ``TTᵀ = I + factor MᵀSM``."""
-    product, M, F, T = small[S], small[ROOT], small[FACTOR], small[TRIANGLE]
-    r = M.shape[0]
-    for i in range(r):
-        for c in range(r):
-            T[i, c] = 0.0
-            for j in range(r):
-                T[i, c] += product[i, j] * M[j, c]
-    for i in range(r):
-        for c in range(r):
-            F[i, c] = 1.0 if i == c else 0.0
-            for j in range(r):
-                F[i, c] += factor * M[j, i] * T[j, c]
-    root_of_hessian(F, T)
-    for i in range(r):
-        for c in range(r):
-            F[i, c] = math.sqrt(factor) * M[i, c]
-        solve_lower(T, F[i])
+def cells_of(s, cell, mass):
+    """Classes of a share of at least `LEAST`/K are alone in their cell, the others all in the last.
+
+    ``cell[k]`` is that of class k, `mass` their shares; returns how many there are.
+    """
+    K, count, rest = s.shape[0], 0, 0.0
+    for k in range(K):
+        if s[k] * K >= LEAST:
+            cell[k], mass[count] = count, s[k]
+            count += 1
+        else:
+            cell[k] = K
+            rest += s[k]
+    last = count if rest > 0.0 else 0  # classes of no share at all count for nothing
+    for k in range(K):
+        if cell[k] == K:
+            cell[k] = last
+    if last > 0:
+        mass[last] = rest
+        count += 1
+    return count
 
 
 @kernel
-def steps(V, F, L):
+def root_of_cells(Q, s, cell, mass, count, M):
+    """M with ``MMᵀ = Q H Qᵀ``, H the covariance of the class as far as its cell tells it.
+
+    ``H = Σ_c π_c m_c m_cᵀ − ssᵀ`` with m_c the mean of the classes of cell c, which is at most
+    diag s − ssᵀ. The root of ``diag π − ππᵀ`` is in closed form (Tanabe, Sagae 1992); M has a
+    column less than there are cells.
+    """
+    r, K = Q.shape
+    for i in range(count - 1):
+        behind = 0.0
+        for c in range(i + 1, count):
+            behind += mass[c]
+        both = mass[i] + behind
+        own = math.sqrt(mass[i] * behind / both) if both > 0.0 else 0.0
+        other = -math.sqrt(mass[i] / (both * behind)) if behind > 0.0 and both > 0.0 else 0.0
+        for a in range(r):
+            M[a, i] = 0.0
+        for k in range(K):
+            at = cell[k]
+            if at < i:
+                continue
+            entry = (own if at == i else other * mass[at]) * (s[k] / mass[at])
+            for a in range(r):
+                M[a, i] += Q[a, k] * entry
+
+
+@kernel
+def woodbury(small, factor, rank):
+    """F with ``F Fᵀ = (S + (factor MMᵀ)⁻¹)⁻¹``: √factor M T⁻ᵀ, ``TTᵀ = I + factor MᵀSM``.
+
+    M, and so F, have `rank` columns.
+    """
+    product, M, F, T = small[S], small[ROOT], small[FACTOR], small[TRIANGLE]
+    r = M.shape[0]
+    for i in range(r):
+        for c in range(rank):
+            T[i, c] = 0.0
+        for j in range(r):
+            for c in range(rank):
+                T[i, c] += product[i, j] * M[j, c]
+    for i in range(rank):
+        for c in range(rank):
+            F[i, c] = 1.0 if i == c else 0.0
+        for j in range(r):
+            for c in range(rank):
+                F[i, c] += factor * M[j, i] * T[j, c]
+    root_of_hessian(F, T, rank)
+    for i in range(r):
+        for c in range(rank):
+            F[i, c] = math.sqrt(factor) * M[i, c]
+        solve_lower(T, F[i, :rank])
+
+
+@kernel
+def steps(V, F, L, rank):
     """L_im = Σ_j F_jm V_ij: the vectors of a downdate."""
     r, p = V.shape[0], V.shape[2]
     for i in range(r):
-        for m in range(r):
+        for m in range(rank):
             out = L[i, m]
             for a in range(p):
                 out[a] = 0.0
@@ -101,16 +172,21 @@ def steps(V, F, L):
 
 
 @kernel
-def move_gradient(G, Q, x, w, kappa, vectors):
-    """G ← G + w Q(s − y − 2κ(diag s − ssᵀ)z) ⊗ x."""
+def move_gradient(G, Q, x, w, kappa, vectors, cell, mass):
+    """G ← G + w Q(s − y − 2κHz) ⊗ x, H as in `root_of_cells`."""
     r, K = Q.shape
     s, z, y, mean = vectors[SHARE], vectors[LOGIT], vectors[TARGET], 0.0
+    inside = vectors[TRIAL]
     for k in range(K):
         mean += s[k] * z[k]
+        inside[k] = 0.0
+    for k in range(K):
+        if s[k] > 0.0:
+            inside[cell[k]] += s[k] / mass[cell[k]] * z[k]
     for i in range(r):
         c = 0.0
         for k in range(K):
-            c += Q[i, k] * (s[k] - y[k] - 2.0 * kappa * s[k] * (z[k] - mean))
+            c += Q[i, k] * (s[k] - y[k] - 2.0 * kappa * s[k] * (inside[cell[k]] - mean))
         for a in range(x.shape[0]):
             G[i, a] += w * c * x[a]
 
@@ -132,35 +208,63 @@ def wait(x, h, factor, waiting, factors, numbers, A):
 
 
 @kernel
-def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors):
-    """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, from the logits, shares and target in `vectors`."""
-    reduced_hessian(Q, vectors[SHARE], small[HESSIAN])
-    root_of_hessian(small[HESSIAN], small[ROOT])
-    for i in range(Q.shape[0]):
-        for j in range(Q.shape[0]):
-            numbers[POTENTIAL] += 0.25 * w * w * small[HESSIAN, i, j] * small[S, i, j]
-    woodbury(small, w * kappa)
-    steps(V, small[FACTOR], L)
-    downdate(P, L, Q.shape[0])
-    move_gradient(G, Q, x, w, kappa, vectors)
-    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
+def gram_of(M, rank, h):
+    """h = MMᵀ."""
+    for i in range(M.shape[0]):
+        for j in range(i + 1):
+            total = 0.0
+            for m in range(rank):
+                total += M[i, m] * M[j, m]
+            h[i, j] = total
+            h[j, i] = total
+
+
+@kernel
+def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell):
+    """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, from the logits, shares and target in `vectors`.
+
+    Of `MANY` classes and more, h is that of their cells.
+    """
+    r, K = Q.shape
+    s, h, mass, rank = vectors[SHARE], small[HESSIAN], vectors[POINT], r
+    reduced_hessian(Q, s, h)
+    for i in range(r):
+        for j in range(r):
+            numbers[POTENTIAL] += 0.25 * w * w * h[i, j] * small[S, i, j]
+    for k in range(K):
+        cell[k], mass[k] = k, s[k]
+    if K >= MANY:
+        count = cells_of(s, cell, mass)
+        root_of_cells(Q, s, cell, mass, count, small[ROOT])
+        rank = count - 1
+        gram_of(small[ROOT], rank, h)
+    else:
+        root_of_hessian(h, small[ROOT], r)
+    woodbury(small, w * kappa, rank)
+    steps(V, small[FACTOR], L, rank)
+    downdate(P, L, rank)
+    move_gradient(G, Q, x, w, kappa, vectors, cell, mass)
+    wait(x, h, w * kappa, waiting, factors, numbers, A)
 
 
 @kernel
 def scratch(r, K, p):
     """Room for what a round computes: V, L, small matrices, vectors, Ã, and its equations."""
     V, L, small = np.empty((r, r, p)), np.empty((r, r, p)), np.empty((5, r, r))
-    return V, L, small, np.empty((6, K)), np.empty((K, K)), np.empty((K, K + 1))
+    cell = np.empty(K, dtype=np.int64)
+    return V, L, small, np.empty((6, K)), np.empty((K, K)), np.empty((K, K + 1)), cell
 
 
 @kernel
-def folklore_rounds(X, truth, weight, reach, shift, A, P, G, Q, waiting, factors, numbers, logits):
-    """Play and learn the rows; `logits` receives every z.
+def folklore_rounds(
+    X, truth, weight, reach, shift, A, P, G, Q, waiting, factors, numbers, logits, learn
+):
+    """Play and, where `learn`, learn the rows; `logits` receives every z.
 
     `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
     """
     r, K = Q.shape
-    V, L, small, vectors, scores, system = scratch(r, K, X.shape[1])
+    V, L, small, vectors, scores, system, cell = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         class_scores(P, G, Q, x, w, V, small[S], scores, vectors[SCORE])
@@ -168,17 +272,19 @@ def folklore_rounds(X, truth, weight, reach, shift, A, P, G, Q, waiting, factors
         for k in range(K):
             logits[t, k] = vectors[LOGIT, k] - 0.25 * w * shift * np.dot(x, x)
             vectors[TARGET, k] = truth[t, k]
-        if w > 0.0:
+        if learn and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             kappa = curvature(x, reach)
-            learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors)
+            learn_row(
+                x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell
+            )
 
 
 @kernel
 def folklore_logits(X, shift, P, G, Q, logits):
-    """The logits of rows, with what has been learned."""
+    """The logits of rows, with what has been learned, from arrays that may be read-only."""
     r, K = Q.shape
-    V, _, small, vectors, scores, system = scratch(r, K, X.shape[1])
+    V, _, small, vectors, scores, system, _ = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
         x = X[t]
         class_scores(P, G, Q, x, 1.0, V, small[S], scores, vectors[SCORE])

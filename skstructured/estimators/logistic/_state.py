@@ -68,7 +68,10 @@ class FullMatrix(Learned):
     def logits(self, X):
         """Logits (n, K) of rows; nothing is learned."""
         logits = np.empty((len(X), self.Q.shape[1]))
-        folklore_logits(X, self._shift, self.P, self.G, self.Q, logits)
+        if type(self.P) is np.ndarray and self.P.flags.writeable:
+            self._rounds(X, logits, np.ones(len(X)), logits, False)  # which is compiled already
+        else:
+            folklore_logits(X, self._shift, self.P, self.G, self.Q, logits)
         return logits
 
     @property
@@ -76,8 +79,11 @@ class FullMatrix(Learned):
         return 1.0 / (self.lam * self.Q.shape[1])
 
     def _run(self, X, truth, weight, logits):
+        self._rounds(X, truth, weight, logits, True)
+
+    def _rounds(self, X, truth, weight, logits, learn):
         learned = (self.A, self.P, self.G, self.Q, *self._waiting, self.numbers)
-        folklore_rounds(X, truth, weight, self.reach, self._shift, *learned, logits)
+        folklore_rounds(X, truth, weight, self.reach, self._shift, *learned, logits, learn)
 
     def add_waiting(self):
         """Add the rows that wait to A."""

@@ -24,6 +24,7 @@ from skstructured.estimators.logistic import _blocks
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._newton_rounds import in_the_box
+from skstructured.estimators.logistic._rounds import LEAST
 from skstructured.estimators.logistic._state import FullMatrix, class_basis
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax
@@ -44,6 +45,52 @@ def stream(K, p, T, seed=0, scale=1.0):
 
 def naive_folklore(K, p, B, lam):
     return naive.logistic.Folklore(K, p, lam, lambda n: naive.logistic.folklore_kappa(B, n, K))
+
+
+class TestManyClasses:
+    """From `MANY` classes on the curvature is that of cells of classes."""
+
+    @pytest.mark.parametrize(("K", "sharp"), [(10, 0.0), (10, 3.0), (13, 6.0)])
+    def test_logits_and_the_potential_are_literal(self, K, sharp):
+        p, T = 3, 12 if config.DISABLE_JIT else 50
+        X, _ = stream(K, p, T, scale=2.0)
+        rng = np.random.RandomState(1)
+        theta = sharp * X @ rng.randn(p, K)
+        Y = np.exp(log_softmax(theta + rng.gumbel(size=theta.shape)))
+        weight = rng.choice([0.0, 0.3, 1.0, 4.0], size=T)
+        state = FullMatrix(K, p, 0.5, reach_of(2.0, K))
+        played = state.learn(X, Y, weight)
+        literal = naive_folklore(K, p, 2.0, 0.5)
+        literal.curvature = lambda z: naive.logistic.hessian_of_cells(z, LEAST)
+        total, joined = 0.0, 0
+        for t in range(T):
+            z = literal.logits(X[t], weight[t])
+            np.testing.assert_allclose(played[t], z, rtol=0, atol=1e-8)
+            total += literal.potential(X[t], z, weight[t])
+            literal.update(X[t], z, Y[t], weight[t])
+            joined += (np.exp(log_softmax(z[None])) * K < LEAST).sum() > 1
+        assert joined > 0 or sharp == 0.0
+        assert state.potential == pytest.approx(total, rel=1e-8)
+        assert state.drift() < 1e-12
+
+    def test_cells_tell_less_than_classes(self):
+        """So that what is proved of the curvature holds of theirs."""
+        rng = np.random.RandomState(0)
+        for scale in (0.1, 1.0, 5.0, 30.0):
+            z = scale * rng.randn(15)
+            most, some = naive.logistic.hessian(z), naive.logistic.hessian_of_cells(z, LEAST)
+            assert np.linalg.eigvalsh(most - some).min() > -1e-14
+            assert np.linalg.eigvalsh(some).min() > -1e-14
+
+    def test_shares_of_nothing_and_of_one(self):
+        """Classes that are sure, and such as have no share at all."""
+        K, p = 12, 2
+        X = np.array([[1e3, 0.0], [0.0, 1e3], [1e3, 1e3], [1.0, -1.0]] * 5)
+        Y = np.eye(K)[np.arange(20) % 3]
+        state = FullMatrix(K, p, 1e-3, reach_of(50.0, K))
+        assert np.isfinite(state.learn(X, Y, np.ones(20))).all()
+        assert np.isfinite(state.P).all()
+        assert state.drift() < 1e-8
 
 
 class TestFolkloreIsLiteral:
@@ -99,6 +146,17 @@ class TestFolkloreIsLiteral:
         other.learn(np.delete(X, 10, axis=0), np.delete(Y, 10, axis=0), np.ones(29))
         assert np.array_equal(played[10], np.zeros(4))
         np.testing.assert_allclose(state.P, other.P, atol=1e-14)
+
+    def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
+        X, Y = stream(3, 4, 40)
+        state = FullMatrix(3, 4, 0.7, reach_of(1.0, 3))
+        state.learn(X, Y, np.ones(40))
+        before = state.copy()
+        logits = state.logits(X)
+        for name in ("A", "P", "G", "numbers"):
+            np.testing.assert_array_equal(getattr(state, name), getattr(before, name))
+        state.P.flags.writeable = False
+        np.testing.assert_allclose(state.logits(X), logits, rtol=1e-12)
 
     @pytest.mark.parametrize("unit", [2.0**-332, 2.0**-20, 2.0**20, 2.0**332])
     def test_is_the_same_in_any_unit(self, unit):

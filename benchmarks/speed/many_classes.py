@@ -1,0 +1,125 @@
+"""FOLKLORE over many classes beside another commit: log-loss and time of one pass, raw rows.
+
+``python -m benchmarks.speed.many_classes COMMIT`` makes a work tree of COMMIT and starts a process
+in each in turns. Seven tenths of the rows are learned in one pass; log-losses in nats while
+learning, and of the others; microseconds a row. Vowpal Wabbit, where it is installed, learns rows
+standardised beforehand, ``--oaa K --probabilities``, at its other defaults.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks._common import Results, git
+from benchmarks.data import load
+
+ONE_PASS = """
+import sys, time
+import numpy as np
+from skstructured import FolkloreClassifier
+from skstructured.evaluation import progressive_validate
+with np.load(sys.argv[1]) as z:
+    X, y, X_new, y_new, K = z["X"], z["y"], z["X_new"], z["y_new"], int(z["K"])
+FolkloreClassifier().partial_fit(X[:50], y[:50], classes=range(K))
+started = time.perf_counter()
+model = FolkloreClassifier().partial_fit(X, y, classes=range(K))
+seconds = time.perf_counter() - started
+lost = np.log(model.predict_proba(X_new)[np.arange(len(y_new)), y_new]).mean()
+run = progressive_validate(FolkloreClassifier(), X, y, classes=range(K))
+told = run.surrogate_loss.mean() * np.log(2.0)
+print(1e6 * seconds / len(y), told, -lost)
+"""
+
+
+def sets():
+    """Name, rows, codes of classes; in random order."""
+    z = load("letter")
+    digits, abalone = load_digits(return_X_y=True), load("abalone")
+    found = [("letter", z["X"], z["y"]), ("digits", *digits)]
+    for name, X, y in [*found, ("abalone", abalone["X"], abalone["y_cont"])]:
+        order = np.random.RandomState(0).permutation(len(y))
+        yield name, X[order].astype(float), np.unique(y, return_inverse=True)[1][order]
+
+
+def one_pass(folder, path):
+    """Microseconds a row, and the two log-losses, with the package of a folder."""
+    with tempfile.TemporaryDirectory() as site:
+        (Path(site) / "skstructured").symlink_to(Path(folder) / "skstructured")
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", ONE_PASS, str(path)],
+            env={**os.environ, "PYTHONPATH": site, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            cwd=site,
+        )
+    return [float(word) for word in done.stdout.split()]
+
+
+def of_vowpal_wabbit(X, y, K):
+    """Microseconds a row of one pass; None where it is not installed."""
+    try:
+        from vowpalwabbit import Workspace
+    except ImportError:
+        return None
+    lines = [
+        f"{label + 1} | " + " ".join(f"{j}:{x:.6g}" for j, x in enumerate(row))
+        for row, label in zip(StandardScaler().fit_transform(X), y, strict=True)
+    ]
+    model = Workspace(f"--oaa {K} --probabilities --quiet")
+    examples = [model.parse(line) for line in lines]
+    started = time.perf_counter()
+    for example in examples:
+        model.learn(example)
+    return 1e6 * (time.perf_counter() - started) / len(y)
+
+
+def compared(out, name, X, y, folders, repeat):
+    m, K = int(0.7 * len(y)), int(y.max()) + 1
+    with tempfile.TemporaryDirectory() as where:
+        path = Path(where) / "rows.npz"
+        np.savez(path, X=X[:m], y=y[:m], X_new=X[m:], y_new=y[m:], K=K)
+        found = np.array([[one_pass(one, path) for one in folders] for _ in range(repeat)])
+    now, then = np.median(found, axis=0)
+    ratio = np.median(found[:, 1, 0] / found[:, 0, 0])
+    other = of_vowpal_wabbit(X[:m], y[:m], K)
+    beside = "" if other is None else f" {other:8.1f}"
+    text = f"{name:10s} {K:3d} {now[0]:8.1f} {then[0]:8.1f} {ratio:6.2f}{beside}   "
+    text += f"{now[1]:.4f} {then[1]:.4f}   {now[2]:.4f} {then[2]:.4f}"
+    row = {"now_us": now[0], "then_us": then[0], "ratio": ratio, "vw_us": other}
+    out.add(
+        text, data=name, K=K, **row, told=now[1], told_then=then[1], new=now[2], new_then=then[2]
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("commit")
+    parser.add_argument("--repeat", type=int, default=5)
+    args = parser.parse_args()
+    args.quick = False
+    with tempfile.TemporaryDirectory() as folder, Results(__file__, args) as out:
+        here, other = Path(folder) / "now", Path(folder) / "then"
+        for path, name in ((here, "HEAD"), (other, args.commit)):
+            git("worktree", "add", "--detach", str(path), name)
+        try:
+            out.say(
+                "data         K  now, us     then  times  Wabbit   loss, then      new rows, then"
+            )
+            for name, X, y in sets():
+                compared(out, name, X, y, (here, other), args.repeat)
+        finally:
+            for path in (here, other):
+                git("worktree", "remove", "--force", str(path))
+
+
+if __name__ == "__main__":
+    main()

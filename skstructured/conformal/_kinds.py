@@ -1,0 +1,196 @@
+"""What an output contradicts: conformity scores of tasks, and the sets they make.
+
+A kind reads numbers P of rows from a fitted estimator, has the score of an output y, which is the
+larger the more y contradicts P, and the set of all outputs whose score is at most q.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import check_array, column_or_1d
+
+from skstructured.extend._types import Array, Floats, Outputs
+from skstructured.spaces import (
+    Birkhoff,
+    Hypercube,
+    KSubsets,
+    LabelSequence,
+    OrdinalChain,
+    Permutahedron,
+)
+
+#: What estimators must have, for the error.
+WANTED = (
+    "a classifier with predict_proba, a regressor, or a learner over classes, ordinal classes, "
+    "multilabel outputs, assignments or label rankings"
+)
+
+
+class Kind(ABC):
+    """A task. It knows the estimator it reads, as fitted so far."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    @abstractmethod
+    def numbers(self, X: Any) -> Floats:
+        """P of rows, n of them."""
+
+    @abstractmethod
+    def scores(self, P: Floats, y: Array) -> Floats:
+        """By how much outputs contradict P, (n,)."""
+
+    @abstractmethod
+    def sets(self, P: Floats, q: float) -> Array:
+        """The outputs of score at most q: −inf for none, inf for all."""
+
+    def read(self, y: Outputs) -> Array:
+        """Outputs in one form; a ValueError for such as are none."""
+        return np.asarray(y)
+
+    def check(self, y: Array) -> None:
+        """A ValueError for outputs, as read, that the estimator does not know."""
+        return None
+
+
+class OfClasses(Kind):
+    """Probabilities (n, K): the score is ``1 − P_y``."""
+
+    def numbers(self, X: Any) -> Floats:
+        return np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        at, known = self._places(y)
+        scores = np.take_along_axis(self.all_scores(P), at[:, None], axis=1)[:, 0]
+        return np.where(known, scores, np.inf)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return self.all_scores(P) <= q
+
+    def all_scores(self, P: Floats) -> Floats:
+        """Scores (n, K) of all classes."""
+        return 1.0 - P
+
+    def read(self, y: Outputs) -> Array:
+        return column_or_1d(y)
+
+    def check(self, y: Array) -> None:
+        strange = ~self._places(y)[1]
+        if strange.any():
+            raise ValueError(f"y has labels that are not in classes_: {np.unique(y[strange])[:5]}.")
+
+    def _places(self, y: Array) -> tuple[Array, Array]:
+        """Places of labels among the classes, and whether they are there."""
+        classes = np.asarray(self.estimator.classes_)
+        order = np.argsort(classes, kind="stable")
+        behind = np.searchsorted(classes, y, sorter=order)
+        at = order[np.minimum(behind, len(classes) - 1)]
+        return at, classes[at] == y
+
+
+class OfOrderedClasses(OfClasses):
+    """``max(P(Y < y), P(Y > y))``, so that sets are intervals of classes."""
+
+    def all_scores(self, P: Floats) -> Floats:
+        upto = np.cumsum(P, axis=1)
+        return np.maximum(upto - P, upto[:, -1:] - upto)
+
+
+class OfLabelSets(Kind):
+    """Means (n, d) of indicators: ``max_j |y_j − P_j|``, a range for each label."""
+
+    def numbers(self, X: Any) -> Floats:
+        return np.asarray(self.estimator.predict_mean(X), dtype=np.float64)
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        return np.abs(y - P).max(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return np.stack([P, 1.0 - P], axis=2) <= q
+
+    def read(self, y: Outputs) -> Array:
+        space = self.estimator.space_
+        return np.asarray(space.unpack(space.pack(y)), dtype=np.float64)
+
+
+class OfAssignments(Kind):
+    """Probabilities (n, m, m) of positions: ``1 − min_i P_{i, y_i}``."""
+
+    def numbers(self, X: Any) -> Floats:
+        return np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        return 1.0 - np.take_along_axis(P, y[:, :, None], axis=2)[:, :, 0].min(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return q >= 1.0 - P
+
+    def read(self, y: Outputs) -> Array:
+        self.estimator.space_.pack(y)
+        return np.asarray(y).astype(np.int64)
+
+
+class OfRankings(Kind):
+    """Scores (n, d): the most by which θ contradicts a pair, ``max_{y_i > y_j} (θ_j − θ_i)``."""
+
+    def numbers(self, X: Any) -> Floats:
+        return np.asarray(self.estimator.embedding_scores(X), dtype=np.float64)
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        ahead = y[:, :, None] > y[:, None, :]
+        return np.where(ahead, self._against(P), -np.inf).max(axis=(1, 2))
+
+    def sets(self, P: Floats, q: float) -> Array:
+        return (self._against(P) <= q) & ~np.eye(P.shape[1], dtype=bool)
+
+    def _against(self, P: Floats) -> Floats:
+        """``θ_j − θ_i``, by how much θ speaks against i before j."""
+        return P[:, None, :] - P[:, :, None]
+
+    def read(self, y: Outputs) -> Array:
+        space = self.estimator.space_
+        return np.asarray(space.unpack(space.pack(y)), dtype=np.float64)
+
+
+class OfNumbers(Kind):
+    """Predictions (n,), or (n, k): ``max_j |y_j − P_j|``, intervals of one width."""
+
+    def numbers(self, X: Any) -> Floats:
+        return np.asarray(self.estimator.predict(X), dtype=np.float64)
+
+    def scores(self, P: Floats, y: Array) -> Floats:
+        off = np.abs(y.reshape(P.shape) - P)
+        return off if P.ndim == 1 else off.max(axis=1)
+
+    def sets(self, P: Floats, q: float) -> Array:
+        width = q if q >= 0.0 else np.nan
+        return np.stack([P - width, P + width], axis=-1)
+
+    def read(self, y: Outputs) -> Array:
+        return check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+
+
+#: Kinds of spaces, the first that fits.
+SPACES: tuple[tuple[type, type[Kind]], ...] = (
+    (OrdinalChain, OfOrderedClasses),
+    (Permutahedron, OfRankings),
+    (Birkhoff, OfAssignments),
+    (Hypercube, OfLabelSets),
+    (KSubsets, OfLabelSets),
+)
+
+
+def kind_of(estimator: Any) -> Kind:
+    """The kind of a fitted estimator; a TypeError where there is none."""
+    space = getattr(estimator, "space_", None)
+    for of, kind in SPACES:
+        if isinstance(space, of):
+            return kind(estimator)
+    labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
+    if not isinstance(space, LabelSequence) and labels and hasattr(estimator, "predict_proba"):
+        return OfClasses(estimator)
+    if is_regressor(estimator) and not is_classifier(estimator):
+        return OfNumbers(estimator)
+    raise TypeError(f"estimator must be {WANTED}, got {estimator!r}.")

@@ -1,0 +1,293 @@
+"""Prediction sets: all outputs that are not surprising, around any estimator."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from skstructured._base.documented import linked
+from skstructured._base.parameters import Seed, parameters
+from skstructured._base.validation import check_integer, check_real
+from skstructured.conformal._delegating import Delegating, estimator_has
+from skstructured.conformal._held_out import indexed, rows_of, split_rows
+from skstructured.conformal._kinds import Kind, kind_of
+from skstructured.conformal._levels import RecentScores, quantile
+from skstructured.extend._types import Array, Features, Floats, Outputs
+
+__all__ = ["PredictionSets"]
+
+
+@linked
+@parameters
+class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
+    r"""Sets of outputs that hold the true one with probability 1 − alpha (conformal prediction).
+
+    An estimator says what is likely; how often it is right it may not know. Here some rows are held
+    out, and a new row's set holds all outputs that contradict the estimator no more than all but a
+    share alpha of those rows did. The sets are as large as the estimator is unsure, and right as
+    often as is asked for, whatever the estimator and wherever rows come from, as long as the new
+    ones come from there too.
+
+    `fit` holds rows out (split conformal prediction): with n of them in random order, scores s_i
+    and ``q`` the ``⌈(n + 1)(1 − α)⌉``-th smallest,
+
+    .. math:: 1 - α \le P\{y \in C(x)\} \le 1 - α + \frac{1}{n + 1}, \quad
+        C(x) = \{y : s(x, y) \le q\},
+
+    the right side where scores are all different. `partial_fit` holds out nothing: every row has
+    its set before it is learned, by the scores of the rows before it. There the level follows what
+    is missed, which holds for *any* stream, also one that moves (adaptive conformal inference):
+
+    .. math:: α_{t+1} = α_t + γ (α - \mathrm{miss}_t), \qquad
+        \Bigl|\frac1T \sum_{t \le T} \mathrm{miss}_t - α\Bigr| \le
+        \frac{\max(α, 1 - α) + γ}{γ T}.
+
+    The score of an output, and the form of a set, are
+
+    - classes: ``1 − P_y``; the classes (n, K) that may be true;
+    - "ordinal": ``max(P(Y < y), P(Y > y))``; the same, an interval of classes;
+    - "hypercube", `KSubsets`: ``max_j |y_j − P_j|``; (n, d, 2), whether label j may be absent, and
+      whether it may be there;
+    - "birkhoff": ``1 − min_i P_{i, y_i}``; (n, m, m), whether item i may be at position j;
+    - "permutahedron": ``max_{y_i > y_j} (θ_j − θ_i)``, the largest difference of scores that y
+      contradicts; (n, d, d), whether i may rank before j. Pairs that may stand in one order only
+      are sure: any ranking in the set has Kendall's τ of at least ``4 s/(d(d − 1)) − 1`` with the
+      predicted one, s the number of them;
+    - real numbers: ``|y − f(x)|``; (n, 2), the ends of an interval; of k numbers ``max_j``, and
+      (n, k, 2).
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with ``predict_proba``, a regressor, or a learner of this package over classes,
+        ordinal classes, multilabel outputs, assignments or label rankings; or a pipeline that ends
+        in one. It is cloned.
+    alpha : float, default=0.1
+        In (0, 1): the share of sets that may miss the true output.
+    calibration_size : float, default=0.25
+        In (0, 1): the share of the rows of `fit` that is held out.
+    gamma : float, default=0.02
+        How fast the level of a stream follows: misses are alpha of all but for at most about
+        ``1/(γ T)``, and the smaller γ, the calmer are the sizes of sets. 0 leaves the level.
+    window : int, default=1000
+        The scores of a stream that count, the last ones.
+    random_state : int, RandomState instance or None, default=None
+        Seeds which rows are held out.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted on the rows that were not held out; of a stream, on all.
+    threshold_ : float
+        q: outputs of larger scores are left out. inf where too few rows are known to leave any out.
+    alpha_ : float
+        The level in use: alpha after `fit`, α_t of a stream.
+    n_scores_ : int
+        How many scores the threshold is a quantile of.
+    coverage_ : float
+        The share of the rows of a stream so far whose sets held the true output; NaN after `fit`.
+    n_sets_ : int
+        The rows of which that is the share.
+    classes_ : ndarray of shape (K,)
+        Of the estimator, where it has any.
+    n_features_in_, feature_names_in_
+        Of the estimator, where it has them.
+
+    Raises
+    ------
+    TypeError
+        For an estimator of another kind.
+
+    See Also
+    --------
+    RiskMonitor : An upper bound on the error rate, for outputs and not for sets.
+
+    Notes
+    -----
+    The probability is over the rows held out and the new row together. It is not the probability
+    for a given x: sets may miss more often in some regions than in others. Where scores tie, as
+    those of trees and of few different rows do, sets are right more often than is asked for. A set
+    may be empty, where no output is as likely as the estimator is wont to be right with.
+
+    The first rows of a stream have sets of everything, until ``1/α − 1`` scores are known.
+
+    References
+    ----------
+    Papadopoulos, Proedrou, Vovk, Gammerman (2002), "Inductive confidence machines for regression";
+    Vovk, Gammerman, Shafer (2005), "Algorithmic learning in a random world"; Gibbs, Candès (2021),
+    "Adaptive conformal inference under distribution shift", Proposition 4.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skstructured import OnlineStructuredPredictor, PredictionSets
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+    >>> model = PredictionSets(OnlineStructuredPredictor(random_state=0), random_state=0).fit(X, y)
+    >>> model.predict_set(X_new).shape
+    (450, 10)
+    >>> bool(model.covered(X_new, y_new).mean() > 0.85)
+    True
+    """
+
+    estimator: Any
+    alpha: float = 0.1
+    calibration_size: float = 0.25
+    gamma: float = 0.02
+    window: int = 1000
+    random_state: Seed = None
+
+    def fit(self, X: Features, y: Outputs) -> Self:
+        """Fit the estimator on some of the rows, and take the threshold from the others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Features, in a form that the estimator takes.
+        y : array-like
+            Outputs, in the form that the estimator takes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, for fewer than two rows, and for what the estimator refuses; the
+            fitted state is then unchanged.
+        """
+        self._check()
+        X, y = indexed(self, X, y)
+        learned, held_out = split_rows(_num_samples(X), self.calibration_size, self.random_state)
+        estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned))
+        kind = kind_of(estimator)
+        P = kind.numbers(rows_of(X, held_out))
+        self._begin(estimator, kind.scores(P, kind.read(rows_of(y, held_out))))
+        return self
+
+    @available_if(estimator_has("partial_fit"))
+    def partial_fit(self, X: Features, y: Outputs, classes: Any = None) -> Self:
+        """Learn rows in their order, each after its set was made; chunks of any size are the same.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for `fit`.
+        classes : array-like or None, default=None
+            All labels, where the estimator needs them in its first call.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, and for what the estimator refuses; the fitted state is then
+            unchanged.
+        """
+        self._check()
+        X, y = indexed(self, X, y)
+        n, start = _num_samples(X), 0
+        if not hasattr(self, "estimator_"):
+            estimator = clone(self.estimator)
+            given = {} if classes is None else {"classes": classes}
+            estimator.partial_fit(rows_of(X, slice(0, 1)), rows_of(y, slice(0, 1)), **given)
+            kind, start = kind_of(estimator), 1
+            read = _checked(kind, X, y)
+            self._begin(estimator, np.zeros(0))
+            self._count(covered=True)
+        else:
+            kind = self._kind()
+            read = _checked(kind, X, y)
+        for i in range(start, n):
+            row = slice(i, i + 1)
+            self._learn_row(kind, rows_of(X, row), rows_of(y, row), read[row])
+        return self
+
+    def predict_set(self, X: Features) -> Array:
+        """The outputs of every row that are not left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Features.
+
+        Returns
+        -------
+        ndarray of bool, or for real numbers of float
+            In the form that the class says for the task.
+        """
+        kind = self._kind()
+        return kind.sets(kind.numbers(X), self.threshold_)
+
+    def covered(self, X: Features, y: Outputs) -> Array:
+        """Whether the set of every row holds its output.
+
+        Parameters
+        ----------
+        X, y : array-like
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of bool, of shape (n,)
+        """
+        scores = self._scores(X, y)
+        return (scores <= self.threshold_) & (scores < np.inf)
+
+    def _check(self) -> None:
+        """A ValueError for a parameter that is out of its range."""
+        for name in ("alpha", "calibration_size"):
+            check_real(name, getattr(self, name), lambda value: 0.0 < value < 1.0, "be in (0, 1)")
+        check_real("gamma", self.gamma, lambda value: 0.0 <= value < 1.0, "be in [0, 1)")
+        check_integer("window", self.window)
+
+    def _begin(self, estimator: Any, scores: Floats) -> None:
+        """Set what is fitted, with scores in random order and nothing of a stream."""
+        self.estimator_ = estimator
+        self._recent = RecentScores(self.window)
+        self._recent.begin(scores)
+        self.n_scores_, self.alpha_ = len(scores), float(self.alpha)
+        self.threshold_ = quantile(np.sort(scores), self.alpha)
+        self.n_sets_, self._held = 0, 0
+
+    def _learn_row(self, kind: Kind, x: Any, y: Any, read: Array) -> None:
+        """Score a row by its set, learn it, and move the level."""
+        score = float(kind.scores(kind.numbers(x), read)[0])
+        self.estimator_.partial_fit(x, y)
+        self._recent.add(score)
+        self._count(covered=score <= self.threshold_)
+
+    def _count(self, covered: bool) -> None:
+        """A set was made: the level follows, and the threshold for the next row."""
+        self.n_sets_, self._held = self.n_sets_ + 1, self._held + bool(covered)
+        self.alpha_ += self.gamma * (self.alpha - (not covered))
+        self.n_scores_ = len(self._recent.ordered)
+        self.threshold_ = quantile(self._recent.ordered, self.alpha_)
+
+    @property
+    def coverage_(self) -> float:
+        """The share of the rows of a stream so far whose sets held the true output."""
+        check_is_fitted(self, "estimator_")
+        return self._held / self.n_sets_ if self.n_sets_ else float("nan")
+
+    def _scores(self, X: Features, y: Outputs) -> Floats:
+        kind = self._kind()
+        return kind.scores(kind.numbers(X), kind.read(y))
+
+    def _kind(self) -> Kind:
+        check_is_fitted(self, "estimator_")
+        return kind_of(self.estimator_)
+
+
+def _checked(kind: Kind, X: Features, y: Outputs) -> Array:
+    """Outputs as read; what is wrong with any row is said before one is learned."""
+    read = kind.read(y)
+    kind.check(read)
+    kind.scores(kind.numbers(X), read)
+    return read

@@ -1,0 +1,127 @@
+"""Linear models over rows as standardised, with random features of them behind."""
+
+import copy
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skstructured._base.rows_in_range import check_finite
+from skstructured._learners.held_out import FOURIER
+from skstructured._learners.linear import LinearModel
+from skstructured._learners.mixture import MixtureModel
+from skstructured._learners.scaling import scale_of
+from skstructured.estimators.kernel._features import DRAWN, FourierMap
+from skstructured.estimators.kernel._mapped_scale import MappedScale
+from skstructured.estimators.kernel._values import width_of
+
+#: Rows, at most, by which the width of the kernel goes.
+SEEN = 5000
+
+#: Rows that are scored at a time.
+SCORED = 1024
+
+#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
+BALANCE = 3.0
+
+
+class OverFeatures:
+    """What is the same for all models over [z, φ(z)]."""
+
+    search = FOURIER
+
+    #: Set in the place of a new scale.
+    given_scale = None
+
+    def _new_scale(self, learner, dtype):
+        """What standardises rows and maps them; widths are those of a stream."""
+        if self.given_scale is not None:
+            return self.given_scale
+        inner = scale_of(learner, learner.n_features_in_, True, dtype)
+        p = learner.n_features_in_
+        gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
+        rng = check_random_state(learner.random_state_.randint(2**31 - 1))
+        size = (learner.kernel, p, learner.n_components, multiscale)
+        features = FourierMap(*size, rng, dtype)
+        features.set_width(gamma, BALANCE * p)
+        return MappedScale(inner, features)
+
+    def check(self, learner, batch, stream):
+        """See `Model`: of features of what is not finite, nothing can be seen any more."""
+        check_finite(learner, batch.rows)
+
+    def prepare(self, learner, batch):
+        """Take the width of the kernel from some of the rows."""
+        rows, features = batch.rows, self.scale.features
+        chosen = np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:SEEN])
+        some, scale = rows.taken(chosen), self.scale.inner.anew()
+        scale.apply(some, weight=batch.weights[chosen])
+        Z = scale.transformed_matrix(some)
+        Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.scale.mapped]
+        gamma, _ = width_of(_gamma_of(learner), features.kernel, Z.shape[1], Z)
+        features.set_width(gamma, features.square)
+
+    def tried(self, learner, batch, search):
+        """See `Model`; where rows held out are lost less to a line, the features are left."""
+        curve = super().tried(learner, batch, search)
+        if curve is None:
+            return None
+        other = copy.copy(learner)
+        other._model = self._without_features(learner)
+        line = super().tried(other, batch, search)
+        losses = [tried.loss_after(tried.chosen(search)) for tried in (line, curve)]
+        if losses[0] < losses[1]:
+            vars(self).update(vars(other._model))
+            return line
+        return curve
+
+    def _without_features(self, learner):
+        """The model over z alone, which has learned nothing."""
+        twin = copy.copy(self)
+        vars(twin).pop("_loops", None)
+        twin.given_scale = MappedScale(self.scale.inner.anew(), self.scale.features.none())
+        vectors = getattr(self.state, "vectors", self.state.vector).copy()
+        twin._set_up(learner, vectors)
+        del twin.given_scale
+        return twin
+
+    def scores(self, batch, averaged):
+        """See `Model`; features are computed for some rows at a time."""
+        every = np.arange(batch.rows.n_rows)
+        theta = np.empty((len(every), self.space.dim_))
+        for start in range(0, len(every), SCORED):
+            part = every[start : start + SCORED]
+            theta[part] = super().scores(batch.take(part), averaged)
+        return theta if self.factor == 1.0 else self.factor * theta
+
+
+class FourierModel(OverFeatures, LinearModel):
+    """One matrix of weights, moved by an optimiser."""
+
+
+class FourierMixtureModel(OverFeatures, MixtureModel):
+    """A mixture of them."""
+
+
+def features_model(learner):
+    """The model of a learner over [z, φ(z)], by its optimiser."""
+    mixed = getattr(learner.optimizer_, "model", LinearModel) is MixtureModel
+    return (FourierMixtureModel if mixed else FourierModel)(learner)
+
+
+def _gamma_of(learner):
+    return "multiscale" if learner.gamma is None else learner.gamma
+
+
+def is_drawn(kernel):
+    """Whether there are random Fourier features of a kernel."""
+    return isinstance(kernel, str) and kernel in DRAWN
+
+
+def check_drawn(kernel):
+    """A ValueError for a kernel that has no random Fourier features."""
+    if not is_drawn(kernel):
+        names = " and ".join(map(repr, DRAWN))
+        raise ValueError(
+            f"approximation='fourier' is for kernel={names}, whose frequencies can be drawn, got "
+            f"{kernel!r}; approximation='none' takes every kernel."
+        )

@@ -1,0 +1,58 @@
+"""Items as standardised, with random features of them behind their own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skstructured._base.validation import check_integer
+from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.rows import DOUBLE, Rows
+from skstructured.estimators.kernel._features import FourierMap
+from skstructured.estimators.kernel._features_model import BALANCE, SEEN
+from skstructured.estimators.kernel._mapped_scale import MappedScale
+from skstructured.estimators.kernel._values import width_of
+from skstructured.extend._types import Ints
+from skstructured.extend.learner import Batch
+
+
+class MappedRounds(MappedScale):
+    """`MappedScale` of items: rows of one round are standardised alike."""
+
+    inner: Any
+
+    @property
+    def centred(self) -> bool:
+        """Weights are those of rows as they are learned, and have no intercept folded in."""
+        return False
+
+    def apply_rounds(
+        self, rows: Rows, order: Ints, weight: Floats, offsets: Ints
+    ) -> tuple[Rows, Array, Callable[[], None]]:
+        """See `RoundScale`."""
+        ready, places, undo = self.inner.apply_rounds(rows, order, weight, offsets)
+        matrix = ready.matrix[places]
+        return self._mapped(matrix), np.arange(len(places)), undo
+
+    def set_width(self, batch: Batch) -> None:
+        """Take the width of the kernel from some of the rows."""
+        chosen = np.sort(np.random.RandomState(0).permutation(batch.rows.n_rows)[:SEEN])
+        some, scale = batch.rows.taken(chosen), self.inner.anew()
+        ones = np.ones(len(chosen))
+        scale.apply_rounds(some, np.arange(len(chosen)), ones, np.array([0, len(chosen)]))
+        Z = scale.transformed_matrix(some)
+        Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.mapped]
+        self.features.set_width(
+            width_of("multiscale", "rbf", self.mapped, Z)[0], BALANCE * self.mapped
+        )
+
+
+def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
+    """A scale of rounds, and random features of the Gaussian kernel, of three widths, behind it."""
+    check_integer("n_components", learner.n_components, lowest=2)
+    p = learner.n_features_in_
+    rng = check_random_state(learner.random_state_.randint(2**31 - 1))
+    features = FourierMap("rbf", p, learner.n_components, True, rng, DOUBLE)
+    features.set_width(width_of("multiscale", "rbf", p)[0], BALANCE * p)
+    return MappedRounds(scale, features)

@@ -1,0 +1,379 @@
+"""Prediction sets: literal scores and sets, exact coverage, streams that move, and bad input."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import INTERPRETED
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
+from skstructured.conformal._kinds import kind_of
+from skstructured.conformal._levels import RecentScores, quantile
+from skstructured.spaces import KSubsets
+
+TASKS = ("simplex", "ordinal", "hypercube", "subsets", "birkhoff", "permutahedron")
+
+
+def problem(task, n=300, seed=0):
+    """Rows and outputs with noise."""
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, 5)
+    noisy = X[:, :4] + rng.randn(n, 4)
+    return X, {
+        "simplex": lambda: np.array([*"abcd"])[noisy.argmax(axis=1)],
+        "ordinal": lambda: np.digitize(noisy[:, 0], [-1.0, 0.0, 1.0]),
+        "hypercube": lambda: (noisy > 0).astype(int),
+        "subsets": lambda: (noisy.argsort(axis=1).argsort(axis=1) >= 2).astype(int),
+        "birkhoff": lambda: noisy.argsort(axis=1),
+        "permutahedron": lambda: noisy.argsort(axis=1).argsort(axis=1) + 1,
+        "numbers": lambda: noisy[:, 0],
+    }[task]()
+
+
+def learner(task, **given):
+    if task == "numbers":
+        return Ridge()
+    space = KSubsets(2) if task == "subsets" else task
+    return OnlineStructuredPredictor(space, random_state=0, max_iter=1, **given)
+
+
+def literal_score(task, model, x, y):
+    """How much an output contradicts the estimator, coordinate by coordinate."""
+    if task == "numbers":
+        return abs(y - model.predict(x[None])[0])
+    if task == "permutahedron":
+        theta, d = model.embedding_scores(x[None])[0], len(y)
+        pairs = [(i, j) for i in range(d) for j in range(d) if y[i] > y[j]]
+        return max(theta[j] - theta[i] for i, j in pairs)
+    if task in ("hypercube", "subsets"):
+        return max(abs(a - b) for a, b in zip(y, model.predict_mean(x[None])[0], strict=True))
+    P = model.predict_proba(x[None])[0]
+    if task == "birkhoff":
+        return max(1.0 - P[i, place] for i, place in enumerate(y))
+    k = list(model.classes_).index(y)
+    return max(P[:k].sum(), P[k + 1 :].sum()) if task == "ordinal" else 1.0 - P[k]
+
+
+def is_in(task, allowed, y, classes):
+    """Whether an output is in a set as `predict_set` gives it."""
+    if task == "numbers":
+        return allowed[0] <= y <= allowed[1]
+    if task == "permutahedron":
+        return all(allowed[i, j] for i in range(len(y)) for j in range(len(y)) if y[i] > y[j])
+    if task in ("simplex", "ordinal"):
+        return allowed[list(classes).index(y)]
+    return all(allowed[i, value] for i, value in enumerate(y))
+
+
+class TestSplit:
+    @pytest.mark.parametrize("task", [*TASKS, "numbers"])
+    def test_the_threshold_is_the_literal_one(self, task):
+        X, y = problem(task)
+        model = PredictionSets(learner(task), alpha=0.2, random_state=0).fit(X, y)
+        assert model.n_scores_ == 75
+        of = model.estimator_
+        scores = np.array([literal_score(task, of, x, one) for x, one in zip(X, y, strict=True)])
+        q = model.threshold_
+        assert np.abs(scores - q).min() < 1e-9  # it is the score of a row
+        held = math.ceil(76 * 0.8)
+        # of the rows held out, so many have scores up to it
+        twin = PredictionSets(learner(task), alpha=1e-9, random_state=0).fit(X, y)
+        assert twin.threshold_ == np.inf
+        ordered = np.sort(np.array(model._recent.recent))
+        assert ordered[held - 1] == q and len(ordered) == 75
+        np.testing.assert_array_equal(model.covered(X, y), scores <= q + 1e-12)
+
+    @pytest.mark.parametrize("task", [*TASKS, "numbers"])
+    @pytest.mark.parametrize("alpha", [0.05, 0.3, 0.7])
+    def test_sets_hold_the_outputs_whose_scores_are_at_most_it(self, task, alpha):
+        X, y = problem(task)
+        model = PredictionSets(learner(task), alpha=alpha, random_state=0).fit(X, y)
+        sets, classes = model.predict_set(X[:40]), getattr(model, "classes_", None)
+        outputs = [*y[:40:4], *y[:40:4]]
+        for i, allowed in enumerate(sets):
+            for output in outputs:
+                score = literal_score(task, model.estimator_, X[i], output)
+                if abs(score - model.threshold_) > 1e-9:
+                    inside = score <= model.threshold_
+                    assert is_in(task, allowed, output, classes) == inside
+                    one = output[None] if np.ndim(output) else np.array([output])
+                    assert model.covered(X[i : i + 1], one)[0] == inside
+
+    def test_sets_of_ordered_classes_are_intervals(self):
+        X, y = problem("ordinal")
+        sets = PredictionSets(learner("ordinal"), random_state=0).fit(X, y).predict_set(X)
+        assert (
+            np.abs(np.diff(np.pad(sets.astype(int), ((0, 0), (1, 1))), axis=1)).sum(1) <= 2
+        ).all()
+
+    def test_rankings_in_a_set_agree_with_its_sure_pairs(self):
+        """Kendall's τ with the predicted one is at least what the sure pairs leave."""
+        X, y = problem("permutahedron")
+        model = PredictionSets(learner("permutahedron"), alpha=0.3, random_state=0).fit(X, y)
+        sets, guess, d = model.predict_set(X), model.predict(X), 4
+        covered, several = model.covered(X, y), 0
+        for allowed, one, other, inside in zip(sets, y, guess, covered, strict=True):
+            sure = sum(allowed[i, j] != allowed[j, i] for i in range(d) for j in range(i))
+            agree = np.sign(np.subtract.outer(one, one)) * np.sign(np.subtract.outer(other, other))
+            tau, several = agree.sum() / (d * (d - 1)), several + (0 < sure < 6)
+            assert not inside or tau >= 4 * sure / (d * (d - 1)) - 1 - 1e-12
+        assert several > 20
+
+    def test_labels_that_were_not_learned_are_in_no_set(self):
+        X = np.arange(8.0)[:, None]
+        y = np.array([0, 0, 0, 0, 1, 1, 1, 2])  # 2 is held out, or alone in what is learned
+        for seed in range(12):
+            model = PredictionSets(LogisticRegression(), calibration_size=0.5, random_state=seed)
+            model.fit(X, y)
+            if 2 not in model.classes_:
+                assert np.inf in model._recent.recent
+                assert not model.covered(X[-1:], y[-1:])[0]
+                break
+        else:
+            raise AssertionError("the label is always learned")
+
+
+class Known(ClassifierMixin, BaseEstimator):
+    """The true probabilities, which are the features."""
+
+    def __init__(self, sharpness=1.0):
+        self.sharpness = sharpness
+
+    def fit(self, X, y):
+        self.classes_, self.n_features_in_ = np.arange(X.shape[1]), X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        P = X**self.sharpness
+        return P / P.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return self.predict_proba(X).argmax(axis=1)
+
+
+class Linear(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+@pytest.mark.parametrize("task", ["classes", "unsure classes", "numbers"])
+def test_coverage_is_exact(task):
+    """``⌈(m + 1)(1 − α)⌉/(m + 1)`` for m rows held out, whatever the estimator."""
+    rng, found = np.random.RandomState(0), []
+    estimator = {"classes": Known(), "unsure classes": Known(0.2), "numbers": Linear()}[task]
+    for seed in range(100 if INTERPRETED else 1500):
+        P = rng.dirichlet(np.ones(5), size=120)
+        if task == "numbers":
+            y = P[:, 0] + rng.standard_cauchy(120)
+        else:
+            y = (rng.rand(120, 1) > np.cumsum(P, axis=1)).sum(axis=1)
+        model = PredictionSets(estimator, random_state=seed).fit(P[:80], y[:80])
+        assert model.n_scores_ == 20
+        found.append(model.covered(P[80:], y[80:]).mean())
+    exact = math.ceil(21 * 0.9) / 21
+    assert abs(np.mean(found) - exact) < 4.5 * np.std(found) / math.sqrt(len(found))
+
+
+class TestStreams:
+    @pytest.mark.parametrize("task", TASKS)
+    @pytest.mark.parametrize("gamma", [0.0, 0.05])
+    def test_it_is_the_literal_rule(self, task, gamma):
+        n = 30 if INTERPRETED else 120
+        X, y = problem(task, n)
+        given = {"classes": np.unique(y)} if task in ("simplex", "ordinal") else {}
+        model = PredictionSets(learner(task), alpha=0.25, gamma=gamma, window=40)
+        alone, alpha, scores, missed = learner(task), 0.25, [], []
+        for t in range(n):
+            if t:
+                score, known = literal_score(task, alone, X[t], y[t]), sorted(scores[-40:])
+                place = math.ceil((len(known) + 1) * (1.0 - alpha) - 1e-9)
+                q = math.inf if place > len(known) else known[max(place, 1) - 1]
+                q = math.inf if alpha <= 0.0 else -math.inf if alpha >= 1.0 else q
+                assert model.threshold_ == pytest.approx(q, abs=1e-9)
+                missed.append(score > q + 1e-12)
+                scores.append(score)
+            else:
+                missed.append(False)
+            alpha += gamma * (0.25 - missed[-1])
+            alone.partial_fit(X[t : t + 1], y[t : t + 1], **given)
+            model.partial_fit(X[t : t + 1], y[t : t + 1], **given)
+            given = {}
+            assert model.alpha_ == pytest.approx(alpha, abs=1e-12)
+        assert model.coverage_ == pytest.approx(1.0 - np.mean(missed))
+        assert (model.n_sets_, model.n_scores_) == (n, min(n - 1, 40))
+
+    @pytest.mark.parametrize("gamma", [0.01, 0.1, 0.5])
+    @pytest.mark.parametrize("alpha", [0.1, 0.4])
+    def test_what_is_missed_is_bounded_on_any_stream(self, alpha, gamma):
+        """Gibbs, Candès (2021), Proposition 4.1, on labels that are drawn to be missed."""
+        rng, n = np.random.RandomState(0), 40 if INTERPRETED else 400
+        model = PredictionSets(OnlineStructuredPredictor(), alpha=alpha, gamma=gamma)
+        X = rng.randn(n, 2)
+        model.partial_fit(X[:1], [0], classes=[0, 1, 2])
+        for t in range(1, n):
+            P = model.predict_proba(X[t : t + 1])[0]
+            y = P.argmin() if (t // 100) % 2 == 0 else P.argmax()
+            model.partial_fit(X[t : t + 1], [y])
+            assert -gamma - 1e-12 <= model.alpha_ <= 1.0 + gamma + 1e-12
+            most = (max(alpha, 1.0 - alpha) + gamma) / (gamma * (t + 1))
+            assert abs((1.0 - model.coverage_) - alpha) <= most + 1e-12
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_chunks_and_pickles_are_the_same(self, task):
+        X, y = problem(task, 60)
+        given = {"classes": np.unique(y)} if task in ("simplex", "ordinal") else {}
+        whole = PredictionSets(learner(task)).partial_fit(X, y, **given)
+        parts = PredictionSets(learner(task)).partial_fit(X[:1], y[:1], **given)
+        for part in (slice(1, 7), slice(7, 8), slice(8, 60)):
+            parts = pickle.loads(pickle.dumps(parts)).partial_fit(X[part], y[part])
+        for name in ("threshold_", "alpha_", "coverage_", "n_sets_", "n_scores_"):
+            assert getattr(whole, name) == getattr(parts, name)
+        np.testing.assert_array_equal(whole.predict_set(X), parts.predict_set(X))
+
+    def test_it_goes_on_after_fit_with_the_last_scores(self):
+        X, y = problem("simplex")
+        model = PredictionSets(learner("simplex"), window=50, gamma=0.0, random_state=0)
+        model.fit(X, y)
+        held = np.array(model._recent.recent)
+        assert len(held) == 50 and (np.diff(held) < 0).any()  # not those that are largest
+        q = model.threshold_
+        model.partial_fit(X[:1], y[:1])
+        assert model.n_scores_ == 50 and abs(model.threshold_ - q) < 0.2
+        assert math.isfinite(model.coverage_)
+
+    def test_misses_are_alpha_where_the_stream_moves(self):
+        n = 200 if INTERPRETED else 3000
+        X, y = problem("simplex", n)
+        y = np.where(np.arange(n) < n // 2, y, np.roll([*"abcd"], 1)[np.searchsorted([*"abcd"], y)])
+        follows = PredictionSets(learner("simplex"), gamma=0.02)
+        follows.partial_fit(X, y, classes=[*"abcd"])
+        assert abs(follows.coverage_ - 0.9) <= (0.92 / (0.02 * n))
+
+    def test_frames_are_read_row_by_row(self):
+        X, y = problem("simplex", 40)
+        frame = pd.DataFrame(X, columns=[*"vwxyz"])
+        model = PredictionSets(learner("simplex"))
+        model.partial_fit(frame, pd.Series(y, index=np.arange(40)[::-1]), classes=[*"abcd"])
+        other = PredictionSets(learner("simplex")).partial_fit(X, y, classes=[*"abcd"])
+        np.testing.assert_array_equal(model.predict_set(frame), other.predict_set(X))
+        assert list(model.feature_names_in_) == [*"vwxyz"]
+
+
+def test_quantiles_at_the_ends():
+    ordered = [1.0, 2.0, 3.0, 4.0]
+    assert [quantile(ordered, a) for a in (0.8, 0.6, 0.4, 0.2)] == [1.0, 2.0, 3.0, 4.0]
+    assert quantile(ordered, 0.19) == math.inf and quantile(ordered, 0.99) == 1.0
+    assert quantile(ordered, 1.0) == -math.inf and quantile([], 0.5) == math.inf
+
+
+def test_recent_scores_leave_in_their_order():
+    scores = RecentScores(3)
+    scores.begin([9.0, 5.0, 1.0, 7.0])
+    assert scores.ordered == [1.0, 5.0, 7.0]
+    for value in (5.0, 0.0, math.inf):
+        scores.add(value)
+    assert scores.ordered == [0.0, 5.0, math.inf] and list(scores.recent) == [5.0, 0.0, math.inf]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"alpha": 0.0}, "alpha"),
+            ({"alpha": "few"}, "alpha"),
+            ({"calibration_size": 1.5}, "calibration_size"),
+            ({"gamma": -0.1}, "gamma"),
+            ({"gamma": 1.0}, "gamma"),
+            ({"window": 0}, "window"),
+        ],
+    )
+    def test_parameters(self, given, message):
+        X, y = problem("simplex", 40)
+        for fit in ("fit", "partial_fit"):
+            with pytest.raises(ValueError, match=message):
+                getattr(PredictionSets(learner("simplex"), **given), fit)(X, y)
+
+    @pytest.mark.parametrize(
+        ("spoil", "message"),
+        [
+            ("inf", "infinity"),
+            ("label", "not in"),
+            ("length", "inconsistent|lengths|rows"),
+            ("width", "3 features"),
+        ],
+    )
+    def test_bad_rows_change_nothing(self, spoil, message):
+        X, y = problem("simplex", 60)
+        model = PredictionSets(learner("simplex")).partial_fit(X[:40], y[:40], classes=[*"abcd"])
+        before = model.threshold_, model.alpha_, model.n_sets_, model.estimator_.t_
+        bad, outputs = X[40:].copy(), y[40:].copy()
+        if spoil == "inf":
+            bad[7, 2] = np.inf
+        elif spoil == "label":
+            outputs[7] = "z"
+        elif spoil == "length":
+            outputs = outputs[:7]
+        else:
+            bad = bad[:, :3]
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(bad, outputs)
+        assert (model.threshold_, model.alpha_, model.n_sets_, model.estimator_.t_) == before
+        if spoil == "width":
+            return
+        new = PredictionSets(learner("simplex"))
+        with pytest.raises(ValueError, match=message):
+            new.partial_fit(bad, outputs, classes=[*"abcd"])
+        assert not hasattr(new, "estimator_")
+
+    def test_estimators_of_another_kind(self):
+        X, y = problem("simplex", 40)
+        for one, outputs in (
+            (KernelPerceptronClassifier(), (y == "a").astype(int)),
+            (StandardScaler(), y),
+        ):
+            with pytest.raises(TypeError, match="estimator must be a classifier with"):
+                PredictionSets(one).fit(X, outputs)
+        many = PredictionSets(OneVsRestClassifier(LogisticRegression()))
+        with pytest.raises(ValueError, match="1d array"):
+            many.fit(X, problem("hypercube", 40)[1])
+        rows = [np.zeros((3, 2))] * 4
+        with pytest.raises(TypeError, match="estimator must be"):
+            PredictionSets(OnlineStructuredPredictor("sequence")).fit(rows, [[0, 1, 0]] * 4)
+
+    def test_one_row_is_too_few(self):
+        with pytest.raises(ValueError, match="n_samples=1"):
+            PredictionSets(Ridge()).fit([[1.0]], [1.0])
+
+
+def test_pipelines_and_names_of_the_estimator():
+    X, y = problem("simplex")
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    model = PredictionSets(pipe, random_state=0).fit(X, y)
+    assert model.predict_set(X).shape == (300, 4) and model.n_features_in_ == 5
+    assert model.score(X, y) == model.estimator_.score(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.estimator_.predict(X))
+    assert not hasattr(PredictionSets(Ridge()), "predict_proba")
+    assert isinstance(kind_of(model.estimator_), type(kind_of(clone(pipe).fit(X, y))))
+    assert math.isnan(model.coverage_)
+
+
+@parametrize_with_checks(
+    [
+        PredictionSets(OnlineStructuredPredictor(max_iter=1, random_state=0), random_state=0),
+        PredictionSets(Ridge(), random_state=0),
+    ],
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

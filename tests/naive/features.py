@@ -1,0 +1,25 @@
+"""Random Fourier features, and rows as a learner over them sees them, literally."""
+
+import math
+
+import numpy as np
+
+from naive.standardize import standardized
+
+
+def waves(z, frequencies, amplitudes):
+    """(a cos <ω, z>, …, a sin <ω, z>, …) of one row, a frequency at a time."""
+    angles = [math.fsum(a * b for a, b in zip(w, z, strict=True)) for w in frequencies.T]
+    cosines = [a * math.cos(angle) for a, angle in zip(amplitudes, angles, strict=True)]
+    return cosines + [a * math.sin(angle) for a, angle in zip(amplitudes, angles, strict=True)]
+
+
+def learned_rows(X, weight, frequencies, amplitudes, standardize=True):
+    """Rows [z, φ(z), 1] in their order, z standardised by the rows up to each."""
+    Z = standardized(X, weight, True)[0] if standardize else X
+    return np.array([[*z, *waves(z, frequencies, amplitudes), 1.0] for z in Z])
+
+
+def mean_kernel(frequencies, shares, x, z):
+    """Σ_j share_j cos <ω_j, x − z>, which <φ(x), φ(z)> is."""
+    return float(np.sum(shares * np.cos((x - z) @ frequencies)))
