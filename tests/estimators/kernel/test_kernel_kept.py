@@ -123,9 +123,10 @@ def test_kernels_too_large_for_single_precision_are_not_kept(name):
     assert len(KeptKernels.of(values, 1e9).matrix) == 0
     rng = np.random.RandomState(0)
     X, y = rng.standard_normal((90, 3)), rng.randint(0, 3, 90)
-    given = {"kernel": name, "standardize": False, "max_iter": 3, "random_state": 0, "degree": 1}
+    given = {"kernel": name, "standardize": False, "max_iter": 3, "gamma": 1.0, "degree": 1}
     one, other = (
-        KernelStructuredPredictor(cache_size=size, **given).fit(1e18 * X, y) for size in (0, 200)
+        KernelStructuredPredictor(cache_size=size, random_state=0, **given).fit(1e18 * X, y)
+        for size in (0, 200)
     )
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
 
