@@ -1,15 +1,15 @@
 """Kernels of all pairs of the rows of `fit`, for passes in which every row is visited again.
 
 `fit` knows all rows beforehand, and so need not compute values that are the same in any company:
-products of rows are those of matrices, by BLAS, in tiles that stay in the cache, and of the
-symmetric matrix one triangle is computed. Squared distances are ``‖x‖² + ‖z‖² − 2<x, z>`` of rows
+products of rows are those of matrices, in tiles that stay in the cache, and of the symmetric
+matrix one triangle is computed. Squared distances are ``‖x‖² + ‖z‖² − 2<x, z>`` of rows
 without their mean, in double precision. Their errors are some eps ‖x‖² each; where that could move
 a value by more than `TOLERANCE`, differences are taken instead, as streams do.
 
 The kernels of as many rows as there is room for are kept in single precision; of more than `MANY`
 rows, whose passes take as long as memory does to read them, values between 0 and 1 are kept in 16
-bits, to half of 1/`UNIT`. Kernels of the others are computed again when they are asked for, in double
-precision.
+bits, to half of 1/`UNIT`. Kernels of the others are computed again when they are asked for, in
+double precision.
 """
 
 import numpy as np

@@ -49,7 +49,7 @@ def finish_values(kind, numbers, x_sq, z_sq, out):
     gamma, coef0, degree, constant = numbers[0], numbers[1], numbers[2], numbers[3]
     for i in range(out.shape[0]):
         row = out[i]
-        if kind == RBF or kind == MULTISCALE:
+        if kind in (RBF, MULTISCALE):
             factor = gamma if kind == RBF else 0.25 * gamma
             for j in range(row.shape[0]):
                 square = max(x_sq[i] + z_sq[j] - 2.0 * row[j], 0.0)
@@ -133,10 +133,10 @@ def _ask_for(matrix, which, r, start):
 def read_kernels(matrix, unit, which, small, size, places, first, dim, data):
     """Rows `first` and on of data: scores (dim,) of the rows `which`, and their kernels so far.
 
-    Scores are `size` (dim,) times the sums of kernels with all rows times coefficients, which are `small`
-    (c, n), c even; behind them stand the kernels with the rows at `places`, as far as to the row
-    itself, which is place `first` + r. They are read while the row is in the cache. `unit` stands
-    for 1 in the matrix.
+    Scores are `size` (dim,) times the sums of kernels with all rows times coefficients, which are
+    `small` (c, n), c even; behind them stand the kernels with the rows at `places`, as far as to
+    the row itself, which is place `first` + r. They are read while the row is in the cache. `unit`
+    stands for 1 in the matrix.
     """
     n, count = small.shape[1], which.shape[0]
     g = np.zeros((ABREAST, CHUNK), dtype=np.float32)

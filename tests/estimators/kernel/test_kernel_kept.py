@@ -1,5 +1,6 @@
 """Kernels of all pairs, kept between passes, against the literal formulas."""
 
+import naive.kernels as literal
 import numpy as np
 import pytest
 
@@ -7,7 +8,6 @@ from skstructured import KernelStructuredPredictor
 from skstructured.estimators.kernel import _kept
 from skstructured.estimators.kernel._kept import ByProducts, KeptKernels, Rounded
 from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
-import naive.kernels as literal
 
 SHARES = ("rbf", "multiscale")
 PRODUCTS = ("linear", "poly", "sigmoid", "cosine")
