@@ -227,7 +227,7 @@ def kept_kernels(support, Z, cache):
         values = ByProducts(function, Z)
         if values.is_exact:
             return KeptKernels.of(values, cache)
-    if 4 * len(Z) * len(support.index) > cache:
+    if 4 * len(Z) * support.count > cache:
         return None
-    matrix = support.all_kernels(Z)[:, : len(Z)]
+    matrix = support.all_kernels(Z)
     return KeptKernels(matrix) if matrix.min() > -LARGE and matrix.max() < LARGE else None
