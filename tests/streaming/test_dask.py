@@ -40,7 +40,7 @@ Y = np.argmax(X @ _rng.randn(5, 3) + _rng.randn(N, 3), axis=1)
 def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dask")
     given = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    given |= {"dashboard_address": None, "local_directory": folder}
+    given |= {"dashboard_address": ":0", "scheduler_port": 0, "local_directory": folder}
     with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster) as client:
         yield client
 

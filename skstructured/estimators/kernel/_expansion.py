@@ -14,13 +14,14 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-from skstructured.estimators.kernel._values import BLOCK, add_rows, kept_kernels, kept_products
+from skstructured.estimators.kernel._kept import Rounded, kept_kernels
+from skstructured.estimators.kernel._values import BLOCK
+
+#: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
+LONG_BLOCK = 256
 
 #: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
 RIDGE = 1e-4
-
-#: Larger kernels are not kept: their sums would be near the end of single precision.
-LARGEST_KEPT = 1e30
 
 
 @kernel(fastmath=FASTMATH)
@@ -80,7 +81,7 @@ class Expansion(Learned):
         self.dim, self.budget = dim, budget
         self.support, self.opened = support, support.another()
         self.size = BLOCK if budget is None else max(1, min(BLOCK, budget // 4))
-        self.filled, self.gram = False, None
+        self.filled, self.gram, self.rounded = False, None, None
         self.given = self.forgotten = 0
         self.arrived, self.known = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
         self._open()
@@ -88,8 +89,9 @@ class Expansion(Learned):
     def _open(self):
         """Begin a block."""
         self.opened.count = self.count = 0
-        self.data = np.zeros((BLOCK, self.dim + BLOCK))
-        self.Theta = np.zeros((self.dim + BLOCK, len(self.support.coefs)))
+        rows = BLOCK if self.gram is None else LONG_BLOCK
+        self.data = np.zeros((rows, self.dim + rows))
+        self.Theta = np.zeros((self.dim + rows, len(self.support.coefs)))
         self.Theta[: self.dim, : self.dim] = np.eye(self.dim)
 
     @property
@@ -105,22 +107,22 @@ class Expansion(Learned):
     def fill(self, Z, cache):
         """Make rows Z, which are learned in any order and again and again, support rows.
 
-        Their kernels are kept while they are learned, in single precision, where they take `cache`
-        bytes at most.
+        Their kernels are kept while they are learned, in single precision, as far as they take
+        `cache` bytes at most.
         """
         self.support.add(Z, np.arange(len(Z)))
         self.filled = True
-        if 4 * len(Z) * len(self.support.index) <= cache:
-            gram = self.support.all_kernels(Z)
-            fits = gram.min() > -LARGEST_KEPT and gram.max() < LARGEST_KEPT
-            self.gram = gram if fits else None
+        self.gram = kept_kernels(self.support, Z, cache)
+        if self.gram is not None:
+            self.size = LONG_BLOCK
+            self._open()
 
     def twin(self):
         """One without coefficients, over the same rows and kernels, which it shares."""
         twin = copy.copy(self)
         twin.support = copy.copy(self.support)
         twin.support.coefs = np.zeros_like(self.support.coefs)
-        twin.opened = self.opened.another()
+        twin.opened, twin.rounded = self.opened.another(), None
         twin._open()
         return twin
 
@@ -128,14 +130,17 @@ class Expansion(Learned):
         """`scores` of some of the rows Z that are support rows, no block being open."""
         if self.gram is None:
             return self.support.scores(coefs, Z[which])
-        return kept_products(self.gram, which, coefs)
+        return self.gram.scores(coefs, which)
 
     def settle(self, rows):
         """End the passes over this many rows; drop rows without coefficients, and kernels."""
         self.close()
         if self.filled:
             self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
-        self.filled, self.gram, self.given = False, None, rows
+        if self.gram is not None:
+            self.gram, self.rounded, self.size = None, None, BLOCK
+            self._open()
+        self.filled, self.given = False, rows
 
     @property
     def room(self):
@@ -153,15 +158,16 @@ class Expansion(Learned):
         self.opened.add(Z, index)
         own = self.support.coefs[: self.dim]
         if self.gram is None:
-            scores = self.support.scores(own, Z, together)
-            kernels = self.opened.gram(Z, together)
+            self.data[order, : self.dim] = self.support.scores(own, Z, together)
+            self.data[order, self.dim :] = self.opened.gram(Z, together)
         else:
-            scores, kernels = kept_products(self.gram, index, own), np.empty((len(Z), BLOCK))
-            kept_kernels(self.gram, index, self.opened.index[: self.opened.count], kernels)
-        self.data[order, : self.dim], self.data[order, self.dim :] = scores, kernels
-        width = self.data.shape[1]
-        pointers = np.arange(0, (BLOCK + 1) * width, width, dtype=np.int32)
-        return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, BLOCK, None), order
+            if self.rounded is None:
+                self.rounded = Rounded(own, self.support.count)
+            places = self.opened.index[: self.opened.count]
+            self.gram.read(own, self.rounded, index, places, self.count, self.data)
+        rows, width = self.data.shape
+        pointers = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
+        return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, rows, None), order
 
     def length_sq(self, place):
         """k(x, x) of a row that was taken."""
@@ -184,8 +190,11 @@ class Expansion(Learned):
             return
         self._move(self.support.coefs)
         own, index = self._own(), self.opened.index[: self.count]
-        if self.filled:
-            add_rows(self.support.coefs, index, own)
+        if self.rounded is not None:
+            if not self.rounded.add(own, index, self.support.coefs):
+                self.rounded = None
+        elif self.filled:
+            np.add.at(self.support.coefs.T, index, own)
         else:
             which = self._used()
             self.support.add(self.opened.rows(which), index[which], own[which].T)
@@ -248,6 +257,7 @@ class Expansion(Learned):
             coefs[dim:] += self.Theta[0, dim] * coefs[:dim]
         if factor != 1.0:
             coefs[:dim] *= factor
+            self.rounded = None
 
     def current(self):
         """Coefficients (c, rows) now; those of the open block come last."""

@@ -110,10 +110,11 @@ class BlockSupport(Support):
         return np.concatenate(values, axis=1)[:, : self.count].astype(np.float64, copy=False)
 
     def all_kernels(self, Z):
-        """Kernels (n, room) of rows Z with all, in single precision."""
-        out = np.empty((len(Z), len(self.index)), dtype=np.float32)
+        """Kernels (n, rows) of rows Z with all, in single precision."""
+        out = np.empty((len(Z), self.count), dtype=np.float32)
         for m, block in enumerate(self.blocks):
-            out[:, m * BLOCK : (m + 1) * BLOCK] = self.function.gram(block, Z)
+            part = out[:, m * BLOCK : (m + 1) * BLOCK]
+            part[:] = self.function.gram(block, Z)[:, : part.shape[1]]
         return out
 
 
@@ -171,8 +172,8 @@ class ForeignSupport(Support):
         return out
 
     def all_kernels(self, Z):
-        """Kernels (n, room) of rows Z with all, in single precision."""
-        out = np.zeros((len(Z), len(self.index)), dtype=np.float32)
+        """Kernels (n, rows) of rows Z with all, in single precision."""
+        out = np.zeros((len(Z), self.count), dtype=np.float32)
         step = CELLS // self.count + 1
         for start in range(0, len(Z), step):
             part = slice(start, start + step)

@@ -48,8 +48,8 @@ as_values = function_for(VALUES, SINGLE_VALUES)
 
 
 @kernel(fastmath=FASTMATH)
-def _products(block, z, out):
-    """Out = <x_i, z> of every row of the block, four features to a sweep."""
+def products(block, z, out):
+    """Out = <x_i, z> of every row x_i of a block, four features to a sweep."""
     quads = z.shape[0] // 4 * 4
     for i in range(out.shape[0]):
         out[i] = 0.0
@@ -125,7 +125,7 @@ def _add_constant(numbers, out):
 
 @kernel
 def _linear_values(numbers, block, z, out):
-    _products(block, z, out)
+    products(block, z, out)
     _add_constant(numbers, out)
 
 
@@ -153,7 +153,7 @@ def _single_multiscale_values(numbers, block, z, out):
 
 @kernel
 def _poly_values(numbers, block, z, out):
-    _products(block, z, out)
+    products(block, z, out)
     for i in range(out.shape[0]):
         out[i] = (numbers[0] * out[i] + numbers[1]) ** numbers[2]
     _add_constant(numbers, out)
@@ -161,7 +161,7 @@ def _poly_values(numbers, block, z, out):
 
 @kernel
 def _sigmoid_values(numbers, block, z, out):
-    _products(block, z, out)
+    products(block, z, out)
     for i in range(out.shape[0]):
         out[i] = math.tanh(numbers[0] * out[i] + numbers[1])
     _add_constant(numbers, out)

@@ -7,12 +7,13 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from skstructured._base.validation import check_integer, check_positive, check_real
-from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.estimators.kernel._value_kernels import (
     COSINE,
     KINDS,
+    LAPLACIAN,
     MULTISCALE,
     POLY,
+    RBF,
     divide_by_norms,
     gram_rows,
     score_rows,
@@ -42,6 +43,11 @@ class KernelFunction(NamedTuple):
 
     kind: int
     numbers: np.ndarray
+
+    @property
+    def is_share(self):
+        """Whether all values lie between 0 and 1."""
+        return self.kind in (RBF, MULTISCALE, LAPLACIAN) and self.numbers[3] == 0.0
 
     def longest(self, dtype):
         """The largest norm of rows whose values are far from overflow; "poly" alone has one."""
@@ -124,104 +130,3 @@ def kernel_function(kernel, width, coef0, degree, intercept):
     gamma, multiscale = width
     kind = MULTISCALE if multiscale else KINDS.index(kernel)
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
-
-
-#: Columns of kernels that are summed in single precision, before sums go on in double.
-STRETCH = 512
-
-
-@kernel(fastmath={"reassoc", "nsz", "nnan"})
-def _largest(values):
-    most = 0.0
-    for i in range(values.shape[0]):
-        most = max(most, abs(values[i]))
-    return most
-
-
-@kernel
-def single_coefs(coefs, out, largest):
-    """Out = coefs divided by the largest of each output; sums of products are far from overflow."""
-    for k in range(out.shape[0]):
-        largest[k] = _largest(coefs[k])
-        unit = 1.0 / largest[k] if largest[k] > 1e-300 else 0.0
-        for i in range(out.shape[1]):
-            out[k, i] = coefs[k, i] * unit
-
-
-@kernel(fastmath=FASTMATH)
-def _four_by_two(g0, g1, g2, g3, c, d, sums, k):
-    """Add products of four rows of kernels with two of coefficients to sums (4, c) at k, k + 1."""
-    zero = np.float32(0.0)
-    a0, a1, a2, a3 = zero, zero, zero, zero
-    b0, b1, b2, b3 = zero, zero, zero, zero
-    for i in range(c.shape[0]):
-        a0 += g0[i] * c[i]
-        a1 += g1[i] * c[i]
-        a2 += g2[i] * c[i]
-        a3 += g3[i] * c[i]
-        b0 += g0[i] * d[i]
-        b1 += g1[i] * d[i]
-        b2 += g2[i] * d[i]
-        b3 += g3[i] * d[i]
-    sums[0, k] += a0
-    sums[1, k] += a1
-    sums[2, k] += a2
-    sums[3, k] += a3
-    if k + 1 < sums.shape[1]:
-        sums[0, k + 1] += b0
-        sums[1, k + 1] += b1
-        sums[2, k + 1] += b2
-        sums[3, k + 1] += b3
-
-
-@kernel
-def kept_scores(gram, index, coefs, largest, out):
-    """Out (n, c) = rows of kept kernels at `index` times coefficients, as `single_coefs` left them.
-
-    Four rows and two outputs go together, so that what is loaded is used more than once; the last
-    row and output stand for those that are not there.
-    """
-    n, dim, count, last = len(index), coefs.shape[0], coefs.shape[1], len(index) - 1
-    sums = np.zeros((n + 3, dim))
-    for start in range(0, count, STRETCH):
-        stop = min(start + STRETCH, count)
-        for r in range(0, n, 4):
-            g0, g1 = gram[index[r], start:stop], gram[index[min(r + 1, last)], start:stop]
-            g2 = gram[index[min(r + 2, last)], start:stop]
-            g3 = gram[index[min(r + 3, last)], start:stop]
-            for k in range(0, dim, 2):
-                c, d = coefs[k, start:stop], coefs[min(k + 1, dim - 1), start:stop]
-                _four_by_two(g0, g1, g2, g3, c, d, sums[r : r + 4], k)
-    for r in range(n):
-        for k in range(dim):
-            out[r, k] = sums[r, k] * largest[k]
-
-
-@kernel
-def kept_kernels(gram, index, places, out):
-    """Out (n, BLOCK) = kept kernels of rows with those of the block, and zeros behind them."""
-    for r in range(len(index)):
-        for j in range(len(places)):
-            out[r, j] = gram[index[r], places[j]]
-        for j in range(len(places), out.shape[1]):
-            out[r, j] = 0.0
-
-
-@kernel
-def add_rows(coefs, index, own):
-    """Coefs (c, rows) at `index` ← those + own (n, c); a row may be there twice."""
-    for r in range(len(index)):
-        for k in range(coefs.shape[0]):
-            coefs[k, index[r]] += own[r, k]
-
-
-def kept_products(gram, index, coefs):
-    """Σ_i coefs_i k(x_i, z) of rows z at `index` of kept kernels, (n, c): to single precision.
-
-    Coefficients are divided by the largest of each output; sums go on in double precision.
-    """
-    single, largest = np.empty(coefs.shape, dtype=np.float32), np.empty(len(coefs))
-    single_coefs(coefs, single, largest)
-    out = np.empty((len(index), len(coefs)))
-    kept_scores(gram, index, single, largest, out)
-    return out

@@ -1,0 +1,190 @@
+"""Compiled loops over kernels of all pairs of rows: making them, and sums of them.
+
+Sums are in single precision, of four rows and two outputs at a time, over chunks that stay in the
+nearest cache; chunks are added up in double precision.
+"""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.exponential import exp_of
+from skstructured._engine.instructions import prefetch
+from skstructured.estimators.kernel._value_kernels import (
+    MULTISCALE,
+    POLY,
+    RBF,
+    SIGMOID,
+    SMALLEST_EXPONENT,
+    products,
+)
+
+#: Side of the squares in which a matrix is transposed.
+SQUARE = 32
+
+#: Kernels of a row that are summed at a time.
+CHUNK = 512
+
+#: Rows that are read together.
+ABREAST = 4
+
+#: Bytes that memory is read by.
+LINE = 64
+
+
+@kernel(fastmath=FASTMATH)
+def multiply(X, Zt, out):
+    """Out (m, n) = products of rows X (m, p) with columns of Zt (p, n); as fast as BLAS for few p.
+
+    And it starts no threads, which would wait for each other after every tile.
+    """
+    for r in range(X.shape[0]):
+        products(Zt, X[r], out[r])
+
+
+@kernel(fastmath={"contract"})
+def finish_values(kind, numbers, x_sq, z_sq, out):
+    """Out: products of rows x with rows z become kernels, by the squares of their norms."""
+    gamma, coef0, degree, constant = numbers[0], numbers[1], numbers[2], numbers[3]
+    for i in range(out.shape[0]):
+        row = out[i]
+        if kind in (RBF, MULTISCALE):
+            factor = gamma if kind == RBF else 0.25 * gamma
+            for j in range(row.shape[0]):
+                square = max(x_sq[i] + z_sq[j] - 2.0 * row[j], 0.0)
+                row[j] = exp_of(max(-factor * square, SMALLEST_EXPONENT))
+            if kind == MULTISCALE:
+                for j in range(row.shape[0]):
+                    once = row[j] * row[j] * row[j] * row[j]
+                    row[j] = (row[j] + once + once * once * once * once) / 3.0
+        elif kind == POLY:
+            for j in range(row.shape[0]):
+                row[j] = (gamma * row[j] + coef0) ** degree
+        elif kind == SIGMOID:
+            for j in range(row.shape[0]):
+                row[j] = math.tanh(gamma * row[j] + coef0)
+        if constant != 0.0:
+            for j in range(row.shape[0]):
+                row[j] += constant
+
+
+@kernel
+def mirror(values, out, mirrored):
+    """Out = values, and mirrored = their transpose, by squares that stay in the cache.
+
+    Integers are those below: add ½ before.
+    """
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            out[i, j] = values[i, j]
+    for top in range(0, values.shape[0], SQUARE):
+        bottom = min(top + SQUARE, values.shape[0])
+        for left in range(0, values.shape[1], SQUARE):
+            for j in range(left, min(left + SQUARE, values.shape[1])):
+                for i in range(top, bottom):
+                    mirrored[j, i] = values[i, j]
+
+
+@kernel(fastmath=FASTMATH)
+def _add_two(none, g, c0, c1, k, total):
+    """Sums (4, c) of outputs k and k + 1 ← + a chunk g of four rows times two of coefficients.
+
+    In the precision of `none`, which is 0.
+    """
+    g0, g1, g2, g3 = g[0], g[1], g[2], g[3]
+    a0, a1, a2, a3 = none, none, none, none
+    b0, b1, b2, b3 = none, none, none, none
+    for j in range(c0.shape[0]):
+        a0 += g0[j] * c0[j]
+        a1 += g1[j] * c0[j]
+        a2 += g2[j] * c0[j]
+        a3 += g3[j] * c0[j]
+        b0 += g0[j] * c1[j]
+        b1 += g1[j] * c1[j]
+        b2 += g2[j] * c1[j]
+        b3 += g3[j] * c1[j]
+    total[0, k] += a0
+    total[1, k] += a1
+    total[2, k] += a2
+    total[3, k] += a3
+    total[0, k + 1] += b0
+    total[1, k + 1] += b1
+    total[2, k + 1] += b2
+    total[3, k + 1] += b3
+
+
+@kernel
+def _ask_for(matrix, which, r, start):
+    """Have memory send the chunk from `start` on of rows r and on, and the next rows' at the end.
+
+    Every row lies elsewhere, so that processors do not guess it.
+    """
+    n, count, flat = matrix.shape[1], which.shape[0], matrix.reshape(-1)
+    if start >= n:
+        start, r = 0, r + ABREAST
+    for q in range(ABREAST):
+        first = which[min(r + q, count - 1)] * n
+        for j in range(start, min(start + CHUNK, n), LINE // matrix.itemsize):
+            prefetch(flat, first + j)
+
+
+@kernel
+def read_kernels(matrix, unit, which, small, size, places, first, dim, data):
+    """Rows `first` and on of data: scores (dim,) of the rows `which`, and their kernels so far.
+
+    Scores are `size` (dim,) times the sums of kernels with all rows times coefficients, which are
+    `small` (c, n), c even; behind them stand the kernels with the rows at `places`, as far as to
+    the row itself, which is place `first` + r. They are read while the row is in the cache. `unit`
+    stands for 1 in the matrix.
+    """
+    n, count = small.shape[1], which.shape[0]
+    g = np.zeros((ABREAST, CHUNK), dtype=np.float32)
+    total = np.zeros((ABREAST, small.shape[0]))
+    for r in range(0, count, ABREAST):
+        total[:] = 0.0
+        for start in range(0, n, CHUNK):
+            stop = min(start + CHUNK, n)
+            for q in range(ABREAST):
+                row, part = matrix[which[min(r + q, count - 1)], start:stop], g[q]
+                for j in range(stop - start):
+                    part[j] = row[j]
+            _ask_for(matrix, which, r, stop)
+            for k in range(0, small.shape[0], 2):
+                c0, c1 = small[k, start:stop], small[k + 1, start:stop]
+                _add_two(np.float32(0.0), g, c0, c1, k, total)
+        for q in range(min(ABREAST, count - r)):
+            out, row = data[first + r + q], matrix[which[r + q]]
+            for k in range(dim):
+                out[k] = size[k] * (total[q, k] / unit)
+            for i in range(min(first + r + q + 1, places.shape[0])):
+                out[dim + i] = row[places[i]] / unit
+
+
+@kernel
+def add_tile(tile, coefs, start, out):
+    """Out (m, dim) ← + kernels (m, tile) times coefficients (dim, n) from column `start` on."""
+    count, dim = out.shape[0], out.shape[1]
+    g = np.zeros((ABREAST, tile.shape[1]))
+    total = np.zeros((ABREAST, dim + dim % 2))
+    for r in range(0, count, ABREAST):
+        total[:] = 0.0
+        for q in range(ABREAST):
+            g[q] = tile[min(r + q, count - 1)]
+        for k in range(0, dim, 2):
+            c0 = coefs[k, start : start + tile.shape[1]]
+            c1 = coefs[min(k + 1, dim - 1), start : start + tile.shape[1]]
+            _add_two(0.0, g, c0, c1, k, total)
+        for q in range(min(ABREAST, count - r)):
+            for k in range(dim):
+                out[r + q, k] += total[q, k]
+
+
+@kernel
+def add_columns(own, index, coefs, small, size):
+    """Columns `index` of coefs ← + own (rows, c), and of small: theirs over the size of outputs."""
+    for i in range(index.shape[0]):
+        for k in range(coefs.shape[0]):
+            coefs[k, index[i]] += own[i, k]
+        for k in range(size.shape[0]):
+            small[k, index[i]] = coefs[k, index[i]] / size[k]
