@@ -47,16 +47,6 @@ def transform(x: Array, statistics: Floats, z: Array) -> float:
 
 
 @kernel
-def transform_as_now(data: Array, width: int, statistics: Floats, out: Floats) -> None:
-    """Dense rows (n, width) into `out`, for predictions: (x − mean)/deviation, NaN becomes 0."""
-    mean, inverse = statistics[MEAN], statistics[INVERSE]
-    for i in range(out.shape[0]):
-        for j in range(width):
-            z = (np.float64(data[i * width + j]) - mean[j]) * inverse[j]
-            out[i, j] = z if z == z else 0.0
-
-
-@kernel
 def gather(z: Array, weight: float, statistics: Floats) -> None:
     """Σ w z and Σ w z² grow by one row."""
     total, squares = statistics[SUM], statistics[SQUARES]

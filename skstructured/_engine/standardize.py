@@ -21,7 +21,6 @@ from skstructured._engine.moments import (
     SMALLEST,
     scale_entries,
     standardize_rows,
-    transform_as_now,
 )
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.state import Learned
@@ -207,8 +206,9 @@ class RunningScale(Learned):
             X.data *= self.statistics[INVERSE][X.indices]
             return self._widened(Rows.from_array(X)).matrix
         rows = Rows.from_array(rows.X.toarray()) if rows.is_sparse else rows
-        Z = np.empty((rows.n_rows, rows.width))
-        transform_as_now(rows.data, rows.width, self.statistics, Z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z = (rows.X - self.statistics[MEAN]) * self.statistics[INVERSE]
+        Z[np.isnan(Z)] = 0.0
         if not self.indicators:
             return Z
         return self._widened(Rows.from_array(Z), np.isnan(rows.X)).matrix

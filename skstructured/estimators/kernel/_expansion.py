@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-from skstructured.estimators.kernel._kept import Rounded, kept_kernels
+from skstructured.estimators.kernel._kept import kept_kernels
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
@@ -162,7 +162,7 @@ class Expansion(Learned):
             self.data[order, self.dim :] = self.opened.gram(Z, together)
         else:
             if self.rounded is None:
-                self.rounded = Rounded(own, self.support.count)
+                self.rounded = self.gram.rounded(own)
             places = self.opened.index[: self.opened.count]
             self.gram.read(own, self.rounded, index, places, self.count, self.data)
         rows, width = self.data.shape

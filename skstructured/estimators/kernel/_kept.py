@@ -9,7 +9,8 @@ a value by more than `TOLERANCE`, differences are taken instead, as streams do.
 The kernels of as many rows as there is room for are kept in single precision; of more than `MANY`
 rows, whose passes take as long as memory does to read them, values between 0 and 1 are kept in 16
 bits, to half of 1/`UNIT`. Kernels of the others are computed again when they are asked for, in
-double precision.
+double precision. Of at most `MANY` rows values are by differences and numpy sums them, so that
+nothing is compiled for these passes alone.
 """
 
 import numpy as np
@@ -19,7 +20,6 @@ from skstructured.estimators.kernel._kept_kernels import (
     add_columns,
     add_tile,
     finish_values,
-    mirror,
     multiply,
     read_kernels,
 )
@@ -166,10 +166,15 @@ class KeptKernels:
         for rows in tiles(0, kept):
             for others in tiles(0, rows.start):
                 tile = self._stored(rows, others)
-                mirror(tile, self.matrix[rows, others], self.matrix[others, rows])
+                self.matrix[rows, others], self.matrix[others, rows] = tile, tile.T
             for others in (rows, *tiles(kept, n)):
                 self.matrix[rows, others] = self._stored(rows, others)
         return self
+
+    @property
+    def by_numpy(self):
+        """Whether the kernels are few, or cannot be read by what is compiled."""
+        return self.matrix.shape[1] <= MANY or not is_compiled(read_kernels)
 
     def _stored(self, rows, others):
         """Kernels as numbers that the matrix takes, to be rounded down if it has integers."""
@@ -182,8 +187,12 @@ class KeptKernels:
     def scores(self, coefs, which):
         """Σ_i coefs_i k(x_i, x), (m, c), of the rows x at some places; coefs are (c, n)."""
         out = np.empty((len(which), len(coefs)))
-        self.read(coefs, Rounded(coefs, self.matrix.shape[1]), which, NO_PLACES, 0, out)
+        self.read(coefs, self.rounded(coefs), which, NO_PLACES, 0, out)
         return out
+
+    def rounded(self, coefs):
+        """Coefficients as `read` takes them: `Rounded`, or None where numpy sums them."""
+        return None if self.by_numpy else Rounded(coefs, self.matrix.shape[1])
 
     def read(self, coefs, rounded, which, places, first, data):
         """Rows `first` and on of data: scores of the rows `which`, and kernels with `places`.
@@ -191,7 +200,7 @@ class KeptKernels:
         Of these the first row has `first` + 1, the next one more, and so on.
         """
         dim, kept = len(coefs), which < len(self.matrix)
-        if kept.all() and is_compiled(read_kernels):
+        if rounded is not None and kept.all():
             given = rounded.small, rounded.size, places, first, dim, data
             read_kernels(self.matrix, self.unit, which, *given)
             return
@@ -205,7 +214,7 @@ class KeptKernels:
             here[lost] = self.values.tile(which[~kept], places) if len(lost) else 0.0
 
     def _kept_scores(self, coefs, rounded, which):
-        if not is_compiled(read_kernels):
+        if rounded is None:
             return self.matrix[which] @ (coefs[:, : self.matrix.shape[1]].T / self.unit)
         out = np.empty((len(which), len(coefs)))
         given = rounded.small, rounded.size, NO_PLACES, 0, len(coefs), out
@@ -222,12 +231,19 @@ class KeptKernels:
 
 def kept_kernels(support, Z, cache):
     """`KeptKernels` of rows Z, the rows of a `Support`; None where there is no room for them."""
-    function = support.function
+    function, has_room = support.function, 4 * len(Z) * support.count <= cache
+    few = _all_of(support, Z) if has_room and len(Z) <= MANY else None
+    if few is not None:
+        return few
     if isinstance(function, KernelFunction):
         values = ByProducts(function, Z)
         if values.is_exact:
             return KeptKernels.of(values, cache)
-    if 4 * len(Z) * support.count > cache:
-        return None
-    matrix = support.all_kernels(Z)
+    return _all_of(support, Z) if has_room else None
+
+
+def _all_of(support, Z):
+    """All kernels by differences; None where their sums would overflow."""
+    with np.errstate(over="ignore"):
+        matrix = support.all_kernels(Z)
     return KeptKernels(matrix) if matrix.min() > -LARGE and matrix.max() < LARGE else None

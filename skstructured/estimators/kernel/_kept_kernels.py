@@ -20,9 +20,6 @@ from skstructured.estimators.kernel._value_kernels import (
     products,
 )
 
-#: Side of the squares in which a matrix is transposed.
-SQUARE = 32
-
 #: Kernels of a row that are summed at a time.
 CHUNK = 512
 
@@ -67,23 +64,6 @@ def finish_values(kind, numbers, x_sq, z_sq, out):
         if constant != 0.0:
             for j in range(row.shape[0]):
                 row[j] += constant
-
-
-@kernel
-def mirror(values, out, mirrored):
-    """Out = values, and mirrored = their transpose, by squares that stay in the cache.
-
-    Integers are those below: add ½ before.
-    """
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            out[i, j] = values[i, j]
-    for top in range(0, values.shape[0], SQUARE):
-        bottom = min(top + SQUARE, values.shape[0])
-        for left in range(0, values.shape[1], SQUARE):
-            for j in range(left, min(left + SQUARE, values.shape[1])):
-                for i in range(top, bottom):
-                    mirrored[j, i] = values[i, j]
 
 
 @kernel(fastmath=FASTMATH)

@@ -202,22 +202,18 @@ def _add_scores(coefs, start, values, out):
 
 
 @kernel
-def score_rows(values_at, numbers, blocks, pieces, coefs, Z, out):
-    """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel."""
+def score_rows(values_at, numbers, blocks, pieces, coefs, Z, values, out):
+    """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel.
+
+    Kernels of row r with a block go to values (n or 1, rows of a block), its last row where it has
+    none for r.
+    """
     kernel_values, size = as_values(values_at, blocks), blocks.shape[2]
-    values = np.empty(size, dtype=blocks.dtype)
     for m in range(pieces):
         for r in range(Z.shape[0]):
-            kernel_values(numbers, blocks[m], Z[r], values)
-            _add_scores(coefs, m * size, values, out[r])
-
-
-@kernel
-def gram_rows(values_at, numbers, block, Z, out):
-    """Out (n, BLOCK) = kernels of rows with those of one block."""
-    kernel_values = as_values(values_at, block)
-    for r in range(Z.shape[0]):
-        kernel_values(numbers, block, Z[r], out[r])
+            here = values[min(r, values.shape[0] - 1)]
+            kernel_values(numbers, blocks[m], Z[r], here)
+            _add_scores(coefs, m * size, here, out[r])
 
 
 @kernel

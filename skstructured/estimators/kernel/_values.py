@@ -15,7 +15,6 @@ from skstructured.estimators.kernel._value_kernels import (
     POLY,
     RBF,
     divide_by_norms,
-    gram_rows,
     score_rows,
     values_of,
 )
@@ -67,15 +66,19 @@ class KernelFunction(NamedTuple):
 
     def add_scores(self, blocks, pieces, coefs, Z, out):
         """Out (n, dim) ← out + Σ_i coefs_i k(x_i, z), of every row z."""
-        values = values_of(self.kind, blocks.itemsize == 4)
-        score_rows(values, self.numbers, blocks, pieces, coefs, np.ascontiguousarray(Z), out)
+        self._score(blocks, pieces, coefs, Z, np.empty((1, blocks.shape[2]), blocks.dtype), out)
 
     def gram(self, block, Z):
         """Kernels (n, BLOCK) of rows Z with those of one block."""
-        out = np.empty((len(Z), block.shape[1]), dtype=block.dtype)
-        values, block = values_of(self.kind, block.itemsize == 4), np.ascontiguousarray(block)
-        gram_rows(values, self.numbers, block, np.ascontiguousarray(Z), out)
-        return out
+        values = np.empty((len(Z), block.shape[1]), dtype=block.dtype)
+        nothing = np.empty((0, block.shape[1])), Z, values, np.empty((len(Z), 0))
+        self._score(np.ascontiguousarray(block)[None], 1, *nothing)
+        return values
+
+    def _score(self, blocks, pieces, coefs, Z, values, out):
+        values_at = values_of(self.kind, blocks.itemsize == 4)
+        rest = np.ascontiguousarray(Z), values, out
+        score_rows(values_at, self.numbers, blocks, pieces, coefs, *rest)
 
 
 def check_cache_size(value):

@@ -6,7 +6,8 @@ import pytest
 
 from skstructured import KernelStructuredPredictor
 from skstructured.estimators.kernel import _kept
-from skstructured.estimators.kernel._kept import ByProducts, KeptKernels, Rounded
+from skstructured.estimators.kernel._kept import ByProducts, KeptKernels, Rounded, kept_kernels
+from skstructured.estimators.kernel._support import support_for
 from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
 
 SHARES = ("rbf", "multiscale")
@@ -160,6 +161,9 @@ def test_memory_stays_below_the_cache(monkeypatch):
     for room in (0, 1e5, 3e5, 1e7):
         kernels = KeptKernels.of(ByProducts(function_of("rbf", 5), Z), room)
         assert kernels.matrix.nbytes <= min(room, 4 * 600**2)
+        support = support_for(function_of("rbf", 5), 1, 5, np.float64)
+        support.add(Z, np.arange(len(Z)))
+        assert kept_kernels(support, Z, room).matrix.nbytes == kernels.matrix.nbytes
 
 
 def test_the_literal_kernel_is_the_same_formula():
