@@ -150,8 +150,12 @@ class Rows(NamedTuple):
         self, intercept: bool = False, shortest: float = SHORTEST, longest: float = LONGEST
     ) -> int:
         """Index of the first row that is not finite, or too long, or too short but not 0; or -1."""
-        rows = (self.data, self.indptr, self.width, self.n_rows)
-        rest = (float(intercept), shortest * shortest, longest * longest)
+        constant, least, most = float(intercept), shortest * shortest, longest * longest
+        if constant >= least and self.data.size <= CACHED:  # too few numbers to compile for
+            with np.errstate(over="ignore", invalid="ignore"):
+                if constant + float(np.einsum("i,i->", self.data, self.data)) <= most:
+                    return -1
+        rows, rest = (self.data, self.indptr, self.width, self.n_rows), (constant, least, most)
         if is_compiled(first_bad_row):
             return first_bad_row(*rows, *rest)
         with np.errstate(over="ignore", invalid="ignore"):
