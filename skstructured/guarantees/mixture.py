@@ -26,8 +26,8 @@ class MixtureCertificate(Certificate):
         A = d M (\ln N + \ln R + 3.8 + 10^{-9} T)
 
     where probabilities of classes (d = 1) or of d labels are mixed, M the largest weight of a round
-    or 1, N experts and R rates of sharing (the last term is that of the floor which keeps probabilities
-    above 0); where scores are mixed,
+    or 1, N experts and R rates of sharing; the last term is that of the floor that keeps
+    probabilities above 0. Where scores are mixed,
     ``A = Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. The target loss is at most
     ``(1 − a) Σ S_t(θ_t)`` (Lemma 3.1), and an expert with a certificate of its own has
     ``(1 − a) Σ S_t(θ_{t,e}) ≤ Σ S_t(U) + R_e(U)``. So the target loss of the mixture is at most
