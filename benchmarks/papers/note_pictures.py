@@ -43,6 +43,9 @@ def curvature(ax):
         ax.plot(reach, simple, color=colour, ls=":")
         ax.plot(reach[::2], numbers(of, "random")[::2], ".", color=colour, ms=4)
     ax.set(xscale="log", yscale="log", xlabel="BR", ylabel="1/κ")
+    for axis, ticks in ((ax.xaxis, (0.25, 0.5, 1, 2, 4, 8)), (ax.yaxis, (2, 4, 8, 16))):
+        axis.set_ticks(ticks, list(map(str, ticks)))
+        axis.set_ticks([], minor=True)
     ax.legend(frameon=False)
 
 
@@ -51,13 +54,14 @@ def risk(ax):
     rows, (end,) = kept(NOTE, table="letter"), kept(NOTE, table="letter end")
     t = numbers(rows, "row")
     ax.plot(t, numbers(rows, "bound"), color=COLOURS[1], label="certificate of all rows so far")
-    ax.plot(t, numbers(rows, "mean"), color=COLOURS[0], label="mean loss so far")
+    ax.plot(t, numbers(rows, "weighted"), color=COLOURS[1], ls=":", label="the mean that it bounds")
+    ax.plot(t, numbers(rows, "mean"), color=COLOURS[0], label="plain mean of the losses")
     half = [t[-1] / 2.0, t[-1]]
     last = {"color": COLOURS[2], "lw": 2.5}
     ax.plot(half, [float(end["bound"])] * 2, label="certificate of the last half", **last)
     ax.plot(t[-1], float(end["held_out"]), "k^", ms=5, label="error on 6,000 other rows")
     ax.set(xscale="log", ylim=(0.0, 1.02), xlabel="rows learned", ylabel="error")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, fontsize=7, loc="lower left")
 
 
 def streams(ax):
@@ -70,9 +74,9 @@ def streams(ax):
         ax.bar(at, values, width, color=colour, label=label)
     moving = sum(row["kind"] == "moving" for row in rows)
     ax.axvline(moving - 0.5, color="black", lw=0.7)
-    ax.set(ylabel="log-loss, nats", ylim=(0.0, 2.0))
+    ax.set(ylabel="log-loss, nats", ylim=(0.0, 2.3))
     ax.set_xticks(list(places), [row["set"] for row in rows], rotation=60, ha="right", fontsize=7)
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, ncols=3, loc="upper left")
 
 
 #: Figures, and their sizes in inches.

@@ -9,9 +9,9 @@ FEATURES = 3
 
 
 def rounds(rng, n):
-    """Matrices (m_t, p) of long and short items, m_t from 2 to 6."""
-    scales = 10.0 ** rng.uniform(-1.0, 1.0, size=n)
-    return [s * rng.randn(rng.randint(2, 7), FEATURES) for s in scales]
+    """Matrices (m_t, p) of 2 to 6 items, the largest singular value of each from 0.3 to 1."""
+    found = [rng.randn(rng.randint(2, 7), FEATURES) for _ in range(n)]
+    return [rng.uniform(0.3, 1.0) * x / np.linalg.norm(x, 2) for x in found]
 
 
 def play(X, optimizer, hostile, rng):
@@ -27,17 +27,17 @@ def play(X, optimizer, hostile, rng):
         total, truth = total + losses[chosen], np.eye(len(x))[chosen]
         truths.append(truth)
         model.partial_fit([x], [truth])
-    return model, total, truths
+    return model, total, truths, w
 
 
-def smallest_bound(model, X, truths, rng):
+def smallest_bound(model, X, truths, w, rng):
     """The least bound over zero and some directions of several lengths."""
     certificate, loss = model.certificate(), model._model.certified_loss()
     offsets = np.cumsum([0, *map(len, X)])
     V, rows, found = Ragged(np.concatenate(truths), offsets), np.concatenate(X), []
-    for direction in (model.coef_, *rng.randn(5, FEATURES)):
+    for direction in (w, model.coef_, *rng.randn(5, FEATURES)):
         unit = direction / np.linalg.norm(direction)
-        for norm in (0.0, *np.geomspace(1e-3, 30.0, 25)):
+        for norm in (0.0, *np.geomspace(1e-2, 100.0, 25)):
             losses = loss.value(Ragged(rows @ (norm * unit), offsets), V).sum()
             found.append(certificate.bound(losses, norm))
     return float(min(found))
@@ -45,13 +45,13 @@ def smallest_bound(model, X, truths, rng):
 
 def run(results, quick):
     """A line for every optimiser and kind of stream."""
-    n = 30 if quick else 1500
+    n = 30 if quick else 3000
     for optimizer in ("ogd", "parameter_free", "mixture"):
         for hostile in (True, False):
             rng = np.random.RandomState(0)
             X = rounds(rng, n)
-            model, total, truths = play(X, optimizer, hostile, rng)
-            bound = smallest_bound(model, X, truths, rng)
+            model, total, truths, w = play(X, optimizer, hostile, rng)
+            bound = smallest_bound(model, X, truths, w, rng)
             kind = "adversary" if hostile else "linear"
             line = f"items, {optimizer:14} {kind:9}: {total:7.1f} of {n}, at most {bound:.1f}"
             row = {"optimizer": optimizer, "kind": kind, "loss": float(total), "bound": bound}

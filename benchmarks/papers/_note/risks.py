@@ -6,7 +6,7 @@ from sklearn.utils import shuffle
 from benchmarks.data import load
 from skstructured import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
-from skstructured.guarantees.risk import path, risk_curve
+from skstructured.guarantees.risk import path
 
 LEARNED, DELTA = 14_000, 0.05
 SHOWN = np.unique(np.geomspace(20, 14_000, 80).astype(int))
@@ -22,18 +22,20 @@ def rows():
 
 
 def curve(results, quick):
-    """The mean loss of the averages so far, its certificate, and the error on other rows."""
+    """Losses of the averages so far, their certificate, and the error on other rows."""
     X, y, X_new, y_new = rows()
     n = 500 if quick else len(X)
     model = OnlineStructuredPredictor(decoder="nearest", optimizer="parameter_free")
     run = progressive_validate(model, X[:n], y[:n], play="average", random_state=0)
     losses = run.expected_target_loss
-    means, bounds = np.cumsum(losses) / np.arange(1, n + 1), risk_curve(losses, DELTA)
+    weights, bounds = path(losses, DELTA)
+    means = np.cumsum(losses) / np.arange(1, n + 1)
+    weighted = np.cumsum(weights * losses) / np.cumsum(weights)
     held_out = float(np.mean(run.estimator.expected_target_loss(X_new, y_new)))
     for t in SHOWN[n >= SHOWN]:
-        cells = float(means[t - 1]), float(bounds[t - 1])
-        line = f"letter, row {t:6}: mean {cells[0]:.4f}, at most {cells[1]:.4f}"
-        results.add(line, table="letter", row=int(t), mean=cells[0], bound=cells[1])
+        mean, weighed, bound = (float(of[t - 1]) for of in (means, weighted, bounds))
+        line = f"letter, row {t:6}: mean {mean:.4f}, weighted {weighed:.4f}, at most {bound:.4f}"
+        results.add(line, table="letter", row=int(t), mean=mean, weighted=weighed, bound=bound)
     half = losses[n // 2 :]
     bound = run.risk_bound(DELTA, 0.5)
     line = f"second half: mean {half.mean():.4f}, at most {bound:.4f}; other rows {held_out:.4f}"
