@@ -27,7 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "examples"]
+exclude_patterns = ["_build", "examples", "note"]
 default_role = "py:obj"
 
 # Markdown pages are read on GitHub too: plain links between files, no directives but figures.

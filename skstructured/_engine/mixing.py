@@ -120,6 +120,19 @@ def tempered(u: Floats, power: float) -> None:
 
 
 @kernel
+def temper_for(u: Floats, totals: Floats, weight: float) -> None:
+    """η ← 1/max w, the weight of the round to be played included: before it is played.
+
+    Experts whose odds are of a larger η say too little where a heavy round is played by them, and
+    the bound of the mixture fails.
+    """
+    if weight > totals[HEAVIEST]:
+        for k in range(u.shape[0]):
+            tempered(u[k], totals[HEAVIEST] / weight)
+        totals[HEAVIEST] = weight
+
+
+@kernel
 def learn_log_losses(
     kind: int,
     u: Floats,
@@ -136,11 +149,8 @@ def learn_log_losses(
     η = 1/max w, the weight of this round included: log-loss times w is 1/w-mixable.
     """
     experts, dim = means.shape
-    heaviest = max(totals[HEAVIEST], weight)
-    if heaviest > totals[HEAVIEST]:
-        for k in range(u.shape[0]):
-            tempered(u[k], totals[HEAVIEST] / heaviest)
-        totals[HEAVIEST] = heaviest
+    temper_for(u, totals, weight)
+    heaviest = totals[HEAVIEST]
     totals[ROUNDS] += 1.0
     for k in range(dim):
         if kind == CLASSES and truth[k] == 0.0:

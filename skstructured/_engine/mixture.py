@@ -40,7 +40,7 @@ from skstructured._engine.experts import (
     score_experts,
     settle_step,
 )
-from skstructured._engine.mixing import SCORES, mix
+from skstructured._engine.mixing import SCORES, mix, temper_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.rows import Rows, is_zero_row
 from skstructured._engine.state import FLUSH, RENEW, RENEWED, RESCALE, SCALED_WEIGHT_SUM
@@ -104,6 +104,7 @@ def mixture_epoch(
             y[k] = truth[r, k]
         if kind != SCORES:
             means_of(kind, theta, g)
+            temper_for(shares, totals, w)
         else:
             for b in range(experts):
                 losses[b] = loss(theta[b], y, g[b], params, work)

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.mixing import CLASSES, GAP, HEAVIEST, LABELS, THINNING
+from skstructured._engine.mixing import CLASSES, FLOOR, GAP, HEAVIEST, LABELS, ROUNDS, THINNING
 from skstructured.guarantees.certificates import Certificate, gap_constants
 
 __all__ = ["MixtureCertificate"]
@@ -13,16 +13,21 @@ __all__ = ["MixtureCertificate"]
 #: −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out.
 THINNING_COSTS = 1.9
 
+#: −ln(1 − FLOOR): what a round of an expert loses more where no probability is below the floor.
+FLOOR_COSTS = -math.log1p(-FLOOR)
+
 
 class MixtureCertificate(Certificate):
     r"""What `StepMixture` loses at most, against its experts and against every U.
 
     A mixture's surrogate losses are at most those of expert e, plus an overhead A:
 
-    .. math:: \sum_t S_t(θ_t) \le \sum_t S_t(θ_{t,e}) + c A, \qquad A = d M (\ln N + \ln R + 3.8)
+    .. math:: \sum_t S_t(θ_t) \le \sum_t S_t(θ_{t,e}) + c A, \qquad
+        A = d M (\ln N + \ln R + 3.8 + 10^{-9} T)
 
     where probabilities of classes (d = 1) or of d labels are mixed, M the largest weight of a round
-    or 1, N experts and R rates of sharing; where scores are mixed,
+    or 1, N experts and R rates of sharing; the last term is that of the floor that keeps
+    probabilities above 0. Where scores are mixed,
     ``A = Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. The target loss is at most
     ``(1 − a) Σ S_t(θ_t)`` (Lemma 3.1), and an expert with a certificate of its own has
     ``(1 − a) Σ S_t(θ_{t,e}) ≤ Σ S_t(U) + R_e(U)``. So the target loss of the mixture is at most
@@ -71,7 +76,8 @@ def overhead(state: Any) -> float:
     groups, rates, experts = state.shares.shape
     price = math.log(rates * experts)
     if state.kind in (CLASSES, LABELS):
-        return float(groups * state.totals[HEAVIEST] * (price + 2.0 * THINNING_COSTS))
+        price += 2.0 * THINNING_COSTS + state.totals[ROUNDS] * FLOOR_COSTS
+        return float(groups * state.totals[HEAVIEST] * price)
     if price == 0.0:
         return 0.0
     return float(state.totals[GAP] * (2.0 + 2.0 * THINNING_COSTS / price))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import INTERPRETED, ROOT, data_directory
 from learners import SHIPPED
+from planted.__main__ import bugs as planted_bugs
 from sklearn.base import clone
 
 import skstructured
@@ -132,18 +133,40 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def theorems():
+    """(places, tests, bugs) of the rows of the table on the page of theory."""
+    text = (DOCS / "theory.md").read_text(encoding="utf-8").split("## The largest curvature")[0]
+    lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    for line in lines:
+        _, _, _, places, tests, bugs, _ = line.split("|")
+        yield places, tests, bugs
+
+
+def named_tests(cell):
+    """(file, test) of all tests that a cell names, as `file.py`: `test`, `test`; …"""
+    for part in cell.split(";"):
+        file, *names = re.findall(r"`(test_\w+)(?:\.py)?`", part)
+        yield from ((file, name) for name in names)
+
+
 def test_theorems_name_code_and_tests_that_are_there():
-    text = (DOCS / "theory.md").read_text(encoding="utf-8").split("## Corrections")[0]
-    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) > 20
-    for _, _, _, places, tests, _ in rows:
+    assert len(list(theorems())) > 30
+    for places, tests, _ in theorems():
         for place in re.findall(r"`([\w/]+(?:\.py|/))`", places):
             assert (ROOT / "skstructured" / place).exists(), place
-        found = re.findall(r"`(test_\w+)(\.py)?`", tests)
-        files = [TESTS[name] for name, is_file in found if is_file]
-        source = "".join(path.read_text(encoding="utf-8") for path in files)
-        for name in (name for name, is_file in found if not is_file and files):
-            assert f"def {name}(" in source, name
+        for file, name in named_tests(tests):
+            assert f"def {name}(" in TESTS[file].read_text(encoding="utf-8"), name
+
+
+def test_every_test_of_a_theorem_catches_a_planted_bug_of_its_row():
+    kept = {bug.name: bug for bug in planted_bugs()}
+    for _, tests, bugs in theorems():
+        caught = set()
+        for name in re.findall(r"`([\w/-]+)`", bugs):
+            for test in kept[name].tests:
+                file, *_, function = test.partition("[")[0].split("::")
+                caught.add((Path(file).stem, function))
+        assert set(named_tests(tests)) <= caught, tests
 
 
 def test_versions_agree():
@@ -153,6 +176,8 @@ def test_versions_agree():
     read = configured["tool"]["setuptools"]["dynamic"]["version"]
     assert read == {"attr": "skstructured.__version__"}
     assert f"version: {skstructured.__version__}\n" in citation
+    errata = (DOCS / "errata.md").read_text(encoding="utf-8")
+    assert errata.count(f"version {skstructured.__version__}, ") == 2
     assert configured["project"].get("urls", {}).get("Documentation", "") == SITE
 
 

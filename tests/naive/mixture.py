@@ -77,11 +77,15 @@ class LogLossWeights:
 
     def learn(self, losses, w):
         self.t += 1
+        self.temper(w)
+        u = self.u * np.exp(-w * losses / self.heaviest)
+        self.u = share(u / u.sum(), self.rates, self.t)
+
+    def temper(self, w):
+        """η = 1/max w, the weight of the round that is played next included."""
         heaviest = max(self.heaviest, w)
         u = self.u ** (self.heaviest / heaviest)
-        self.heaviest = heaviest
-        u = u / u.sum() * np.exp(-w * losses / heaviest)
-        self.u = share(u / u.sum(), self.rates, self.t)
+        self.heaviest, self.u = heaviest, u / u.sum()
 
 
 class HedgeWeights:
@@ -128,6 +132,9 @@ def play_mixture(experts, loss, X, V, weight, rates, kind, average="polynomial",
         means = [part / total if total > 0 else 0 * now for part, now in zip(sums, W, strict=True)]
         theta = np.array([one @ x for one in W + (means if average else [])])
         q = loss.mean(theta)
+        if kind != "scores":
+            for group in groups:
+                group.temper(w)
         v_of = [group.u.sum(axis=0) for group in groups]
         if kind == "classes":
             q = (1 - floor) * q + floor / dim

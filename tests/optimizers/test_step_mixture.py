@@ -16,6 +16,7 @@ from streams import weighted_vertices
 
 from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
+from skstructured.guarantees.mixture import overhead
 from skstructured.optimizers import AdaGrad, ParameterFree, StepMixture
 from skstructured.spaces import SpanningTrees
 
@@ -206,6 +207,21 @@ def test_it_loses_no_more_than_any_expert_and_the_overhead(name, heaviest, rng):
     assert overhead_of(model) == pytest.approx(wanted)
     assert total <= (model.expert_losses_ - first).min() + wanted
     assert total > (model.expert_losses_ - first).min() - wanted  # the sums are of the same losses
+
+
+def test_one_heavy_round_after_many_light_ones_costs_no_more_than_the_bound():
+    """Its weight is known before it is played: odds of a rate that is too large break the bound."""
+    n, heavy = 100, 3000.0
+    X, y = np.ones((n + 1, 1)), np.r_[np.zeros(n, dtype=int), 1]
+    weight = np.r_[np.ones(n), heavy]
+    slow_and_fast = StepMixture(steps=(1e-9, 16.0), adaptive=(), others=(), share="thinning")
+    model = OnlineStructuredPredictor(
+        optimizer=slow_and_fast, average=False, standardize=False, fit_intercept=False
+    )
+    scores, model = played(model, X, y, weight)
+    rounds = model.loss_.value(scores, np.eye(2)[y]) / model.loss_.scale_
+    assert overhead(model._model.state) == pytest.approx(heavy * (math.log(2) + 3.8))
+    assert weight @ rounds <= model.expert_losses_.min() + overhead(model._model.state)
 
 
 def test_the_certificate_is_that_of_the_bettor_and_the_overhead(rng):
