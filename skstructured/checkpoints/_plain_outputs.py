@@ -46,7 +46,7 @@ def outputs_of(estimator):
         return unit, {"predict": plain.number}
     arrays = _labels(estimator, space)
     if isinstance(estimator, MarginLearner):
-        return arrays, {"predict": _largest(estimator, space)}
+        return arrays, {"predict": _largest(space)}
     decoder = estimator._decoder()
     if type(decoder) not in (*NEAREST, MAP, MinimumRisk, GapDecoder, ByThreshold):
         refuse(estimator, f"with decoder={estimator.decoder!r}")
@@ -81,7 +81,7 @@ def _plain_classes(estimator, classes):
     return found
 
 
-def _largest(estimator, space):
+def _largest(space):
     """What a margin learner predicts: the output of the largest score."""
     over = {
         Simplex: plain.largest,

@@ -121,7 +121,7 @@ def _logistic(estimator):
         "refuses": np.bool_(estimator._limit.refuses),
         "Q": parts[0].Q,
         "P": np.array(inverses),
-        "H": np.array([np.einsum("ijab,jb->ia", P, w.G) for P, w in zip(inverses, parts)]),
+        "H": np.einsum("nijab,njb->nia", np.array(inverses), np.array([w.G for w in parts])),
         "shares": np.exp(shares),
     }
     return arrays, roles | {"scores": plain.improper}

@@ -152,7 +152,8 @@ def to_numpy(estimator: Any) -> NumpyModel:
     ------
     ValueError
         Naming what is not exported: kernels, spaces whose decoder needs more than numpy
-        ("birkhoff", `SpanningTrees`), ``decoder="f1"``, other estimators.
+        ("birkhoff", `SpanningTrees`), ``decoder="f1"``, sequences with "squared" but for
+        ``decoder="map"``, other estimators.
     sklearn.exceptions.NotFittedError
         Before the estimator is fitted.
     RuntimeError
