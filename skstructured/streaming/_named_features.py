@@ -29,7 +29,7 @@ class NamedFeatures:
         self.columns: dict[Any, int] = {}
 
     def learn(self, x: Mapping[Any, Any]) -> None:
-        """Give the features that are new a column each, by their names, as long as there are some."""
+        """Give new features a column each, in the order of their names, while there are some."""
         free = self.n_features - len(self.columns)
         new = sorted((name for name in x if name not in self.columns), key=repr) if free else []
         for name in new[:free]:
