@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skstructured.checkpoints import _plain_functions as plain
+import skstructured.checkpoints._plain_chains as chained
+import skstructured.checkpoints._plain_functions as plain
 from skstructured.checkpoints._plain_parts import is_regressor, refuse
 from skstructured.decoders import MAP, GapDecoder, MinimumRisk, Nearest, Randomized, Sampled
 from skstructured.decoders import Threshold as ByThreshold
@@ -89,7 +90,7 @@ def _largest(space):
         Hypercube: plain.labels_positive,
         Permutahedron: plain.ranks,
         KSubsets: plain.top_k,
-        LabelSequence: plain.best_labels,
+        LabelSequence: chained.best_labels,
     }
     return over[type(space)]
 
@@ -143,9 +144,9 @@ def _of_sequences(estimator, space, decoder, arrays):
     kind, projects = type(decoder), estimator.loss_.projects
     if projects and kind is not MAP:
         refuse(estimator, f'with regularizer="squared" and decoder={estimator.decoder!r}')
-    roles = {} if projects else {"predict_marginals": plain.chain_marginals}
+    roles = {} if projects else {"predict_marginals": chained.chain_marginals}
     if kind is MAP:
-        return arrays, roles | {"predict": plain.best_labels}
+        return arrays, roles | {"predict": chained.best_labels}
     if kind is MinimumRisk:
-        return arrays | {"costs": space.costs_}, roles | {"predict": plain.labels_of_least_risk}
-    return arrays, roles | {"predict": plain.nearest_labels}
+        return arrays | {"costs": space.costs_}, roles | {"predict": chained.labels_of_least_risk}
+    return arrays, roles | {"predict": chained.nearest_labels}

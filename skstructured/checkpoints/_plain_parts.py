@@ -2,12 +2,14 @@
 
 import numpy as np
 
+import skstructured.checkpoints._plain_chains as chained
+import skstructured.checkpoints._plain_functions as plain
+import skstructured.checkpoints._plain_logistic as logistic
 from skstructured._base.rows_in_range import takes_gaps
 from skstructured._engine.mixing import FLOOR, LABELS, SCORES
 from skstructured._engine.standardize import RunningScale
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
-from skstructured.checkpoints import _plain_functions as plain
 from skstructured.checkpoints._schema import is_of_the_package
 from skstructured.estimators.crf import ConditionalRandomField
 from skstructured.estimators.kernel._margin_base import ResidualRegressor
@@ -81,7 +83,7 @@ def _chains(estimator, model, arrays, roles):
     W, k = estimator._weights(bool(estimator.average)), model.space.dim_
     arrays |= _split(W, model.width, model.intercept)
     arrays |= {"start": W[:, -k - 2], "end": W[:, -k - 1], "transitions": W[:, -k:].T}
-    return arrays, roles | {"chains": plain.with_bigrams}
+    return arrays, roles | {"chains": chained.with_bigrams}
 
 
 def _batch(estimator):
@@ -95,9 +97,9 @@ def _batch(estimator):
     for name in ("start", "end", "transitions"):
         arrays[name] = getattr(estimator, f"{name}_")
     if not hasattr(estimator, "transition_coef_"):
-        return arrays, roles | {"chains": plain.with_bigrams}
+        return arrays, roles | {"chains": chained.with_bigrams}
     arrays["transition_coef"] = estimator.transition_coef_
-    return arrays, roles | {"chains": plain.with_feature_steps}
+    return arrays, roles | {"chains": chained.with_feature_steps}
 
 
 def _logistic(estimator):
@@ -124,7 +126,7 @@ def _logistic(estimator):
         "H": np.einsum("nijab,njb->nia", np.array(inverses), np.array([w.G for w in parts])),
         "shares": np.exp(shares),
     }
-    return arrays, roles | {"scores": plain.improper}
+    return arrays, roles | {"scores": logistic.improper}
 
 
 def _whole(blocks, r):

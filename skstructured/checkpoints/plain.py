@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import skstructured
 from skstructured._learners.gates import refuse_elsewhere
-from skstructured.checkpoints import _plain_functions as plain
 from skstructured.checkpoints._plain_outputs import outputs_of
 from skstructured.checkpoints._plain_parts import refuse, scores_of
 from skstructured.checkpoints._whole_file import write_whole
@@ -199,12 +198,12 @@ def _source(roles: dict[str, Callable]) -> str:
     return "\n\n".join(["import numpy as np\n", *parts, f"{names}\n"])
 
 
-def _gather(function: Callable, roles: dict[str, Callable], found: dict[str, Callable]) -> None:
+def _gather(function: Any, roles: dict[str, Callable], found: dict[str, Callable]) -> None:
     """Add a function to those found, behind all that it calls."""
     if function.__name__ in found:
         return
     for name in _names_in(function.__code__):
-        called = roles.get(name) or getattr(plain, name, None)
+        called = roles.get(name) or function.__globals__.get(name)
         if isinstance(called, FunctionType):
             _gather(called, roles, found)
     found[function.__name__] = function
