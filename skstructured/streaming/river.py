@@ -115,7 +115,7 @@ class RiverClassifier(_OverDicts, base.Classifier):
             raise ValueError(f"y={y!r} is not among classes={classes!r}, which are all labels.")
         self._learn(x, [classes.index(y)], classes=np.arange(len(classes)))
 
-    def predict_proba_one(self, x: Mapping[Hashable, Any], **_: Any) -> dict[Hashable, float]:
+    def predict_proba_one(self, x: Mapping[Hashable, Any], **_: Any) -> dict[Any, float]:
         """Probabilities of the labels; before anything was learned, the same of all.
 
         Raises
@@ -131,7 +131,7 @@ class RiverClassifier(_OverDicts, base.Classifier):
         found = self._model.predict_proba(self._row(x))[0]
         return dict(zip(classes, found.tolist(), strict=True))
 
-    def predict_one(self, x: Mapping[Hashable, Any], **_: Any) -> Hashable:
+    def predict_one(self, x: Mapping[Hashable, Any], **_: Any) -> Any:
         """The label that the estimator predicts; before anything was learned, the first."""
         at = 0 if self._model is None else int(self._model.predict(self._row(x))[0])
         return list(self.classes)[at]
