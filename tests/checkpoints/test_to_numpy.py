@@ -368,6 +368,17 @@ def test_what_is_exported_stays_as_it_was():
     np.testing.assert_array_equal(plain.predict_proba(X), wanted)
 
 
+@pytest.mark.parametrize("optimizer", ["mixture", "parameter_free"])
+def test_the_weights_are_those_that_predict(optimizer):
+    X, y = outputs("classes")
+    model = sk.OnlineStructuredPredictor(optimizer=optimizer, random_state=0)
+    model.partial_fit(X, y, classes=np.unique(y))
+    averaged = to_numpy(model).predict_proba(X)
+    model.set_params(average=False)
+    compare(model, X, lambda method: getattr(to_numpy(model), method)(X))
+    assert np.abs(model.predict_proba(X) - averaged).max() > 1e-3
+
+
 def test_a_model_that_another_thread_learns_is_refused():
     model = predictor().fit(*outputs("classes"))
     started, done = threading.Event(), threading.Event()
