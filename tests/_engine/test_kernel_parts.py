@@ -1,6 +1,8 @@
 """Kernels that others call: the same code and results, compiled without what only Python needs."""
 
+import dis
 import gc
+import inspect
 import os
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ from numba.core.codegen import JITCPUCodegen
 import skstructured
 from skstructured._engine import compiled, kernel_parts
 from skstructured._engine.compiled import LOSS, address, kernel
+from skstructured._engine.kernel_parts import raises
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -175,3 +178,27 @@ def test_a_part_that_raises_says_what_it_was_given():
     with pytest.raises(ValueError, match="too many") as caught:
         whole(7)
     assert caught.value.args == ("too many", 7)
+
+
+def test_raises_are_told_as_dis_tells_them():
+    def small(x):
+        if x < 0:
+            raise ValueError
+        return x
+
+    def silent(x):
+        return [x + RAISE_BYTE, x * 130, "raise"]
+
+    functions = [small, silent]
+    for name, module in list(sys.modules.items()):
+        if name.startswith("skstructured"):
+            things = (getattr(thing, "py_func", thing) for thing in vars(module).values())
+            functions += [thing for thing in things if inspect.isfunction(thing)]
+    told = [raises(function) for function in functions]
+    steps = (dis.get_instructions(function) for function in functions)
+    assert told == [any(step.opname == "RAISE_VARARGS" for step in each) for each in steps]
+    assert told[:2] == [True, False] and 20 < sum(told) < len(told) - 500
+
+
+#: As an argument it is the byte that the instruction is.
+RAISE_BYTE = dis.opmap["RAISE_VARARGS"]

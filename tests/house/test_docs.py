@@ -30,6 +30,7 @@ NEEDED = {
     "skstructured.checkpoints": "skops",
     "from distributed": "distributed",
     "from dask_ml": "dask_ml",
+    "from skops": "skops",
 }
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
