@@ -5,7 +5,6 @@ import inspect
 import os
 import pkgutil
 import re
-from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -40,23 +39,16 @@ autodoc_typehints = "none"
 smartquotes = False
 
 
-def runnable():
-    """Pattern of the examples to run; those whose data are not there are shown only."""
-    if Path(os.environ.get("SKSTRUCTURED_DATA") or "none").is_dir():
-        return "plot_"
-    scripts = sorted((Path(__file__).parent / "examples").glob("plot_*.py"))
-    free = [
-        p.stem
-        for p in scripts
-        if 'environ["SKSTRUCTURED_DATA"]' not in p.read_text(encoding="utf-8")
-    ]
-    return rf"({'|'.join(free)})\.py"
-
+#: Folders of the examples, in the order of the pages by task.
+TASKS = (
+    "classify tag grade rank match sequences choose uncertainty streams curves bandits regression"
+).split()
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": runnable(),
+    "subsection_order": [f"examples/{task}" for task in TASKS],
+    "within_subsection_order": "FileNameSortKey",
     "matplotlib_animations": False,
     "download_all_examples": False,
     "show_memory": False,
