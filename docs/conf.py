@@ -153,8 +153,20 @@ def write_formula(translator, node):
     raise nodes.SkipNode
 
 
+#: Links of the pages to the examples, which on GitHub are scripts and folders of them.
+EXAMPLE = re.compile(r"\]\(((?:\.\./)*)examples(/\w+)?(?:/(plot_\w+)\.py)?\)")
+
+
+def link_to_the_gallery(app, name, content):
+    """Scripts and their folders have pages here."""
+    content[0] = EXAMPLE.sub(
+        lambda m: f"]({m[1]}gallery{m[2] or ''}/{m[3] or 'index'}.rst)", content[0]
+    )
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("source-read", link_to_the_gallery)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", keep_names_and_bars, priority=900)
     app.connect("missing-reference", link_short_names)
