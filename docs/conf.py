@@ -105,11 +105,31 @@ def link_short_names(app, env, node, content):
     return domain.resolve_xref(env, where, builder, "obj", full, node, content)
 
 
-def skip_foreign(app, what, name, thing, skip, options):
-    """Leave out what scikit-learn adds to every estimator."""
+#: What learners do for those who play rounds with them: on the page of `OnlineLearner` alone.
+PROTOCOL = {name for name in vars(skstructured.OnlineLearner) if name[0] != "_"} - {"certificate"}
+
+
+def skip_internals(app, what, name, thing, skip, options):
+    """Leave out what scikit-learn adds to every estimator, the protocol of rounds, and constants."""
     function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
     module = getattr(function, "__module__", None) or ""
-    return True if module.startswith("sklearn.") else None
+    protocol = name in PROTOCOL and not app.env.docname.endswith(".OnlineLearner")
+    constant = isinstance(thing, (bool, int, float, str, dict, tuple))
+    return True if protocol or constant or module.startswith("sklearn.") else None
+
+
+def examples_first(app, what, name, thing, options, lines):
+    """Examples of a class follow its summary, and all else comes after them."""
+    if what != "class" or ".. rubric:: Examples" not in lines:
+        return
+    begins = next(n for n, line in enumerate(lines) if line)
+    first, start = lines.index("", begins), lines.index(".. rubric:: Examples")
+    ends = (n for n in range(start + 1, len(lines)) if re.match(r"\.\. rubric::|:\w+:", lines[n]))
+    end = next(ends, len(lines))
+    shown, between = lines[start:end], lines[first:start]
+    described = between[: next((n for n, line in enumerate(between) if line[:1] == ":"), None)]
+    heading = ["", ".. rubric:: Description", ""] if any(described) else [""]
+    lines[first:end] = ["", *shown, *heading, *between]
 
 
 #: Code within a text, which is kept, and what reStructuredText would read in the rest.
@@ -170,4 +190,5 @@ def setup(app):
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", keep_names_and_bars, priority=900)
     app.connect("missing-reference", link_short_names)
-    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", examples_first, priority=800)
+    app.connect("autodoc-skip-member", skip_internals)
