@@ -40,9 +40,10 @@ smartquotes = False
 
 
 #: Folders of the examples, in the order of the pages by task.
-TASKS = (
-    "classify tag grade rank match sequences choose uncertainty streams curves bandits regression"
-).split()
+TASKS = [
+    *("classify", "tag", "grade", "rank", "match", "sequences", "choose", "uncertainty"),
+    *("streams", "curves", "bandits", "regression"),
+]
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
@@ -69,6 +70,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {"text": f"skstructured {release}"},
     "show_prev_next": False,
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
@@ -110,7 +112,7 @@ PROTOCOL = {name for name in vars(skstructured.OnlineLearner) if name[0] != "_"}
 
 
 def skip_internals(app, what, name, thing, skip, options):
-    """Leave out what scikit-learn adds to every estimator, the protocol of rounds, and constants."""
+    """Leave out what scikit-learn adds to estimators, the protocol of rounds, and constants."""
     function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
     module = getattr(function, "__module__", None) or ""
     protocol = name in PROTOCOL and not app.env.docname.endswith(".OnlineLearner")

@@ -2,8 +2,8 @@
 Ten grades, by lines and by kernels
 ===================================
 
-Friedman's function of ten features, in ten classes of equally many rows: five of the features count,
-some of them in curves, so that a line is not enough.
+Friedman's function of ten features, in ten classes of equally many rows: five of the features
+count, some of them in curves, so that a line is not enough.
 """
 
 # %%

@@ -4,7 +4,7 @@ Read characters alone, and in a chain
 
 Characters are easier to read in their word: what stands beside them tells. Scikit-learn's digits,
 with noise on them, make up numbers that count; where the environment variable SKSTRUCTURED_DATA
-names a folder with ``ocr.npz``, the handwritten words of Taskar, Guestrin and Koller (2003) are read.
+names a folder with ``ocr.npz``, handwritten words are read (Taskar, Guestrin, Koller 2003).
 """
 
 # %%
