@@ -14,12 +14,12 @@ from skstructured import OnlineStructuredPredictor, average_fitted
 from skstructured.streaming import fit_chunks
 
 # %%
-# 60,000 rows in ten classes by a linear rule with noise, and 5000 to see how good it is.
+# 20,000 rows in ten classes by a linear rule with noise, and 2000 to see how good it is.
 
 rng = np.random.RandomState(0)
-X, rule = rng.randn(65_000, 30), rng.randn(30, 10)
+X, rule = rng.randn(22_000, 30), rng.randn(30, 10)
 y = np.argmax(X @ rule + 3.0 * rng.randn(len(X), 10), axis=1)
-X, y, X_new, y_new = X[:60_000], y[:60_000], X[60_000:], y[60_000:]
+X, y, X_new, y_new = X[:20_000], y[:20_000], X[20_000:], y[20_000:]
 
 
 def surrogate(model):
@@ -31,7 +31,7 @@ def surrogate(model):
 # %%
 # The rows come in no order; shard i of k takes every k-th, once.
 
-counts = [1, 2, 4, 8, 16, 32, 64, 128]
+counts = [1, 2, 4, 8, 16, 32, 64]
 single, merged = np.empty((2, len(counts))), np.empty((2, len(counts)))
 for place, k in enumerate(counts):
     fitted = Parallel(n_jobs=2, prefer="threads")(
