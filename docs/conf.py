@@ -77,7 +77,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
 }
 html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "choose": [], "theory": []}
