@@ -5,7 +5,6 @@ import inspect
 import os
 import pkgutil
 import re
-from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -40,23 +39,17 @@ autodoc_typehints = "none"
 smartquotes = False
 
 
-def runnable():
-    """Pattern of the examples to run; those whose data are not there are shown only."""
-    if Path(os.environ.get("SKSTRUCTURED_DATA") or "none").is_dir():
-        return "plot_"
-    scripts = sorted((Path(__file__).parent / "examples").glob("plot_*.py"))
-    free = [
-        p.stem
-        for p in scripts
-        if 'environ["SKSTRUCTURED_DATA"]' not in p.read_text(encoding="utf-8")
-    ]
-    return rf"({'|'.join(free)})\.py"
-
+#: Folders of the examples, in the order of the pages by task.
+TASKS = [
+    *("classify", "tag", "grade", "rank", "match", "sequences", "choose", "uncertainty"),
+    *("streams", "curves", "bandits", "regression"),
+]
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": runnable(),
+    "subsection_order": [f"examples/{task}" for task in TASKS],
+    "within_subsection_order": "FileNameSortKey",
     "matplotlib_animations": False,
     "download_all_examples": False,
     "show_memory": False,
@@ -77,13 +70,14 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {"text": f"skstructured {release}"},
     "show_prev_next": False,
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
 }
 html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "choose": [], "theory": []}
@@ -113,11 +107,31 @@ def link_short_names(app, env, node, content):
     return domain.resolve_xref(env, where, builder, "obj", full, node, content)
 
 
-def skip_foreign(app, what, name, thing, skip, options):
-    """Leave out what scikit-learn adds to every estimator."""
+#: What learners do for those who play rounds with them: on the page of `OnlineLearner` alone.
+PROTOCOL = {name for name in vars(skstructured.OnlineLearner) if name[0] != "_"} - {"certificate"}
+
+
+def skip_internals(app, what, name, thing, skip, options):
+    """Leave out what scikit-learn adds to estimators, the protocol of rounds, and constants."""
     function = inspect.unwrap(getattr(thing, "fget", None) or getattr(thing, "__func__", thing))
     module = getattr(function, "__module__", None) or ""
-    return True if module.startswith("sklearn.") else None
+    protocol = name in PROTOCOL and not app.env.docname.endswith(".OnlineLearner")
+    constant = isinstance(thing, (bool, int, float, str, dict, tuple))
+    return True if protocol or constant or module.startswith("sklearn.") else None
+
+
+def examples_first(app, what, name, thing, options, lines):
+    """Examples of a class follow its summary, and all else comes after them."""
+    if what != "class" or ".. rubric:: Examples" not in lines:
+        return
+    begins = next(n for n, line in enumerate(lines) if line)
+    first, start = lines.index("", begins), lines.index(".. rubric:: Examples")
+    ends = (n for n in range(start + 1, len(lines)) if re.match(r"\.\. rubric::|:\w+:", lines[n]))
+    end = next(ends, len(lines))
+    shown, between = lines[start:end], lines[first:start]
+    described = between[: next((n for n, line in enumerate(between) if line[:1] == ":"), None)]
+    heading = ["", ".. rubric:: Description", ""] if any(described) else [""]
+    lines[first:end] = ["", *shown, *heading, *between]
 
 
 #: Code within a text, which is kept, and what reStructuredText would read in the rest.
@@ -161,9 +175,22 @@ def write_formula(translator, node):
     raise nodes.SkipNode
 
 
+#: Links of the pages to the examples, which on GitHub are scripts and folders of them.
+EXAMPLE = re.compile(r"\]\(((?:\.\./)*)examples(/\w+)?(?:/(plot_\w+)\.py)?\)")
+
+
+def link_to_the_gallery(app, name, content):
+    """Scripts and their folders have pages here."""
+    content[0] = EXAMPLE.sub(
+        lambda m: f"]({m[1]}gallery{m[2] or ''}/{m[3] or 'index'}.rst)", content[0]
+    )
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("source-read", link_to_the_gallery)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", keep_names_and_bars, priority=900)
     app.connect("missing-reference", link_short_names)
-    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", examples_first, priority=800)
+    app.connect("autodoc-skip-member", skip_internals)

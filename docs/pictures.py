@@ -1,9 +1,12 @@
-"""Draw the pictures of the pages anew, from the examples: ``python docs/pictures.py [NAME …]``.
+"""Draw the pictures of the pages anew: ``python docs/pictures.py [NAME …]``.
 
-The figures of an example stand side by side. cross_validation.png, folklore_regret.png,
-pistol_vs_svm.png, scaling.png and table1_mistakes.png come from `benchmarks`.
+Those of PICTURES come from the examples: their figures stand side by side. Those in the folder
+peers come from the kept table of `benchmarks.peers`, one for each problem, with all its learners.
+cross_validation.png, folklore_regret.png, pistol_vs_svm.png, scaling.png and table1_mistakes.png
+come from `benchmarks`.
 """
 
+import csv
 import io
 import runpy
 import sys
@@ -16,9 +19,37 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
+TABLE = HERE.parent / "benchmarks" / "peers" / "results" / "table.csv"
 
-#: Pictures of the pages, named after the examples that draw them.
-PICTURES = ("abstention", "boosting", "first_look", "folklore", "kernels", "margin", "ocr")
+#: Names of the pictures -> names of the examples that draw them.
+PICTURES = {
+    "abstention": "abstention",
+    "boosting": "boosting",
+    "first_look": "first_look",
+    "folklore": "folklore",
+    "kernels": "kernels",
+    "margin": "margin",
+    "ocr": "words",
+    "outliers": "outliers",
+    "matchings": "matchings",
+    "moving_stream": "moving_stream",
+    "prediction_sets": "prediction_sets",
+    "offers": "offers",
+    "search_results": "search_results",
+}
+
+#: Names of the pictures in the folder peers -> problem of the table, and what its loss is.
+PEERS = {
+    "letter_one_pass": ("letter, one pass", "share of rows wrong"),
+    "letter_defaults": ("letter, defaults", "share of rows wrong"),
+    "abalone_grades": ("abalone, grades", "grades off, on average"),
+    "stocks_grades": ("stocks, grades", "grades off, on average"),
+    "wine_rankings": ("wine, rankings", "Spearman's distance of the order"),
+    "segment_rankings": ("segment, rankings", "Spearman's distance of the order"),
+    "yeast_tags": ("yeast, tags", "share of tags wrong"),
+    "satimage_bandit": ("satimage, bandit feedback", "share of choices wrong"),
+    "words": ("words, letter error", "share of letters wrong"),
+}
 
 
 def pixels(figure):
@@ -39,10 +70,38 @@ def beside(parts):
 def draw(name):
     """Run an example, and keep its figures as one picture."""
     plt.close("all")
-    runpy.run_path(str(HERE / "examples" / f"plot_{name}.py"))
+    (example,) = (HERE / "examples").glob(f"*/plot_{PICTURES[name]}.py")
+    runpy.run_path(str(example))
     plt.imsave(HERE / f"{name}.png", beside([*map(pixels, map(plt.figure, plt.get_fignums()))]))
 
 
+def learners(problem):
+    """Rows of the kept table about one problem, the least loss first."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["problem"] == problem]
+    return sorted(rows, key=lambda row: float(row["loss"]))
+
+
+def draw_peers(name):
+    """Losses of all learners of one problem as bars, with the seconds of a fit; ours in colour."""
+    problem, what = PEERS[name]
+    rows = learners(problem)
+    loss = [float(row["loss"]) for row in rows]
+    colours = ["tab:blue" if row["ours"] == "True" else "0.7" for row in rows]
+    figure, ax = plt.subplots(figsize=(6, 0.3 * len(rows) + 0.8), layout="constrained")
+    ax.barh(range(len(rows)), loss, color=colours)
+    for place, row in enumerate(rows):
+        text = f" {float(row['loss']):.3f}, {float(row['seconds']):.3f} s"
+        ax.text(loss[place], place, text, va="center", size=8)
+    ax.set_yticks(range(len(rows)), [row["learner"] for row in rows], size=8)
+    ax.set(xlabel=what, xlim=(0, 1.35 * max(loss)))
+    ax.set_title(f"{problem}; seconds of a fit", size=9)
+    ax.invert_yaxis()
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(HERE / "peers" / f"{name}.png", dpi=120)
+    plt.close(figure)
+
+
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or PICTURES:
-        draw(chosen)
+    for chosen in sys.argv[1:] or (*PICTURES, *PEERS):
+        (draw_peers if chosen in PEERS else draw)(chosen)

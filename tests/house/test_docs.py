@@ -32,6 +32,15 @@ NEEDED = {
     "from dask_ml": "dask_ml",
     "from skops": "skops",
 }
+#: Headings of a page by task, and older pages that are those of a task too.
+FORM = [
+    "Which class, and why",
+    "What it costs",
+    "What is guaranteed",
+    "What else there is, and when it is better",
+]
+OPENED = ("sequences.md", "items.md", "moving_streams.md", "bandit_feedback.md")
+
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 
 #: A block, and what the page says that it prints.
@@ -42,7 +51,7 @@ PRINTED = re.compile(
 
 def pages_with_code():
     """The README and the pages of docs that have blocks of Python."""
-    pages = [ROOT / "README.md", *sorted(p for p in DOCS.glob("*.md") if p.name not in SOURCE)]
+    pages = [ROOT / "README.md", *sorted(p for p in DOCS.rglob("*.md") if p.name not in SOURCE)]
     return [page for page in pages if BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
@@ -127,11 +136,42 @@ def test_the_guide_to_new_spaces_names_every_member():
     assert set(members + optional) <= set(named)
 
 
-@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.glob("*.md")], ids=lambda p: p.name)
+#: A link to another file or heading, and a picture.
+LINK = re.compile(r"\]\((?!http|mailto)([^)#\s]*)(?:#([^)\s]*))?\)")
+
+FENCE = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page):
+    """What links to headings of a page may name, as GitHub and the site make it of them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#{1,3} (.*)$", text, flags=re.MULTILINE)
+    plain = [re.sub(r"\]\([^)]*\)|[`\[*]", "", heading).strip().lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md")], ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
+    for target, anchor in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        found = page.parent / target if target else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
+
+
+def test_every_task_has_examples_and_every_example_a_task():
+    tasks = [*(DOCS / "tasks").glob("*.md"), *map(DOCS.joinpath, OPENED)]
+    linked = "".join(page.read_text(encoding="utf-8") for page in tasks)
+    folders = {path.name for path in (DOCS / "examples").iterdir() if path.is_dir()}
+    assert folders == set(re.findall(r"examples/(\w+)\)", linked))
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "tasks").glob("*.md")), ids=lambda p: p.name)
+def test_a_task_is_a_short_page_of_one_form(page):
     text = page.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
-        assert (page.parent / target).exists(), target
+    assert len(text.splitlines()) <= 70
+    assert text.split("\n\n")[1].startswith("For whoever ")
+    assert re.findall(r"^## (.*)$", text, flags=re.MULTILINE) == FORM
+    assert len(PRINTED.findall(text)) == 1 and PRINTED.findall(text)[0][1] and "![" in text
 
 
 def theorems():

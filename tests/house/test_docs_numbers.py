@@ -15,7 +15,7 @@ import re
 import pytest
 from conftest import ROOT
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 NUMBER = re.compile(r"(?<![\w.^\-−])(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w⁰¹²³⁴⁵⁶⁷⁸⁹]*\.md)")
 UNIT = r"\s?(?:%|seconds?|minutes?|s|ms|µs|MiB|MB|GB|times as|times faster|rows a second|clicks)"

@@ -13,8 +13,23 @@ matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 FOLDER = ROOT / "docs" / "examples"
-NAMES = sorted(path.stem.removeprefix("plot_") for path in FOLDER.glob("plot_*.py"))
-TASKS = [name for name in NAMES if name.startswith("task_")]
+
+#: Name of an example -> where it is, below the folder of its task.
+EXAMPLES = {path.stem.removeprefix("plot_"): path for path in sorted(FOLDER.glob("*/plot_*.py"))}
+
+#: Those that read data of your own where they are there.
+WITH_DATA = [name for name, p in EXAMPLES.items() if "SKSTRUCTURED_DATA" in p.read_text("utf-8")]
+
+
+def wrong_of(names, reader):
+    """Characters that are read wrongly."""
+    return names["wrong"][reader].sum()
+
+
+def off_curve(names, model):
+    """Mean distance of predictions to the curve."""
+    return np.abs(names["found"][model] - names["curve"]).mean()
+
 
 #: What the text of an example says, of the names that it leaves.
 CLAIMS = {
@@ -22,6 +37,10 @@ CLAIMS = {
     "ordinal": lambda names: np.argmin([np.abs(v).mean() for v in names["off"].values()]) == 0,
     "matchings": lambda names: np.abs(names["P"].sum(axis=1) - 1).max() < 1e-9,
     "sequences": lambda names: np.argmax(names["right"]) == 1,
+    "words": lambda names: wrong_of(names, "in a chain") < 0.5 * wrong_of(names, "alone"),
+    "outliers": lambda names: (
+        off_curve(names, 'PiSTOLRegressor("rbf")') < 0.2 * off_curve(names, "KernelRidge, searched")
+    ),
     "risk_certificate": lambda names: names["failed"] <= 0.05 * len(names["bounds"]),
     "parameter_free": lambda names: names["error"] < min(names["errors"]) + 0.01,
     "bandit": lambda names: np.mean(names["earned"]["BanditronClassifier"]) > 2 / 8,
@@ -56,7 +75,7 @@ def run(name, monkeypatch, folder):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(plt, "show", lambda: None)
     try:
-        names = runpy.run_path(str(FOLDER / f"plot_{name}.py"))
+        names = runpy.run_path(str(EXAMPLES[name]))
         figures = [plt.figure(number) for number in plt.get_fignums()]
         empty = [ax for figure in figures for ax in figure.axes if not ax.has_data()]
     finally:
@@ -74,12 +93,9 @@ def use_real_data(monkeypatch):
 
 @pytest.mark.short("first_fit")
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):
-    if 'environ["SKSTRUCTURED_DATA"]' in (FOLDER / f"plot_{name}.py").read_text(encoding="utf-8"):
-        use_real_data(monkeypatch)
-    else:
-        monkeypatch.delenv("SKSTRUCTURED_DATA", raising=False)
+    monkeypatch.delenv("SKSTRUCTURED_DATA", raising=False)
     names = run(name, monkeypatch, tmp_path)
     printed = capsys.readouterr().out
     assert printed and "nan" not in printed.split()
@@ -88,15 +104,15 @@ def test_example_runs_and_is_right(name, monkeypatch, tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
-@pytest.mark.parametrize("name", TASKS)
-def test_task_runs_with_real_data(name, monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", WITH_DATA)
+def test_example_runs_with_real_data(name, monkeypatch, tmp_path):
     use_real_data(monkeypatch)
     run(name, monkeypatch, tmp_path)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_gallery_can_read_it(name):
-    text = (FOLDER / f"plot_{name}.py").read_text(encoding="utf-8")
+    text = EXAMPLES[name].read_text(encoding="utf-8")
     title, rule, *rest = ast.get_docstring(ast.parse(text)).splitlines()
     assert set(rule) == {"="} and len(rule) == len(title) and any(rest)
     assert "\n# %%\n# " in text and "__main__" not in text

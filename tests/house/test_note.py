@@ -24,7 +24,8 @@ def paragraphs():
 
 def decimals(text):
     """Numbers with decimals, and without what only looks like one."""
-    text = re.sub(r"\\(?:ref|eqref|label|cite|texttt)\{[^}]*\}|\d+(?:\.\d+)?mm|width=[.\d]+", " ", text)
+    pattern = r"\\(?:ref|eqref|label|cite|texttt)\{[^}]*\}|\d+(?:\.\d+)?mm|width=[.\d]+"
+    text = re.sub(pattern, " ", text)
     return [number for number in NUMBER.findall(text) if "." in number]
 
 

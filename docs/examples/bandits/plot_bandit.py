@@ -1,0 +1,84 @@
+"""
+Recommend items when only clicks are seen
+=========================================
+
+A shop shows each visitor one item of eight, and sees whether it is clicked. It never learns which
+of the others would have been: this is bandit feedback, and the learner has to explore.
+"""
+
+# %%
+# Visitors are described by twelve numbers; each would click on one item only.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skstructured import (
+    BanditronClassifier,
+    ConfiditClassifier,
+    OnlineStructuredPredictor,
+    SOBAClassifier,
+)
+from skstructured.evaluation import progressive_validate
+
+rng = np.random.RandomState(0)
+visitors, taste = rng.randn(4000, 12), rng.randn(12, 8)
+wanted = (visitors @ taste + 0.5 * rng.randn(4000, 8)).argmax(axis=1)
+
+
+# %%
+# The loop of a shop: choose, see whether it was right, learn. Nothing else of ``wanted`` gets in.
+
+
+def serve(model, rows):
+    """Rewards of the rounds."""
+    rewards = []
+    for t in range(rows):
+        visitor = visitors[t : t + 1]
+        item, propensity = model.choose(visitor)
+        click = item == wanted[t]
+        model.update(visitor, item, click, propensity)
+        rewards.append(click[0])
+    return np.array(rewards)
+
+
+shop = BanditronClassifier(classes=range(8), random_state=0)
+print(f"{serve(shop, 500).sum()} clicks of the first 500 visitors; guessing gets {500 // 8}")
+
+# %%
+# ``simulate`` is that loop, compiled. Three bandits, and a learner that is told what each visitor
+# wanted, which no shop is. `ConfiditClassifier` comes near to it; it explores where it is not sure,
+# by no draw. The two others draw items at random now and then, pay for that in clicks, and log
+# propensities that can be replayed.
+
+bandits = {
+    "ConfiditClassifier": ConfiditClassifier(classes=range(8)),
+    "SOBAClassifier": SOBAClassifier(exploration=0.1, classes=range(8), random_state=0),
+    "BanditronClassifier": BanditronClassifier(classes=range(8), random_state=0),
+}
+earned = {name: model.simulate(visitors, wanted).rewards for name, model in bandits.items()}
+told = OnlineStructuredPredictor(decoder="nearest")
+earned["told what they wanted"] = 1 - progressive_validate(told, visitors, wanted).target_loss
+
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+window = np.ones(200) / 200
+for name, rewards in earned.items():
+    print(
+        f"{name:22} {rewards.sum():.0f} clicks, {rewards[-1000:].mean():.0%} of the last thousand"
+    )
+    ax.plot(np.arange(200, 4001), np.convolve(rewards, window, "valid"), label=name)
+ax.axhline(1 / 8, color="0.6", ls=":", label="guessing")
+ax.set(xlabel="visitor", ylabel="clicks, share of the last 200", ylim=(0, 1))
+ax.legend(loc="lower right", fontsize=8)
+
+# %%
+# What is logged with its propensities can be used to try another learner, without asking anybody:
+# ``replay`` estimates what it would have earned. The log here is of a shop that shows items at
+# random.
+
+shown, propensity = rng.randint(8, size=4000), np.full(4000, 1 / 8)
+other = BanditronClassifier(classes=range(8), random_state=1)
+estimate = other.replay(visitors, shown, shown == wanted, propensity)
+error = 2 * estimate.std() / len(estimate) ** 0.5
+print(f"{estimate.mean():.2f} ± {error:.2f} clicks a visitor, had this learner been at work")
+
+plt.show()

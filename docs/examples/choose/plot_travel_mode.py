@@ -1,0 +1,78 @@
+"""
+Learn what an hour is worth from choices of travel modes
+========================================================
+
+Train, Swissmetro or car: a conditional logit weighs times and costs, says what an hour is worth,
+and how the shares of the modes move with a price.
+
+``choice_swissmetro.npz`` is read from the folder that the environment variable SKSTRUCTURED_DATA
+names; where it is not there, similar trips are generated.
+"""
+
+# %%
+# Each trip has three modes, some of them not available, with the time (in hundreds of minutes), the
+# cost (in hundreds of francs), and constants of train and car. People answered for several trips.
+
+import os
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skstructured import ConditionalLogit
+
+MODES, FEATURES = ("train", "Swissmetro", "car"), ("time", "cost", "train", "car")
+file = Path(os.environ.get("SKSTRUCTURED_DATA", "data")) / "choice_swissmetro.npz"
+if file.exists():
+    with np.load(file) as z:
+        X, available = z["X"][:, :, [0, 1, 3, 4]].astype(float), z["available"].astype(bool)
+        chosen, person = z["y"], z["person"]
+else:
+    rng, n = np.random.RandomState(0), 3000
+    X = np.zeros((n, 3, 4))
+    X[:, :, 0] = rng.gamma(6.0, 0.25, (n, 3)) * [1.0, 0.6, 1.0]
+    X[:, :, 1] = rng.gamma(4.0, 0.25, (n, 3))
+    X[:, 0, 2] = X[:, 2, 3] = 1.0
+    available, person = rng.rand(n, 3) < [1.0, 1.0, 0.8], np.arange(n) // 9
+    liked = X @ [-1.3, -1.1, -0.7, -0.2] + rng.gumbel(size=(n, 3))
+    chosen = np.where(available, liked, -np.inf).argmax(axis=1)
+
+# %%
+# Standard errors are clustered by person: nine answers of one are not nine people.
+
+model = ConditionalLogit().fit(X, chosen, available=available, clusters=person)
+print(model.summary(feature_names=FEATURES))
+value, error = model.willingness_to_pay(0, 1)
+print(f"\nan hour less is worth {-60 * value:.0f} ± {60 * error:.0f} francs")
+
+# %%
+# What if trains cost more, or less? Shares of the modes, at prices between half and double.
+
+factors = np.linspace(0.5, 2.0, 16)
+shares = []
+for factor in factors:
+    priced = X.copy()
+    priced[:, 0, 1] *= factor
+    shares.append(np.mean(model.predict_proba(priced, available=available), axis=0))
+shares = np.array(shares)
+own, cross = model.elasticities(X, available=available, feature=1)
+proba = np.array(model.predict_proba(X, available=available))
+effects = [
+    [np.average(np.nan_to_num(e)[:, j], weights=proba[:, j]) for j in range(3)]
+    for e in (np.array(own), np.array(cross))
+]
+
+fig, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
+left.errorbar(model.coef_, range(4), xerr=1.96 * model.standard_errors_, fmt="o", capsize=3)
+left.set_yticks(range(4), FEATURES)
+left.axvline(0.0, color="k", linewidth=0.8)
+left.set_title("weights, 95% intervals")
+middle.stackplot(factors, shares.T, labels=MODES)
+middle.set(xlabel="price of trains, times", title="shares of modes", xlim=(0.5, 2.0))
+middle.legend(loc="lower right")
+right.bar(np.arange(3) - 0.2, effects[0], 0.4, label="own share")
+right.bar(np.arange(3) + 0.2, effects[1], 0.4, label="shares of others")
+right.set_xticks(range(3), MODES)
+right.set_title("elasticity in the cost")
+right.legend()
+plt.show()

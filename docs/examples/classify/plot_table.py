@@ -1,0 +1,62 @@
+"""
+Learn a table with gaps, words and dates as it is
+=================================================
+
+A table as people keep it goes to a learner in one step: gaps, words and dates need no preparation.
+Every row is predicted before it is learned, and from these errors follows a bound on the
+error of new rows.
+"""
+
+# %%
+# Passengers: an age that is often not known, words, and a day.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import make_pipeline
+
+from skstructured import OnlineStructuredPredictor, TableEncoder
+from skstructured.evaluation import progressive_validate
+
+rng, n = np.random.RandomState(0), 3000
+table = pd.DataFrame(
+    {
+        "age": np.where(rng.rand(n) < 0.3, np.nan, rng.gamma(6.0, 5.0, n)),
+        "sex": rng.choice(["male", "female"], n),
+        "class": rng.choice(["first", "second", "third", None], n),
+        "boarded": pd.Timestamp("1912-04-10") + pd.to_timedelta(rng.randint(0, 6, n), "D"),
+    }
+)
+score = 2.0 * (table["sex"] == "female") - 1.5 * (table["class"] == "third") - 0.5
+survived = (score + rng.logistic(size=n) > 0).astype(int).to_numpy()
+print(table.head())
+
+# %%
+# ``TableEncoder`` says what it took each column for. In a stream it decides by the first rows.
+
+model = make_pipeline(TableEncoder(), OnlineStructuredPredictor(random_state=0))
+model.fit(table, survived)
+print(pd.DataFrame(model[0].columns_))
+run = progressive_validate(model, table, survived)
+wrong = run.target_loss.mean()
+promise = run.risk_bound(delta=0.05)
+print(f"wrong while learning: {wrong:.3f}; new rows: at most {promise:.3f}")
+
+# %%
+# What counts: weights in units of the columns' deviations, of "survived" less "did not".
+
+W = model[-1].coef_
+rows = model[0].transform(table)
+effects = (W[1] - W[0]) * np.nanstd(rows, axis=0)
+names = model[0].get_feature_names_out()
+largest = np.argsort(-np.abs(effects))[:8][::-1]
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+left.barh(names[largest], effects[largest])
+left.set_title("effect on surviving")
+right.plot(np.cumsum(run.target_loss) / np.arange(1, n + 1), label="wrong so far")
+right.axhline(promise, linestyle="--", color="k", label="bound for new rows")
+right.set_ylim(0.0, 0.5)
+right.set_xlabel("rows")
+right.legend()
+plt.show()

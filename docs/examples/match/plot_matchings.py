@@ -1,0 +1,74 @@
+"""
+Assign dishes to positions, with a probability for each
+=======================================================
+
+A ranking of m items gives each item a position and each position an item: an assignment. The mean
+prediction of the space ``"birkhoff"`` is a doubly stochastic matrix, the probability of every
+position for every item.
+"""
+
+# %%
+# Six dishes, and guests who are described by five numbers. A guest's liking of a dish is linear in
+# them, with some noise; y[i, j] is the position of dish j in the ranking of guest i, 0 the first.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.evaluation import progressive_validate
+from skstructured.metrics import kendall_tau
+
+dishes = ["soup", "salad", "pasta", "curry", "stew", "cake"]
+rng = np.random.RandomState(0)
+X, taste = rng.randn(1500, 5), rng.randn(5, 6)
+liking = X @ taste + 0.5 * rng.randn(1500, 6)
+y = liking.argsort(axis=1)[:, ::-1].argsort(axis=1)
+
+model = OnlineStructuredPredictor("birkhoff", random_state=0).fit(X[:1000], y[:1000])
+predicted = model.predict(X[1000:])
+print(f"dishes at the right position: {model.score(X[1000:], y[1000:]):.2f}; guessing has 0.17")
+print(f"Kendall's tau: {kendall_tau(predicted, y[1000:]).mean():.2f}")
+
+# %%
+# Two new guests: the one of whom the learner is surest, and the one of whom it is least sure. Rows
+# and columns of the matrices sum to one. Circles are the true positions: where the learner
+# is unsure, the mass stays among neighbours.
+
+P = model.predict_proba(X[1000:])
+print("farthest from one that a sum is:", *(f"{abs(P.sum(axis=k) - 1).max():.0e}" for k in (1, 2)))
+sureness = P.max(axis=2).mean(axis=1)
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+for ax, i, name in zip(
+    axes, (sureness.argmax(), sureness.argmin()), ("sure", "unsure"), strict=True
+):
+    order = predicted[i].argsort()
+    image = ax.imshow(P[i][order], vmin=0, vmax=1, cmap="Blues")
+    ax.plot(y[1000 + i][order], range(6), "o", ms=24, mfc="none", mec="tab:red", mew=1.5)
+    ax.set_yticks(range(6), [dishes[j] for j in order])
+    ax.set(title=f"{name}: guest {i}", xlabel="position (0 = first)")
+figure.colorbar(image, ax=axes, label="probability")
+
+# %%
+# Can the probabilities be trusted? Of all pairs of a dish and a position with a probability of
+# about p, a share of about p comes true. They are a little cautious: likely pairs come true more
+# often than they say.
+
+happened = y[1000:, :, None] == np.arange(6)
+bins = np.digitize(P, np.linspace(0, 1, 11)[1:-1])
+said = [P[bins == b].mean() for b in range(10)]
+seen = [happened[bins == b].mean() for b in range(10)]
+figure, ax = plt.subplots(figsize=(4, 4), layout="constrained")
+ax.plot([0, 1], [0, 1], color="0.7")
+ax.plot(said, seen, "o-")
+ax.set(xlabel="probability said", ylabel="share that came true", aspect="equal")
+
+# %%
+# One pass, each guest predicted before it is learned, says of new guests how many dishes are
+# misplaced at most.
+
+learner = OnlineStructuredPredictor("birkhoff", decoder="nearest")
+run = progressive_validate(learner, X, y, random_state=0)
+print(f"misplaced while learning: {run.expected_target_loss.mean():.1%}")
+print(f"of new guests at most {run.risk_bound(delta=0.05):.1%}, with 95% confidence")
+
+plt.show()

@@ -1,0 +1,77 @@
+"""
+Label the states of a machine, which follow each other
+======================================================
+
+Where labels follow each other, what comes before and after says much about each of them. The space
+``"sequence"`` learns scores of neighbouring labels along with the weights of features.
+"""
+
+# %%
+# A made-up machine that is idle, runs or overheats. States last: it stays as it is with
+# probability 0.9, and may overheat only while it runs. Two noisy sensors are read at each step.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skstructured import OnlineStructuredPredictor
+from skstructured.sequences import position_accuracy
+
+states = np.array(["idle", "runs", "hot"])
+step = np.array([[0.9, 0.1, 0.0], [0.06, 0.9, 0.04], [0.1, 0.0, 0.9]])
+sensors = np.array([[0.0, 0.0], [1.5, 0.0], [1.5, 1.5]])
+rng = np.random.RandomState(0)
+
+
+def machine(length):
+    """Readings (length, 2) and the states behind them."""
+    state = [0]
+    for _ in range(length - 1):
+        state.append(rng.choice(3, p=step[state[-1]]))
+    return sensors[state] + 1.2 * rng.randn(length, 2), states[state]
+
+
+X, y = zip(*(machine(rng.randint(40, 100)) for _ in range(200)), strict=True)
+X, y, X_new, y_new = X[:100], y[:100], X[100:], y[100:]
+
+# %%
+# One model reads each step by itself, the other whole sequences.
+
+alone = OnlineStructuredPredictor(random_state=0).fit(np.vstack(X), np.concatenate(y))
+chain = OnlineStructuredPredictor("sequence", random_state=0).fit(X, y)
+predicted = {"alone": [alone.predict(x) for x in X_new], "in a chain": chain.predict(X_new)}
+right = [position_accuracy(y_new, found) for found in predicted.values()]
+for name, share in zip(predicted, right, strict=True):
+    print(f"{name}: {share:.1%} of the states right")
+
+# %%
+# Probabilities of the states of a new sequence. By itself a step is hardly ever sure; the marginals
+# of the chain are, but for the moments of change. The bar below has the truth.
+
+i = next(i for i, labels in enumerate(y_new) if len(set(labels)) == 3 and len(labels) > 90)
+order = [list(chain.classes_).index(state) for state in states]
+figure, axes = plt.subplots(
+    3, 1, figsize=(8, 4.5), height_ratios=(3, 3, 0.5), sharex=True, layout="constrained"
+)
+probabilities = alone.predict_proba(X_new[i]), chain.predict_marginals(X_new)[i]
+colours = ["tab:blue", "tab:green", "tab:red"]
+for ax, P, name in zip(axes, probabilities, ("step by step", "in a chain"), strict=False):
+    ax.stackplot(np.arange(len(P)), P[:, order].T, colors=colours, labels=states, alpha=0.8)
+    ax.set(ylim=(0, 1), xlim=(0, len(P) - 1), ylabel=name)
+truth = np.searchsorted(chain.classes_, y_new[i])
+for k, colour in zip(order, colours, strict=True):
+    axes[2].fill_between(np.arange(len(P)), truth == k, step="mid", color=colour, lw=0)
+axes[2].set(yticks=[], xlabel="step", ylabel="truth")
+axes[0].legend(loc="upper right", ncols=3)
+
+# %%
+# What it learned of neighbours: to stay is likely, to jump from hot to running is not.
+
+figure, ax = plt.subplots(figsize=(4, 3.2), layout="constrained")
+T = chain.transitions_[np.ix_(order, order)]
+image = ax.imshow(T, cmap="RdBu_r", vmin=-np.abs(T).max(), vmax=np.abs(T).max())
+ax.set_xticks(range(3), states)
+ax.set_yticks(range(3), states)
+ax.set(xlabel="to", ylabel="from")
+figure.colorbar(image, label="score")
+
+plt.show()

@@ -1,0 +1,64 @@
+"""
+Follow a stream that changes: which expert leads
+================================================
+
+The weights behind the labels are others after every 2,000 rows. ``partial_fit`` with its defaults
+mixes experts of several step sizes and their averages: while nothing changes the averages lead, and
+after a change the large steps. Nobody has told it when that is.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skstructured import OnlineStructuredPredictor
+
+rng = np.random.default_rng(0)
+n, period, n_classes = 8000, 2000, 3
+X = rng.normal(size=(n, 5))
+W = 1.5 * rng.normal(size=(n // period, 5, n_classes))
+scores = np.einsum("np,npk->nk", X, W[np.arange(n) // period])
+y = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+
+# %%
+# Rows come in chunks of 100; each chunk is predicted before it is learned.
+
+learners = {
+    "mixture (default)": OnlineStructuredPredictor(),
+    "one optimiser, averaged": OnlineStructuredPredictor(optimizer="parameter_free"),
+}
+right = {name: [] for name in learners}
+leads = []
+for start in range(0, n, 100):
+    rows, truth = X[start : start + 100], y[start : start + 100]
+    for name, model in learners.items():
+        if start:
+            right[name].append(model.score(rows, truth))
+        model.partial_fit(rows, truth, classes=range(n_classes))
+    leads.append(learners["mixture (default)"].expert_weights_)
+
+# %%
+# Above: the share of right predictions. Below: how much the experts count, those that step and
+# those that are averages of what these have been.
+
+accuracy = {name: float(np.mean(shares)) for name, shares in right.items()}
+for name, share in accuracy.items():
+    print(f"{name}: {share:.2f} right")
+
+leads, half = np.array(leads), len(leads[0]) // 2
+rounds = 100 * np.arange(1, len(leads) + 1)
+figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(7, 5), layout="constrained")
+for name, shares in right.items():
+    smooth = np.convolve(shares, np.ones(5) / 5, mode="valid")
+    above.plot(rounds[5:], smooth, label=f"{name}: {accuracy[name]:.2f}")
+above.set_ylabel("accuracy")
+above.legend(loc="lower right")
+below.stackplot(
+    rounds,
+    leads[:, :half].sum(axis=1),
+    leads[:, half:].sum(axis=1),
+    labels=["experts that step", "their averages"],
+)
+below.set_xlabel("rows learned")
+below.set_ylabel("weight")
+below.legend(loc="lower right")
+plt.show()

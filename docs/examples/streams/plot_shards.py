@@ -1,0 +1,58 @@
+"""
+Learn shards side by side, and average the models
+=================================================
+
+Every thread learns rows of its own, and `average_fitted` makes one model of all: the mean of their
+weights. Its surrogate loss is never above the mean of theirs.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from joblib import Parallel, delayed
+
+from skstructured import OnlineStructuredPredictor, average_fitted
+from skstructured.streaming import fit_chunks
+
+# %%
+# 20,000 rows in ten classes by a linear rule with noise, and 2000 to see how good it is.
+
+rng = np.random.RandomState(0)
+X, rule = rng.randn(22_000, 30), rng.randn(30, 10)
+y = np.argmax(X @ rule + 3.0 * rng.randn(len(X), 10), axis=1)
+X, y, X_new, y_new = X[:20_000], y[:20_000], X[20_000:], y[20_000:]
+
+
+def surrogate(model):
+    """Mean surrogate loss on the new rows."""
+    V = model.space_.encode(y_new)
+    return model.loss_.value(model.embedding_scores(X_new), V).mean()
+
+
+# %%
+# The rows come in no order; shard i of k takes every k-th, once.
+
+counts = [1, 2, 4, 8, 16, 32, 64]
+single, merged = np.empty((2, len(counts))), np.empty((2, len(counts)))
+for place, k in enumerate(counts):
+    fitted = Parallel(n_jobs=2, prefer="threads")(
+        delayed(fit_chunks)(
+            OnlineStructuredPredictor(random_state=0), [(X[i::k], y[i::k])], classes=range(10)
+        )
+        for i in range(k)
+    )
+    mean = average_fitted(fitted)
+    merged[:, place] = mean.score(X_new, y_new), surrogate(mean)
+    alone = [(shard.score(X_new, y_new), surrogate(shard)) for shard in fitted]
+    single[:, place] = np.mean(alone, axis=0)
+    print(f"{k:3} shards: {merged[0, place]:.1%} right, one by itself {single[0, place]:.1%}")
+
+# %%
+# Many small shards know little by themselves; what they got wrong by chance is gone in the mean.
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained")
+for ax, row, label in zip(axes, range(2), ("accuracy", "surrogate loss"), strict=True):
+    ax.semilogx(counts, merged[row], "o-", base=2, label="mean of the shards")
+    ax.semilogx(counts, single[row], "o-", base=2, color="0.6", label="a shard by itself")
+    ax.set(xlabel="shards", ylabel=f"{label} on new rows")
+axes[0].legend()
+plt.show()

@@ -1,0 +1,80 @@
+"""
+Bound the error of new rows, with none held out
+===============================================
+
+One pass over independent rows says what the learner will lose on new ones: each row was predicted
+before it was learned. No rows are held out, and the number comes with its confidence.
+"""
+
+# %%
+# A thousand of scikit-learn's digits are learned. The other 797 stand for new rows: in real life
+# they do not exist, here they check the number.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.utils import shuffle
+
+from skstructured import OnlineStructuredPredictor, RiskMonitor
+from skstructured.evaluation import progressive_validate
+
+digits = shuffle(*load_digits(return_X_y=True), random_state=0)
+X, X_new, y, y_new = train_test_split(*digits, train_size=1000, shuffle=False)
+model = OnlineStructuredPredictor(decoder="nearest")
+run = progressive_validate(model, X, y, play="average")
+print(f"while learning          {run.expected_target_loss.mean():.1%} wrong")
+print(f"risk_bound(delta=0.05)  {run.risk_bound(delta=0.05):.1%} of new rows, at most")
+print(f"on the 797 others       {1 - run.estimator.score(X_new, y_new):.1%} wrong")
+
+# %%
+# The bound is about the weights of a random one of the last 500 rounds. ``risk_curve`` holds for
+# all rounds at once, so that one may look at it at any time; it is about the rounds so far. The
+# dots are errors on the others, of the weights that the same pass had after so many rows.
+
+learner, dots = OnlineStructuredPredictor(decoder="nearest"), []
+for start in range(0, 1000, 50):
+    learner.partial_fit(X[start : start + 50], y[start : start + 50], classes=range(10))
+    dots.append(1 - learner.score(X_new, y_new))
+
+rounds = np.arange(1, 1001)
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.plot(rounds, run.risk_curve(delta=0.05), label="bound on the risk of the rounds so far")
+ax.plot(
+    rounds, np.cumsum(run.expected_target_loss) / rounds, label="mean loss of the rounds so far"
+)
+ax.plot(np.arange(50, 1001, 50), dots, "k.", label="error on the others")
+ax.hlines(run.risk_bound(delta=0.05), 500, 1000, "tab:red", label="bound by the last 500 rounds")
+ax.set(xlabel="rows learned", ylabel="share wrong", ylim=(0, 1))
+ax.legend()
+
+# %%
+# How often does it fail? Here are 50 runs on rows in other orders: the bound, beside the error of
+# that run's weights on the rows that were left out.
+
+bounds, errors = [], []
+for seed in range(50):
+    A, B, a, b = train_test_split(*digits, train_size=1000, random_state=seed)
+    run = progressive_validate(model, A, a, play="average")
+    bounds.append(run.risk_bound())
+    errors.append(1 - run.estimator.score(B, b))
+failed = np.sum(np.array(errors) > bounds)
+print(f"the error was above the bound in {failed} of 50 runs")
+figure, ax = plt.subplots(figsize=(4, 4), layout="constrained")
+ax.plot([0, 0.2], [0, 0.2], color="0.7")
+ax.plot(bounds, errors, ".")
+ax.set(xlabel="bound", ylabel="error on the others", xlim=(0, 0.2), ylim=(0, 0.2), aspect="equal")
+
+# %%
+# `RiskMonitor` does the same for any other learner, while it runs: losses first, then learning.
+
+other, monitor = SGDClassifier(random_state=0), RiskMonitor(delta=0.05)
+other.partial_fit(X[:100], y[:100], classes=range(10))
+for start in range(100, len(X), 50):
+    rows = slice(start, start + 50)
+    monitor.update(other.predict(X[rows]) != y[rows])
+    other.partial_fit(X[rows], y[rows])
+print(f"SGDClassifier: {monitor.mean_:.1%} wrong while learning, risk at most {monitor.bound_:.1%}")
+
+plt.show()
