@@ -24,7 +24,7 @@ from skstructured.estimators.logistic import _blocks
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._newton_rounds import in_the_box
-from skstructured.estimators.logistic._rounds import LEAST
+from skstructured.estimators.logistic._cells import LEAST
 from skstructured.estimators.logistic._state import FullMatrix, class_basis
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax
