@@ -74,11 +74,11 @@ def _over_classes(c, S, A, sums):
 
 
 @kernel
-def scores_of_many(P, G, c, x, w, V, S, A, g, spare):
+def scores_of_many(P, G, c, x, w, V, S, A, g, spare, sums):
     """As `class_scores`, with the basis of the numbers c."""
-    _products(P, x, V, S, spare[0])
+    _products(P, x, V, S, spare)
     r = c.shape[0]
-    _over_classes(c, S, A, spare[1])
+    _over_classes(c, S, A, sums)
     for k in range(r + 1):
         for m in range(k):
             A[k, m] = 0.5 * w * A[k, m]
@@ -149,12 +149,12 @@ def many_rounds(
     r, K, p = Q.shape[0], Q.shape[1], X.shape[1]
     V, L, small = np.empty((r, r, p)), np.empty((r, r, p)), np.empty((5, r, r))
     vectors, scores, work = np.empty((6, K)), np.empty((K, K)), np.empty((WORK, K))
-    c, spare, scaled = Q[:, 0].copy(), np.empty((2, max(p, r))), np.empty(waiting.shape)
+    c, spare, sums, scaled = Q[:, 0].copy(), np.empty(p), np.empty(r), np.empty(waiting.shape)
     places = np.empty(K, dtype=np.int64)
     g, z, s, mass = vectors[SCORE], vectors[LOGIT], vectors[SHARE], vectors[POINT]
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        scores_of_many(P, G, c, x, w, V, small[S], scores, g, spare)
+        scores_of_many(P, G, c, x, w, V, small[S], scores, g, spare, sums)
         left = logits_of_many(scores, g, z, s, work)
         for k in range(K):
             logits[t, k] = z[k] - 0.25 * w * shift * np.dot(x, x)
@@ -177,11 +177,11 @@ def many_logits(X, shift, P, G, Q, logits):
     """As `folklore_logits`."""
     r, K, p = Q.shape[0], Q.shape[1], X.shape[1]
     V, S, scores = np.empty((r, r, p)), np.empty((r, r)), np.empty((K, K))
-    vectors, work, spare = np.empty((3, K)), np.empty((WORK, K)), np.empty((2, max(p, r)))
-    c = Q[:, 0].copy()
+    vectors, work, spare = np.empty((3, K)), np.empty((WORK, K)), np.empty(p)
+    c, sums = Q[:, 0].copy(), np.empty(r)
     for t in range(X.shape[0]):
         x = X[t]
-        scores_of_many(P, G, c, x, 1.0, V, S, scores, vectors[0], spare)
+        scores_of_many(P, G, c, x, 1.0, V, S, scores, vectors[0], spare, sums)
         logits_of_many(scores, vectors[0], vectors[1], vectors[2], work)
         for k in range(K):
             logits[t, k] = vectors[1, k] - 0.25 * shift * np.dot(x, x)

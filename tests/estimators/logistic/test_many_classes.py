@@ -118,8 +118,8 @@ class TestRounds:
         for many in (False, True):
             V, S, A, g = np.empty((r, r, p)), np.empty((r, r)), np.empty((K, K)), np.empty(K)
             if many:
-                spare = np.empty((2, max(p, r)))
-                _many.scores_of_many(state.P, G, Q[:, 0].copy(), x, 0.7, V, S, A, g, spare)
+                spare = np.empty(p), np.empty(r)
+                _many.scores_of_many(state.P, G, Q[:, 0].copy(), x, 0.7, V, S, A, g, *spare)
             else:
                 _rounds.class_scores(state.P, G, Q, x, 0.7, V, S, A, g)
             found.append((V, S, A, g))
