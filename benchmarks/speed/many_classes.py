@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.speed.many_classes COMMIT`` makes a work tree of COMMIT and starts a process
 in each in turns. Seven tenths of the rows are learned in one pass; log-losses in nats while
-learning, and of the others; microseconds of the processor a row. Vowpal Wabbit, where it is installed, learns rows
-standardised beforehand, ``--oaa K --probabilities``, at its other defaults.
+learning, and of the others; microseconds of the processor a row. Vowpal Wabbit, where it is
+installed, learns rows standardised beforehand, ``--oaa K --probabilities``, at its other defaults.
 
 Then 50, 200 and 600 classes of 20 features, drawn, with ``structure="classes"``: a block of A for
 each. Their rows are few where the other commit takes long: the same for both, from the first on.
