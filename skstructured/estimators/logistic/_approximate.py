@@ -10,12 +10,14 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.state import Learned
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._heavy_rows import RoundLimit
-from skstructured.estimators.logistic._logits import improper_logits
-from skstructured.estimators.logistic._rounds import LOGIT, SCORE, SHARE
+from skstructured.estimators.logistic._many_logits import WORK, logits_of_many
 from skstructured.estimators.logistic._state import FullMatrix
 
 #: What may be kept of A.
 STRUCTURES = ("auto", "full", "classes", "diagonal")
+
+#: Rows of `vectors` behind the work space of logits: Ã, g, z and its softmax.
+LOGIT, SHARE, ROWS = WORK + 2, WORK + 3, WORK + 4
 
 
 @kernel
@@ -43,25 +45,28 @@ def shrink(P, x, v, q, c, diagonal):
 
 
 @kernel
-def play(P, G, x, w, V, q, scores, vectors, system, diagonal):
-    """The logits of a row, in `vectors`; the residual that is left."""
+def play(P, G, x, w, V, q, vectors, diagonal):
+    """The logits of a row, in `vectors`, and their softmax; the residual that is left.
+
+    Ã is diagonal: it is one row, and an equation for logits takes K products.
+    """
+    scores, g = vectors[WORK : WORK + 1], vectors[WORK + 1]
     for k in range(G.shape[0]):
         q[k] = multiply(P[k], x, V[k], diagonal)
-        scores[k, k] = 0.5 * w * q[k]
-        vectors[SCORE, k] = 0.5 * scores[k, k] - 0.5 * np.dot(V[k], G[k])
-    return improper_logits(scores, vectors, system)
+        scores[0, k] = 0.5 * w * q[k]
+        g[k] = 0.5 * scores[0, k] - 0.5 * np.dot(V[k], G[k])
+    return logits_of_many(scores, g, vectors[LOGIT], vectors[SHARE], vectors)
 
 
 @kernel
 def approximate_rounds(X, truth, weight, reach, P, G, logits, diagonal):
     """`folklore_rounds` where blocks of different classes are taken to be 0; largest residual."""
     K, p = G.shape
-    V, q, scores = np.empty((K, p)), np.empty(K), np.zeros((K, K))
-    vectors, system, left = np.empty((6, K)), np.empty((K, K + 1)), 0.0
+    V, q, vectors, left = np.empty((K, p)), np.empty(K), np.empty((ROWS, K)), 0.0
     z, s = vectors[LOGIT], vectors[SHARE]
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        residual = play(P, G, x, w, V, q, scores, vectors, system, diagonal)
+        residual = play(P, G, x, w, V, q, vectors, diagonal)
         for k in range(K):
             logits[t, k] = z[k]
         if w == 0.0:
@@ -79,10 +84,9 @@ def approximate_rounds(X, truth, weight, reach, P, G, logits, diagonal):
 def approximate_logits(X, P, G, logits, diagonal):
     """The logits of rows, with what has been learned."""
     K, p = G.shape
-    V, q, scores = np.empty((K, p)), np.empty(K), np.zeros((K, K))
-    vectors, system = np.empty((6, K)), np.empty((K, K + 1))
+    V, q, vectors = np.empty((K, p)), np.empty(K), np.empty((ROWS, K))
     for t in range(X.shape[0]):
-        play(P, G, X[t], 1.0, V, q, scores, vectors, system, diagonal)
+        play(P, G, X[t], 1.0, V, q, vectors, diagonal)
         for k in range(K):
             logits[t, k] = vectors[LOGIT, k]
 

@@ -8,6 +8,7 @@ from scipy.special import ndtri
 from scipy.stats.qmc import Sobol
 
 from skstructured._engine.compiled import kernel
+from skstructured.estimators.logistic._cells import learn_row
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian
 from skstructured.estimators.logistic._rounds import (
@@ -20,7 +21,6 @@ from skstructured.estimators.logistic._rounds import (
     TRIAL,
     S,
     class_scores,
-    learn_row,
     scratch,
 )
 from skstructured.estimators.logistic._state import FullMatrix

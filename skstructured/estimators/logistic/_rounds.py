@@ -14,10 +14,6 @@ from skstructured.estimators.logistic._blocks import add_waiting, downdate, prod
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian, solve_lower
 
-#: From so many classes on, the curvature of a round is that of cells: a class of a share of at
-#: least `LEAST`/K has its own, and all others one together.
-MANY, LEAST = 10, 0.2
-
 #: Rows wait until so many are added to A together.
 WAITING = 16
 
@@ -76,57 +72,6 @@ def reduced_hessian(Q, s, h):
                 other += Q[j, k] * s[k]
             h[i, j] = both - one * other
             h[j, i] = h[i, j]
-
-
-@kernel
-def cells_of(s, cell, mass):
-    """Classes of a share of at least `LEAST`/K are alone in their cell, the others all in the last.
-
-    ``cell[k]`` is that of class k, `mass` their shares; returns how many there are.
-    """
-    K, count, rest = s.shape[0], 0, 0.0
-    for k in range(K):
-        if s[k] * K >= LEAST:
-            cell[k], mass[count] = count, s[k]
-            count += 1
-        else:
-            cell[k] = K
-            rest += s[k]
-    last = count if rest > 0.0 else 0  # classes of no share at all count for nothing
-    for k in range(K):
-        if cell[k] == K:
-            cell[k] = last
-    if last > 0:
-        mass[last] = rest
-        count += 1
-    return count
-
-
-@kernel
-def root_of_cells(Q, s, cell, mass, count, M):
-    """M with ``MMᵀ = Q H Qᵀ``, H the covariance of the class as far as its cell tells it.
-
-    ``H = Σ_c π_c m_c m_cᵀ − ssᵀ`` with m_c the mean of the classes of cell c, which is at most
-    diag s − ssᵀ. The root of ``diag π − ππᵀ`` is in closed form (Tanabe, Sagae 1992); M has a
-    column less than there are cells.
-    """
-    r, K = Q.shape
-    for i in range(count - 1):
-        behind = 0.0
-        for c in range(i + 1, count):
-            behind += mass[c]
-        both = mass[i] + behind
-        own = math.sqrt(mass[i] * behind / both) if both > 0.0 else 0.0
-        other = -math.sqrt(mass[i] / (both * behind)) if behind > 0.0 and both > 0.0 else 0.0
-        for a in range(r):
-            M[a, i] = 0.0
-        for k in range(K):
-            at = cell[k]
-            if at < i:
-                continue
-            entry = (own if at == i else other * mass[at]) * (s[k] / mass[at])
-            for a in range(r):
-                M[a, i] += Q[a, k] * entry
 
 
 @kernel
@@ -208,43 +153,25 @@ def wait(x, h, factor, waiting, factors, numbers, A):
 
 
 @kernel
-def gram_of(M, rank, h):
-    """h = MMᵀ."""
-    for i in range(M.shape[0]):
-        for j in range(i + 1):
-            total = 0.0
-            for m in range(rank):
-                total += M[i, m] * M[j, m]
-            h[i, j] = total
-            h[j, i] = total
+def hessian_of_row(Q, w, small, vectors, numbers, cell):
+    """h of a row, and what the theorem adds for it; every class is a cell."""
+    s, h, mass = vectors[SHARE], small[HESSIAN], vectors[POINT]
+    reduced_hessian(Q, s, h)
+    for i in range(h.shape[0]):
+        for j in range(h.shape[0]):
+            numbers[POTENTIAL] += 0.25 * w * w * h[i, j] * small[S, i, j]
+    for k in range(s.shape[0]):
+        cell[k], mass[k] = k, s[k]
 
 
 @kernel
-def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell):
-    """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, from the logits, shares and target in `vectors`.
-
-    Of `MANY` classes and more, h is that of their cells.
-    """
-    r, K = Q.shape
-    s, h, mass, rank = vectors[SHARE], small[HESSIAN], vectors[POINT], r
-    reduced_hessian(Q, s, h)
-    for i in range(r):
-        for j in range(r):
-            numbers[POTENTIAL] += 0.25 * w * w * h[i, j] * small[S, i, j]
-    for k in range(K):
-        cell[k], mass[k] = k, s[k]
-    if K >= MANY:
-        count = cells_of(s, cell, mass)
-        root_of_cells(Q, s, cell, mass, count, small[ROOT])
-        rank = count - 1
-        gram_of(small[ROOT], rank, h)
-    else:
-        root_of_hessian(h, small[ROOT], r)
+def add_row(x, w, kappa, rank, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell):
+    """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, for h = MMᵀ and its root M of `rank` columns."""
     woodbury(small, w * kappa, rank)
     steps(V, small[FACTOR], L, rank)
     downdate(P, L, rank)
-    move_gradient(G, Q, x, w, kappa, vectors, cell, mass)
-    wait(x, h, w * kappa, waiting, factors, numbers, A)
+    move_gradient(G, Q, x, w, kappa, vectors, cell, vectors[POINT])
+    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
 
 
 @kernel
@@ -275,9 +202,10 @@ def folklore_rounds(
         if learn and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             kappa = curvature(x, reach)
-            learn_row(
-                x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell
-            )
+            hessian_of_row(Q, w, small, vectors, numbers, cell)
+            root_of_hessian(small[HESSIAN], small[ROOT], r)
+            learned = (A, P, G, Q, waiting, factors, numbers)
+            add_row(x, w, kappa, r, *learned, V, L, small, vectors, cell)
 
 
 @kernel

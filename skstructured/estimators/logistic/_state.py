@@ -4,7 +4,9 @@ import numpy as np
 
 from skstructured._engine.state import Learned
 from skstructured.estimators.logistic._blocks import add_waiting, set_inverse, times, unit_blocks
+from skstructured.estimators.logistic._cells import MANY
 from skstructured.estimators.logistic._heavy_rows import RoundLimit
+from skstructured.estimators.logistic._many import many_logits, many_rounds
 from skstructured.estimators.logistic._rounds import (
     COUNT,
     POTENTIAL,
@@ -71,8 +73,14 @@ class FullMatrix(Learned):
         if type(self.P) is np.ndarray and self.P.flags.writeable:
             self._rounds(X, logits, np.ones(len(X)), logits, False)  # which is compiled already
         else:
-            folklore_logits(X, self._shift, self.P, self.G, self.Q, logits)
+            play = many_logits if self._many else folklore_logits
+            play(X, self._shift, self.P, self.G, self.Q, logits)
         return logits
+
+    @property
+    def _many(self):
+        """Whether rounds are those of many classes, which have kernels of their own."""
+        return self.Q.shape[1] >= MANY
 
     @property
     def _shift(self):
@@ -83,7 +91,8 @@ class FullMatrix(Learned):
 
     def _rounds(self, X, truth, weight, logits, learn):
         learned = (self.A, self.P, self.G, self.Q, *self._waiting, self.numbers)
-        folklore_rounds(X, truth, weight, self.reach, self._shift, *learned, logits, learn)
+        rounds = many_rounds if self._many else folklore_rounds
+        rounds(X, truth, weight, self.reach, self._shift, *learned, logits, learn)
 
     def add_waiting(self):
         """Add the rows that wait to A."""

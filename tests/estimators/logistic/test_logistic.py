@@ -21,10 +21,10 @@ from skstructured import (
 )
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured.estimators.logistic import _blocks
+from skstructured.estimators.logistic._cells import LEAST
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._logits import improper_logits
 from skstructured.estimators.logistic._newton_rounds import in_the_box
-from skstructured.estimators.logistic._rounds import LEAST
 from skstructured.estimators.logistic._state import FullMatrix, class_basis
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax

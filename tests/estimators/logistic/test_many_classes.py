@@ -1,0 +1,181 @@
+"""Rounds of many classes beside those of few, which are literal, and their equations."""
+
+import math
+
+import numpy as np
+import pytest
+from numba import config
+from scipy.special import softmax
+
+from skstructured import FolkloreClassifier
+from skstructured.estimators.logistic import _many, _rounds
+from skstructured.estimators.logistic._approximate import ClassBlocks, Diagonal
+from skstructured.estimators.logistic._cells import MANY
+from skstructured.estimators.logistic._logits import improper_logits
+from skstructured.estimators.logistic._many_logits import (
+    A_REST,
+    REST,
+    STEP,
+    WORK,
+    _diagonal_step,
+    _gradient_step,
+    logits_of_many,
+)
+from skstructured.estimators.logistic._state import FullMatrix, class_basis
+
+
+def stream(K, p, T, seed=0, sharp=3.0):
+    """Rows, distributions over the classes that rows tell of, and weights."""
+    rng = np.random.RandomState(seed)
+    X = rng.randn(T, p)
+    Y = softmax(sharp * X @ rng.randn(p, K) + rng.gumbel(size=(T, K)), axis=1)
+    return X, Y, rng.choice([0.0, 0.3, 1.0, 4.0], size=T)
+
+
+def positive(rng, K, size):
+    """A ⪰ 0 of about this size, of any rank."""
+    root = rng.randn(K, rng.randint(1, K + 1))
+    return size * root @ root.T / root.shape[1]
+
+
+def solved(A, g):
+    """z, its softmax as the kernel has it, and the residual that it tells."""
+    z, s, work = np.empty(len(g)), np.empty(len(g)), np.empty((WORK, len(g)))
+    return z, s, logits_of_many(A, g, z, s, work)
+
+
+class TestEquations:
+    @pytest.mark.parametrize("size", [0.0, 1e-3, 1.0, 30.0, 1e4, 1e8])
+    @pytest.mark.parametrize("K", [2, 10, 40])
+    @pytest.mark.short(every=3)
+    def test_are_solved_at_any_size(self, K, size):
+        rng = np.random.RandomState(K)
+        for spread in (0.1, 10.0, 1.0 + size):
+            A, g = positive(rng, K, size), spread * rng.randn(K)
+            z, s, residual = solved(A, g)
+            unit = 1.0 + np.abs(g).max() + A.diagonal().max()
+            assert residual < 1e-8
+            np.testing.assert_allclose(s, softmax(z), rtol=0, atol=1e-12)
+            np.testing.assert_allclose(z, g - A @ softmax(z), rtol=0, atol=1e-7 * unit)
+
+    @pytest.mark.parametrize("K", [2, 10, 40])
+    def test_have_the_solution_of_elimination(self, K):
+        rng = np.random.RandomState(K)
+        for size in (1e-3, 0.1, 1.0, 30.0):
+            A, vectors = positive(rng, K, size), np.empty((6, K))
+            vectors[0] = 3.0 * rng.randn(K)
+            z = solved(A, vectors[0].copy())[0]
+            improper_logits(A, vectors, np.empty((K, K + 1)))
+            np.testing.assert_allclose(z, vectors[1], rtol=0, atol=1e-10 * (1.0 + size))
+
+    @pytest.mark.parametrize("size", [0.0, 1e-3, 1.0, 30.0, 1e4])
+    def test_of_a_diagonal_are_those_of_the_matrix(self, size):
+        rng = np.random.RandomState(1)
+        for K in (2, 10, 40):
+            diagonal, g = size * rng.rand(1, K), 3.0 * rng.randn(K)
+            z = solved(diagonal, g)[0]
+            unit = 1.0 + np.abs(g).max() + size
+            np.testing.assert_allclose(z, g - diagonal[0] * softmax(z), rtol=0, atol=1e-9 * unit)
+            other = solved(np.diag(diagonal[0]), g)[0]
+            np.testing.assert_allclose(z, other, rtol=0, atol=1e-8 * unit)
+
+    @pytest.mark.parametrize("cold", [1.0, 0.1])
+    def test_newton_steps_are_those_of_elimination(self, cold):
+        rng = np.random.RandomState(2)
+        for K in (2, 10, 40):
+            s, work = rng.dirichlet(np.ones(K)), np.zeros((WORK, K))
+            hessian = np.diag(s) - np.outer(s, s)
+            A, diagonal = positive(rng, K, 10.0), 10.0 * rng.rand(1, K)
+            right = rng.randn(K)
+            for matrix, given in ((A, A), (np.diag(diagonal[0]), diagonal)):
+                work[REST], work[A_REST] = right, matrix @ right
+                if given is A:
+                    _gradient_step(A, cold, s, 1e-12, work)
+                else:
+                    _diagonal_step(diagonal, cold, s, work)
+                u = np.linalg.solve(np.eye(K) + cold * hessian @ matrix, right)
+                # A direction that A knows nothing of moves no logit.
+                np.testing.assert_allclose(matrix @ work[STEP], matrix @ u, rtol=0, atol=1e-8)
+
+    def test_with_nan_come_to_an_end(self):
+        for bad in (math.nan, math.inf):
+            g = np.array([bad] + [0.0] * 11)
+            with np.errstate(invalid="ignore"):
+                assert not np.isfinite(solved(np.eye(12), g)[0]).all()
+
+
+class TestRounds:
+    @pytest.mark.parametrize(("K", "p"), [(2, 3), (3, 1), (11, 5), (26, 17)])
+    def test_scores_are_those_of_any_basis(self, K, p):
+        rng, r = np.random.RandomState(K), K - 1
+        Q, x, G = class_basis(K), rng.randn(p), rng.randn(r, p)
+        state = FullMatrix(K, p, 1.0, np.ones(3))
+        root = rng.randn(r * p, r * p)
+        whole = root @ root.T / (r * p)
+        for at, (i, j) in enumerate(zip(*np.triu_indices(r), strict=True)):
+            state.P[at] = whole[i * p : (i + 1) * p, j * p : (j + 1) * p]
+        found = []
+        for many in (False, True):
+            V, S, A, g = np.empty((r, r, p)), np.empty((r, r)), np.empty((K, K)), np.empty(K)
+            if many:
+                spare = np.empty(p), np.empty(r)
+                _many.scores_of_many(state.P, G, Q[:, 0].copy(), x, 0.7, V, S, A, g, *spare)
+            else:
+                _rounds.class_scores(state.P, G, Q, x, 0.7, V, S, A, g)
+            found.append((V, S, A, g))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-11)
+
+    @pytest.mark.parametrize("p", [1, 3, 9])
+    def test_keep_the_inverse_of_the_matrix(self, p):
+        T = 40 if config.DISABLE_JIT else 2100
+        X, Y, weight = stream(12, p, T)
+        state = FullMatrix(12, p, 0.5, np.array([3.0, math.log(11), 0.0]))
+        state.learn(X, Y, weight)
+        assert state.refactored == 0
+        assert state.drift() < 1e-11
+
+    @pytest.mark.parametrize("size", [1, 7, 16, 100])
+    def test_of_chunks_have_the_bits_of_one_pass(self, size):
+        T = 40 if config.DISABLE_JIT else 1100
+        X, Y, weight = stream(MANY, 5, T)
+        y, given = Y.argmax(axis=1), {"classes": range(MANY)}
+        whole = FolkloreClassifier().partial_fit(X, y, **given, sample_weight=weight)
+        parts = FolkloreClassifier()
+        for start in range(0, T, size):
+            now = slice(start, start + size)
+            parts.partial_fit(X[now], y[now], **given, sample_weight=weight[now])
+        for name in ("A", "P", "G", "numbers"):
+            one, other = (getattr(model._weights, name) for model in (whole, parts))
+            np.testing.assert_array_equal(one, other)
+        new = X[:20] + 1.0
+        assert (whole.predict_proba(new) == parts.predict_proba(new)).all()
+
+    def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
+        X, Y, weight = stream(12, 4, 30)
+        state = FullMatrix(12, 4, 0.5, np.array([3.0, math.log(11), 0.0]))
+        state.learn(X, Y, weight)
+        before = state.copy()
+        told = state.logits(X)
+        for name in ("A", "P", "G", "numbers"):
+            np.testing.assert_array_equal(getattr(state, name), getattr(before, name))
+        for name in ("P", "G", "Q"):
+            getattr(state, name).setflags(write=False)
+        np.testing.assert_array_equal(state.logits(X), told)
+        played = before.learn(X[:1], Y[:1], np.ones(1))
+        np.testing.assert_array_equal(played, told[:1])
+
+
+@pytest.mark.parametrize("kind", [ClassBlocks, Diagonal])
+def test_approximations_of_many_classes_solve_their_equations(kind):
+    """z = g − Ã softmax(z), Ã and g made of the P that was kept."""
+    K, p, T = 60, 3, 30
+    X, Y, _ = stream(K, p, T)
+    state = kind(K, p, 0.5, np.array([3.0, math.log(K - 1), 0.0]))
+    state.learn(X, Y, np.ones(T))
+    blocks = [np.diag(P[0]) if kind is Diagonal else P for P in state.P]
+    for x, z in zip(X, state.logits(X), strict=True):
+        scores = 0.5 * np.array([x @ P @ x for P in blocks])
+        linear = np.array([x @ P @ g for P, g in zip(blocks, state.G, strict=True)])
+        expected = 0.5 * scores - 0.5 * linear - scores * softmax(z)
+        np.testing.assert_allclose(z, expected, rtol=0, atol=1e-11)
