@@ -81,7 +81,8 @@ def test_the_version_stands_in_one_place_of_the_package():
         if path.suffix in (".py", ".md", ".rst", ".yaml") and "_build" not in path.parts
         if written.search(path.read_text(encoding="utf-8"))
     }
-    assert found == {"skstructured/__init__.py", ".ci/conda/recipe.yaml"}
+    citable = "docs/errata.md"  # a page that says by which version it is to be cited
+    assert found == {"skstructured/__init__.py", ".ci/conda/recipe.yaml", citable}
 
 
 def test_the_changelog_begins_with_this_version_and_goes_by_topic():
