@@ -8,7 +8,7 @@ from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import Learned
-from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._curvature import curvature, inner
 from skstructured.estimators.logistic._heavy_rows import RoundLimit
 from skstructured.estimators.logistic._many_logits import WORK, logits_of_many
 from skstructured.estimators.logistic._state import FullMatrix
@@ -25,7 +25,7 @@ def multiply(P, x, v, diagonal):
     """v = P x; returns <x, v>. A diagonal P has one row."""
     total = 0.0
     for a in range(x.shape[0]):
-        v[a] = P[0, a] * x[a] if diagonal else np.dot(P[a], x)
+        v[a] = P[0, a] * x[a] if diagonal else inner(P[a], x)
         total += v[a] * x[a]
     return total
 
@@ -54,7 +54,7 @@ def play(P, G, x, w, V, q, vectors, diagonal):
     for k in range(G.shape[0]):
         q[k] = multiply(P[k], x, V[k], diagonal)
         scores[0, k] = 0.5 * w * q[k]
-        g[k] = 0.5 * scores[0, k] - 0.5 * np.dot(V[k], G[k])
+        g[k] = 0.5 * scores[0, k] - 0.5 * inner(V[k], G[k])
     return logits_of_many(scores, g, vectors[LOGIT], vectors[SHARE], vectors)
 
 
@@ -71,7 +71,7 @@ def approximate_rounds(X, truth, weight, reach, P, G, logits, diagonal):
             logits[t, k] = z[k]
         if w == 0.0:
             continue
-        kappa, mean, left = curvature(x, reach), np.dot(s, z), max(left, residual)
+        kappa, mean, left = curvature(x, reach), inner(s, z), max(left, residual)
         for k in range(K):
             shrink(P[k], x, V[k], q[k], w * kappa * s[k] * (1.0 - s[k]), diagonal)
             c = s[k] - truth[t, k] - 2.0 * kappa * s[k] * (z[k] - mean)

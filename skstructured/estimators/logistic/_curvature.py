@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 
 #: Steps of the table in ln(1 + a), and where it ends; what is beyond is bounded.
 PER_UNIT, UNITS = 128, 16
@@ -71,8 +71,17 @@ def largest_curvature(a):
     return (1.0 - MARGIN) / (2.0 + a - below - above)
 
 
+@kernel(fastmath=FASTMATH)
+def inner(x, y):
+    """<x, y>; BLAS takes numba longer to prepare, and short rows longer to call."""
+    total = 0.0
+    for a in range(x.shape[0]):
+        total += x[a] * y[a]
+    return total
+
+
 @kernel
 def curvature(x, reach):
     """κ of a row, for `reach` = (2B, ln(K−1), R); R, where it is not 0, is taken for ‖x‖."""
-    norm = reach[2] if reach[2] > 0.0 else math.sqrt(np.dot(x, x))
+    norm = reach[2] if reach[2] > 0.0 else math.sqrt(inner(x, x))
     return largest_curvature(reach[0] * norm + reach[1])

@@ -115,20 +115,17 @@ def _descend(A, g, cold, value, residual, unit, vectors, M):
 @kernel
 def _settle(A, g, cold, enough, unit, vectors, M):
     """Newton's method from q, for A and g times `cold`; the residual that is left."""
-    z, s, q, residual = vectors[1], vectors[2], vectors[3], 0.0
-    for _ in range(MOST_STEPS):
+    z, s, q, residual, steps = vectors[1], vectors[2], vectors[3], 0.0, 0
+    while True:
         energy = _shifted(A, g, cold, q, z)
         top, rest = softmax_into(z, s)
         residual = _residual(A, s, q)
-        if residual <= enough:
-            break
+        if residual <= enough or steps >= MOST_STEPS:
+            return residual
         _newton_system(A, cold, s, q, M)
         _eliminate(M, g.shape[0])
-        if not _descend(A, g, cold, energy + top + rest, residual, unit, vectors, M):
-            _shifted(A, g, cold, q, z)
-            softmax_into(z, s)
-            break
-    return residual
+        goes_down = _descend(A, g, cold, energy + top + rest, residual, unit, vectors, M)
+        steps = steps + 1 if goes_down else MOST_STEPS  # once more, for z and s at q
 
 
 @kernel
@@ -144,10 +141,13 @@ def improper_logits(A, vectors, M):
     g, q = vectors[0], vectors[3]
     unit = _start(A, g, q)
     cold = min(1.0, WIDE / max(unit, 1e-300))
-    while 0.0 < cold < 1.0:  # 0 where A or g are not finite
-        _settle(A, g, cold, ROUGH * unit, unit, vectors, M)
+    while True:
+        last = not 0.0 < cold < 1.0  # 0 where A or g are not finite
+        cold = 1.0 if last else cold
+        left = _settle(A, g, cold, (RESIDUAL if last else ROUGH) * unit, unit, vectors, M)
+        if last:
+            return left / unit
         cold = min(1.0, 8.0 * cold)
-    return _settle(A, g, 1.0, RESIDUAL * unit, unit, vectors, M) / unit
 
 
 @kernel

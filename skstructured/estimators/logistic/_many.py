@@ -8,10 +8,10 @@ the numbers c are needed: products with it are sums, and take K² in place of K�
 
 import numpy as np
 
-from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.compiled import kernel
 from skstructured._engine.tiles import both_products, subtract_products
 from skstructured.estimators.logistic._cells import cells_of, gram_of, root_of_cells
-from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._curvature import curvature, inner
 from skstructured.estimators.logistic._many_logits import WORK, logits_of_many
 from skstructured.estimators.logistic._rounds import (
     COUNT,
@@ -31,14 +31,6 @@ from skstructured.estimators.logistic._rounds import (
 )
 
 
-@kernel(fastmath=FASTMATH)
-def _inner(x, y):
-    total = 0.0
-    for a in range(x.shape[0]):
-        total += x[a] * y[a]
-    return total
-
-
 @kernel
 def _products(P, x, V, S, spare):
     """V_ij = P_ij x and S_ij = <x, P_ij x> for all class directions i, j."""
@@ -46,7 +38,7 @@ def _products(P, x, V, S, spare):
     for i in range(r):
         for j in range(i, r):
             both_products(P[at], x, V[i, j], spare if i == j else V[j, i])
-            S[i, j] = _inner(V[i, j], x)
+            S[i, j] = inner(V[i, j], x)
             S[j, i] = S[i, j]
             at += 1
 
@@ -89,7 +81,7 @@ def scores_of_many(P, G, c, x, w, V, S, A, g, spare, sums):
         before = 0.0
         if k > 0:
             for j in range(r):
-                before += _inner(V[j, k - 1], G[j])
+                before += inner(V[j, k - 1], G[j])
         # g_k = −½ (Qᵀm)_k + ½ A_kk for m_i = Σ_j <V_ji, G_j>
         g[k] = 0.5 * A[k, k] - 0.5 * (behind - k * c[k - 1] * before if k > 0 else behind)
         if k > 0:
@@ -101,7 +93,7 @@ def _trace(A, s):
     """Σ_k s_k (A_kk − (As)_k) = tr(HA)."""
     total = 0.0
     for k in range(s.shape[0]):
-        total += s[k] * (A[k, k] - _inner(A[k], s))
+        total += s[k] * (A[k, k] - inner(A[k], s))
     return total
 
 
@@ -157,7 +149,7 @@ def many_rounds(
         scores_of_many(P, G, c, x, w, V, small[S], scores, g, spare, sums)
         left = logits_of_many(scores, g, z, s, work)
         for k in range(K):
-            logits[t, k] = z[k] - 0.25 * w * shift * np.dot(x, x)
+            logits[t, k] = z[k] - 0.25 * w * shift * inner(x, x)
             vectors[TARGET, k] = truth[t, k]
         if not (learn and w > 0.0):
             continue
@@ -184,4 +176,4 @@ def many_logits(X, shift, P, G, Q, logits):
         scores_of_many(P, G, c, x, 1.0, V, S, scores, vectors[0], spare, sums)
         logits_of_many(scores, vectors[0], vectors[1], vectors[2], work)
         for k in range(K):
-            logits[t, k] = vectors[1, k] - 0.25 * shift * np.dot(x, x)
+            logits[t, k] = vectors[1, k] - 0.25 * shift * inner(x, x)

@@ -6,6 +6,7 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._blocks import downdate, products
+from skstructured.estimators.logistic._curvature import inner
 from skstructured.estimators.logistic._heavy_rows import RoundLimit
 from skstructured.estimators.logistic._rounds import LOGIT, SHARE, TARGET, scratch, wait
 from skstructured.estimators.logistic._state import FullMatrix
@@ -80,8 +81,8 @@ def newton_rounds(X, truth, weight, B, gamma, A, P, W, waiting, factors, numbers
         x, w, q = X[t], weight[t], 0.0
         products(P, x, V, small[0])
         for k in range(K):
-            u[k] = np.dot(W[k], x)
-        if in_the_box(small[0], u, B * math.sqrt(np.dot(x, x)), m, z) and w > 0.0:
+            u[k] = inner(W[k], x)
+        if in_the_box(small[0], u, B * math.sqrt(inner(x, x)), m, z) and w > 0.0:
             _project(W, V, m)
         softmax_into(z, s)
         for k in range(K):
@@ -105,9 +106,9 @@ def newton_logits(X, B, P, W, logits):
     V, _, small, vectors, _, _, _ = scratch(K, K, X.shape[1])
     z, u, m = vectors[LOGIT], vectors[3], vectors[4]
     for t in range(X.shape[0]):
-        x, bound, inside = X[t], B * math.sqrt(np.dot(X[t], X[t])), True
+        x, bound, inside = X[t], B * math.sqrt(inner(X[t], X[t])), True
         for k in range(K):
-            u[k] = np.dot(W[k], x)
+            u[k] = inner(W[k], x)
             inside &= abs(u[k]) <= bound
         if not inside:
             products(P, x, V, small[0])

@@ -11,7 +11,7 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._blocks import add_waiting, downdate, products
-from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._curvature import curvature, inner
 from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian, solve_lower
 
 #: Rows wait until so many are added to A together.
@@ -36,7 +36,7 @@ def class_scores(P, G, Q, x, w, V, S, A, g):
     for i in range(r):
         m = 0.0
         for j in range(r):
-            m += np.dot(V[j, i], G[j])
+            m += inner(V[j, i], G[j])
         for k in range(K):
             g[k] -= 0.5 * Q[i, k] * m
     for k in range(K):
@@ -174,30 +174,53 @@ def add_row(x, w, kappa, rank, A, P, G, Q, waiting, factors, numbers, V, L, smal
     wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
 
 
-@kernel
-def scratch(r, K, p):
+def room(r, K, p):
     """Room for what a round computes: V, L, small matrices, vectors, Ã, and its equations."""
     V, L, small = np.empty((r, r, p)), np.empty((r, r, p)), np.empty((5, r, r))
     cell = np.empty(K, dtype=np.int64)
     return V, L, small, np.empty((6, K)), np.empty((K, K)), np.empty((K, K + 1)), cell
 
 
+#: As `room`, for loops that make their own.
+scratch = kernel(room)
+
+
 @kernel
 def folklore_rounds(
-    X, truth, weight, reach, shift, A, P, G, Q, waiting, factors, numbers, logits, learn
+    X,
+    truth,
+    weight,
+    reach,
+    shift,
+    A,
+    P,
+    G,
+    Q,
+    waiting,
+    factors,
+    numbers,
+    logits,
+    learn,
+    V,
+    L,
+    small,
+    vectors,
+    scores,
+    system,
+    cell,
 ):
     """Play and, where `learn`, learn the rows; `logits` receives every z.
 
-    `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
+    `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits. The last
+    arguments are a `room`.
     """
     r, K = Q.shape
-    V, L, small, vectors, scores, system, cell = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         class_scores(P, G, Q, x, w, V, small[S], scores, vectors[SCORE])
         left = improper_logits(scores, vectors, system)
         for k in range(K):
-            logits[t, k] = vectors[LOGIT, k] - 0.25 * w * shift * np.dot(x, x)
+            logits[t, k] = vectors[LOGIT, k] - 0.25 * w * shift * inner(x, x)
             vectors[TARGET, k] = truth[t, k]
         if learn and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
@@ -218,4 +241,4 @@ def folklore_logits(X, shift, P, G, Q, logits):
         class_scores(P, G, Q, x, 1.0, V, small[S], scores, vectors[SCORE])
         improper_logits(scores, vectors, system)
         for k in range(K):
-            logits[t, k] = vectors[LOGIT, k] - 0.25 * shift * np.dot(x, x)
+            logits[t, k] = vectors[LOGIT, k] - 0.25 * shift * inner(x, x)

@@ -14,6 +14,7 @@ from skstructured.estimators.logistic._rounds import (
     WAITING,
     folklore_logits,
     folklore_rounds,
+    room,
 )
 
 #: Rounds between two looks at how far P is from the inverse of A, and how far is too far.
@@ -91,8 +92,11 @@ class FullMatrix(Learned):
 
     def _rounds(self, X, truth, weight, logits, learn):
         learned = (self.A, self.P, self.G, self.Q, *self._waiting, self.numbers)
-        rounds = many_rounds if self._many else folklore_rounds
-        rounds(X, truth, weight, self.reach, self._shift, *learned, logits, learn)
+        given = (X, truth, weight, self.reach, self._shift, *learned, logits, learn)
+        if self._many:
+            many_rounds(*given)
+        else:
+            folklore_rounds(*given, *room(*self.Q.shape, X.shape[1]))
 
     def add_waiting(self):
         """Add the rows that wait to A."""
