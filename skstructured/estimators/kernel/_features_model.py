@@ -11,6 +11,7 @@ from skstructured._learners.held_out import FOURIER
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.scaling import scale_of
+from skstructured.estimators.kernel._beside_line import BesideLine
 from skstructured.estimators.kernel._features import DRAWN, FourierMap
 from skstructured.estimators.kernel._mapped_scale import MappedScale
 from skstructured.estimators.kernel._values import width_of
@@ -84,7 +85,7 @@ class OverFeatures:
         twin = copy.copy(self)
         vars(twin).pop("_loops", None)
         twin.given_scale = MappedScale(self.scale.inner.anew(), self.scale.features.none())
-        vectors = getattr(self.state, "vectors", self.state.vector).copy()
+        twin.has_lines, vectors = False, self._vectors_of_line()
         twin._set_up(learner, vectors)
         del twin.given_scale
         return twin
@@ -102,9 +103,15 @@ class OverFeatures:
 class FourierModel(OverFeatures, LinearModel):
     """One matrix of weights, moved by an optimiser."""
 
+    def _vectors_of_line(self):
+        return self.state.vector.copy()
 
-class FourierMixtureModel(OverFeatures, MixtureModel):
-    """A mixture of them."""
+
+class FourierMixtureModel(OverFeatures, BesideLine):
+    """A mixture of them, and of lines."""
+
+    def _vectors_of_line(self):
+        return self.state.vectors[: len(self.state.vectors) // 2].copy()
 
 
 def features_model(learner):
