@@ -102,7 +102,7 @@ CLASSES = {"classes": {"classes": [0, 1, 2]}, "grades": {"classes": [0, 1, 2, 3]
 
 
 def test_lines_read_no_features_and_gaps_count_as_columns():
-    given, X, y, weight = problem("classes")
+    _, X, y, weight = problem("classes")
     X[3, 1] = np.nan
     model = curve(missing="indicator").partial_fit(X, y, [0, 1, 2], weight)
     near = model._model.scale.inner.columns
