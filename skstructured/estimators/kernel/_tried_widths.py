@@ -1,0 +1,56 @@
+"""Narrower kernels than the median distance says, tried on some of many rows.
+
+The more rows there are, the finer the structure that can be learned, and the median distance knows
+nothing of that. γ is multiplied by numbers that make rows held out lose surely less.
+"""
+
+import numpy as np
+
+from skstructured._learners.held_out import Trial
+
+#: Of fewer rows the median distance is as good, and a trial takes a larger part of the time.
+MANY = 50_000
+
+#: By what γ is multiplied.
+WIDTHS = (1.0, 4.0, 16.0)
+
+#: The part of the rows that a trial learns, and as many are held out; at most so many.
+PART, AT_MOST = 20, 20_000
+
+#: Standard errors of the mean difference by which a narrower kernel has to be better.
+DOUBT = 2.0
+
+
+def tried_gamma(learner, rounds, gamma):
+    """γ times the last of `WIDTHS` that is surely better than those before it."""
+    learned, held_out = some_of(rounds)
+    weight, best = rounds.weights[held_out], None
+    for factor in WIDTHS:
+        losses = losses_of(learner, rounds, factor * gamma, learned, held_out)
+        if best is None or surely_less(losses, best[1], weight):
+            best = factor, losses
+    return best[0] * gamma
+
+
+def some_of(rounds):
+    """Rows to learn, and others to hold out, of positive weight."""
+    order = np.random.RandomState(0).permutation(np.flatnonzero(rounds.weights > 0.0))
+    size = min(len(order) // PART, AT_MOST)
+    return order[:size], order[size : 2 * size]
+
+
+def losses_of(learner, rounds, gamma, learned, held_out):
+    """Surrogate losses of the rows held out after one pass over the others."""
+    trial = Trial(learner, rounds, held_out, np.sort(learned))
+    features = trial.learner._model.scale.features
+    features.set_width(gamma, features.square)
+    trial.learn(1, np.random.RandomState(0))
+    return trial.losses(1.0)
+
+
+def surely_less(losses, others, weight):
+    """Whether the mean is less by more than chance."""
+    share = weight / weight.sum()
+    less = others - losses
+    mean = share @ less
+    return bool(mean > DOUBT * np.sqrt(np.sum((share * (less - mean)) ** 2)))
