@@ -28,7 +28,8 @@ def gamma_of(model):
 
 @pytest.fixture
 def of_few(monkeypatch):
-    """Trials of few rows, which take a larger part of them."""
+    """Trials of few rows, which take a larger part of them, and have to be surer."""
+    monkeypatch.setattr(_tried_widths, "DOUBT", 3.0)
     monkeypatch.setattr(_features_model, "MANY", 100)
     monkeypatch.setattr(_tried_widths, "PART", 4)
 
