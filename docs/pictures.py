@@ -1,7 +1,7 @@
 """Draw the pictures of the pages anew, from the examples: ``python docs/pictures.py [NAME …]``.
 
-The figures of an example stand side by side. cross_validation.png, folklore_regret.png,
-pistol_vs_svm.png, scaling.png and table1_mistakes.png come from `benchmarks`.
+The figures of an example stand side by side. cross_validation.png, curves_scale.png,
+folklore_regret.png, pistol_vs_svm.png, scaling.png and table1_mistakes.png come from `benchmarks`.
 """
 
 import io
