@@ -53,9 +53,9 @@ OURS = {
 
 #: Rows, at most, of those that are not to see all.
 AT_MOST = {
-    "Vowpal Wabbit -q ::": 100_000,
-    "Vowpal Wabbit --nn 20": 50_000,
-    "river AMFClassifier": 10_000,
+    "Vowpal Wabbit -q ::": 50_000,
+    "Vowpal Wabbit --nn 20": 20_000,
+    "river AMFClassifier": 5_000,
 }
 
 

@@ -151,8 +151,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With
     ``max_iter="auto"`` and at most 50,000 rows `fit` also tries the line, without φ, on the rows
     held out, and leaves φ where these are lost less to it. Widths are tried by one pass over a
-    tenth of the rows, 30,000 at most, each: the last γ is taken that is better than those before
-    it, on as many other rows, by a standard error.
+    tenth of the rows, 30,000 at most, each: the last γ is taken that is not worse than the best, on
+    as many other rows, by two standard errors.
 
     References
     ----------

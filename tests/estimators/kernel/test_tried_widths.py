@@ -28,8 +28,7 @@ def gamma_of(model):
 
 @pytest.fixture
 def of_few(monkeypatch):
-    """Trials of few rows, which take a larger part of them, and have to be surer."""
-    monkeypatch.setattr(_tried_widths, "DOUBT", 3.0)
+    """Trials of few rows, which take a larger part of them."""
     monkeypatch.setattr(_features_model, "MANY", 100)
     monkeypatch.setattr(_tried_widths, "PART", 4)
 
@@ -68,9 +67,10 @@ def test_only_the_width_that_is_nobodys_choice_is_tried(of_few, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("losses", "best"), [([1.0, 0.5, 0.52], 4.0), ([1.0, 1.1, 0.9], 16.0), ([1.0, 1.1, 1.0], 1.0)]
+    ("losses", "best"),
+    [([1.0, 0.5, 0.52], 4.0), ([1.0, 1.1, 0.9], 16.0), ([1.0, 1.1, 1.2], 1.0), ([1, 0.9, 0.9], 16)],
 )
-def test_the_last_that_is_surely_better_is_taken(monkeypatch, losses, best):
+def test_the_last_that_is_not_surely_worse_than_the_best_is_taken(monkeypatch, losses, best):
     class Rounds:
         weights = np.ones(400)
 
@@ -97,8 +97,7 @@ def test_rows_are_of_positive_weight_and_not_too_many(monkeypatch):
     assert [*map(len, some_of(Rounds))] == [5, 5]
 
 
-def test_less_by_more_than_chance(monkeypatch):
-    monkeypatch.setattr(_tried_widths, "DOUBT", 2.0)
+def test_less_by_more_than_chance():
     rng, weight = np.random.RandomState(0), np.ones(500)
     others = rng.rand(500)
     assert not surely_less(others, others, weight)
