@@ -61,8 +61,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         median ‖x−z‖² of rows; for others it is "scale". "scale" is 1/(p v), v the variance of all
         numbers of X. `fit` takes median and variance from the rows as standardised; a stream, which
         cannot, takes 2p and 1, what they are for standardised features that are independent. With
-        random features and more than 100,000 rows, `fit` also tries 4 and 16 times the γ of
-        "multiscale" on rows held out.
+        random features and more than 200,000 rows, `fit` also tries 2, 4, 8 and 16 times the γ
+        of "multiscale" on rows held out.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=1.0
@@ -151,8 +151,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With
     ``max_iter="auto"`` and at most 50,000 rows `fit` also tries the line, without φ, on the rows
     held out, and leaves φ where these are lost less to it. Widths are tried by one pass over a
-    tenth of the rows, 30,000 at most, each: the last γ is taken that is not worse than the best, on
-    as many other rows, by two standard errors.
+    twentieth of the rows, 20,000 at most, each: γ is the one that as many other rows are lost least
+    with.
 
     References
     ----------

@@ -6,15 +6,15 @@ from conftest import INTERPRETED
 
 from skstructured import KernelStructuredPredictor
 from skstructured.estimators.kernel import _features_model, _tried_widths
-from skstructured.estimators.kernel._tried_widths import WIDTHS, some_of, surely_less
+from skstructured.estimators.kernel._tried_widths import WIDTHS, some_of
 
 
 def rows(n, fine, seed=0):
-    """Rows of which classes are told apart by curves that turn often, or by a noisy line."""
+    """Rows of which classes are told apart by curves that turn often, or by one that does not."""
     rng = np.random.RandomState(seed)
-    X, noise = rng.randn(n, 2), 2.0 * rng.randn(n)
-    shape = np.sin(4.0 * X) if fine else X + noise[:, None]
-    return X, (shape.sum(axis=1) > 0.0).astype(int)
+    X = rng.randn(n, 2)
+    inside = np.sum(X**2, axis=1) + 0.5 * rng.randn(n) < 1.4
+    return X, np.where(fine, np.sin(4.0 * X).sum(axis=1) > 0.0, inside).astype(int)
 
 
 def curve(**given):
@@ -45,7 +45,7 @@ def test_fine_structure_makes_kernels_narrower_and_a_line_does_not(of_few, optim
         assert gamma_of(few) == pytest.approx(gamma_of(median), rel=0.5)
         ratio = gamma_of(tried) / gamma_of(median)
         if not fine:
-            assert ratio < 2.0
+            assert ratio < 3.0
         else:
             assert ratio > 3.0
             X_new, y_new = rows(n, fine, 1)
@@ -66,23 +66,22 @@ def test_only_the_width_that_is_nobodys_choice_is_tried(of_few, monkeypatch):
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("losses", "best"),
-    [([1.0, 0.5, 0.52], 4.0), ([1.0, 1.1, 0.9], 16.0), ([1.0, 1.1, 1.2], 1.0), ([1, 0.9, 0.9], 16)],
-)
-def test_the_last_that_is_not_surely_worse_than_the_best_is_taken(monkeypatch, losses, best):
+@pytest.mark.parametrize("best", range(len(WIDTHS)))
+def test_what_loses_least_by_its_weights_is_taken(monkeypatch, best):
     class Rounds:
-        weights = np.ones(400)
+        weights = np.r_[np.full(200, 3.0), np.full(200, 0.5)]
 
     told = []
 
     def losses_of(learner, rounds, gamma, learned, held_out):
         told.append(gamma / 0.1)
         assert not set(learned) & set(held_out)
-        return losses[len(told) - 1] + 0.01 * np.random.RandomState(0).rand(len(held_out))
+        heavy = Rounds.weights[held_out] > 1.0
+        least = len(told) - 1 == best  # light rows are lost more to
+        return np.where(heavy, 1.0 - 0.1 * least, 1.0 + 0.2 * least)
 
     monkeypatch.setattr(_tried_widths, "losses_of", losses_of)
-    assert _tried_widths.tried_gamma(None, Rounds, 0.1) == pytest.approx(0.1 * best)
+    assert _tried_widths.tried_gamma(None, Rounds, 0.1) == pytest.approx(0.1 * WIDTHS[best])
     np.testing.assert_allclose(told, WIDTHS)
 
 
@@ -95,16 +94,3 @@ def test_rows_are_of_positive_weight_and_not_too_many(monkeypatch):
     assert min(*learned, *held_out) >= 50 and not set(learned) & set(held_out)
     monkeypatch.setattr(_tried_widths, "AT_MOST", 5)
     assert [*map(len, some_of(Rounds))] == [5, 5]
-
-
-def test_less_by_more_than_chance():
-    rng, weight = np.random.RandomState(0), np.ones(500)
-    others = rng.rand(500)
-    assert not surely_less(others, others, weight)
-    assert surely_less(others - 0.01, others, weight)
-    assert not surely_less(others + 0.01, others, weight)
-    hits = [surely_less(others + rng.randn(500), others, weight) for _ in range(400)]
-    assert 1 <= np.sum(hits) <= 25  # 2.3 % by chance
-    # one heavy row is no proof
-    gain = np.r_[1.0, np.zeros(499)]
-    assert not surely_less(others - gain, others, weight)
