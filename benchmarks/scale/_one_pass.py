@@ -78,7 +78,7 @@ class Boosted:
         """Learn what was kept."""
         from lightgbm import LGBMClassifier
 
-        self.model = LGBMClassifier(n_jobs=2, verbose=-1)
+        self.model = LGBMClassifier(n_jobs=1, verbose=-1)
         self.model.fit(np.concatenate(self.rows), np.concatenate(self.labels))
 
     def predict(self, X):

@@ -41,7 +41,7 @@ AT_MOST = {
     "Vowpal Wabbit -q ::": 10**5,
     "Vowpal Wabbit --nn 20": 10**5,
     "river AMFClassifier": 10**4,
-    "LightGBM, all rows kept": 10**6,
+    "LightGBM, all rows kept": 10**5,
 }
 
 
