@@ -2,8 +2,8 @@
 
 Those of PICTURES come from the examples: their figures stand side by side. Those in the folder
 peers come from the kept table of `benchmarks.peers`, one for each problem, with all its learners.
-cross_validation.png, folklore_regret.png, pistol_vs_svm.png, scaling.png and table1_mistakes.png
-come from `benchmarks`.
+cross_validation.png, curves_scale.png, folklore_regret.png, pistol_vs_svm.png, scaling.png and
+table1_mistakes.png come from `benchmarks`.
 """
 
 import csv

@@ -1,8 +1,8 @@
-"""Random features beside all kernels and the line: accuracy, seconds, cost of a row, and covtype.
+"""Random features beside all kernels and the line: accuracy, seconds, and the cost of a row.
 
 Raw rows, everything at its defaults but for what a column says. Tables: "sets" (half of the rows to
-learn, 4,000 at most; the mean over halves), "components" (numbers of features), "rows" (seconds of
-a pass from 10⁴ to 10⁶ rows), and "covtype" (581,012 rows, four fifths of them to learn, float32).
+learn, 4,000 at most; the mean over halves), "components" (numbers of features), and "rows" (seconds
+of a pass from 10⁴ to 10⁶ rows).
 """
 
 import time
@@ -11,16 +11,13 @@ import warnings
 import numpy as np
 
 from benchmarks._common import Results, arguments
-from benchmarks.data import covtype, load
+from benchmarks.data import load
 from benchmarks.defaults import _sets as sets
 from benchmarks.defaults.passes import everything
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 
 #: Halves that the means are over.
 HALVES = 2
-
-#: More rows of covtype are predicted at no gain.
-PREDICTED = 100_000
 
 
 def curve(space="simplex", **given):
@@ -82,6 +79,7 @@ def summary(out, found):
         )
 
     compared("features, one pass", "kernels, one pass")
+    compared("features, one pass", "line, one pass")
     compared("features, ten passes", "kernels, 20 passes")
     compared("features", "kernels")
     compared("features", "line")
@@ -137,35 +135,10 @@ def table_of_rows(out, quick):
     out.say(f"exponent {power:.3f}")
 
 
-def table_of_covtype(out, quick):
-    """Accuracy of one pass over all rows, and its seconds."""
-    out.say()
-    X, y = covtype(20_000) if quick else covtype()
-    X, order = X.astype(np.float32), np.random.RandomState(0).permutation(len(y))
-    cut = 4 * len(y) // 5
-    learned, new = order[:cut], order[cut:][:PREDICTED]
-    ways = {
-        "line": OnlineStructuredPredictor(random_state=0, **ONE),
-        "defaults": curve(random_state=0, **ONE),
-        "gamma=0.1": curve(gamma=0.1, random_state=0, **ONE),
-        "gamma=0.3, n_components=2400": curve(gamma=0.3, n_components=2400, random_state=0, **ONE),
-        "gamma=0.3, n_components=4000": curve(gamma=0.3, n_components=4000, random_state=0, **ONE),
-    }
-    for name, model in ways.items():
-        model.fit(X[:1000], y[:1000])
-        started = time.perf_counter()
-        model.fit(X[learned], y[learned])
-        seconds = time.perf_counter() - started
-        points = 100.0 * model.score(X[new], y[new])
-        line = f"covtype, {len(learned)} rows, one pass, {name}: {points:.2f} in {seconds:.1f} s"
-        out.add(line, table="covtype", name=name, points=points, seconds=seconds)
-
-
 TABLES = {
     "sets": table_of_sets,
     "components": table_of_components,
     "rows": table_of_rows,
-    "covtype": table_of_covtype,
 }
 
 

@@ -42,18 +42,21 @@ def score_experts(
     vectors: Floats,
     scales: Any,
     raw: Floats,
-    x_sq: float,
+    squares: Floats,
     weight: float,
     averaged: bool,
     theta: Floats,
     s: Floats,
 ) -> float:
-    """Scores of the experts, and of their averages, from raw ones; the sum of their sizes."""
+    """Scores of the experts, and of their averages, from raw ones; the sum of their sizes.
+
+    `squares` are ‖x‖², as each of them reads the row.
+    """
     few, dim = vectors.shape[0], theta.shape[1]
     size = 0.0
     for e in range(few):
         vector = vectors[e]
-        s[e] = as_scale(scales[e])(vector, x_sq, weight)
+        s[e] = as_scale(scales[e])(vector, squares[e], weight)
         played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
         for k in range(dim):
             theta[e, k] = s[e] * raw[e * dim + k]

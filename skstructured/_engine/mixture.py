@@ -42,6 +42,7 @@ from skstructured._engine.experts import (
 )
 from skstructured._engine.mixing import SCORES, mix, temper_for
 from skstructured._engine.mixture_state import MixtureState
+from skstructured._engine.near import squares_of
 from skstructured._engine.rows import Rows, is_zero_row
 from skstructured._engine.state import FLUSH, RENEW, RENEWED, RESCALE, SCALED_WEIGHT_SUM
 
@@ -88,15 +89,19 @@ def mixture_epoch(
     raw, move = np.empty(experts * dim), np.zeros(experts * dim)
     theta, g = np.empty((experts, dim)), np.empty((experts, dim))
     y, losses, v, s = np.empty(dim), np.empty(experts), np.empty(experts), np.empty(few)
+    squares = np.empty(few)
     first, w, stopped = rows[0], weight[0], -1
-    x_sq = move_and_score(data, indices, indptr, width, first, first, Theta, y, move, 0.0, w, raw)
+    x_sq = move_and_score(
+        data, indices, indptr, width, first, first, Theta, totals, move, 0.0, w, raw
+    )
     for r in range(n):
         usual = shortest_sq <= x_sq <= longest_sq
         if not usual and not is_zero_row(data, indptr, width, rows[r]):
             stopped = r
             break
         w = weight[r]
-        size = score_experts(vectors, scales, raw, x_sq, w, averaged, theta, s)
+        squares_of(totals, x_sq, squares)
+        size = score_experts(vectors, scales, raw, squares, w, averaged, theta, s)
         if not size <= LARGEST:
             stopped = r
             break
@@ -117,7 +122,8 @@ def mixture_epoch(
         if kind != SCORES:  # means become gradients
             less_truth(g, y)
         for e in range(few):
-            u = settle_step(vectors[e], steps[e], raw[e * dim : (e + 1) * dim], g[e], x_sq, w, s[e])
+            own = raw[e * dim : (e + 1) * dim]
+            u = settle_step(vectors[e], steps[e], own, g[e], squares[e], w, s[e])
             if vectors[e, RESCALE] != 1.0 or (averaged and vectors[e, FLUSH] > 0.0):
                 fold_expert(Theta, dim, dense, averaged, e, few, vectors[e])
             for k in range(dim):
@@ -126,7 +132,7 @@ def mixture_epoch(
                     move[(few + e) * dim + k] = -u * vectors[e, SCALED_WEIGHT_SUM] * g[e, k]
         after = min(r + 1, n - 1)
         x_sq = move_and_score(
-            data, indices, indptr, width, rows[r], rows[after], Theta, y, move, 1.0, w, raw
+            data, indices, indptr, width, rows[r], rows[after], Theta, totals, move, 1.0, w, raw
         )
         for e in range(few):
             if vectors[e, RENEWED] + 1.0 < RENEW:

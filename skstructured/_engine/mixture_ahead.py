@@ -76,13 +76,14 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
         experts = 2 * few if average else few
         raw, still = np.empty(experts * dim), np.zeros(experts * dim)
         theta, means = np.empty((experts, dim)), np.empty((experts, dim))
-        v, s, y, now = np.empty(experts), np.empty(few), np.zeros(dim), np.empty_like(vectors)
+        v, s, none_sq, now = np.empty(experts), np.empty(few), np.zeros(few), np.empty_like(vectors)
         by_last = np.empty_like(shares)
         for r in range(truth.shape[0]):
             one, row = slice(r, r + 1), rows[r]
-            move_and_score(before, indices, indptr, width, row, row, Theta, y, still, 0.0, 0.0, raw)
+            places = (indices, indptr, width, row, row)
+            move_and_score(before, *places, Theta, totals, still, 0.0, 0.0, raw)
             now[:] = vectors
-            score_experts(now, scales, raw, 0.0, 0.0, average, theta, s)
+            score_experts(now, scales, raw, none_sq, 0.0, average, theta, s)
             if kind != SCORES:
                 means_of(kind, theta, means)
             counted = shares

@@ -44,11 +44,13 @@ def play_rows(
     n, dim = played.shape
     experts = shares.shape[2]
     theta, means = np.empty((experts, dim)), np.empty((experts, dim))
-    v, s, now = np.empty(experts), np.empty(vectors.shape[0]), np.empty_like(vectors)
-    for e in range(len(now)):  # optimisers may note what they see in them
+    few = vectors.shape[0]
+    v, s, now = np.empty(experts), np.empty(few), np.empty_like(vectors)
+    squares = np.zeros(few)
+    for e in range(few):  # optimisers may note what they see in them
         copy_into(now[e], vectors[e])
     for i in range(n):
-        score_experts(now, scales, raw[i], 0.0, 0.0, averaged, theta, s)
+        score_experts(now, scales, raw[i], squares, 0.0, averaged, theta, s)
         if kind != SCORES:
             means_of(kind, theta, means)
         mix(kind, shares, theta, means, v, played[i])
@@ -98,7 +100,7 @@ def play_row(
     for e in range(few):  # optimisers may note what they see in them
         copy_into(now[e], vectors[e])
     scores_of_row(Theta, z, intercept, raw)
-    score_experts(now, scales, raw, 0.0, 0.0, averaged, theta, s)
+    score_experts(now, scales, raw, np.zeros(few), 0.0, averaged, theta, s)
     means_of(kind, theta, means)
     mix(kind, shares, theta, means, v, out[0])
     size, nothing = 0.0, np.zeros(dim)

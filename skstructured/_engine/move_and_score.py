@@ -61,6 +61,31 @@ def dense_move_and_score(
 
 
 @kernel(fastmath=FASTMATH)
+def move_pairs(
+    Theta: Array, x: Array, z: Array, u: float, move: Floats, raw: Floats, start: int, stop: int
+) -> None:
+    """Θ ← Θ + u move xᵀ, then raw = Θz, for rows of Θ from `start` to `stop`, two at a time."""
+    width = x.shape[0]
+    for k in range(start, stop, 2):
+        after = min(k + 1, stop - 1)
+        theta, other = Theta[k], Theta[after]
+        c, d, total, sum_ = u * move[k], u * move[after], 0.0, 0.0
+        if after == k:
+            for j in range(width):
+                moved = theta[j] + c * x[j]
+                theta[j] = moved
+                total += moved * z[j]
+        else:
+            for j in range(width):
+                moved, also = theta[j] + c * x[j], other[j] + d * x[j]
+                theta[j], other[j] = moved, also
+                total += moved * z[j]
+                sum_ += also * z[j]
+            raw[after] = sum_
+        raw[k] = total
+
+
+@kernel(fastmath=FASTMATH)
 def dense_move_and_score_pairs(
     data: Array,
     indices: Array,
@@ -82,29 +107,13 @@ def dense_move_and_score_pairs(
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
-    intercept, last = Theta.shape[1] > width, raw.shape[0] - 1
+    intercept = Theta.shape[1] > width
     z_sq = 1.0 if intercept else 0.0
     for j in range(width):
         z_sq += z[j] * z[j]
-    for k in range(0, last + 1, 2):
-        after = min(k + 1, last)
-        theta, other = Theta[k], Theta[after]
-        c, d, total, sum_ = u * move[k], u * move[after], 0.0, 0.0
-        if after == k:
-            for j in range(width):
-                moved = theta[j] + c * x[j]
-                theta[j] = moved
-                total += moved * z[j]
-        else:
-            for j in range(width):
-                moved, also = theta[j] + c * x[j], other[j] + d * x[j]
-                theta[j], other[j] = moved, also
-                total += moved * z[j]
-                sum_ += also * z[j]
-            raw[after] = sum_
-        raw[k] = total
+    move_pairs(Theta, x, z, u, move, raw, 0, raw.shape[0])
     if intercept:
-        for k in range(last + 1):
+        for k in range(raw.shape[0]):
             Theta[k, width] += u * move[k]
             raw[k] += Theta[k, width]
     return z_sq

@@ -40,6 +40,9 @@ class ExpertWeights:
 
     def expert_names(self) -> list[str]:
         """What the experts are called."""
+        return self._names()
+
+    def _names(self) -> list[str]:
         return self.optimizer.names(self.averaged)
 
     def _troubles(self) -> list[str]:

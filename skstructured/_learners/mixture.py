@@ -45,10 +45,14 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
-        vectors = self.optimizer.init(self.loss)
+        vectors = self._vectors()
         vectors[:, DECAYS] = float(learner._average_decays())
         self.averaged = bool(learner.average and self.optimizer.averages)
         self._set_up(learner, vectors)
+
+    def _vectors(self) -> Floats:
+        """The initial vectors of the experts, one per row."""
+        return self.optimizer.init(self.loss)
 
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         dim = self.space.dim_
@@ -75,7 +79,7 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _kernels(self) -> tuple[Any, ...]:
         """Move and score, loss; scale and step of every expert."""
-        state, experts = self.state, self.optimizer.experts()
+        state, experts = self.state, self._experts()
         move = dense_move_and_score_pairs
         if state.by_feature:
             move = move_and_score_kernel(state.n_experts * self.space.dim_, True)
@@ -143,7 +147,7 @@ class MixtureModel(ExpertWeights, LinearModel):
         state, dim = self.state, self.space.dim_
         last, sums = (part.reshape(len(state.vectors), dim, -1) for part in parts)
         matrices = []
-        for expert, W, vector in zip(self.optimizer.experts(), last, state.vectors, strict=True):
+        for expert, W, vector in zip(self._experts(), last, state.vectors, strict=True):
             matrices.append(expert.weights(W, vector, dim))
         for W, A, vector in zip(last, sums, state.vectors, strict=True):
             if self.averaged:
@@ -177,19 +181,24 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _played_at_few(self, rows: Rows, shares: Floats) -> Floats:
         """`scores` of a few dense rows, without weights in their units."""
-        state, n, width = self.state, rows.n_rows, self.width
-        Z = self.scale.transformed_matrix(rows)
+        state = self.state
+        raw = self._raw(self.scale.transformed_matrix(rows))
+        played = np.empty((len(raw), self.space.dim_))
+        kept = (writable(state.vectors), state.summed, writable(shares))
+        self._play()(state.kind, raw, *kept, played)
+        return played
+
+    def _raw(self, Z: Floats) -> Floats:
+        """Θz of a few rows as standardised."""
+        state, width = self.state, self.width
         Theta, few = state.matrix, len(state.vectors) * self.space.dim_
-        raw = np.empty((n, len(Theta)))
+        raw = np.empty((len(Z), len(Theta)))
         raw[:, :few] = Z @ Theta[:few, :width].T
         if state.summed:
             raw[:, few:] = Z @ Theta[few:, :width].T
         if self.intercept:
             raw += Theta[:, width]
-        played = np.empty((n, self.space.dim_))
-        kept = (writable(state.vectors), state.summed, writable(shares))
-        self._play()(state.kind, raw, *kept, played)
-        return played
+        return raw
 
     def play_alone(self, X: Floats, longest: float) -> Floats | None:
         """Scores and means (2, dim) at one dense float64 row, as `scores` of the average.
@@ -232,17 +241,22 @@ class MixtureModel(ExpertWeights, LinearModel):
 
     def _played(self, matrices: Floats, shares: Floats, X: Matrix) -> Floats:
         """`scores`, some rows at a time."""
-        experts, dim, _ = matrices.shape
+        dim = matrices.shape[1]
         played = np.empty((X.shape[0], dim))
         for start in range(0, len(played), ROWS):
             rows = slice(start, start + ROWS)
-            flat = linear_scores(matrices.reshape(experts * dim, -1), X[rows])
-            theta = np.ascontiguousarray(flat).reshape(-1, experts, dim)
+            theta = self._scored(matrices, X[rows])
             means = theta
             if self.state.kind != SCORES:
-                means = self.loss.mean(flat.reshape(-1, dim)).reshape(theta.shape)
+                means = self.loss.mean(theta.reshape(-1, dim)).reshape(theta.shape)
             compiled_mix_rows()(self.state.kind, writable(shares), theta, means, played[rows])
         return played
+
+    def _scored(self, matrices: Floats, X: Matrix) -> Floats:
+        """Scores (n, N, dim) by every expert."""
+        experts, dim, _ = matrices.shape
+        flat = linear_scores(matrices.reshape(experts * dim, -1), X)
+        return np.ascontiguousarray(flat).reshape(-1, experts, dim)
 
     def trouble(self) -> list[str]:
         """As `Model`, of every expert."""

@@ -83,15 +83,21 @@ def overhead(state: Any) -> float:
     return float(state.totals[GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
 
 
-def certificate_of(optimizer: Any, loss: Any, state: Any) -> MixtureCertificate:
-    """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model."""
+def certificate_of(
+    optimizer: Any, loss: Any, state: Any, names: list[str] | None = None
+) -> MixtureCertificate:
+    """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.
+
+    Where the state has more experts than the optimiser, they have `names`, and bounds against every
+    U are those of the optimiser's, which come first.
+    """
     if not (state.rates == THINNING).any():
         raise GuaranteeError(f'share={optimizer.share!r} has no "thinning", and so no bound.')
     certificates = []
-    for expert, vector in zip(optimizer.experts(), state.vectors, strict=True):
+    for expert, vector in zip(optimizer.experts(), state.vectors, strict=names is None):
         with contextlib.suppress(GuaranteeError):
             certificates.append(expert.certificate(loss, vector))
     constants = gap_constants(loss, 0.0) | {"overhead": overhead(state)}
-    names = optimizer.names(state.summed)
+    names = optimizer.names(state.summed) if names is None else names
     losses = dict(zip(names, map(float, state.sums), strict=True))
     return MixtureCertificate(constants, losses, certificates)

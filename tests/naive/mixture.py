@@ -51,6 +51,22 @@ class Other:
         self.learner.learn(G, None)
 
 
+class OnColumns:
+    """An expert that reads some columns of x; its weights have zeros elsewhere."""
+
+    def __init__(self, expert, columns):
+        self.expert, self.columns = expert, columns
+
+    def play(self, x, w):
+        inner = self.expert.play(x[self.columns], w)
+        W = np.zeros((len(inner), len(x)))
+        W[:, self.columns] = inner
+        return W
+
+    def learn(self, G, w):
+        self.expert.learn(G[:, self.columns], w)
+
+
 def alpha(t):
     return min(0.5, 1 / ((t + 2) * math.log(t + 2) ** 2))
 

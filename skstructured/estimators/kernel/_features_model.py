@@ -7,12 +7,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.rows_in_range import check_finite
-from skstructured._learners.held_out import FOURIER
+from skstructured._learners.held_out import FOURIER, learned_rounds
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.scaling import scale_of
+from skstructured.estimators.kernel._beside_line import BesideLine
 from skstructured.estimators.kernel._features import DRAWN, FourierMap
 from skstructured.estimators.kernel._mapped_scale import MappedScale
+from skstructured.estimators.kernel._tried_widths import MANY, tried_gamma
 from skstructured.estimators.kernel._values import width_of
 
 #: Rows, at most, by which the width of the kernel goes.
@@ -62,8 +64,11 @@ class OverFeatures:
         scale.apply(some, weight=batch.weights[chosen])
         Z = scale.transformed_matrix(some)
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.scale.mapped]
-        gamma, _ = width_of(_gamma_of(learner), features.kernel, Z.shape[1], Z)
+        given = _gamma_of(learner)
+        gamma, _ = width_of(given, features.kernel, Z.shape[1], Z)
         features.set_width(gamma, features.square)
+        if given == "multiscale" and learned_rounds(batch) > MANY:
+            features.set_width(tried_gamma(learner, batch, gamma), features.square)
 
     def tried(self, learner, batch, search):
         """See `Model`; where rows held out are lost less to a line, the features are left."""
@@ -84,7 +89,7 @@ class OverFeatures:
         twin = copy.copy(self)
         vars(twin).pop("_loops", None)
         twin.given_scale = MappedScale(self.scale.inner.anew(), self.scale.features.none())
-        vectors = getattr(self.state, "vectors", self.state.vector).copy()
+        twin.has_lines, vectors = False, self._vectors_of_line()
         twin._set_up(learner, vectors)
         del twin.given_scale
         return twin
@@ -102,9 +107,15 @@ class OverFeatures:
 class FourierModel(OverFeatures, LinearModel):
     """One matrix of weights, moved by an optimiser."""
 
+    def _vectors_of_line(self):
+        return self.state.vector.copy()
 
-class FourierMixtureModel(OverFeatures, MixtureModel):
-    """A mixture of them."""
+
+class FourierMixtureModel(OverFeatures, BesideLine):
+    """A mixture of them, and of lines."""
+
+    def _vectors_of_line(self):
+        return self.state.vectors[: len(self.state.vectors) // 2].copy()
 
 
 def features_model(learner):
