@@ -103,6 +103,11 @@ def of_vowpal_wabbit(X, y):
     return wrong / len(y), loss / len(y)
 
 
+def repeated(X, y):
+    """Error of the label before; it has no log-loss."""
+    return float(np.mean(y[1:] != y[:-1])), np.nan
+
+
 def line_of_classes(out, kind, name, X, y):
     """A line of the table of accuracies and log-losses."""
     found = {which: played(which, X, y) for which in LEARNERS}
@@ -110,7 +115,7 @@ def line_of_classes(out, kind, name, X, y):
     if kind == "moving":
         found |= {which: of_river(which, X, y) for which in RIVER}
         found["VW --coin"] = of_vowpal_wabbit(X, y)
-    found["last label"] = (float(np.mean(y[1:] != y[:-1])), np.nan)
+    found["last label"] = repeated(X, y)
     cells = [f"{100 - 100 * error:6.2f}/{loss:5.3f}" for error, loss, *_ in found.values()]
     values = {f"{which} accuracy": 1.0 - values[0] for which, values in found.items()}
     values |= {f"{which} log-loss": values_[1] for which, values_ in found.items()}

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks._timing import timed
+from benchmarks.peers._learners import summed_up
 from benchmarks.peers._problems import rows
 from skstructured import (
     BanditGaptronClassifier,
@@ -88,10 +89,10 @@ def compare(quick, is_there):
 
 
 def measured(run, X, codes, quick):
-    """The mean share of wrong choices over shuffles, and the median seconds."""
+    """The mean share of wrong choices over shuffles, its deviation, and the median seconds."""
     K, runs = int(codes.max()) + 1, []
     run(X[:200], codes[:200], K, 0)
     for seed in range(1 if quick else SHUFFLES):
         order = np.random.RandomState(seed).permutation(len(X))[: 300 if quick else None]
         runs.append(timed(lambda order=order, seed=seed: run(X[order], codes[order], K, seed)))
-    return np.mean([wrong for wrong, _ in runs]), np.median([taken for _, taken in runs])
+    return summed_up(runs)

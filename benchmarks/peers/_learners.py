@@ -1,8 +1,30 @@
-"""Learners of other libraries that have no `fit` and `predict` of scikit-learn's kind."""
+"""Learners of other libraries that have no `fit` and `predict` of scikit-learn's kind; searches."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+
+
+def scaled(make):
+    """What makes a pipeline that standardises first."""
+    return lambda: make_pipeline(StandardScaler(), make())
+
+
+def searched(make, grid, loss):
+    """What makes a search of a grid, by three folds; the loss is `loss(predicted, y)`."""
+    scoring = make_scorer(lambda y, predicted: -loss(predicted, y))
+    folds = KFold(3, shuffle=True, random_state=0)
+    return lambda: GridSearchCV(make(), grid, scoring=scoring, cv=folds)
+
+
+def summed_up(found):
+    """Of (loss, seconds) of every fold: the mean loss, its deviation, and the median seconds."""
+    losses, seconds = np.array(found).T
+    deviation = losses.std(ddof=1) if len(losses) > 1 else np.nan
+    return losses.mean(), deviation, np.median(seconds)
 
 
 class River(ClassifierMixin, BaseEstimator):
@@ -28,8 +50,9 @@ class River(ClassifierMixin, BaseEstimator):
 class VowpalWabbit(ClassifierMixin, BaseEstimator):
     """Passes of Vowpal Wabbit, one against all, over text lines of standardised rows."""
 
-    def __init__(self, passes=1):
+    def __init__(self, passes=1, rate=0.5):
         self.passes = passes
+        self.rate = rate
 
     def _lines(self, Z, codes=None):
         for i, row in enumerate(Z.tolist()):
@@ -41,7 +64,8 @@ class VowpalWabbit(ClassifierMixin, BaseEstimator):
 
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.scaler_ = StandardScaler().fit(X)
-        self.model_ = Workspace(f"--oaa {len(self.classes_)} --loss_function logistic --quiet")
+        given = f"--oaa {len(self.classes_)} -l {self.rate} --loss_function logistic --quiet"
+        self.model_ = Workspace(given)
         lines = list(self._lines(self.scaler_.transform(X), codes))
         for _ in range(self.passes):
             for line in lines:

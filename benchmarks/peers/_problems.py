@@ -4,6 +4,7 @@ A learner is (name, whether it is ours, the package it needs, a function that ma
 """
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import (
     LogisticRegression,
     PassiveAggressiveClassifier,
@@ -13,12 +14,10 @@ from sklearn.linear_model import (
 )
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from benchmarks.data import load
-from benchmarks.peers._learners import River, VowpalWabbit
+from benchmarks.peers._learners import River, VowpalWabbit, scaled, searched
 from skstructured import (
     ConditionalRandomField,
     FolkloreClassifier,
@@ -31,11 +30,6 @@ from skstructured.metrics import kendall_tau
 
 #: Rows of a problem, at most.
 MOST = 3000
-
-
-def scaled(make):
-    """A pipeline that standardises first."""
-    return lambda: make_pipeline(StandardScaler(), make())
 
 
 def ours(name, make):
@@ -51,6 +45,14 @@ def rows(name, column="y"):
     arrays = load(name)
     order = np.random.RandomState(0).permutation(len(arrays["X"]))[:MOST]
     return arrays["X"][order].astype(np.float64), arrays[column][order].astype(np.int64)
+
+
+#: Grids of the searched ones, of the pipelines that `scaled` makes.
+RATES = {"rate": [0.05, 0.2, 0.5, 2.0]}
+ALPHAS = {"sgdclassifier__alpha": np.logspace(-6, -2, 5)}
+PENALTIES = {"logisticregression__C": np.logspace(-2, 3, 6)}
+NEIGHBOURS = {"kneighborsregressor__n_neighbors": [1, 3, 10, 30]}
+WIDTHS = {"svc__C": [1.0, 10.0, 100.0], "svc__gamma": np.logspace(-3, 0, 4)}
 
 
 def mistakes(predicted, y):
@@ -86,6 +88,15 @@ def one_pass():
         theirs("river softmax, scaled", lambda: River(river_softmax), "river"),
         theirs("river adaptive forest", lambda: River(river_forest), "river"),
         theirs("Vowpal Wabbit, scaled", VowpalWabbit, "vowpalwabbit"),
+        theirs(
+            "SGDClassifier, scaled, searched",
+            searched(scaled(lambda: SGDClassifier(**passes)), ALPHAS, mistakes),
+        ),
+        theirs(
+            "Vowpal Wabbit, scaled, searched",
+            searched(VowpalWabbit, RATES, mistakes),
+            "vowpalwabbit",
+        ),
     ]
     for name in ("segment", "satimage", "letter"):
         yield f"{name}, one pass", *rows(name), mistakes, learners
@@ -101,6 +112,16 @@ def batch():
         theirs("SGDClassifier, scaled", scaled(lambda: SGDClassifier(random_state=0))),
         theirs("LogisticRegression, scaled", scaled(lambda: LogisticRegression(max_iter=1000))),
         theirs("SVC, scaled", scaled(SVC)),
+        theirs("HistGradientBoosting", lambda: HistGradientBoostingClassifier(random_state=0)),
+        theirs(
+            "SGDClassifier, scaled, searched",
+            searched(scaled(lambda: SGDClassifier(random_state=0)), ALPHAS, mistakes),
+        ),
+        theirs(
+            "LogisticRegression, scaled, searched",
+            searched(scaled(lambda: LogisticRegression(max_iter=1000)), PENALTIES, mistakes),
+        ),
+        theirs("SVC, scaled, searched", searched(scaled(SVC), WIDTHS, mistakes)),
     ]
     for name in ("segment", "satimage", "letter"):
         yield f"{name}, defaults", *rows(name), mistakes, learners
@@ -139,6 +160,16 @@ def grades():
         theirs("skordinal LogisticAT, scaled", skordinal("LogisticAT"), "skordinal"),
         theirs("skordinal POM, scaled", skordinal("POM"), "skordinal"),
         theirs("skordinal SVOR, scaled", skordinal("SVOR"), "skordinal"),
+        theirs(
+            "mord LogisticAT, scaled, searched",
+            searched(scaled(logistic_at), {"logisticat__alpha": [0.0, 0.1, 1.0, 10.0]}, distance),
+            "mord",
+        ),
+        theirs(
+            "skordinal SVOR, scaled, searched",
+            searched(skordinal("SVOR"), {"svor__C": [0.1, 1.0, 10.0]}, distance),
+            "skordinal",
+        ),
     ]
     for name in ("abalone", "stocks"):
         yield f"{name}, grades", *rows(name, "y_eqfreq"), distance, learners
@@ -148,6 +179,10 @@ def multilabel_knn():
     from skmultilearn.adapt import MLkNN
 
     return MLkNN()
+
+
+#: What a chain calls the classifier that it is made of: "estimator" in new versions.
+CHAINED = "estimator" if "estimator" in ClassifierChain(None).get_params() else "base_estimator"
 
 
 def tags():
@@ -160,6 +195,19 @@ def tags():
         theirs("MultiOutput(Logistic), scaled", scaled(lambda: MultiOutputClassifier(logistic))),
         theirs("ClassifierChain(Logistic), scaled", scaled(lambda: ClassifierChain(logistic))),
         theirs("skmultilearn MLkNN, scaled", scaled(multilabel_knn), "skmultilearn"),
+        theirs(
+            "ClassifierChain(Logistic), scaled, searched",
+            searched(
+                scaled(lambda: ClassifierChain(logistic)),
+                {f"classifierchain__{CHAINED}__C": [0.01, 0.1, 1.0, 10.0]},
+                mistakes,
+            ),
+        ),
+        theirs(
+            "skmultilearn MLkNN, scaled, searched",
+            searched(scaled(multilabel_knn), {"mlknn__k": [5, 10, 20, 40]}, mistakes),
+            "skmultilearn",
+        ),
     ]
     yield "yeast, tags", *rows("ml_yeast", "Y"), mistakes, learners
 
@@ -193,6 +241,14 @@ def rankings():
         ours("MaxMinMargin, kernels", margin),
         theirs("RidgeCV on ranks, scaled", scaled(lambda: RidgeRanks(np.logspace(-2, 4, 13)))),
         theirs("nearest neighbours, scaled", scaled(neighbours)),
+        theirs(
+            "nearest neighbours, scaled, searched",
+            searched(
+                scaled(neighbours),
+                {"kneighborsregressor__n_neighbors": [1, 3, 10, 30]},
+                discordance,
+            ),
+        ),
     ]
     for name in ("wine", "segment"):
         yield f"{name}, rankings", *ranks(f"ranking_{name}"), discordance, learners

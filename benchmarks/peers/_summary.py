@@ -1,19 +1,21 @@
 """The kept table in short: of every problem one fixed learner of ours, and the best of the others.
 
-Stands in the README between two marks; `python -m benchmarks.peers._summary` writes it there.
-Which learner of ours is a matter of the task alone, the same for all its data sets, whatever it
-does there; the other side has the learner with the least loss of each problem. Of each task there
-is one row, that of its last data set, for the page to be short.
+Stands between two marks in the README, and with all data sets in docs/peers.md;
+`python -m benchmarks.peers._summary` writes it there. Which learner of ours is a matter of the task
+alone, the same for all its data sets, whatever it does there; the other side has the learner with
+the least loss of each problem, at its defaults and searched. The README has the last data set of
+each task.
 """
 
 import csv
+import math
 import re
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-README = HERE.parents[1] / "README.md"
+ROOT = HERE.parents[1]
 BEGIN, END = "<!-- peers: written by benchmarks.peers.table -->", "<!-- end of peers -->"
-HEAD = "| task | ours | loss | seconds | best of the others | loss | seconds |"
+HEAD = "| task | ours | loss | seconds | the others | loss | seconds | searched | loss | seconds |"
 
 #: What a problem's name ends with in the kept table -> what the page calls it, where it differs.
 NAMES = {"grades": "ordinal classes"}
@@ -25,6 +27,10 @@ FIXED = {
     "grades": ("OnlineStructuredPredictor", 'OnlineStructuredPredictor("ordinal")'),
     "rankings": ("KernelStructuredPredictor", 'KernelStructuredPredictor("permutahedron")'),
     "tags": ("OnlineStructuredPredictor", 'OnlineStructuredPredictor("hypercube")'),
+    "table": ("TableEncoder, OnlineStructuredPredictor", "OnlineStructuredPredictor"),
+    "moving stream": ("OnlineStructuredPredictor", "OnlineStructuredPredictor"),
+    "queries": ('kernel="additive"', 'ListwiseRanker(kernel="additive")'),
+    "choices": ("ConditionalLogit", "ConditionalLogit"),
     "bandit feedback": ("Confidit", "ConfiditClassifier"),
     "letter error": (
         "OnlineStructuredPredictor, five passes",
@@ -43,30 +49,46 @@ def learners():
     return found
 
 
-def pair(problem, rows):
-    """Our fixed learner of a problem, its public name, and the others' learner of least loss."""
+def compared(problem, rows):
+    """(name, row) of our fixed learner, of the others' best default, and of their best search.
+
+    The last is None where nothing was searched.
+    """
     kept, name = FIXED[problem.rpartition(", ")[2]]
     ours = next(row for row in rows if row["ours"] == "True" and row["learner"] == kept)
-    others = [row for row in rows if row["ours"] == "False"]
-    return ours, name, min(others, key=lambda row: float(row["loss"]))
+    found = [(f"`{name}`", ours)]
+    for searched in (False, True):
+        others = [
+            row
+            for row in rows
+            if row["ours"] == "False" and row["learner"].endswith(", searched") == searched
+        ]
+        best = min(others, key=lambda row: float(row["loss"]), default=None)
+        named = best and best["learner"].removesuffix(", searched").replace(", scaled", "")
+        found.append((named, best))
+    return found
 
 
-def cells(row, other, name):
-    """Name, loss and seconds; the smaller loss and the smaller time of two in bold."""
-    told = [name]
-    for key in ("loss", "seconds"):
-        value, best = float(row[key]), float(row[key]) <= float(other[key])
-        told.append(f"**{value:.3f}**" if best else f"{value:.3f}")
-    return " | ".join(told)
+def cells(name, row, others):
+    """Name, loss with its deviation, and seconds; what is smallest in bold."""
+    if row is None:
+        return ["", "", ""]
+    told, spread = [name], float(row["spread"])
+    deviations = {"loss": "" if math.isnan(spread) else f" ± {spread:.3f}", "seconds": ""}
+    for key, deviation in deviations.items():
+        value, best = float(row[key]), min(float(other[key]) for other in others)
+        mark = "**" if value <= best else ""
+        told.append(f"{mark}{value:.3f}{mark}{deviation}")
+    return told
 
 
 def line(problem, rows):
     """One problem as a row of Markdown."""
-    ours, name, theirs = pair(problem, rows)
-    other = theirs["learner"].removesuffix(", scaled")
+    found = compared(problem, rows)
+    there = [row for _, row in found if row is not None]
     data, _, kind = problem.rpartition(", ")
-    problem = f"{data}, {NAMES.get(kind, kind)}"
-    return f"| {problem} | {cells(ours, theirs, f'`{name}`')} | {cells(theirs, ours, other)} |"
+    told = [cell for name, row in found for cell in cells(name, row, there)]
+    return "| " + " | ".join([f"{data}, {NAMES.get(kind, kind)}", *told]) + " |"
 
 
 def made_when():
@@ -77,18 +99,26 @@ def made_when():
     return f"{date[2]}, commit {date[1]}, {machine[1]}, {machine[2]} cores"
 
 
-def summary():
-    """The whole block, marks included."""
-    last = {problem.rpartition(", ")[2]: (problem, rows) for problem, rows in learners().items()}
-    lines = [line(*kept) for kept in last.values()]
-    return "\n".join([BEGIN, "", HEAD, "|---" * 7 + "|", *lines, "", made_when(), END])
+def block(problems):
+    """The table of some problems, (name, rows), marks included."""
+    lines = [line(*kept) for kept in problems]
+    return "\n".join([BEGIN, "", HEAD, "|---" * 10 + "|", *lines, "", made_when(), END])
+
+
+def pages():
+    """Every page with its block."""
+    every = learners()
+    last = {problem.rpartition(", ")[2]: (problem, rows) for problem, rows in every.items()}
+    yield ROOT / "README.md", block(last.values())
+    yield ROOT / "docs" / "peers.md", block(every.items())
 
 
 def write():
-    """Put the block into the README."""
-    text = README.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    README.write_text(before + summary() + after, encoding="utf-8")
+    """Put the blocks into their pages."""
+    for page, text in pages():
+        kept = page.read_text(encoding="utf-8")
+        before, after = kept.split(BEGIN)[0], kept.split(END)[1]
+        page.write_text(before + text + after, encoding="utf-8")
 
 
 if __name__ == "__main__":

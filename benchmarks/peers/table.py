@@ -1,24 +1,27 @@
 """Accuracy and time of our learners beside other libraries', one table.
 
 Needs whatever of river, vowpalwabbit, mord, skordinal, scikit-multilearn-ng, sklearn-crfsuite,
-chaine, pot, entmax and lapjv is installed in the same Python; what is not is named and left out.
-Learners have their defaults ("scaled": behind a StandardScaler; ours take raw rows). Five folds:
-mean loss, and the median seconds of a fit, after one that is not counted and may compile. Behind
-each, the ratio to the best of the others: of losses, below 1 where ours is better, and of seconds
-to that learner's (above 1: so many times faster). Bandits, words and oracles follow.
-The README's short table is written anew.
+chaine, lightgbm, xlogit, statsmodels, pot, entmax and lapjv is installed in the same Python; what
+is not is named and left out. Learners have their defaults ("scaled": behind a StandardScaler; ours
+take raw rows), or are "searched": their grid is searched by three folds within every fit, and the
+seconds are those of the whole search. Five folds: mean loss and its standard deviation over the
+folds, and the median seconds of a fit, after one that is not counted and may compile. Behind each
+of ours, the ratio to the best of the others: of losses, below 1 where ours is better, and of
+seconds to that learner's (above 1: so many times faster). Tables with gaps and words, streams that
+move, queries, choices, bandits, words and oracles follow. The short tables of the README and of
+docs/peers.md are written anew.
 """
 
 import importlib.metadata
 import importlib.util
 import warnings
 
-import numpy as np
 from sklearn.model_selection import KFold
 
 from benchmarks._common import Results, arguments
 from benchmarks._timing import timed
-from benchmarks.peers import _bandits, _oracles, _summary, _words
+from benchmarks.peers import _bandits, _items, _oracles, _streams, _summary, _tables, _words
+from benchmarks.peers._learners import summed_up
 from benchmarks.peers._problems import problems
 
 FOLDS = 5
@@ -30,10 +33,16 @@ PACKAGES = {
     "skmultilearn": "scikit-multilearn-ng",
     "sklearn_crfsuite": "sklearn-crfsuite",
     "chaine": "chaine",
+    "lightgbm": "lightgbm",
+    "xlogit": "xlogit",
+    "statsmodels": "statsmodels",
     "ot": "pot",
     "entmax": "entmax",
     "lapjv": "lapjv",
 }
+
+#: What yields problems that have no rows of features and outputs.
+FOUND = (_tables.rows, _streams.rows, _items.queries, _items.choices, _bandits.compare, _words.rows)
 
 
 def is_there(package):
@@ -42,12 +51,12 @@ def is_there(package):
 
 
 def measured(make, X, y, loss, folds):
-    """Mean loss and median seconds of a fit over folds."""
+    """Mean loss over folds, its deviation, and median seconds of a fit."""
     found = []
     for train, test in folds:
         model, seconds = timed(lambda train=train: make().fit(X[train], y[train]))
         found.append((loss(model.predict(X[test]), y[test]), seconds))
-    return np.mean([loss for loss, _ in found]), np.median([taken for _, taken in found])
+    return summed_up(found)
 
 
 def compare(out, problem, quick):
@@ -66,14 +75,14 @@ def compare(out, problem, quick):
 
 def tell(out, name, rows):
     """Print learners of one problem, ours with ratios to the best of the others."""
-    _, _, least, fast = min((row for row in rows if not row[1]), key=lambda row: row[2])
+    _, _, least, _, fast = min((row for row in rows if not row[1]), key=lambda row: row[2])
     out.say(f"\n{name}")
-    for learner, is_ours, loss, seconds in sorted(rows, key=lambda row: row[2]):
+    for learner, is_ours, loss, spread, seconds in sorted(rows, key=lambda row: row[2]):
         ratios = f"{loss / least:8.2f} {fast / seconds:8.1f}" if is_ours else ""
         mark = "*" if is_ours else " "
-        line = f" {mark} {learner:36}{loss:9.4f}{seconds:10.3f} s{ratios}"
+        line = f" {mark} {learner:50}{loss:9.4f} ±{spread:7.4f}{seconds:10.3f} s{ratios}"
         row = {"problem": name, "learner": learner, "ours": is_ours, "loss": loss}
-        out.add(line, **row, seconds=seconds)
+        out.add(line, **row, spread=spread, seconds=seconds)
 
 
 def main():
@@ -85,10 +94,13 @@ def main():
         versions = [f"{n} {importlib.metadata.version(n)}" for n, there in have.items() if there]
         out.say("with " + (", ".join(versions) or "no other library"))
         out.say("left out: " + (", ".join(n for n, there in have.items() if not there) or "none"))
-        out.say("* ours; loss, seconds of a fit, loss over the best peer's, its seconds over ours")
+        out.say(
+            "* ours; loss and its deviation over folds, seconds of a fit; loss over that of the"
+        )
+        out.say("best of the others, and its seconds over ours")
         for problem in problems():
             compare(out, problem, args.quick)
-        for find in (_bandits.compare, _words.rows):
+        for find in FOUND:
             for rows in find(args.quick, is_there):
                 tell(out, *rows)
         _oracles.compare(out, args.quick, is_there)

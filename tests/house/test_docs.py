@@ -85,11 +85,12 @@ def test_code_on_the_page_runs(page, capsys, request):
         assert capsys.readouterr().out == printed or not printed
 
 
-def test_the_readme_shows_the_newest_table_of_peers(monkeypatch):
+def test_pages_show_the_newest_table_of_peers(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.peers import _summary
 
-    assert _summary.summary() in (ROOT / "README.md").read_text(encoding="utf-8")
+    for page, block in _summary.pages():
+        assert block in page.read_text(encoding="utf-8")
 
 
 def test_the_readme_is_a_page_long_and_says_what_every_block_prints():
@@ -104,14 +105,21 @@ def test_the_table_of_peers_has_one_learner_of_ours_a_task_slower_or_not(monkeyp
     from benchmarks.peers import _summary
 
     rows = [
-        {"learner": "KernelStructuredPredictor", "ours": "True", "loss": "0.3", "seconds": "1.72"},
-        {"learner": "MaxMinMargin, kernels", "ours": "True", "loss": "0.1", "seconds": "0.001"},
-        {"learner": "near, scaled", "ours": "False", "loss": "0.2", "seconds": "0.01"},
-        {"learner": "far, scaled", "ours": "False", "loss": "0.4", "seconds": "0.001"},
+        {"learner": name, "ours": str(ours), "loss": loss, "seconds": seconds, "spread": spread}
+        for name, ours, loss, seconds, spread in [
+            ("KernelStructuredPredictor", True, "0.3", "1.72", "0.01"),
+            ("MaxMinMargin, kernels", True, "0.1", "0.001", "0.01"),
+            ("near, scaled", False, "0.2", "0.01", "nan"),
+            ("far, scaled", False, "0.4", "0.001", "0.01"),
+            ("far, scaled, searched", False, "0.15", "2", "0.02"),
+        ]
     ]
     assert _summary.line("a set, rankings", rows) == (
-        '| a set, rankings | `KernelStructuredPredictor("permutahedron")` | 0.300 | 1.720 '
-        "| near | **0.200** | **0.010** |"
+        '| a set, rankings | `KernelStructuredPredictor("permutahedron")` | 0.300 ± 0.010 | 1.720 '
+        "| near | 0.200 | **0.010** | far | **0.150** ± 0.020 | 2.000 |"
+    )
+    assert _summary.line("a set, rankings", rows[:-1]).endswith(
+        "| **0.200** | **0.010** |  |  |  |"
     )
 
 
