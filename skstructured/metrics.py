@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
-from sklearn.pipeline import Pipeline
 
+from skstructured._base.behind import learner_behind
 from skstructured._base.validation import weighted_mean
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.guarantees.certificates import Certificate
@@ -122,8 +122,15 @@ def ndcg(y_pred: ArrayLike, relevance: ArrayLike, gain: str = "exponential") -> 
     -------
     ndarray of shape (n,), in [0, 1]
 
+    Raises
+    ------
+    ValueError
+        Naming the row of y_pred that does not have each of 0 … m − 1 once.
+
     Notes
     -----
+    Grades and scores of items in rounds of any length: `skstructured.items.metrics.ndcg`.
+
     Its second argument is no ranking, so that ``make_scorer(ndcg)`` would mix its arguments up:
     `ndcg_scorer` and `ndcg_of_rankings` are for outputs y that are rankings themselves.
 
@@ -133,10 +140,23 @@ def ndcg(y_pred: ArrayLike, relevance: ArrayLike, gain: str = "exponential") -> 
     for the affine form.
     """
     worth, discount = gains(relevance, gain), 1.0 / np.log2(np.arange(np.shape(y_pred)[1]) + 2.0)
-    reached = (worth * discount[np.asarray(y_pred, dtype=np.intp)]).sum(axis=1)
+    reached = (worth * discount[_positions(y_pred)]).sum(axis=1)
     best = (-np.sort(-worth, axis=1) * discount).sum(axis=1)
     share = np.divide(reached, best, out=np.ones_like(best), where=best > 0)
     return np.minimum(share, 1.0)  # both sums are rounded, in different orders
+
+
+def _positions(y_pred):
+    """Rows of positions; a ValueError for what is no permutation."""
+    y_pred = np.asarray(y_pred)
+    right = (np.sort(y_pred, axis=1) == np.arange(y_pred.shape[1])).all(axis=1)
+    if not right.all():
+        raise ValueError(
+            f"Row {int(np.argmin(right))} of y_pred is not the positions 0 to "
+            f"{y_pred.shape[1] - 1} of the items, each once; for grades and scores take "
+            "skstructured.items.metrics.ndcg."
+        )
+    return y_pred.astype(np.intp)
 
 
 def ndcg_of_rankings(
@@ -239,17 +259,7 @@ def expected_target_loss_scorer(
     >>> search.best_params_
     {'decoder': 'randomized'}
     """
-    learner, X = _learner_behind(estimator, X)
+    learner, X = learner_behind(estimator, X)
     if not hasattr(learner, "expected_target_loss"):
         raise TypeError(f"{type(learner).__name__} has no expected_target_loss.")
     return -weighted_mean(learner.expected_target_loss(X, y), sample_weight)
-
-
-def _learner_behind(estimator, X):
-    """The learner at the end of searches and pipelines, and X as it is handed to it."""
-    if hasattr(estimator, "best_estimator_"):
-        return _learner_behind(estimator.best_estimator_, X)
-    if isinstance(estimator, Pipeline):
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-        return _learner_behind(estimator[-1], X)
-    return estimator, X

@@ -1,6 +1,7 @@
 """Tables of items with features, for the command line: rows, rounds, grades, choices."""
 
 from collections.abc import Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,8 +16,8 @@ from skstructured.items._targets import LARGEST_GRADE
 from skstructured.streaming._frames import as_numbers, is_missing
 from skstructured.streaming.table_encoder import TableEncoder
 
-#: Names that an error lists.
-LISTED = 3
+#: Names that an error lists, and lines that are looked at for qid:.
+LISTED, LOOKED_AT = 3, 100
 
 
 class ItemTable(NamedTuple):
@@ -112,6 +113,19 @@ def _encoded(path, table, y, qid, kind, targets, name):
     texts = {one.name: table[one.name] for one in encoder._coders_of("words")}
     rest = {"careful": careful, "texts": texts}
     return ItemTable(X, y, qid, told, encoder, targets, name, **rest)
+
+
+def refuse_queries(path):
+    """A ValueError for an svmlight file whose lines have qid:, which classes would not regard."""
+    if not ends_with(path, SVMLIGHT):
+        return
+    with open(path, "rb") as file:
+        if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
+            raise ValueError(
+                f"{path} has query ids (qid:), which the command line does not read: in Python, "
+                "load_svmlight_file(file, query_id=True) has rows, grades and queries for "
+                "ListwiseRanker; a CSV file with a column of queries is ranked by --qid COLUMN."
+            )
 
 
 def _check_size(path, kind):

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from skstructured._cli.files import PARQUET, ends_with
 from skstructured._cli.in_python import python_lines
 from skstructured._cli.items import item_learner, item_lines
-from skstructured._cli.items_table import ItemTable, load_items
+from skstructured._cli.items_table import ItemTable, load_items, refuse_queries
 from skstructured._cli.order import change_line, order_line
 from skstructured._cli.read import (
     is_for_an_encoder,
@@ -56,6 +56,7 @@ def _of_file(path, options):
     chosen = (options.columns, options.ignore)
     if options.qid is not None or options.choice is not None:
         return load_items(path, options)
+    refuse_queries(path)
     if is_stream(path) and not is_for_an_encoder(path, options):
         return Stream.of(path, options.target, options.space)
     if is_large(path):
@@ -133,6 +134,7 @@ def _of_items(options, table):
     yield from item_lines(options, table, learner, _progress)
     if options.passes is not None:
         learner.set_params(max_iter=options.passes)
+    _keep_order(options, learner)
     yield from python_lines(table, learner, options)
     if options.save:
         learner.fit(table.items, table.y)
@@ -190,6 +192,7 @@ def _made(options, table, learner):
     """The lines of Python that make the model, which is fitted and saved if it is to be."""
     if options.passes is not None and isinstance(learner, OnlineStructuredPredictor):
         learner.set_params(max_iter=options.passes)
+    _keep_order(options, learner)
     yield from python_lines(table, learner, options)
     if options.save:
         rows = table if options.in_order else unshuffled(table, options.seed)
@@ -199,6 +202,18 @@ def _made(options, table, learner):
         yield _kept(options)
         if isinstance(learner, OnlineStructuredPredictor):
             yield from _passes(learner)
+
+
+def _keep_order(options, learner):
+    """Where rows stand in order, have `fit` learn them so, and once if nothing else is asked for.
+
+    The last rows are then those that a model of a stream that moves is made of.
+    """
+    known = learner.get_params()
+    if options.in_order and "shuffle" in known:
+        learner.set_params(shuffle=False)
+        if options.passes is None and "max_iter" in known:
+            learner.set_params(max_iter=1)
 
 
 def _passes(learner):

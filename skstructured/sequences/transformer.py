@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,7 +35,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     Parameters
     ----------
     transformer : estimator
-        With ``fit`` and ``transform`` over rows, or over a list of dicts.
+        With ``fit`` and ``transform`` over rows, or over a list of dicts; one that has nothing to
+        fit, as `FeatureHasher`, transforms before ``fit`` too, and so is a step of a stream.
 
     Attributes
     ----------
@@ -82,7 +84,8 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         Its ``unstack()`` is a list.
         """
         check_is_fitted(self)
-        return self._rebuilt(_stack(X), self.transformer_.transform)
+        transformer = getattr(self, "transformer_", self.transformer)  # one that has nothing to fit
+        return self._rebuilt(_stack(X), transformer.transform)
 
     def fit_transform(self, X: Features, y: Any = None) -> Stacked:
         """`fit`, and the sequences transformed."""
@@ -146,7 +149,12 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         return Stacked(values, stacked.lengths)
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "transformer_")
+        return hasattr(self, "transformer_") or not get_tags(self.transformer).requires_fit
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = get_tags(self.transformer).requires_fit
+        return tags
 
 
 class _Rows(list):

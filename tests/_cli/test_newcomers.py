@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 from conftest import INTERPRETED
 
+from skstructured import OnlineStructuredPredictor
 from skstructured.__main__ import main
 from skstructured._cli.files import read_text, without_decimal_comma
 from skstructured._cli.read import load_text
 from skstructured._cli.report import shuffled, unshuffled
+from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import validation
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
@@ -98,6 +100,31 @@ def test_rows_are_put_back_in_order(tmp_path):
     back = unshuffled(mixed, 5)
     np.testing.assert_array_equal(back.X, table.X)
     assert (back.y == table.y).all()
+
+
+@compiled
+@pytest.mark.parametrize("passes", [None, 3])
+def test_a_model_of_rows_in_order_has_learned_them_in_order(passes, tmp_path, capsys):
+    pytest.importorskip("skops")
+    path, kept = str(tmp_path / "t.csv"), str(tmp_path / "model")
+    people().drop(columns="paid").to_csv(path, index=False)
+    more = [] if passes is None else ["--passes", str(passes)]
+    lines = said(capsys, path, "--in-order", "--save", kept, *more)
+    assert not any(line.startswith("Passes") for line in lines) or passes
+    learner = load_checkpoint(kept)[-1]
+    table = load_text(path, None, None)
+    assert (learner.shuffle, learner.max_iter) == (False, passes or 1)
+    if passes is None:
+        stream = OnlineStructuredPredictor(random_state=0)
+        stream.partial_fit(table.X, table.y, classes=np.unique(table.y))
+        np.testing.assert_allclose(learner.coef_, stream.coef_)
+
+
+def test_query_ids_are_not_read_as_classes(tmp_path, capsys):
+    path = tmp_path / "queries.svm"
+    path.write_text("1 qid:1 1:0.5 2:0.25\n0 qid:1 1:0.25 2:1\n")
+    assert main([str(path)]) != 0
+    assert "query_id=True" in capsys.readouterr().err
 
 
 @compiled

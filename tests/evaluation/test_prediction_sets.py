@@ -9,9 +9,10 @@ import pytest
 from conftest import INTERPRETED
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
@@ -367,6 +368,18 @@ def test_pipelines_and_names_of_the_estimator():
     assert not hasattr(PredictionSets(Ridge()), "predict_proba")
     assert isinstance(kind_of(model.estimator_), type(kind_of(clone(pipe).fit(X, y))))
     assert math.isnan(model.coverage_)
+
+
+@pytest.mark.parametrize("task", ["ordinal", "hypercube", "subsets", "birkhoff", "permutahedron"])
+def test_a_pipeline_has_the_sets_of_its_learner(task):
+    X, y = problem(task)
+    alone = PredictionSets(learner(task), random_state=0).fit(X, y)
+    piped = make_pipeline(FunctionTransformer(), learner(task))
+    search = GridSearchCV(piped, {f"{piped.steps[-1][0]}__average": ["polynomial"]}, cv=2)
+    for model in (piped, search):
+        found = PredictionSets(model, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(found.predict_set(X), alone.predict_set(X))
+        np.testing.assert_array_equal(found.covered(X, y), alone.covered(X, y))
 
 
 @parametrize_with_checks(

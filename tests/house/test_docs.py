@@ -249,3 +249,9 @@ def test_classes_of_users_have_no_page():
         pass
 
     assert Mine()._get_doc_link() == ""
+
+
+def test_no_page_has_marks_of_a_merge():
+    pages = [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst"), *ROOT.glob("*.md")]
+    marked = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [str(p) for p in pages if marked.search(p.read_text(encoding="utf-8"))] == []

@@ -8,7 +8,8 @@ import pytest
 from conftest import INTERPRETED
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.feature_extraction import DictVectorizer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import (
     GridSearchCV,
@@ -46,6 +47,7 @@ from skstructured.sequences._epoch import LEFT
 from skstructured.sequences._loss import Chains, SequenceLoss, indicators
 from skstructured.spaces import LabelSequence
 from skstructured.spaces.sequence import mean_of
+from skstructured.streaming import fit_chunks
 from skstructured.utils.checks import learner_checks
 
 N = 20 if INTERPRETED else 60
@@ -751,3 +753,20 @@ def test_sequences_come_out_as_matrices_and_no_frames():
     for model in (steps, make_pipeline(steps, OnlineStructuredPredictor("sequence"))):
         with pytest.raises(ValueError, match=r"transform must be .* got 'pandas'"):
             model.set_output(transform="pandas")
+
+
+def test_a_transformer_with_nothing_to_fit_is_a_step_of_a_stream():
+    words = [[{"a": 1.0}, {"b": 2.0}], [{"b": 1.0}]]
+    hashed = SequenceTransformer(FeatureHasher(16))
+    rows = hashed.transform(words)  # not fitted
+    np.testing.assert_array_equal(
+        rows.values.toarray(), clone(hashed).fit(words).transform(words).values.toarray()
+    )
+    learner = OnlineStructuredPredictor("sequence", random_state=0)
+    model = fit_chunks(make_pipeline(hashed, learner), [(words, [[0, 1], [1]])] * 3, classes=[0, 1])
+    alone = clone(learner)
+    for _ in range(3):
+        alone.partial_fit(rows, [[0, 1], [1]], classes=[0, 1])
+    np.testing.assert_array_equal(model[-1].coef_, alone.coef_)
+    with pytest.raises(NotFittedError):
+        SequenceTransformer(StandardScaler()).transform([np.ones((2, 1))])

@@ -355,6 +355,9 @@ def test_ndcg_against_scikit_learn(rng):
     np.testing.assert_allclose(ndcg(position, relevance, gain="linear"), wanted, atol=1e-12)
     with pytest.raises(ValueError, match='gain must be "exponential" or "linear"'):
         ndcg(position, relevance, gain="x")
+    position[3, 0] = position[3, 1]
+    with pytest.raises(ValueError, match=r"Row 3 of y_pred is not the positions 0 to 4"):
+        ndcg(position, relevance)
 
 
 def test_nearest_is_the_calibrated_decoding(rng):

@@ -37,7 +37,12 @@ print(table.head())
 model = make_pipeline(TableEncoder(), OnlineStructuredPredictor(random_state=0))
 model.fit(table, survived)
 print(pd.DataFrame(model[0].columns_))
-run = progressive_validate(model, table, survived)
+
+# %%
+# A bound for new rows wants an encoder that has seen other rows than those that are played.
+
+X = TableEncoder().fit(table[:500]).transform(table[500:])
+run = progressive_validate(OnlineStructuredPredictor(), X, survived[500:])
 wrong = run.target_loss.mean()
 promise = run.risk_bound(delta=0.05)
 print(f"wrong while learning: {wrong:.3f}; new rows: at most {promise:.3f}")

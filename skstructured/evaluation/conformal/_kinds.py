@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array, column_or_1d
 
+from skstructured._base.behind import learner_behind
 from skstructured.extend._types import Array, Floats, Outputs
 from skstructured.spaces import (
     Birkhoff,
@@ -34,6 +35,11 @@ class Kind(ABC):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
+    @property
+    def space(self) -> Any:
+        """The space of the learner, behind whatever pipeline."""
+        return learner_behind(self.estimator)[0].space_
+
     @abstractmethod
     def numbers(self, X: Any) -> Floats:
         """P of rows, n of them."""
@@ -53,6 +59,12 @@ class Kind(ABC):
     def check(self, y: Array) -> None:
         """A ValueError for outputs, as read, that the estimator does not know."""
         return None
+
+
+def _of_learner(estimator: Any, method: str, X: Any) -> Floats:
+    """What a method says that pipelines do not have."""
+    learner, X = learner_behind(estimator, X)
+    return np.asarray(getattr(learner, method)(X), dtype=np.float64)
 
 
 class OfClasses(Kind):
@@ -102,7 +114,7 @@ class OfLabelSets(Kind):
     """Means (n, d) of indicators: ``max_j |y_j − P_j|``, a range for each label."""
 
     def numbers(self, X: Any) -> Floats:
-        return np.asarray(self.estimator.predict_mean(X), dtype=np.float64)
+        return _of_learner(self.estimator, "predict_mean", X)
 
     def scores(self, P: Floats, y: Array) -> Floats:
         return np.abs(y - P).max(axis=1)
@@ -111,8 +123,7 @@ class OfLabelSets(Kind):
         return np.stack([P, 1.0 - P], axis=2) <= q
 
     def read(self, y: Outputs) -> Array:
-        space = self.estimator.space_
-        return np.asarray(space.unpack(space.pack(y)), dtype=np.float64)
+        return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
 
 
 class OfAssignments(Kind):
@@ -128,7 +139,7 @@ class OfAssignments(Kind):
         return q >= 1.0 - P
 
     def read(self, y: Outputs) -> Array:
-        self.estimator.space_.pack(y)
+        self.space.pack(y)
         return np.asarray(y).astype(np.int64)
 
 
@@ -136,7 +147,7 @@ class OfRankings(Kind):
     """Scores (n, d): the most by which θ contradicts a pair, ``max_{y_i > y_j} (θ_j − θ_i)``."""
 
     def numbers(self, X: Any) -> Floats:
-        return np.asarray(self.estimator.embedding_scores(X), dtype=np.float64)
+        return _of_learner(self.estimator, "embedding_scores", X)
 
     def scores(self, P: Floats, y: Array) -> Floats:
         ahead = y[:, :, None] > y[:, None, :]
@@ -150,8 +161,7 @@ class OfRankings(Kind):
         return P[:, None, :] - P[:, :, None]
 
     def read(self, y: Outputs) -> Array:
-        space = self.estimator.space_
-        return np.asarray(space.unpack(space.pack(y)), dtype=np.float64)
+        return np.asarray(self.space.unpack(self.space.pack(y)), dtype=np.float64)
 
 
 class OfNumbers(Kind):
@@ -184,12 +194,17 @@ SPACES: tuple[tuple[type, type[Kind]], ...] = (
 
 def kind_of(estimator: Any) -> Kind:
     """The kind of a fitted estimator; a TypeError where there is none."""
-    space = getattr(estimator, "space_", None)
+    space = getattr(learner_behind(estimator)[0], "space_", None)
     for of, kind in SPACES:
         if isinstance(space, of):
             return kind(estimator)
+    if isinstance(space, LabelSequence):
+        raise TypeError(
+            f"estimator must be {WANTED}, got {estimator!r}: for label sequences compare "
+            "predict_marginals with a threshold, as docs/sequences.md does."
+        )
     labels = np.ndim(getattr(estimator, "classes_", 0)) == 1
-    if not isinstance(space, LabelSequence) and labels and hasattr(estimator, "predict_proba"):
+    if labels and hasattr(estimator, "predict_proba"):
         return OfClasses(estimator)
     if is_regressor(estimator) and not is_classifier(estimator):
         return OfNumbers(estimator)

@@ -1,0 +1,24 @@
+"""The learner behind pipelines and searches."""
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+
+def learner_behind(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """The learner at the end of searches and pipelines, and X as it is handed to it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : array-like or None, default=None
+        Rows as `estimator` takes them; None where the learner alone is wanted.
+    """
+    if hasattr(estimator, "best_estimator_"):
+        return learner_behind(estimator.best_estimator_, X)
+    if isinstance(estimator, Pipeline):
+        if X is not None and len(estimator) > 1:
+            X = estimator[:-1].transform(X)
+        return learner_behind(estimator[-1], X)
+    return estimator, X
