@@ -11,7 +11,7 @@ models of their pixels. The paper does not say how it cut outputs into ordinal c
 width", equal frequency where nothing is said, "log" for equal widths of the logarithm, and
 "published" for the classes of a public set: outputs of machine in steps of 50, the six largest
 ones together, and repeated rows left out. A row is kept as soon as it is there: a second call goes
-on where the first one ended.
+on where the first one ended. Of ocr the authors' code takes 2,000 words.
 """
 
 import csv
@@ -52,6 +52,7 @@ SETS = {
     "ranking_vehicle": ("birkhoff", "rank", 14, 0.148, None, 0.150),
     "ranking_bodyfat": ("birkhoff", "rank", 14, 0.796, None, 0.796),
     "ocr": ("sequence", "y", 3, 0.162, 0.163, 0.162),
+    "ocr, 2000 words": ("sequence", "y", 1, 0.162, 0.163, 0.162),
 }
 MODELS = {
     "M3N": StructuralSVM,
@@ -71,7 +72,7 @@ FIELDS = ["set", "model", "split", "alpha", "loss", "seconds"]
 def rows_of(name):
     """Rows and outputs of a set."""
     arrays, column = load(name.split(",")[0]), SETS[name][1]
-    if name == "ocr":
+    if name.startswith("ocr"):
         X = Stacked(arrays["X"].astype(np.float64), arrays["lengths"].astype(int))
         return X, Ragged.from_lengths(arrays["y"].astype(int), arrays["lengths"])
     if column == "y_chu":
@@ -96,7 +97,8 @@ def split_of(name, seed, features):
     X, y = rows_of(name)
     X = gaussian_features(X, seed) if features else X
     order = np.random.RandomState(seed).permutation(len(y))
-    cuts = np.split(order, [int(0.6 * len(y)), int(0.8 * len(y))])
+    order = order[:2000] if name == "ocr, 2000 words" else order
+    cuts = np.split(order, [int(0.6 * len(order)), int(0.8 * len(order))])
     return [(X[part], y[part]) for part in cuts]
 
 
