@@ -102,7 +102,7 @@ def made_when():
 def block(problems):
     """The table of some problems, (name, rows), marks included."""
     lines = [line(*kept) for kept in problems]
-    return "\n".join([BEGIN, "", HEAD, "|---" * 10 + "|", *lines, "", made_when(), END])
+    return "\n".join([BEGIN, HEAD, "|---" * 10 + "|", *lines, "", made_when(), END])
 
 
 def pages():
