@@ -192,7 +192,7 @@ class MixtureModel(ExpertWeights, LinearModel):
         """Θz of a few rows as standardised."""
         state, width = self.state, self.width
         Theta, few = state.matrix, len(state.vectors) * self.space.dim_
-        raw = np.empty((len(Z), len(Theta)))
+        raw = np.empty((Z.shape[0], len(Theta)))
         raw[:, :few] = Z @ Theta[:few, :width].T
         if state.summed:
             raw[:, few:] = Z @ Theta[few:, :width].T

@@ -3,6 +3,7 @@
 Needs river, ``pip install river``; nothing else in the package imports it.
 """
 
+import pickle
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
@@ -51,6 +52,11 @@ class _OverDicts:
 
     def _row(self, x: Mapping[Hashable, Any]) -> Any:
         return self._features.row(x)  # type: ignore[union-attr]  # after it was learned
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        """Bytes of the pickled model; what else hangs on it, compiled code, is everyone's."""
+        return len(pickle.dumps(self))
 
 
 class RiverClassifier(_OverDicts, base.Classifier):

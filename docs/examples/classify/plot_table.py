@@ -59,7 +59,7 @@ largest = np.argsort(-np.abs(effects))[:8][::-1]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 left.barh(names[largest], effects[largest])
 left.set_title("effect on surviving")
-right.plot(np.cumsum(run.target_loss) / np.arange(1, n + 1), label="wrong so far")
+right.plot(np.cumsum(run.target_loss) / np.arange(1, len(X) + 1), label="wrong so far")
 right.axhline(promise, linestyle="--", color="k", label="bound for new rows")
 right.set_ylim(0.0, 0.5)
 right.set_xlabel("rows")
