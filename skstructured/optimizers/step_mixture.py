@@ -75,7 +75,7 @@ class StepMixture(OnlineOptimizer):
     With N experts, R rates and losses in nats, weights w_t ≤ M (M = 1 at least), against every
     expert e
 
-    .. math:: \sum_t w_t ℓ_t \le \sum_t w_t ℓ_{t,e} + M (\ln N + \ln R + 3.8)
+    .. math:: \sum_t w_t ℓ_t \le \sum_t w_t ℓ_{t,e} + M (\ln N + \ln R + 3.8 + 10^{-9} T)
 
     for classes; d times the last term for d labels; where scores are mixed the last term is
     ``Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. A change of experts at round t
