@@ -61,7 +61,7 @@ class OverFeatures:
         rows, features = batch.rows, self.scale.features
         chosen = np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:SEEN])
         some, scale = rows.taken(chosen), self.scale.inner.anew()
-        scale.apply(some, weight=batch.weights[chosen])
+        scale.count_all(some, batch.weights[chosen])
         Z = scale.transformed_matrix(some)
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.scale.mapped]
         given = _gamma_of(learner)
