@@ -7,10 +7,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.rows_in_range import check_finite
+from skstructured._base.validation import check_integer
 from skstructured._learners.held_out import FOURIER, learned_rounds
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.scaling import scale_of
+from skstructured.estimators._auto import is_auto
 from skstructured.estimators.kernel._beside_line import BesideLine
 from skstructured.estimators.kernel._features import DRAWN, FourierMap
 from skstructured.estimators.kernel._mapped_scale import MappedScale
@@ -19,6 +21,9 @@ from skstructured.estimators.kernel._values import width_of
 
 #: Rows, at most, by which the width of the kernel goes.
 SEEN = 5000
+
+#: Random features, and those of `fit` where rows are `MANY`, of which more are worth their time.
+USUAL, MORE = 1200, 4000
 
 #: Rows that are scored at a time.
 SCORED = 1024
@@ -47,7 +52,12 @@ class OverFeatures:
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-        size = (learner.kernel, p, learner.n_components, multiscale)
+        size = (
+            learner.kernel,
+            p,
+            components_of(learner.n_components, learner._many_rows),
+            multiscale,
+        )
         features = FourierMap(*size, rng, dtype)
         features.set_width(gamma, BALANCE * p)
         return MappedScale(inner, features)
@@ -126,6 +136,14 @@ def features_model(learner):
 
 def _gamma_of(learner):
     return "multiscale" if learner.gamma is None else learner.gamma
+
+
+def components_of(given, many_rows=False):
+    """How many random features `n_components` says, an even number; a ValueError for a bad one."""
+    if is_auto(given):
+        return MORE if many_rows else USUAL
+    check_integer("n_components", given)
+    return given + given % 2
 
 
 def is_drawn(kernel):

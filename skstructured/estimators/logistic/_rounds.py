@@ -140,7 +140,7 @@ def move_gradient(G, Q, x, w, kappa, vectors):
 @kernel
 def wait(x, h, factor, waiting, factors, numbers, A):
     """Let factor h ⊗ xxᵀ wait; add all that wait to A where they are enough."""
-    at, m = int(numbers[COUNT]), 0
+    at, m = np.int64(numbers[COUNT]), 0
     for a in range(x.shape[0]):
         waiting[at, a] = x[a]
     for i in range(h.shape[0]):
