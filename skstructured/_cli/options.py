@@ -2,7 +2,7 @@
 
 import argparse
 
-from skstructured import __version__
+import skstructured
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.spaces import SPACES
 
@@ -106,7 +106,7 @@ OPTIONS = {
     },
     "--version": {
         "action": "version",
-        "version": f"skstructured {__version__}",
+        "version": f"skstructured {skstructured.__version__}",
         "help": "say which version this is",
     },
 }
