@@ -312,7 +312,12 @@ def digit_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "width"), [("digits.parquet", 64), ("digits.svm", 64), ("from0.svm", 64)]
+    ("name", "width"),
+    [
+        pytest.param("digits.parquet", 64, marks=compiled),
+        ("digits.svm", 64),
+        ("from0.svm", 64),
+    ],
 )
 def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, capsys):
     path, kept = str(digit_files / name), str(digit_files / "model")

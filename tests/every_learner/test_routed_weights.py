@@ -68,10 +68,10 @@ def test_weights_reach_the_last_step_of_a_search(name, data):
 @config_context(enable_metadata_routing=True)
 def test_weights_that_nobody_asked_for_are_an_error(data):
     X, y, weight, _ = data
-    learner = sk.OnlineStructuredPredictor(random_state=0)
+    learner = sk.OnlineStructuredPredictor(max_iter=2, random_state=0)
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         GridSearchCV(learner, {}, cv=2).fit(X, y, sample_weight=weight)
-    alone = search_over(sk.OnlineStructuredPredictor(random_state=0), False)
+    alone = search_over(clone(learner), False)
     alone.estimator[-1].set_score_request(sample_weight=True)
     alone.fit(X, y, sample_weight=weight)  # for the score alone
     Z = StandardScaler().fit_transform(X)

@@ -295,9 +295,10 @@ class TestLearner:
             assert result.surrogate_loss[t] == pytest.approx(wanted, rel=1e-8, abs=1e-10)
             other.partial_fit(X[t : t + 1], y[t : t + 1])
 
+    @pytest.mark.skipif(INTERPRETED, reason="slow")
     def test_fit_leaves_them_where_a_line_does_as_well(self):
         rng = np.random.RandomState(0)
-        X = rng.randn(200 if INTERPRETED else 600, 6) + 1.0
+        X = rng.randn(600, 6) + 1.0
         noisy = (X @ rng.randn(6) + 2.0 * rng.randn(len(X)) > 0.0).astype(int)
         model = fourier(max_iter="auto", n_components=200).fit(X, noisy)
         assert model.n_components_ == 0
