@@ -55,6 +55,7 @@ class OverFeatures:
     def check(self, learner, batch, stream):
         """See `Model`: of features of what is not finite, nothing can be seen any more."""
         check_finite(learner, batch.rows)
+        self.scale.settle(batch.rows)
 
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
@@ -63,7 +64,9 @@ class OverFeatures:
         some, scale = rows.taken(chosen), self.scale.inner.anew()
         scale.apply(some, weight=batch.weights[chosen])
         Z = scale.transformed_matrix(some)
-        Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.scale.mapped]
+        if hasattr(Z, "toarray") and not self.scale.is_sparse:
+            Z = Z.toarray()
+        Z = Z[:, : self.scale.mapped]
         given = _gamma_of(learner)
         gamma, _ = width_of(given, features.kernel, Z.shape[1], Z)
         features.set_width(gamma, features.square)
