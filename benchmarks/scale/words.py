@@ -97,28 +97,22 @@ def learners(space, hashed):
         f"curves, one optimiser, {before}": lambda: Dense(curve(space, **alone), hashed),
         "curves, one optimiser, 6000 features": lambda: curve(space, n_components=6000, **alone),
         "line": lambda: OnlineStructuredPredictor(space, **line),
-        "SGDClassifier(log_loss)": lambda: (
-            sgd if space == "simplex" else OneVsRestClassifier(sgd)
-        ),
+        "SGDClassifier(log_loss)": lambda: sgd if space == "simplex" else OneVsRestClassifier(sgd),
     }
 
 
 def judged(make, X, y, new):
     """Points (of labels: micro-F1), and seconds of learning and of predicting."""
-    models, seconds = [make(), make()], []
-    rows = [m.of(X) if isinstance(m, Dense) else X for m in models[:1]][0]
-    others = [m.of(new[0]) if isinstance(m, Dense) else new[0] for m in models[:1]][0]
-    few = slice(0, 300)
-    models[0].fit(rows[few], y[few])  # compiled before it is timed
-    models[0].predict(others[few])
-    started = time.perf_counter()
-    models[1].fit(rows, y)
-    seconds.append(time.perf_counter() - started)
-    started = time.perf_counter()
-    found = models[1].predict(others)
-    seconds.append(time.perf_counter() - started)
+    model, few = make(), slice(0, 300)
+    rows, others = (model.of(rows) if isinstance(model, Dense) else rows for rows in (X, new[0]))
+    model.fit(rows[few], y[few]).predict(others[few])  # compiled before it is timed
+    model, times = make(), [time.perf_counter()]
+    model.fit(rows, y)
+    times.append(time.perf_counter())
+    found = model.predict(others)
+    times.append(time.perf_counter())
     right = f1_score(new[1], found, average="micro") if y.ndim == 2 else np.mean(found == new[1])
-    return 100.0 * right, *seconds
+    return 100.0 * right, *np.diff(times)
 
 
 def mean_kernel(squares, gamma):

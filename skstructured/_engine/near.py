@@ -5,7 +5,6 @@ where they read nothing. Where a mixture has any, its vector of totals has more 
 """
 
 import numpy as np
-
 from numba import int64
 
 from skstructured._engine.arrays import Array, Floats
@@ -84,28 +83,27 @@ def csr_near_move_and_score(
     weight: float,
     raw: Floats,
 ) -> float:
-    """`near_move_and_score` for CSR rows, which end with an entry in every column behind the first.
+    """`near_move_and_score` for CSR rows, which end with all columns behind the first, in order.
 
     Columns of Θ are the experts; of those of a feature that some do not read, only the others move.
     """
     part, first = int(totals[PART]), int(totals[FIRST])
     stride, behind = Theta.shape[1], width - int(totals[FEATURES])
-    start, stop = indptr[row], indptr[row + 1]
-    for t in range(start, stop - behind):
+    stop, end = indptr[row + 1] - behind, indptr[ahead + 1] - behind
+    for t in range(indptr[row], stop):
         add_row(Theta, int64(indices[t]) * stride, (u * data[t],), move, (0,), stride)
-    for t in range(stop - behind, stop):
-        for k in range(0, stride, part):
-            add_row(Theta, int64(indices[t]) * stride + k, (u * data[t],), move, (k,), first)
     add_row(Theta, width * stride, (u,), move, (0,), stride)
     for k in range(stride):
         raw[k] = Theta[width, k]
-    start, stop, z_sq = indptr[ahead], indptr[ahead + 1], 1.0
-    for t in range(start, stop - behind):
+    z_sq = 1.0
+    for t in range(indptr[ahead], end):
         z_sq += data[t] * data[t]
         add_row(raw, 0, (data[t],), Theta, (int64(indices[t]) * stride,), stride)
     totals[SQUARE] = z_sq
-    for t in range(stop - behind, stop):
-        z_sq += data[t] * data[t]
+    for b in range(behind):  # moved and scored while they are in cache
+        x, z, at = u * data[stop + b], data[end + b], (width - behind + b) * stride
+        z_sq += z * z
         for k in range(0, stride, part):
-            add_row(raw, k, (data[t],), Theta, (int64(indices[t]) * stride + k,), first)
+            add_row(Theta, at + k, (x,), move, (k,), first)
+            add_row(raw, k, (z,), Theta, (at + k,), first)
     return z_sq

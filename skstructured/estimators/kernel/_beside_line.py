@@ -1,6 +1,7 @@
 """A mixture of steps over rows with random features, beside the same steps over the rows alone."""
 
 import numpy as np
+from scipy.sparse import issparse
 
 from skstructured._engine.near import csr_near_move_and_score, near_move_and_score, with_near
 from skstructured._learners.mixture import MixtureModel
@@ -58,6 +59,13 @@ class BesideLine(MixtureModel):
         n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
         theta = np.empty((n, *W.shape[:3]))
         shape = (n, len(W), few, self.space.dim_)
+        if issparse(X):
+            theta[...] = linear_scores(flat(W[..., [*range(near), -1]]), X[:, :near]).reshape(
+                theta.shape
+            )
+            behind = X[:, near:].toarray() @ flat(W[:, :few, :, near:-1]).T
+            theta[:, :, :few] += behind.reshape(shape)
+            return theta.reshape(n, len(matrices), -1)
         theta[:, :, :few] = linear_scores(flat(W[:, :few]), X).reshape(shape)
         lines = flat(W[:, few:, :, [*range(near), -1]])
         theta[:, :, few:] = linear_scores(lines, X[:, :near]).reshape(shape)

@@ -147,6 +147,19 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     standardised on the way, in `fit` as in a stream, and chunks of any size give the same bits.
     Certificates hold as they are, for U over [z, φ(z), 1], and comparators can be searched.
 
+    Where the first rows are CSR, all stay CSR: z, divided by the largest entry of each column, and
+    the numbers of φ behind its entries. A row takes time in proportion to its entries times m, and
+    ω has at most 4,096 features: more columns are hashed into as many buckets, z_j times a random
+    sign σ_j, so that
+
+    .. math:: φ(z) = φ(Sz), \quad (Sz)_b = \sum_{j: h(j) = b} σ_j z_j, \quad
+        E <Sx, Sz> = <x, z>
+
+    (Weinberger et al. 2009). ‖φ‖² is three times the mean ‖z‖² of the rows of `fit`. A stream takes
+    both from its first row of positive weight: ‖φ‖² = 3q and, with "multiscale", γ = 1/(2q), q
+    the number of its entries, or ‖z‖² with ``standardize=False``; "scale" is 1/q there. "laplacian"
+    goes by sums of |z_j| in a bucket only where few of a row's entries share one.
+
     In a stream and in one pass, where "auto" is a mixture, as many experts learn from z alone as
     from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With
     ``max_iter="auto"`` and at most 50,000 rows `fit` also tries the line, without φ, on the rows
@@ -159,7 +172,9 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
     learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004); Rahimi, Recht
     (2007), "Random features for large-scale kernel machines"; Yu, Suresh, Choromanski,
-    Holtmann-Rice, Kumar (2016), "Orthogonal random features".
+    Holtmann-Rice, Kumar (2016), "Orthogonal random features"; Charikar, Chen, Farach-Colton (2002),
+    "Finding frequent items in data streams"; Weinberger, Dasgupta, Langford, Smola, Attenberg
+    (2009), "Feature hashing for large scale multitask learning".
 
     Examples
     --------

@@ -278,9 +278,7 @@ class TestAgainstLiteral:
         )
         np.testing.assert_allclose(scores, wanted, atol=1e-9 * np.abs(wanted).max())
         np.testing.assert_allclose(model._model.state.shares, u, atol=1e-8)
-        np.testing.assert_allclose(
-            model.expert_losses_, losses.sum(axis=0), rtol=1e-8, atol=1e-6
-        )
+        np.testing.assert_allclose(model.expert_losses_, losses.sum(axis=0), rtol=1e-8, atol=1e-6)
         matrices = model._model._matrices()
         names = model.expert_names_
         of_lines = [i for i, told in enumerate(names) if "of the line" in told]
@@ -346,7 +344,9 @@ class TestLearner:
             np.testing.assert_allclose(model.embedding_scores(rows), scores, rtol=1e-9, atol=1e-11)
         wide = sparse.csr_matrix((len(y), 400))  # few of whose columns have entries
         wide = sparse.hstack([X, wide]).tocsr()
-        model = fourier(optimizer=optimizer, standardize=standardize).partial_fit(wide, y, [0, 1, 2])
+        model = fourier(optimizer=optimizer, standardize=standardize).partial_fit(
+            wide, y, [0, 1, 2]
+        )
         assert model._model._is_wide(model._model.scale.completed(Rows.from_array(wide[:1])))
         np.testing.assert_allclose(
             np.vstack([model.embedding_scores(wide[i]) for i in range(len(y))]),
