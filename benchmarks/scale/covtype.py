@@ -40,9 +40,9 @@ class Fitted:
 OURS = {
     "line, fit": lambda: Fitted(OnlineStructuredPredictor(max_iter=1, random_state=0)),
     "curves, fit": lambda: Fitted(curve(max_iter=1)),
-    "curves, fit, one optimiser": lambda: Fitted(curve(max_iter=1, optimizer="parameter_free")),
-    "curves, fit, one optimiser, 4000 features": lambda: Fitted(
-        curve(max_iter=1, optimizer="parameter_free", n_components=4000)
+    "curves, fit, 1200 features": lambda: Fitted(curve(max_iter=1, n_components=1200)),
+    "curves, fit, 1200 features, the mixture": lambda: Fitted(
+        curve(max_iter=1, optimizer="mixture", n_components=1200)
     ),
     "line, stream": line,
     "curves, stream": curve,

@@ -10,11 +10,9 @@ from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.moments import (
     COUNTED,
     DEVIATION,
-    INVERSE,
     MEAN,
     MISSED,
     MISSED_SINCE,
-    SMALLEST,
     SQUARES,
     SUM,
 )
@@ -61,22 +59,14 @@ def merged(scales: list[RunningScale]) -> RunningScale:
         return result
     if first._kind == "sparse":
         largest = np.max([scale.statistics[DEVIATION] for scale in scales], axis=0)
-        _set(result, largest)
+        result.set_moments(np.zeros_like(largest), largest)
         return result
     result.counts[COUNTED] = math.fsum(scale.counts.sum() for scale in scales)
     if result.counts[COUNTED] > 0.0:
         total, mean, deviation = _together([_moments(scale) for scale in scales])
-        result.statistics[MEAN] = mean
         result.statistics[MISSED] = result.counts[COUNTED] - total
-        _set(result, deviation if first.divided else np.ones_like(deviation))
+        result.set_moments(mean, deviation if first.divided else np.ones_like(deviation))
     return result
-
-
-def _set(scale: RunningScale, deviation: Array) -> None:
-    """Set deviations, or largest entries, and one over them."""
-    scale.statistics[DEVIATION] = deviation
-    there = deviation > SMALLEST
-    np.divide(1.0, deviation, out=scale.statistics[INVERSE], where=there)
 
 
 def _moments(scale: RunningScale) -> Moments:

@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
+from skstructured._engine.all_moments import moments_of
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.moments import (
+    COUNTED,
     DEVIATION,
     INVERSE,
     MEAN,
+    MISSED,
     SMALLEST,
     scale_entries,
     standardize_rows,
@@ -125,6 +128,25 @@ class RunningScale(Learned):
         weight = np.ones(len(order)) if weight is None else weight
         ready, places, undo, _ = self._applied(rows, order, weight, False)
         return ready, places, undo
+
+    def count_all(self, rows: Rows, weight: Floats) -> None:
+        """Count the first rows all at once: the moments of dense ones are those of all of them."""
+        if not self.used:
+            return
+        if self.makes_sparse(rows):
+            self.apply(rows, weight=weight)
+            return
+        total, mean, deviation = moments_of(rows.X, weight, self.centred)
+        self.counts[COUNTED] = weight.sum()
+        self.statistics[MISSED] = self.counts[COUNTED] - total
+        self.set_moments(mean, deviation if self.divided else np.ones_like(deviation))
+
+    def set_moments(self, mean: Floats, deviation: Floats) -> None:
+        """Set means and deviations, or largest entries, and one over these."""
+        self.statistics[MEAN], self.statistics[DEVIATION] = mean, deviation
+        there = deviation > SMALLEST
+        self.statistics[INVERSE] = 0.0
+        np.divide(1.0, deviation, out=self.statistics[INVERSE], where=there)
 
     def apply_ahead(
         self, rows: Rows, order: Array, weight: Floats

@@ -52,7 +52,9 @@ class Decoding:
         return self.space.decode(self._anchor())
 
     def _anchor(self) -> Floats:
-        return self.decoder.most_likely(self.theta, self.mu, self.loss)
+        alone = self.decoder.by_scores and self._mu is None and np.isfinite(self.theta).all()
+        mu: Any = None if alone else self.mu
+        return self.decoder.most_likely(self.theta, mu, self.loss)
 
     def draw(self, rng: Seed) -> Any:
         """Outputs that the decoder draws, in the form of y."""

@@ -16,6 +16,8 @@ def _nearest(mu, loss):
 class MAP(Decoder):
     """Maximum a posteriori: the linear oracle ``argmax_{y ∈ Y} <θ, y>``. Deterministic."""
 
+    by_scores = True
+
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmax <θ, y> and p = 0."""
         best = check_vertices(loss.space, "argmax", loss.space.argmax(theta), theta.shape)

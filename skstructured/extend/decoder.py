@@ -20,6 +20,9 @@ class Decoder(Component, ABC):
     #: Whether E[L(ψ(θ); y)] ≤ (1 − a) S(θ; y) holds for this decoder (Lemma 3.1).
     exploits_gap = False
 
+    #: Whether `most_likely` reads finite scores alone, and may be given None for their means.
+    by_scores = False
+
     def keeps_bound(self, loss: Loss) -> bool:
         """Whether a theorem bounds what the decoder plays, where `loss` is learned."""
         return self.exploits_gap and not isinstance(loss, Surrogate)

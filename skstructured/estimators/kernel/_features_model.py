@@ -7,11 +7,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.rows_in_range import check_finite
+from skstructured._base.validation import check_integer
 from skstructured._engine.state import CLOCK
 from skstructured._learners.held_out import FOURIER, learned_rounds
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.scaling import scale_of
+from skstructured.estimators._auto import is_auto
 from skstructured.estimators.kernel._beside_line import BesideLine
 from skstructured.estimators.kernel._features import DRAWN, FourierMap
 from skstructured.estimators.kernel._mapped_scale import MappedScale
@@ -20,6 +22,9 @@ from skstructured.estimators.kernel._values import width_of
 
 #: Rows, at most, by which the width of the kernel goes.
 SEEN = 5000
+
+#: Random features, and those of `fit` where rows are `MANY`, of which more are worth their time.
+USUAL, MORE = 1200, 4000
 
 #: Rows that are scored at a time.
 SCORED = 1024
@@ -49,7 +54,12 @@ class OverFeatures:
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-        size = (learner.kernel, p, learner.n_components, multiscale)
+        size = (
+            learner.kernel,
+            p,
+            components_of(learner.n_components, learner._many_rows),
+            multiscale,
+        )
         features = FourierMap(*size, rng, dtype)
         features.set_width(gamma, BALANCE * p)
         return MappedScale(inner, features)
@@ -76,7 +86,7 @@ class OverFeatures:
         rows, features = batch.rows, self.scale.features
         chosen = np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:SEEN])
         some, scale = rows.taken(chosen), self.scale.inner.anew()
-        scale.apply(some, weight=batch.weights[chosen])
+        scale.count_all(some, batch.weights[chosen])
         Z = scale.transformed_matrix(some)
         if hasattr(Z, "toarray") and not self.scale.is_sparse:
             Z = Z.toarray()
@@ -146,6 +156,14 @@ def features_model(learner):
 
 def _gamma_of(learner):
     return "multiscale" if learner.gamma is None else learner.gamma
+
+
+def components_of(given, many_rows=False):
+    """How many random features `n_components` says, an even number; a ValueError for a bad one."""
+    if is_auto(given):
+        return MORE if many_rows else USUAL
+    check_integer("n_components", given)
+    return given + given % 2
 
 
 def is_drawn(kernel):

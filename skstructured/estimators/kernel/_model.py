@@ -123,7 +123,7 @@ class KernelModel(VectorModel):
                 "budget is for one pass, whose rows leave for good: set max_iter=1, or "
                 f"budget=None, got max_iter={learner.max_iter!r} and budget={self.budget!r}."
             )
-        self.scale.apply(batch.rows, np.arange(batch.n_rounds), batch.weight)
+        self.scale.count_all(batch.rows, batch.weight)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
         self.expansion = self._new_expansion(self.given)
         if passes > 1:

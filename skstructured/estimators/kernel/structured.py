@@ -3,11 +3,17 @@
 from typing import Literal
 
 from skstructured._base.shared_docs import documented
-from skstructured._base.validation import check_choice, check_integer
+from skstructured._base.validation import check_choice
 from skstructured._learners.reading import over_sequences
 from skstructured.estimators._auto import is_auto
-from skstructured.estimators.kernel._features_model import OverFeatures, check_drawn, is_drawn
+from skstructured.estimators.kernel._features_model import (
+    OverFeatures,
+    check_drawn,
+    components_of,
+    is_drawn,
+)
 from skstructured.estimators.kernel._learner import KernelLearner
+from skstructured.estimators.kernel._tried_widths import MANY
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Kernel, Seed
 from skstructured.extend.decoder import Decoder
@@ -69,7 +75,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Added in "poly" and "sigmoid".
     {OnlineStructuredPredictor: loss_scale, decoder, optimizer}
         With kernels "auto" is "parameter_free", and "mixture" and optimisers that move each feature
-        by itself are refused; with random features it is as above.
+        by itself are refused. With random features it is as above, but in a `fit` of more than
+        200,000 rows "parameter_free".
     {OnlineStructuredPredictor: average, standardize}
         With a kernel `fit` knows all rows beforehand, and so takes their mean and deviation from
         the start.
@@ -92,9 +99,10 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z), for "rbf" and "laplacian":
         the cost of a row is the same however many there are, and none is kept. "auto" is "fourier"
         for those kernels in a `fit` of more than 5,000 rows without a `budget`, else "none".
-    n_components : int, default=1200
+    n_components : int or "auto", default="auto"
         Random features, 2 at least, a cosine and a sine for each frequency; odd numbers are rounded
-        up. The kernel is approximated to some ``1/sqrt(n_components / 2)``.
+        up. The kernel is approximated to some ``1/sqrt(n_components / 2)``. "auto" is 1200, and
+        4000 in a `fit` of more than 200,000 rows.
 
     Attributes
     ----------
@@ -213,7 +221,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         loss: str | Surrogate = "fenchel_young",
         missing: Literal["mean", "indicator", "error"] = "mean",
         approximation: Literal["none", "fourier", "auto"] = "none",
-        n_components: int = 1200,
+        n_components: int | Literal["auto"] = "auto",
     ) -> None:
         self.space = space
         self.regularizer = regularizer
@@ -243,7 +251,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     @property
     def _mixes(self):
-        return self._approximates
+        return self._approximates and not self._many_rows
 
     def _resolvers(self):
         found = super()._resolvers()
@@ -265,6 +273,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     def _start(self, space, passes=1):
         rows = vars(self).pop("_rows_to_fit", 0)
+        self._many_rows = rows > MANY
         self._approximates = self._wants_features(rows)
         super()._start(space, passes)
 
@@ -274,7 +283,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         A ValueError for parameters that do not go together.
         """
         check_choice("approximation", self.approximation, APPROXIMATIONS)
-        check_integer("n_components", self.n_components)
+        components_of(self.n_components)
         if self.approximation == "auto":
             return rows > ALL_KERNELS and self.budget is None and is_drawn(self.kernel)
         if self.approximation == "none":
@@ -291,7 +300,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         return super()._wants_intercept() or self._approximates
 
     def _columns(self):
-        more = self.n_components + self.n_components % 2 if self._approximates else 0
+        more = components_of(self.n_components, self._many_rows) if self._approximates else 0
         return super()._columns() + more
 
     def _read(self, X, reset=False):

@@ -6,9 +6,12 @@ from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._logits import root_of_hessian
 from skstructured.estimators.logistic._rounds import (
     HESSIAN,
+    LOGIT,
     POINT,
     ROOT,
+    SCORE,
     SHARE,
+    TRIAL,
     add_row,
     hessian_of_row,
 )
@@ -70,6 +73,19 @@ def root_of_cells(Q, s, cell, mass, count, M):
 
 
 @kernel
+def means_of_cells(vectors, cell, mass, sums):
+    """z̄ of `move_gradient`: of each class the mean of its cell, by shares; `sums` is scratch."""
+    s, z, inside = vectors[SHARE], vectors[LOGIT], vectors[TRIAL]
+    for k in range(s.shape[0]):
+        sums[k] = 0.0
+    for k in range(s.shape[0]):
+        if s[k] > 0.0:
+            sums[cell[k]] += s[k] / mass[cell[k]] * z[k]
+    for k in range(s.shape[0]):
+        inside[k] = sums[cell[k]]
+
+
+@kernel
 def gram_of(M, rank, h):
     """h = MMᵀ."""
     for i in range(M.shape[0]):
@@ -87,7 +103,7 @@ def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, v
 
     Of `MANY` classes and more, h is that of their cells.
     """
-    hessian_of_row(Q, w, small, vectors, numbers, cell)
+    hessian_of_row(Q, w, small, vectors, numbers)
     h, rank = small[HESSIAN], small.shape[1]
     if Q.shape[1] >= MANY:
         s, mass = vectors[SHARE], vectors[POINT]
@@ -95,7 +111,8 @@ def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, v
         root_of_cells(Q, s, cell, mass, count, small[ROOT])
         rank = count - 1
         gram_of(small[ROOT], rank, h)
+        means_of_cells(vectors, cell, mass, vectors[SCORE])
     else:
         root_of_hessian(h, small[ROOT], rank)
     learned = (A, P, G, Q, waiting, factors, numbers)
-    add_row(x, w, kappa, rank, *learned, V, L, small, vectors, cell)
+    add_row(x, w, kappa, rank, *learned, V, L, small, vectors)

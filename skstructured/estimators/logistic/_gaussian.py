@@ -121,7 +121,7 @@ def mean_shares(Q, small, m, points, z, s, mean):
 @kernel
 def _predict(P, G, Q, x, points, V, small, vectors, scores):
     """E softmax(z) in `vectors[TRIAL]`, z ∼ N(m, Ã), and m in `vectors[SCORE]`."""
-    class_scores(P, G, Q, x, 1.0, V, small[S], scores, vectors[SCORE])
+    class_scores(P, G, Q, x, 1.0, V, small[S], scores, vectors[SCORE], vectors[TRIAL])
     for k in range(Q.shape[1]):
         vectors[SCORE, k] -= 0.5 * scores[k, k]
     parts = (vectors[SCORE], points, vectors[LOGIT], vectors[SHARE], vectors[TRIAL])
@@ -132,7 +132,8 @@ def _predict(P, G, Q, x, points, V, small, vectors, scores):
 def gaussian_rounds(X, truth, weight, reach, points, A, P, G, Q, waiting, factors, numbers, logits):
     """Play and learn the rows; `logits` receives logarithms of E softmax(z)."""
     r, K = Q.shape
-    V, L, small, vectors, scores, system, cell = scratch(r, K, X.shape[1])
+    V, L, small, vectors, scores, system = scratch(r, K, X.shape[1])
+    cell = np.empty(K, dtype=np.int64)
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         _predict(P, G, Q, x, points, V, small, vectors, scores)
@@ -154,7 +155,7 @@ def gaussian_rounds(X, truth, weight, reach, points, A, P, G, Q, waiting, factor
 def gaussian_logits(X, points, P, G, Q, logits):
     """Logarithms of E softmax(z) of rows, with what has been learned."""
     r, K = Q.shape
-    V, _, small, vectors, scores, _, _ = scratch(r, K, X.shape[1])
+    V, _, small, vectors, scores, _ = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
         _predict(P, G, Q, X[t], points, V, small, vectors, scores)
         for k in range(K):

@@ -168,12 +168,3 @@ def root_of_hessian(h, M, r):
             for m in range(c):
                 total -= M[i, m] * M[c, m]
             M[i, c] = total / M[c, c]
-
-
-@kernel
-def solve_lower(T, f):
-    """F ← T⁻¹f for T lower triangular."""
-    for c in range(f.shape[0]):
-        for m in range(c):
-            f[c] -= T[c, m] * f[m]
-        f[c] /= T[c, c]

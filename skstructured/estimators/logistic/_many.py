@@ -10,7 +10,12 @@ import numpy as np
 
 from skstructured._engine.compiled import kernel
 from skstructured._engine.tiles import both_products, subtract_products
-from skstructured.estimators.logistic._cells import cells_of, gram_of, root_of_cells
+from skstructured.estimators.logistic._cells import (
+    cells_of,
+    gram_of,
+    means_of_cells,
+    root_of_cells,
+)
 from skstructured.estimators.logistic._curvature import curvature, inner
 from skstructured.estimators.logistic._many_logits import WORK, logits_of_many
 from skstructured.estimators.logistic._rounds import (
@@ -160,7 +165,8 @@ def many_rounds(
         gram_of(small[ROOT], count - 1, small[HESSIAN])
         woodbury(small, w * kappa, count - 1)
         _downdate(P, V, small[FACTOR], L, count - 1)
-        move_gradient(G, Q, x, w, kappa, vectors, places, mass)
+        means_of_cells(vectors, places, mass, g)
+        move_gradient(G, Q, x, w, kappa, vectors)
         _wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A, scaled)
 
 

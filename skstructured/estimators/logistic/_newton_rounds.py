@@ -75,7 +75,7 @@ def _newton_step(W, V, d, q, gamma, L):
 def newton_rounds(X, truth, weight, B, gamma, A, P, W, waiting, factors, numbers, logits):
     """Play and learn the rows; `logits` receives every Wx."""
     K = W.shape[0]
-    V, L, small, vectors, outer, _, _ = scratch(K, K, X.shape[1])
+    V, L, small, vectors, outer, _ = scratch(K, K, X.shape[1])
     z, s, d, u, m = vectors[LOGIT], vectors[SHARE], vectors[TARGET], vectors[3], vectors[4]
     for t in range(X.shape[0]):
         x, w, q = X[t], weight[t], 0.0
@@ -103,7 +103,7 @@ def newton_rounds(X, truth, weight, B, gamma, A, P, W, waiting, factors, numbers
 def newton_logits(X, B, P, W, logits):
     """The projected scores of rows, with what has been learned."""
     K = W.shape[0]
-    V, _, small, vectors, _, _, _ = scratch(K, K, X.shape[1])
+    V, _, small, vectors, _, _ = scratch(K, K, X.shape[1])
     z, u, m = vectors[LOGIT], vectors[3], vectors[4]
     for t in range(X.shape[0]):
         x, bound, inside = X[t], B * math.sqrt(inner(X[t], X[t])), True

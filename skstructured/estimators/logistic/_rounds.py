@@ -12,7 +12,7 @@ import numpy as np
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._blocks import add_waiting, downdate, products
 from skstructured.estimators.logistic._curvature import curvature, inner
-from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian, solve_lower
+from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian
 
 #: Rows wait until so many are added to A together.
 WAITING = 16
@@ -26,11 +26,13 @@ SCORE, LOGIT, SHARE, POINT, TRIAL, TARGET = range(6)
 
 
 @kernel
-def class_scores(P, G, Q, x, w, V, S, A, g):
-    """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`."""
+def class_scores(P, G, Q, x, w, V, S, A, g, row):
+    """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`.
+
+    `row` (K,) is written over.
+    """
     products(P, x, V, S)
     r, K = Q.shape
-    row = np.empty(K)
     for k in range(K):
         g[k] = 0.0
     for i in range(r):
@@ -97,8 +99,10 @@ def woodbury(small, factor, rank):
     root_of_hessian(F, T, rank)
     for i in range(r):
         for c in range(rank):
-            F[i, c] = math.sqrt(factor) * M[i, c]
-        solve_lower(T, F[i, :rank])
+            total = math.sqrt(factor) * M[i, c]
+            for m in range(c):
+                total -= T[c, m] * F[i, m]
+            F[i, c] = total / T[c, c]
 
 
 @kernel
@@ -117,21 +121,18 @@ def steps(V, F, L, rank):
 
 
 @kernel
-def move_gradient(G, Q, x, w, kappa, vectors, cell, mass):
-    """G ← G + w Q(s − y − 2κHz) ⊗ x, H as in `root_of_cells`."""
+def move_gradient(G, Q, x, w, kappa, vectors):
+    """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``.
+
+    z̄ (K,) stands in `vectors[TRIAL]`: z itself, or its means over cells, see `root_of_cells`.
+    """
     r, K = Q.shape
-    s, z, y, mean = vectors[SHARE], vectors[LOGIT], vectors[TARGET], 0.0
-    inside = vectors[TRIAL]
-    for k in range(K):
-        mean += s[k] * z[k]
-        inside[k] = 0.0
-    for k in range(K):
-        if s[k] > 0.0:
-            inside[cell[k]] += s[k] / mass[cell[k]] * z[k]
+    s, z, y, inside = vectors[SHARE], vectors[LOGIT], vectors[TARGET], vectors[TRIAL]
+    mean = inner(s, z)
     for i in range(r):
         c = 0.0
         for k in range(K):
-            c += Q[i, k] * (s[k] - y[k] - 2.0 * kappa * s[k] * (inside[cell[k]] - mean))
+            c += Q[i, k] * (s[k] - y[k] - 2.0 * kappa * s[k] * (inside[k] - mean))
         for a in range(x.shape[0]):
             G[i, a] += w * c * x[a]
 
@@ -139,7 +140,7 @@ def move_gradient(G, Q, x, w, kappa, vectors, cell, mass):
 @kernel
 def wait(x, h, factor, waiting, factors, numbers, A):
     """Let factor h ⊗ xxᵀ wait; add all that wait to A where they are enough."""
-    at, m = int(numbers[COUNT]), 0
+    at, m = np.int64(numbers[COUNT]), 0
     for a in range(x.shape[0]):
         waiting[at, a] = x[a]
     for i in range(h.shape[0]):
@@ -153,32 +154,31 @@ def wait(x, h, factor, waiting, factors, numbers, A):
 
 
 @kernel
-def hessian_of_row(Q, w, small, vectors, numbers, cell):
-    """h of a row, and what the theorem adds for it; every class is a cell."""
-    s, h, mass = vectors[SHARE], small[HESSIAN], vectors[POINT]
+def hessian_of_row(Q, w, small, vectors, numbers):
+    """h of a row, and what the theorem adds for it; z̄ of `move_gradient` is z."""
+    s, h = vectors[SHARE], small[HESSIAN]
     reduced_hessian(Q, s, h)
     for i in range(h.shape[0]):
         for j in range(h.shape[0]):
             numbers[POTENTIAL] += 0.25 * w * w * h[i, j] * small[S, i, j]
     for k in range(s.shape[0]):
-        cell[k], mass[k] = k, s[k]
+        vectors[TRIAL, k] = vectors[LOGIT, k]
 
 
 @kernel
-def add_row(x, w, kappa, rank, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell):
+def add_row(x, w, kappa, rank, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors):
     """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, for h = MMᵀ and its root M of `rank` columns."""
     woodbury(small, w * kappa, rank)
     steps(V, small[FACTOR], L, rank)
     downdate(P, L, rank)
-    move_gradient(G, Q, x, w, kappa, vectors, cell, vectors[POINT])
+    move_gradient(G, Q, x, w, kappa, vectors)
     wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
 
 
 def room(r, K, p):
     """Room for what a round computes: V, L, small matrices, vectors, Ã, and its equations."""
     V, L, small = np.empty((r, r, p)), np.empty((r, r, p)), np.empty((5, r, r))
-    cell = np.empty(K, dtype=np.int64)
-    return V, L, small, np.empty((6, K)), np.empty((K, K)), np.empty((K, K + 1)), cell
+    return V, L, small, np.empty((6, K)), np.empty((K, K)), np.empty((K, K + 1))
 
 
 #: As `room`, for loops that make their own.
@@ -207,7 +207,6 @@ def folklore_rounds(
     vectors,
     scores,
     system,
-    cell,
 ):
     """Play and, where `learn`, learn the rows; `logits` receives every z.
 
@@ -217,7 +216,8 @@ def folklore_rounds(
     r, K = Q.shape
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        class_scores(P, G, Q, x, w, V, small[S], scores, vectors[SCORE])
+        scored = small[S], scores, vectors[SCORE], vectors[TRIAL]
+        class_scores(P, G, Q, x, w, V, *scored)
         left = improper_logits(scores, vectors, system)
         for k in range(K):
             logits[t, k] = vectors[LOGIT, k] - 0.25 * w * shift * inner(x, x)
@@ -225,20 +225,21 @@ def folklore_rounds(
         if learn and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             kappa = curvature(x, reach)
-            hessian_of_row(Q, w, small, vectors, numbers, cell)
+            hessian_of_row(Q, w, small, vectors, numbers)
             root_of_hessian(small[HESSIAN], small[ROOT], r)
             learned = (A, P, G, Q, waiting, factors, numbers)
-            add_row(x, w, kappa, r, *learned, V, L, small, vectors, cell)
+            add_row(x, w, kappa, r, *learned, V, L, small, vectors)
 
 
 @kernel
 def folklore_logits(X, shift, P, G, Q, logits):
     """The logits of rows, with what has been learned, from arrays that may be read-only."""
     r, K = Q.shape
-    V, _, small, vectors, scores, system, _ = scratch(r, K, X.shape[1])
+    V, _, small, vectors, scores, system = scratch(r, K, X.shape[1])
     for t in range(X.shape[0]):
         x = X[t]
-        class_scores(P, G, Q, x, 1.0, V, small[S], scores, vectors[SCORE])
+        scored = small[S], scores, vectors[SCORE], vectors[TRIAL]
+        class_scores(P, G, Q, x, 1.0, V, *scored)
         improper_logits(scores, vectors, system)
         for k in range(K):
             logits[t, k] = vectors[LOGIT, k] - 0.25 * shift * inner(x, x)

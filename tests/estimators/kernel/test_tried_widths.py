@@ -5,7 +5,7 @@ import pytest
 from conftest import INTERPRETED
 
 from skstructured import KernelStructuredPredictor
-from skstructured.estimators.kernel import _features_model, _tried_widths
+from skstructured.estimators.kernel import _features_model, _tried_widths, structured
 from skstructured.estimators.kernel._tried_widths import WIDTHS, some_of
 
 
@@ -94,3 +94,20 @@ def test_rows_are_of_positive_weight_and_not_too_many(monkeypatch):
     assert min(*learned, *held_out) >= 50 and not set(learned) & set(held_out)
     monkeypatch.setattr(_tried_widths, "AT_MOST", 5)
     assert [*map(len, some_of(Rounds))] == [5, 5]
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_many_rows_of_fit_get_more_features_and_one_optimiser(monkeypatch, passes):
+    X, y = rows(60, True)
+    monkeypatch.setattr(structured, "MANY", 50)
+    given = {"n_components": "auto", "max_iter": passes}
+    few, many, stream = curve(**given).fit(X[:50], y[:50]), curve(**given).fit(X, y), curve(**given)
+    assert [few.n_components_, many.n_components_] == [1200, 4000]
+    assert few.last_weights_.shape[1] == 2 + 1200 + 1 and many.last_weights_.shape[1] == 4003
+    mixed = "StepMixture" if passes == 1 else "ParameterFree"
+    assert [type(m.optimizer_).__name__ for m in (few, many)] == [mixed, "ParameterFree"]
+    stream.partial_fit(X, y, classes=[0, 1])
+    assert stream.n_components_ == 1200
+    assert type(stream.optimizer_).__name__ == "StepMixture"
+    own = curve(n_components=31, optimizer="mixture").fit(X, y)
+    assert own.n_components_ == 32 and type(own.optimizer_).__name__ == "StepMixture"

@@ -116,12 +116,13 @@ class TestRounds:
             state.P[at] = whole[i * p : (i + 1) * p, j * p : (j + 1) * p]
         found = []
         for many in (False, True):
-            V, S, A, g = np.empty((r, r, p)), np.empty((r, r)), np.empty((K, K)), np.empty(K)
+            V, S, A = np.empty((r, r, p)), np.empty((r, r)), np.empty((K, K))
+            g, row = np.empty((2, K))
             if many:
                 spare = np.empty(p), np.empty(r)
                 _many.scores_of_many(state.P, G, Q[:, 0].copy(), x, 0.7, V, S, A, g, *spare)
             else:
-                _rounds.class_scores(state.P, G, Q, x, 0.7, V, S, A, g)
+                _rounds.class_scores(state.P, G, Q, x, 0.7, V, S, A, g, row)
             found.append((V, S, A, g))
         for one, other in zip(*found, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-11)
