@@ -2,6 +2,7 @@
 
 import argparse
 
+import skstructured
 from skstructured.optimizers import OPTIMIZERS
 from skstructured.spaces import SPACES
 
@@ -13,7 +14,7 @@ Prints how often it was wrong while learning, an upper bound on the error on new
 data are scikit-learn's digits.
 
 "python -m skstructured predict MODEL FILE" prints what a model that --save kept predicts for the
-rows of a file.
+rows of a file, with --proba how likely each class is.
 
 Columns may be numbers, words, dates and long texts, with gaps. The target is a class, or a number
 (then a robust regressor learns it); --space names other outputs. Files of any kind may be larger
@@ -102,6 +103,11 @@ OPTIONS = {
     "--warm-up": {
         "action": "store_true",
         "help": "only compile every loop, and keep it on disk",
+    },
+    "--version": {
+        "action": "version",
+        "version": f"skstructured {skstructured.__version__}",
+        "help": "say which version this is",
     },
 }
 

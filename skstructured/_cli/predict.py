@@ -14,14 +14,18 @@ from skstructured.checkpoints.files import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
 from skstructured.streaming._files import svmlight_chunks
 
-USAGE = "usage: python -m skstructured predict MODEL FILE"
+USAGE = "usage: python -m skstructured predict [--proba] MODEL FILE"
+
+#: The option, and the spaces whose probabilities have a column for each class or label.
+PROBA, COLUMNS_OF = "--proba", ("multiclass", "multilabel")
 
 HELP = f"""\
 {USAGE}
 
 Print a prediction for each row of FILE, as CSV with a header: "> predictions.csv" keeps them.
 Models of --qid print a score for each row, and those of --choice its probability, and 1 for the
-likeliest row of each choice.
+likeliest row of each choice. With --proba the probabilities of all classes, or of each label,
+stand behind the prediction.
 
 MODEL is what "python -m skstructured TABLE --save MODEL" kept. FILE has the same columns, in any
 order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any size; - is standard
@@ -34,7 +38,8 @@ def predict(arguments):
 
     MODEL is what ``--save`` kept; FILE is CSV, JSON lines, Parquet or svmlight with the same
     columns, in any order, with or without the target, and of any size. Models of choices need the
-    column that says which rows are of one choice.
+    column that says which rows are of one choice. With ``--proba`` the probabilities of classes or
+    labels stand behind the prediction.
 
     Raises
     ------
@@ -44,25 +49,45 @@ def predict(arguments):
     if {"-h", "--help"} & set(arguments):
         print(HELP, end="")
         return
-    if len(arguments) != 2:
-        raise ValueError(f"predict takes a model and a file, got {len(arguments)} names. {USAGE}")
-    model, path = load_checkpoint(arguments[0]), arguments[1]
+    likely, names = PROBA in arguments, [name for name in arguments if name != PROBA]
+    if len(names) != 2:
+        raise ValueError(f"predict takes a model and a file, got {len(names)} names. {USAGE}")
+    model, path = load_checkpoint(names[0]), names[1]
+    labels = _labels(model) if likely else None
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    told = _of_choices(model, path) if _is_of_choices(model) else _of_rows(model, path)
+    told = _of_choices(model, path) if _is_of_choices(model) else _of_rows(model, path, labels)
     for number, (names, rows) in enumerate(told):
         if not number:
             writer.writerow(names)
         writer.writerows(rows)
 
 
-def _of_rows(model, path):
+def _labels(model):
+    """Names of the columns of probabilities; a ValueError for a model that has none of them."""
+    space = getattr(_last(model), "space_", None)
+    if getattr(space, "task", None) not in COLUMNS_OF or not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"{PROBA} is for models of classes or labels that have probabilities, and "
+            f"{type(_last(model)).__name__} of this file has none."
+        )
+    labels = model.classes_ if space.task == "multiclass" else range(space.dim_)
+    return [f"probability_{label}" for label in labels]
+
+
+def _of_rows(model, path, labels=None):
     """Names of what is predicted of each row, and rows of it, part by part."""
     ranks = isinstance(_last(model), ListwiseRanker)
     for part in _parts(model, path):
-        y = _called(model.predict, _rows(model, part) if isinstance(part, dict) else part)
+        X = _rows(model, part) if isinstance(part, dict) else part
+        y = _called(model.predict, X)
         wide = y.reshape(len(y), -1)
         names = [f"prediction_{j}" for j in range(wide.shape[1])]
-        yield names if y.ndim > 1 else ["score" if ranks else "prediction"], wide.tolist()
+        names = names if y.ndim > 1 else ["score" if ranks else "prediction"]
+        if labels is None:
+            yield names, wide.tolist()
+        else:
+            proba = _called(model.predict_proba, X)
+            yield names + labels, [[*one, *p] for one, p in zip(wide, proba, strict=True)]
 
 
 def _parts(model, path):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from conftest import INTERPRETED
 
+import skstructured
 from skstructured import OnlineStructuredPredictor
 from skstructured.__main__ import main
 from skstructured._cli.files import read_text, without_decimal_comma
@@ -219,3 +220,40 @@ def test_files_that_gzip_made_are_read(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a;y\n1,5;0\n"))
     assert read_text(path)["a"].tolist() == ["1.5"]
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"skstructured {skstructured.__version__}\n"
+
+
+@compiled
+def test_probabilities_stand_behind_predictions(tmp_path, capsys):
+    pytest.importorskip("skops")
+    path, kept = str(tmp_path / "people.csv"), str(tmp_path / "model")
+    people().drop(columns="paid").to_csv(path, index=False)
+    said(capsys, path, "--target", "saved", "--save", kept)
+    header, *lines = said(capsys, "predict", "--proba", kept, path)
+    assert header == "prediction,probability_no,probability_yes"
+    plain = said(capsys, "predict", kept, path)[1:]
+    cells = [line.split(",") for line in lines]
+    assert [cell[0] for cell in cells] == plain
+    found = np.array([cell[1:] for cell in cells], dtype=float)
+    wanted = load_checkpoint(kept).predict_proba(pd.read_csv(path))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@compiled
+def test_probabilities_of_labels_have_numbers_and_numbers_have_none(tmp_path, capsys):
+    pytest.importorskip("skops")
+    path, kept = str(tmp_path / "people.csv"), str(tmp_path / "model")
+    frame = people()[["age", "paid"]].assign(a=[0, 1] * 120, b=[1, 1, 0] * 80)
+    frame.to_csv(path, index=False)
+    said(capsys, path, "--target", "a,b", "--space", "hypercube", "--save", kept)
+    header = said(capsys, "predict", kept, path, "--proba")[0]
+    assert header == "prediction_0,prediction_1,probability_0,probability_1"
+    said(capsys, path, "--target", "paid", "--save", kept)
+    assert main(["predict", kept, path, "--proba"]) == 2
+    assert "--proba is for models of classes or labels" in capsys.readouterr().err
