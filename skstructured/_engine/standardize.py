@@ -94,6 +94,11 @@ class RunningScale(Learned):
         """Whether dense rows are standardised by moments alone, without indicators."""
         return self._kind == "dense" and self.used and not self.indicators
 
+    @property
+    def began_sparse(self) -> bool:
+        """Whether the first rows were CSR."""
+        return self._kind == "sparse"
+
     def makes_sparse(self, rows: Rows) -> bool:
         """Whether these rows, transformed, are CSR; the first call decides what is done to all."""
         if self._kind is None:

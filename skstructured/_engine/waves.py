@@ -1,4 +1,7 @@
-"""Cosines and sines of products of rows with frequencies, in one order for every row."""
+"""Cosines and sines of products of rows with frequencies, in one order for every row.
+
+CSR rows are multiplied entry by entry, in the order in which they are stored.
+"""
 
 import math
 
@@ -157,3 +160,83 @@ def add_waves(Z: Array, tiles: Array, amplitudes: Array, numbers: Array, out: Ar
                 else:
                     waves_of(t[q], chosen, numbers, cosines, sines)
             i += count
+
+
+@kernel(fastmath={"contract"})
+def add_four(t: Array, x: Array, a: Array, b: Array, c: Array, d: Array) -> None:
+    """Add the products of four entries x with their frequencies to t (TILE,), one by one."""
+    e, f, g, h = x[0], x[1], x[2], x[3]
+    for j in range(TILE):
+        t[j] = (((t[j] + e * a[j]) + f * b[j]) + g * c[j]) + h * d[j]
+
+
+@kernel(fastmath={"contract"})
+def add_one(t: Array, x: float, a: Array) -> None:
+    """Add the products of an entry x with its frequencies to t (TILE,)."""
+    for j in range(TILE):
+        t[j] += x * a[j]
+
+
+@kernel
+def add_products(t: Array, x: Array, at: Array, tile: Array) -> None:
+    """Add the products of entries x, the frequencies of which begin at `at` of a tile, to t."""
+    n = x.shape[0]
+    fours = n // 4 * 4
+    for k in range(0, fours, 4):
+        i, j, m, o = at[k], at[k + 1], at[k + 2], at[k + 3]
+        four = (tile[i : i + TILE], tile[j : j + TILE], tile[m : m + TILE], tile[o : o + TILE])
+        add_four(t, x[k : k + 4], four[0], four[1], four[2], four[3])
+    for k in range(fours, n):
+        add_one(t, x[k], tile[at[k] : at[k] + TILE])
+
+
+@kernel
+def append_waves(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    rows: Array,
+    places: Array,
+    signs: Array,
+    tiles: Array,
+    amplitudes: Array,
+    numbers: Array,
+    begin: int,
+    out: Array,
+    columns: Array,
+    pointers: Array,
+) -> None:
+    """Write CSR `rows`, with the waves of `add_waves` behind the entries of each, as CSR rows.
+
+    Column j is read as feature ``places[j]``, times ``signs[j]``; columns behind them are not
+    mapped. Waves stand in the columns from `begin` on. `out` and `columns` have room for the
+    entries and the waves of all rows, and `pointers` is the row pointers of what is written.
+    """
+    n, m, known, count = rows.shape[0], amplitudes.shape[0], places.shape[0], 0
+    x, at = np.zeros(out.shape[0], dtype=out.dtype), np.zeros(out.shape[0], dtype=np.int64)
+    starts = np.zeros(n + 1, dtype=np.int64)
+    for i in range(n):
+        first, place = indptr[rows[i]], pointers[i]
+        size = indptr[rows[i] + 1] - first
+        for k in range(size):
+            j = indices[first + k]
+            out[place + k], columns[place + k] = data[first + k], j
+            if j < known:
+                x[count], at[count] = signs[j] * data[first + k], places[j] * TILE
+                count += 1
+        starts[i + 1] = count
+        pointers[i + 1] = place + size + 2 * m
+        for k in range(2 * m):
+            columns[place + size + k] = begin + k
+    t = np.empty(TILE, dtype=out.dtype)
+    for tile in range(tiles.shape[0]):
+        start, stop = tile * TILE, min(m, (tile + 1) * TILE)
+        for i in range(n):
+            for j in range(TILE):
+                t[j] = 0.0
+            entries = slice(starts[i], starts[i + 1])
+            add_products(t, x[entries], at[entries], tiles[tile])
+            behind = pointers[i + 1] - 2 * m
+            cosines = out[behind + start : behind + stop]
+            sines = out[behind + m + start : behind + m + stop]
+            waves_of(t, amplitudes[start:stop], numbers, cosines, sines)

@@ -55,4 +55,4 @@ def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
     rng = check_random_state(learner.random_state_.randint(2**31 - 1))
     features = FourierMap("rbf", p, learner.n_components, True, rng, DOUBLE)
     features.set_width(width_of("multiscale", "rbf", p)[0], BALANCE * p)
-    return MappedRounds(scale, features)
+    return MappedRounds(scale, features.drawn_for(False))

@@ -1,8 +1,9 @@
 """A mixture of steps over rows with random features, beside the same steps over the rows alone."""
 
 import numpy as np
+from scipy.sparse import issparse
 
-from skstructured._engine.near import near_move_and_score, with_near
+from skstructured._engine.near import csr_near_move_and_score, near_move_and_score, with_near
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.weights import linear_scores
 from skstructured.extend.optimizer import no_high_probability
@@ -35,7 +36,9 @@ class BesideLine(MixtureModel):
 
     def _kernels(self):
         (move, *rest), pairs = super()._kernels()
-        return (near_move_and_score if self.has_lines else move, *rest), pairs
+        if self.has_lines:
+            move = csr_near_move_and_score if self.state.by_feature else near_move_and_score
+        return (move, *rest), pairs
 
     def _names(self):
         if not self.has_lines:
@@ -53,18 +56,25 @@ class BesideLine(MixtureModel):
         if not self.has_lines:
             return super()._scored(matrices, X)
         W = matrices.reshape(-1, len(self.state.vectors), *matrices.shape[1:])
-        few, near = W.shape[1] // 2, self.scale.inner.columns
-        theta = np.empty((len(X), *W.shape[:3]))
-        shape = (len(X), len(W), few, self.space.dim_)
+        n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
+        theta = np.empty((n, *W.shape[:3]))
+        shape = (n, len(W), few, self.space.dim_)
+        if issparse(X):
+            theta[...] = linear_scores(flat(W[..., [*range(near), -1]]), X[:, :near]).reshape(
+                theta.shape
+            )
+            behind = X[:, near:].toarray() @ flat(W[:, :few, :, near:-1]).T
+            theta[:, :, :few] += behind.reshape(shape)
+            return theta.reshape(n, len(matrices), -1)
         theta[:, :, :few] = linear_scores(flat(W[:, :few]), X).reshape(shape)
         lines = flat(W[:, few:, :, [*range(near), -1]])
         theta[:, :, few:] = linear_scores(lines, X[:, :near]).reshape(shape)
-        return theta.reshape(len(X), len(matrices), -1)
+        return theta.reshape(n, len(matrices), -1)
 
     def _raw(self, Z):
         if not self.has_lines:
             return super()._raw(Z)
-        raw, half = np.empty((len(Z), len(self.state.matrix))), len(self.state.vectors) // 2
+        raw, half = np.empty((Z.shape[0], len(self.state.matrix))), len(self.state.vectors) // 2
         rows, near, width = half * self.space.dim_, self.scale.inner.columns, self.width
         for at, start in enumerate(range(0, raw.shape[1], rows)):
             columns, part = near if at % 2 else width, slice(start, start + rows)

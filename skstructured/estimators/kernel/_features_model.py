@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import check_integer
+from skstructured._engine.state import CLOCK
 from skstructured._learners.held_out import FOURIER, learned_rounds
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
@@ -28,8 +29,9 @@ USUAL, MORE = 1200, 4000
 #: Rows that are scored at a time.
 SCORED = 1024
 
-#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
-BALANCE = 3.0
+#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average, or for CSR rows
+#: so many times what ‖z‖² was seen to be, within these bounds.
+BALANCE, SIZES = 3.0, (1e-12, 1e12)
 
 
 class OverFeatures:
@@ -65,6 +67,19 @@ class OverFeatures:
     def check(self, learner, batch, stream):
         """See `Model`: of features of what is not finite, nothing can be seen any more."""
         check_finite(learner, batch.rows)
+        self.scale.settle(batch.rows)
+        if self.scale.is_sparse and self.state.vector[CLOCK] == 0.0:
+            self._take_first(learner, batch)
+
+    def _take_first(self, learner, batch):
+        """Take widths and ‖φ‖² from the first row that counts, where rows are CSR."""
+        first = np.flatnonzero(batch.weights > 0.0)[:1]
+        entries = batch.rows.taken(first).data.astype(np.float64)
+        size = np.count_nonzero(entries) if self.scale.used else float(entries @ entries)
+        if size > 0.0:
+            features, size = self.scale.features, float(np.clip(size, *SIZES))
+            gamma, _ = width_of(_gamma_of(learner), features.kernel, size)
+            features.set_width(gamma, BALANCE * size)
 
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
@@ -73,10 +88,15 @@ class OverFeatures:
         some, scale = rows.taken(chosen), self.scale.inner.anew()
         scale.count_all(some, batch.weights[chosen])
         Z = scale.transformed_matrix(some)
-        Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.scale.mapped]
+        if hasattr(Z, "toarray") and not self.scale.is_sparse:
+            Z = Z.toarray()
+        Z = Z[:, : self.scale.mapped]
         given = _gamma_of(learner)
         gamma, _ = width_of(given, features.kernel, Z.shape[1], Z)
-        features.set_width(gamma, features.square)
+        square = features.square
+        if self.scale.is_sparse and Z.nnz:
+            square = BALANCE * float(np.clip(Z.data @ Z.data / Z.shape[0], *SIZES))
+        features.set_width(gamma, square)
         if given == "multiscale" and learned_rounds(batch) > MANY:
             features.set_width(tried_gamma(learner, batch, gamma), features.square)
 

@@ -1,6 +1,7 @@
 """Rows standardised as they arrive, with random features of them behind their own."""
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.standardize import FIRST
@@ -10,7 +11,9 @@ from skstructured._engine.state import Learned
 class MappedScale(Learned):
     """What a `RunningScale` is to a model, for rows [z, φ(z)], z as such a scale makes them.
 
-    Nothing of φ is stored: it is computed for each block of rows. CSR rows are made dense.
+    Nothing of φ is stored: it is computed for each block of rows. The first rows decide: after CSR
+    ones all are CSR, the entries of z and behind them those of φ, where `features` reads such rows;
+    else all are dense.
 
     Parameters
     ----------
@@ -39,41 +42,63 @@ class MappedScale(Learned):
         """Columns of rows as they are learned."""
         return self.inner.columns + self.features.columns
 
-    def makes_sparse(self, rows):
-        """Rows are never CSR behind it; the first ones decide how they are scaled."""
+    @property
+    def is_sparse(self):
+        """Whether rows are CSR behind it."""
+        return getattr(self.features, "reads_sparse", False)
+
+    def settle(self, rows):
+        """Look at the first rows, which decide how all are scaled and mapped."""
         self.inner.makes_sparse(rows)
-        return False
+        if hasattr(self.features, "drawn_for"):
+            self.features = self.features.drawn_for(self.inner.began_sparse)
+
+    def makes_sparse(self, rows):
+        """Whether rows are CSR behind it, which the first ones decide."""
+        self.inner.makes_sparse(rows)
+        return self.is_sparse
 
     def block_size(self, size, rows):
         """Rows to transform at a time, that stay in cache meanwhile."""
-        return min(size, max(LEAST_BLOCK, CACHED // self.columns))
+        entries = self.columns
+        if self.is_sparse:
+            entries = self.features.columns + len(rows.data) // max(rows.n_rows, 1)
+        return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
 
     def apply(self, rows, order=None, weight=None):
         """See `RunningScale`."""
         ready, places, undo = self.inner.apply(rows, order, weight)
+        if self.is_sparse:
+            mapped = self._mapped_rows(ready, places)
+            return mapped, _all_of(mapped), undo
         mapped = self._mapped(ready.matrix if self.used else ready.matrix[places])
         return mapped, _all_of(mapped), undo
 
     def apply_ahead(self, rows, order, weight):
         """See `RunningScale`."""
         ready, places, undo, before = self.inner.apply_ahead(rows, order, weight)
+        if self.is_sparse:
+            mapped = self._mapped_rows(ready, places)
+            if not self.used:
+                return mapped, _all_of(mapped), undo, mapped.data
+            ahead = self._mapped_rows(_with_data(ready, before), places)
+            return mapped, _all_of(mapped), undo, ahead.data
         if not self.used:
             mapped = self._mapped(ready.matrix[places])
             return mapped, _all_of(mapped), undo, mapped.data
-        mapped, X = self._mapped(ready.matrix), before
-        if ready.is_sparse:
-            X = ready._replace(data=before).matrix
-        else:
-            X = before.reshape(ready.n_rows, -1)
+        mapped, X = self._mapped(ready.matrix), _with_data(ready, before).matrix
         return mapped, _all_of(mapped), undo, self._mapped(X).data
 
     def transformed_matrix(self, rows):
         """Rows as they are transformed now; they are not counted."""
-        return self._mapped(self.inner.transformed_matrix(rows)).X
+        return self.transformed(rows).matrix
 
     def transformed(self, rows):
         """`transformed_matrix` as rows."""
-        return self._mapped(self.inner.transformed_matrix(rows))
+        Z = self.inner.transformed_matrix(rows)
+        if self.is_sparse:
+            return self._mapped_rows(Rows.from_array(Z), np.arange(rows.n_rows))
+        return self._mapped(Z)
 
     #: Weights are those of transformed rows.
     completed = transformed
@@ -86,6 +111,13 @@ class MappedScale(Learned):
         """A new scale with the same features, which has seen no rows."""
         return MappedScale(self.inner.anew(), self.features)
 
+    def _mapped_rows(self, rows, places):
+        """Rows in the order of `places` as CSR, with φ behind; dense ones are made CSR."""
+        if not rows.is_sparse:
+            taken = csr_matrix(rows.matrix[places], dtype=np.float64)
+            rows, places = Rows.from_array(taken), np.arange(len(places))
+        return self.features.behind_rows(rows, places, self.inner.columns)
+
     def _mapped(self, Z):
         Z = Z.toarray() if hasattr(Z, "toarray") else Z
         return Rows.from_array(self.features.behind(Z, self.mapped))
@@ -93,3 +125,10 @@ class MappedScale(Learned):
 
 def _all_of(rows):
     return FIRST if rows.n_rows == 1 else np.arange(rows.n_rows)
+
+
+def _with_data(rows, data):
+    """Rows with other numbers in their places."""
+    if rows.is_sparse:
+        return rows._replace(data=data, X=None)
+    return rows._replace(data=data, X=data.reshape(rows.n_rows, -1))

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 
 from skstructured._base.validation import check_integer, check_positive, check_real
@@ -24,6 +25,9 @@ BLOCK = 64
 
 #: Rows whose distances the median is taken of.
 SAMPLED = 500
+
+#: Shares of ‖x‖² + ‖z‖² up to which ‖x − z‖² by products is rounding.
+ROUNDING = 1e-13
 
 #: The largest k(x, x), by the bytes of a number: sums of such values are far from overflow.
 LARGEST_VALUE = {8: 1e150, 4: 1e18}
@@ -98,10 +102,27 @@ def finite_scores(theta, kernel):
     return theta
 
 
+def _sparse_distances(Z):
+    """‖x − z‖² of all pairs of CSR rows, by products; 0 where nothing but rounding is left."""
+    products = (Z @ Z.T).toarray()
+    first, second = np.triu_indices(len(products), 1)
+    norms = np.diag(products)[first] + np.diag(products)[second]
+    squares = norms - 2.0 * products[first, second]
+    return np.where(squares > ROUNDING * norms, squares, 0.0)
+
+
+def _variance(Z):
+    """Variance of all numbers of rows."""
+    if not issparse(Z):
+        return float(np.var(Z, dtype=np.float64))
+    size = float(Z.shape[0]) * float(Z.shape[1])
+    return float(Z.data @ Z.data) / size - (float(np.sum(Z.data)) / size) ** 2
+
+
 def _median_distance(Z):
     """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
-    few = Z[np.random.RandomState(0).permutation(len(Z))[:SAMPLED]]
-    squares = pdist(few, "sqeuclidean")
+    few = Z[np.random.RandomState(0).permutation(Z.shape[0])[:SAMPLED]]
+    squares = _sparse_distances(few) if issparse(few) else pdist(few, "sqeuclidean")
     apart = squares[squares > 0.0]
     return float(np.median(apart)) if len(apart) else 1.0
 
@@ -116,7 +137,7 @@ def width_of(gamma, kernel, p, Z=None):
         )
     if gamma == "multiscale" and kernel == "rbf":
         return 1.0 / (2.0 * p if Z is None else _median_distance(Z)), True
-    variance = 1.0 if Z is None else float(np.var(Z, dtype=np.float64))
+    variance = 1.0 if Z is None else _variance(Z)
     return 1.0 / (p * (variance if variance > 0.0 else 1.0)), False
 
 

@@ -139,10 +139,10 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     Memory: support rows, and in `fit` all rows once more and `cache_size`. Rows without a
     coefficient are dropped, 64 rows at a time: with ``regularizer="squared"``, whose losses can be
     0, that is most of them where classes are easy to tell apart. float32 rows stay float32, at half
-    the memory; coefficients and sums are float64. CSR rows are made dense. Kernels of
-    streams, of one pass and of predictions are computed by differences of rows and sums in one
-    order, so that chunks of any size give the same bits, and offsets lose no digits; several passes
-    of `fit` take products of rows, to 1e-9 of a value.
+    the memory; coefficients and sums are float64. CSR rows are made dense, but for random features.
+    Kernels of streams, of one pass and of predictions are computed by differences of rows and sums
+    in one order, so that chunks of any size give the same bits, and offsets lose no digits; several
+    passes of `fit` take products of rows, to 1e-9 of a value.
 
     Random features are, with m frequencies ω_j drawn by `random_state` from the Fourier transform
     of the kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy
@@ -151,9 +151,11 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     .. math:: φ(z) = \sqrt{3p/m}\,(\cos ω_j^T z, \sin ω_j^T z)_{j=1..m},
         \quad ‖φ(z)‖^2 = 3p,
 
-    three times what ‖z‖² is on average. They are computed block by block from rows as they are
-    standardised on the way, in `fit` as in a stream, and chunks of any size give the same bits.
-    Certificates hold as they are, for U over [z, φ(z), 1], and comparators can be searched.
+    three times what ‖z‖² is on average. They are computed by blocks, from rows as standardised on
+    the way, and chunks of any size give the same bits. Certificates hold as they are, for U over
+    [z, φ(z), 1]. CSR rows stay CSR: beyond 4,096 columns φ is of rows hashed into as many buckets
+    (Weinberger et al. 2009, "Feature hashing for large scale multitask learning"), ‖φ‖² is
+    3 mean ‖z‖², and in a stream the entries of its first row stand for p (docs/kernels.md).
 
     In a stream and in one pass, where "auto" is a mixture, as many experts learn from z alone as
     from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With

@@ -9,7 +9,6 @@ from conftest import INTERPRETED
 from learners import OVER_SPACES
 from naive import kernels
 from naive.optimizers import ParameterFree, play, round_shares
-from scipy import sparse
 from scipy.stats import kstest, norm
 
 from skstructured import (
@@ -234,20 +233,6 @@ class TestLearner:
         single = fourier(optimizer="parameter_free").fit(X.astype(np.float32), y)
         assert single._model.state.is_single and single.last_weights_.dtype == np.float32
         np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=5e-3)
-
-    def test_csr_rows_are_made_dense(self):
-        X, y, _ = stream()
-        X = np.where(np.random.RandomState(0).rand(*X.shape) < 0.5, 0.0, X)
-        dense = fourier(standardize=False).partial_fit(X, y, [0, 1, 2])
-        rows = sparse.csr_matrix(X)
-        model = fourier(standardize=False).partial_fit(rows, y, [0, 1, 2])
-        assert np.array_equal(model.last_weights_, dense.last_weights_)
-        whole, parts = (fourier() for _ in range(2))
-        whole.partial_fit(rows, y, [0, 1, 2])
-        for i in range(0, len(y), 7):
-            parts.partial_fit(rows[i : i + 7], y[i : i + 7], [0, 1, 2])
-        assert np.array_equal(whole.last_weights_, parts.last_weights_)
-        assert np.array_equal(whole.predict(rows), whole.predict(X))
 
     def test_a_bad_row_leaves_the_rows_before_it_learned_alone(self):
         X, y, _ = stream(n=40)
