@@ -11,8 +11,8 @@ from skstructured._learners.held_out import FOURIER, learned_rounds
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.scaling import scale_of
+from skstructured.estimators.kernel._approximations import features_of, new_features
 from skstructured.estimators.kernel._beside_line import BesideLine
-from skstructured.estimators.kernel._features import DRAWN, FourierMap
 from skstructured.estimators.kernel._mapped_scale import MappedScale
 from skstructured.estimators.kernel._tried_widths import MANY, tried_gamma
 from skstructured.estimators.kernel._values import width_of
@@ -23,7 +23,7 @@ SEEN = 5000
 #: Rows that are scored at a time.
 SCORED = 1024
 
-#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
+#: ‖φ‖² is so many times the number of features, on average, which is what ‖z‖² is.
 BALANCE = 3.0
 
 
@@ -47,8 +47,7 @@ class OverFeatures:
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-        size = (learner.kernel, p, learner.n_components, multiscale)
-        features = FourierMap(*size, rng, dtype)
+        features = new_features(learner, multiscale, rng, dtype)
         features.set_width(gamma, BALANCE * p)
         return MappedScale(inner, features)
 
@@ -67,7 +66,9 @@ class OverFeatures:
         given = _gamma_of(learner)
         gamma, _ = width_of(given, features.kernel, Z.shape[1], Z)
         features.set_width(gamma, features.square)
-        if given == "multiscale" and learned_rounds(batch) > MANY:
+        features.balance(Z)
+        waves = features_of(features.kernel) == "fourier"
+        if waves and given == "multiscale" and learned_rounds(batch) > MANY:
             features.set_width(tried_gamma(learner, batch, gamma), features.square)
 
     def tried(self, learner, batch, search):
@@ -126,18 +127,3 @@ def features_model(learner):
 
 def _gamma_of(learner):
     return "multiscale" if learner.gamma is None else learner.gamma
-
-
-def is_drawn(kernel):
-    """Whether there are random Fourier features of a kernel."""
-    return isinstance(kernel, str) and kernel in DRAWN
-
-
-def check_drawn(kernel):
-    """A ValueError for a kernel that has no random Fourier features."""
-    if not is_drawn(kernel):
-        names = " and ".join(map(repr, DRAWN))
-        raise ValueError(
-            f"approximation='fourier' is for kernel={names}, whose frequencies can be drawn, got "
-            f"{kernel!r}; approximation='none' takes every kernel."
-        )

@@ -3,10 +3,15 @@
 from typing import Literal
 
 from skstructured._base.shared_docs import documented
-from skstructured._base.validation import check_choice, check_integer
 from skstructured._learners.reading import over_sequences
 from skstructured.estimators._auto import is_auto
-from skstructured.estimators.kernel._features_model import OverFeatures, check_drawn, is_drawn
+from skstructured.estimators.kernel._approximations import (
+    check_approximation,
+    check_features,
+    count_of,
+    has_features,
+)
+from skstructured.estimators.kernel._features_model import OverFeatures
 from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Kernel, Seed
@@ -18,9 +23,6 @@ from skstructured.extend.surrogate import Surrogate
 from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["KernelStructuredPredictor"]
-
-#: What `approximation` may be.
-APPROXIMATIONS = ("none", "fourier", "auto")
 
 #: Rows, at most, of which "auto" takes all kernels.
 ALL_KERNELS = 5000
@@ -197,7 +199,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         constants: Literal["paper", "sharp"] = "paper",
         loss: str | Surrogate = "fenchel_young",
         missing: Literal["mean", "indicator", "error"] = "mean",
-        approximation: Literal["none", "fourier", "auto"] = "none",
+        approximation: Literal["none", "fourier", "sketch", "relu", "auto"] = "none",
         n_components: int = 1200,
     ) -> None:
         self.space = space
@@ -258,17 +260,16 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
         A ValueError for parameters that do not go together.
         """
-        check_choice("approximation", self.approximation, APPROXIMATIONS)
-        check_integer("n_components", self.n_components)
+        check_approximation(self)
         if self.approximation == "auto":
-            return rows > ALL_KERNELS and self.budget is None and is_drawn(self.kernel)
+            return rows > ALL_KERNELS and self.budget is None and has_features(self)
         if self.approximation == "none":
             return False
-        check_drawn(self.kernel)
+        check_features(self)
         if self.budget is not None:
             raise ValueError(
-                "budget is for support rows, and with approximation='fourier' there are none: "
-                f"set budget=None, got {self.budget!r}."
+                f"budget is for support rows, and with approximation={self.approximation!r} there "
+                f"are none: set budget=None, got {self.budget!r}."
             )
         return True
 
@@ -276,8 +277,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         return super()._wants_intercept() or self._approximates
 
     def _columns(self):
-        more = self.n_components + self.n_components % 2 if self._approximates else 0
-        return super()._columns() + more
+        return super()._columns() + (count_of(self) if self._approximates else 0)
 
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):
