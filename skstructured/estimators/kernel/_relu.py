@@ -9,10 +9,11 @@ from skstructured.estimators.kernel._features import orthogonal_frequencies
 
 
 @kernel
-def write_positive(Z, tiles, out):
-    """Write max(0, Zω) to `out` (n, m), each a sum over the features of a row in their order.
+def write_positive(Z, tiles, constants, out):
+    """Write max(0, b + Zω) to `out` (n, m), sums over the features of a row in their order.
 
-    Z (n, p) has zeros up to whole steps of features, weights ω are those of `in_tiles`.
+    Z (n, p) has zeros up to whole steps of features, weights ω are those of `in_tiles`, and so are
+    the constants b, (tiles, TILE).
     """
     n, p, m = Z.shape[0], Z.shape[1], out.shape[1]
     t = np.empty(TILE, dtype=Z.dtype)
@@ -20,7 +21,7 @@ def write_positive(Z, tiles, out):
         start, stop = tile * TILE, min(m, (tile + 1) * TILE)
         for i in range(n):
             for j in range(TILE):
-                t[j] = 0.0
+                t[j] = constants[tile, j]
             for k in range(0, p, STEP):
                 add_step(t, Z[i, k : k + STEP], tiles[tile, k * TILE : (k + STEP) * TILE])
             for j in range(stop - start):
@@ -51,10 +52,11 @@ class ReluMap(BalancedMap):
 
     def _take_factors(self, factors):
         share = np.sqrt(2.0 / self.weights.shape[1])
-        self.tiles = in_tiles(self.weights * (share * factors)[:, None], self.dtype)
+        weights = self.weights * (share * factors)[:, None]
+        self.tiles = in_tiles(weights[: self.p], self.dtype)
+        self.constants = in_tiles(weights[self.p :], self.dtype)[:, :TILE].copy()
 
     def _write(self, Z, out):
         steps = np.zeros((len(Z), self.tiles.shape[1] // TILE), dtype=self.dtype)
         steps[:, : self.p] = Z
-        steps[:, self.p] = 1.0
-        write_positive(steps, self.tiles, out)
+        write_positive(steps, self.tiles, self.constants, out)

@@ -5,8 +5,8 @@ import numpy as np
 from skstructured._engine.compiled import kernel
 from skstructured.estimators.kernel._balanced import BalancedMap
 
-#: Rows whose sketches are held at a time.
-TOGETHER = 64
+#: Rows whose sketches are held at a time: some hundred kilobytes, which stay in the cache.
+TOGETHER = 16
 
 
 @kernel
@@ -20,18 +20,15 @@ def add_counts(Z, places, factors, out):
             out[i, j, places[j, p]] += factors[j, p]
 
 
-def product_of(spectra):
-    """Products (n, f) of complex numbers (n, degree, f), in their order.
-
-    Of real numbers alone, so that each is rounded by itself, whatever stands beside it.
-    """
-    whole = spectra[:, 0]
-    for j in range(1, spectra.shape[1]):
-        one, other = whole, spectra[:, j]
-        whole = np.empty_like(one)
-        whole.real = one.real * other.real - one.imag * other.imag
-        whole.imag = one.real * other.imag + one.imag * other.real
-    return whole
+@kernel
+def multiply_spectra(spectra, out):
+    """Out (n, f) = products of complex numbers (n, degree, f), in the order of the copies."""
+    for i in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            whole = spectra[i, 0, k]
+            for j in range(1, spectra.shape[1]):
+                whole = whole * spectra[i, j, k]
+            out[i, k] = whole
 
 
 class SketchMap(BalancedMap):
@@ -66,4 +63,11 @@ class SketchMap(BalancedMap):
             if self.degree == 1:
                 out[part] = counts[:, 0]
             else:
-                out[part] = np.fft.irfft(product_of(np.fft.rfft(counts)), self.columns)
+                out[part] = self._convolved(counts)
+
+    def _convolved(self, counts):
+        """Copies (n, degree, m) convolved; transforms of numpy work on each row by itself."""
+        spectra = np.fft.rfft(counts)
+        product = np.empty((len(counts), spectra.shape[2]), dtype=spectra.dtype)
+        multiply_spectra(spectra, product)
+        return np.fft.irfft(product, self.columns)

@@ -34,9 +34,9 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     The defaults are the place to start where rows are at most some ten thousands and classes are
     not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
-    `space` by what an output is; ``partial_fit`` for
-    streams, whose rows are kept but for those without a coefficient; ``approximation="fourier"``
-    for more rows, and for streams without end, whose rows each cost the same.
+    `space` by what an output is; ``partial_fit`` for streams, whose rows are kept but for those
+    without a coefficient; ``approximation="fourier"`` for more rows, and for streams without end,
+    whose rows each cost the same.
 
     It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
     are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round takes k of it and every row before it,
@@ -53,11 +53,14 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     kernel : str or callable, default="rbf"
         k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
         "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
-        but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros. With "precomputed" X
-        is the matrix (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them
-        in `predict`; it is not standardised, and `partial_fit` refuses it. A function
-        ``kernel(X, Z)`` of rows as standardised returns the matrix (n, m), as for `SVC`; a stream
-        calls it for each row alone. For the last two `gamma`, `degree` and `coef0` are ignored.
+        but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros, "arc-cosine" of
+        order 1, ``‖x̃‖‖z̃‖(sin θ + (π − θ) cos θ)/π``, θ the angle of ``x̃ = (x, √coef0)`` and z̃, for
+        functions with bends, as wide networks of one layer are. With "precomputed" X is the matrix
+        (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them in `predict`;
+        it is not standardised, and `partial_fit` refuses it. A function ``kernel(X, Z)`` of rows as
+        standardised returns the matrix (n, m), as for `SVC`; a stream calls it for each row alone.
+        For the last two `gamma`, `degree` and `coef0` are ignored, and `gamma` for "linear",
+        "cosine" and "arc-cosine".
     gamma : float, "multiscale" or "scale", default="multiscale"
         γ. "multiscale" is for "rbf" the mean of three kernels, with γ/4, γ and 4γ, γ one over the
         median ‖x−z‖² of rows; for others it is "scale". "scale" is 1/(p v), v the variance of all
@@ -68,7 +71,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=1.0
-        Added in "poly" and "sigmoid".
+        Added in "poly" and "sigmoid", and to <x, z> and norms in "arc-cosine": one more feature,
+        √coef0, without which planes go through 0, so that it is at least 0 there.
     {OnlineStructuredPredictor: loss_scale, decoder, optimizer}
         With kernels "auto" is "parameter_free", and "mixture" and optimisers that move each feature
         by itself are refused; with random features it is as above.
@@ -89,14 +93,16 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
     {OnlineStructuredPredictor: verbose, random_state, constants, loss, missing}
-    approximation : {"none", "fourier", "auto"}, default="none"
-        "none" is the kernel itself. "fourier" is a linear learner over [z, φ(z)], z the row as
-        standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z), for "rbf" and "laplacian":
-        the cost of a row is the same however many there are, and none is kept. "auto" is "fourier"
-        for those kernels in a `fit` of more than 5,000 rows without a `budget`, else "none".
+    approximation : {"none", "fourier", "sketch", "relu", "auto"}, default="none"
+        "none" is the kernel itself. The others are a linear learner over [z, φ(z)], z the row as
+        standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z): the cost of a row is the
+        same however many there are, and none is kept. "fourier" is for "rbf" and "laplacian",
+        "sketch" for "poly", "relu" for "arc-cosine". "auto" is the one of the kernel in a `fit` of
+        more than 5,000 rows without a `budget`, and "none" otherwise, or where there is none.
     n_components : int, default=1200
-        Random features, 2 at least, a cosine and a sine for each frequency; odd numbers are rounded
-        up. The kernel is approximated to some ``1/sqrt(n_components / 2)``.
+        Random features; of "fourier" a cosine and a sine for each frequency, odd numbers are
+        rounded up. Errors over ‖φ(x)‖‖φ(z)‖ are some ``1/sqrt(n_components)``, times √2 at most
+        for "fourier", √5 for "relu" and √(2 + 3^degree) for "sketch".
 
     Attributes
     ----------
@@ -121,8 +127,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     ------
     ValueError
         When used: a parameter out of its range, an optimiser that moves each feature by itself, a
-        `budget` for more than one pass, a precomputed matrix that is not square, another `kernel`
-        or a `budget` with ``approximation="fourier"``, and as
+        `budget` for more than one pass, a precomputed matrix that is not square, a `kernel` that
+        `approximation` is not for, a `budget` or a `coef0` below 0 with random features, and as
         `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
         returns what is not finite, or not of the right shape: rows before it were learned.
     GuaranteeError
@@ -138,16 +144,20 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     order, so that chunks of any size give the same bits, and offsets lose no digits; several passes
     of `fit` take products of rows, to 1e-9 of a value.
 
-    Random features are, with m frequencies ω_j drawn by `random_state` from the Fourier transform
-    of the kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy
-    of scale γ for "laplacian"; a third of them for each γ of "multiscale"),
+    "fourier" is, with m frequencies ω_j drawn by `random_state` from the Fourier transform of the
+    kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy of
+    scale γ for "laplacian"; a third of them for each γ of "multiscale"),
 
     .. math:: φ(z) = \sqrt{3p/m}\,(\cos ω_j^T z, \sin ω_j^T z)_{j=1..m},
         \quad ‖φ(z)‖^2 = 3p,
 
-    three times what ‖z‖² is on average. They are computed block by block from rows as they are
-    standardised on the way, in `fit` as in a stream, and chunks of any size give the same bits.
-    Certificates hold as they are, for U over [z, φ(z), 1], and comparators can be searched.
+    three times what ‖z‖² is on average. "relu" is ``√(2c/m) max(0, ω_jᵀz̃)`` with normal ω_j, and
+    "sketch" convolves `degree` count sketches of (√γ z, √coef0), of m random places. ‖φ‖² grows
+    with rows: c has it be 3p on average over rows of `fit`, and in a stream where ‖z‖² is p.
+
+    Features are computed block by block from rows as they are standardised on the way, in `fit` as
+    in a stream, and chunks of any size give the same bits. Certificates hold as they are, for U
+    over [z, φ(z), 1], and comparators can be searched.
 
     In a stream and in one pass, where "auto" is a mixture, as many experts learn from z alone as
     from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With
@@ -161,7 +171,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
     learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004); Rahimi, Recht
     (2007), "Random features for large-scale kernel machines"; Yu, Suresh, Choromanski,
-    Holtmann-Rice, Kumar (2016), "Orthogonal random features".
+    Holtmann-Rice, Kumar (2016), "Orthogonal random features"; Pham, Pagh (2013), "Fast and scalable
+    polynomial kernels via explicit feature maps"; Cho, Saul (2009), "Kernel methods for deep learning".
 
     Examples
     --------
