@@ -35,8 +35,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     The defaults are the place to start where rows are at most some ten thousands and classes are
     not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
     `space` by what an output is; ``partial_fit`` for streams, whose rows are kept but for those
-    without a coefficient; ``approximation="fourier"`` for more rows, and for streams without end,
-    whose rows each cost the same.
+    without a coefficient; ``approximation="fourier"`` for more rows, and streams without end.
 
     It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
     are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round takes k of it and every row before it,
@@ -172,7 +171,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004); Rahimi, Recht
     (2007), "Random features for large-scale kernel machines"; Yu, Suresh, Choromanski,
     Holtmann-Rice, Kumar (2016), "Orthogonal random features"; Pham, Pagh (2013), "Fast and scalable
-    polynomial kernels via explicit feature maps"; Cho, Saul (2009), "Kernel methods for deep learning".
+    polynomial kernels via explicit feature maps"; Cho, Saul (2009), "Kernel methods for deep
+    learning".
 
     Examples
     --------
