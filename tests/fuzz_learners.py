@@ -131,7 +131,7 @@ def classes(rng, areas):
             sk.AveragedKernelSGDClassifier(max_iter=rng.randint(1, 3)),
             sk.KernelPerceptronClassifier(max_iter=rng.randint(1, 3)),
             sk.KernelStructuredPredictor(
-                kernel=pick(rng, ("rbf", "laplacian", "linear", "poly", "sigmoid")),
+                kernel=pick(rng, ("rbf", "laplacian", "linear", "poly", "sigmoid", "arc-cosine")),
                 max_iter=rng.randint(1, 3),
                 cache_size=pick(rng, (0, 200)),
                 standardize=bool(rng.randint(2)),

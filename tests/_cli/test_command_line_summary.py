@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import INTERPRETED
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, load_svmlight_file
 from sklearn.utils import shuffle
@@ -17,6 +18,8 @@ from skstructured._cli.report import _rows_needed, shuffled
 from skstructured._cli.stream_file import Stream
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
+
+compiled = pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 
 RANKINGS = {"birkhoff": 0, "permutahedron": 1}
 

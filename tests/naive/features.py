@@ -1,4 +1,4 @@
-"""Random Fourier features, and rows as a learner over them sees them, literally."""
+"""Random features, and rows as a learner over them sees them, literally."""
 
 import math
 
@@ -16,8 +16,13 @@ def waves(z, frequencies, amplitudes):
 
 def learned_rows(X, weight, frequencies, amplitudes, standardize=True):
     """Rows [z, φ(z), 1] in their order, z standardised by the rows up to each."""
+    return mapped_rows(X, weight, lambda z: waves(z, frequencies, amplitudes), standardize)
+
+
+def mapped_rows(X, weight, phi, standardize=True):
+    """The same for any φ."""
     Z = standardized(X, weight, True)[0] if standardize else X
-    return np.array([[*z, *waves(z, frequencies, amplitudes), 1.0] for z in Z])
+    return np.array([[*z, *phi(z), 1.0] for z in Z])
 
 
 def mean_kernel(frequencies, shares, x, z):
@@ -51,3 +56,31 @@ def learned_csr_rows(X, weight, places, signs, frequencies, amplitudes, standard
     short = [hashed(z, places, signs, height) for z in Z]
     waved = [waves(s, frequencies, amplitudes) for s in short]
     return np.array([[*z, *phi, 1.0] for z, phi in zip(Z, waved, strict=True)])
+
+
+def rectified(z, weights, gain):
+    """(gain max(0, <ω, z>), …) of one row, with weights (p, m)."""
+    products = [math.fsum(a * b for a, b in zip(w, z, strict=True)) for w in weights.T]
+    return [gain * max(0.0, product) for product in products]
+
+
+def count_sketch(z, places, signs, m):
+    """Every number of z, with its sign, added where its place is."""
+    out = [0.0] * m
+    for number, place, sign in zip(z, places, signs, strict=True):
+        out[place] += sign * number
+    return out
+
+
+def convolved(one, other):
+    """Σ_i one_i other_(k − i) for every k, on a circle."""
+    m = len(one)
+    return [math.fsum(one[i] * other[(k - i) % m] for i in range(m)) for k in range(m)]
+
+
+def tensor_sketch(z, places, signs, m, gain):
+    """Count sketches of one row, one for each of (degree, p) places and signs, convolved."""
+    out = count_sketch(z, places[0], signs[0], m)
+    for where, sign in zip(places[1:], signs[1:], strict=True):
+        out = convolved(out, count_sketch(z, where, sign, m))
+    return [gain * number for number in out]

@@ -32,6 +32,25 @@ def sigmoid(gamma, coef0):
     return lambda x, z: math.tanh(gamma * float(x @ z) + coef0)
 
 
+def arc_cosine(coef0):
+    """‖x‖‖z‖(sin θ + (π − θ) cos θ)/π of (x, √coef0).
+
+    The angle is that of Kahan, twice the one between sums and differences of rows of norm 1.
+    """
+
+    def value(x, z):
+        x, z = (np.append(row, math.sqrt(coef0)) for row in (x, z))
+        sizes = [float(np.linalg.norm(row)) for row in (x, z)]
+        if min(sizes) == 0.0:
+            return 0.0
+        u, v = x / sizes[0], z / sizes[1]
+        angle = 2.0 * math.atan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
+        curve = math.sin(angle) + (math.pi - angle) * math.cos(angle)
+        return sizes[0] * sizes[1] * curve / math.pi
+
+    return value
+
+
 def linear(x, z):
     """k(x, z) = <x, z>."""
     return float(x @ z)

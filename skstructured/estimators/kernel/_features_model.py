@@ -7,24 +7,19 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.rows_in_range import check_finite
-from skstructured._base.validation import check_integer
 from skstructured._engine.state import CLOCK
 from skstructured._learners.held_out import FOURIER, learned_rounds
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.scaling import scale_of
-from skstructured.estimators._auto import is_auto
+from skstructured.estimators.kernel._approximations import features_of, new_features
 from skstructured.estimators.kernel._beside_line import BesideLine
-from skstructured.estimators.kernel._features import DRAWN, FourierMap
 from skstructured.estimators.kernel._mapped_scale import MappedScale
 from skstructured.estimators.kernel._tried_widths import MANY, tried_gamma
 from skstructured.estimators.kernel._values import width_of
 
 #: Rows, at most, by which the width of the kernel goes.
 SEEN = 5000
-
-#: Random features, and those of `fit` where rows are `MANY`, of which more are worth their time.
-USUAL, MORE = 1200, 4000
 
 #: Rows that are scored at a time.
 SCORED = 1024
@@ -54,13 +49,7 @@ class OverFeatures:
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-        size = (
-            learner.kernel,
-            p,
-            components_of(learner.n_components, learner._many_rows),
-            multiscale,
-        )
-        features = FourierMap(*size, rng, dtype)
+        features = new_features(learner, multiscale, rng, dtype)
         features.set_width(gamma, BALANCE * p)
         return MappedScale(inner, features)
 
@@ -97,7 +86,9 @@ class OverFeatures:
         if self.scale.is_sparse and Z.nnz:
             square = BALANCE * float(np.clip(Z.data @ Z.data / Z.shape[0], *SIZES))
         features.set_width(gamma, square)
-        if given == "multiscale" and learned_rounds(batch) > MANY:
+        features.balance(Z)
+        waves = features_of(features.kernel) == "fourier"
+        if waves and given == "multiscale" and learned_rounds(batch) > MANY:
             features.set_width(tried_gamma(learner, batch, gamma), features.square)
 
     def tried(self, learner, batch, search):
@@ -156,26 +147,3 @@ def features_model(learner):
 
 def _gamma_of(learner):
     return "multiscale" if learner.gamma is None else learner.gamma
-
-
-def components_of(given, many_rows=False):
-    """How many random features `n_components` says, an even number; a ValueError for a bad one."""
-    if is_auto(given):
-        return MORE if many_rows else USUAL
-    check_integer("n_components", given)
-    return given + given % 2
-
-
-def is_drawn(kernel):
-    """Whether there are random Fourier features of a kernel."""
-    return isinstance(kernel, str) and kernel in DRAWN
-
-
-def check_drawn(kernel):
-    """A ValueError for a kernel that has no random Fourier features."""
-    if not is_drawn(kernel):
-        names = " and ".join(map(repr, DRAWN))
-        raise ValueError(
-            f"approximation='fourier' is for kernel={names}, whose frequencies can be drawn, got "
-            f"{kernel!r}; approximation='none' takes every kernel."
-        )

@@ -16,6 +16,7 @@ nothing is compiled for these passes alone.
 import numpy as np
 
 from skstructured._engine.compiled import is_compiled
+from skstructured.estimators.kernel._arc_cosine import finish_arc_cosines
 from skstructured.estimators.kernel._kept_kernels import (
     add_columns,
     add_tile,
@@ -24,6 +25,7 @@ from skstructured.estimators.kernel._kept_kernels import (
     read_kernels,
 )
 from skstructured.estimators.kernel._value_kernels import (
+    ARC_COSINE,
     LAPLACIAN,
     MULTISCALE,
     POLY,
@@ -92,6 +94,8 @@ class ByProducts:
         largest = self.squares.max(initial=0.0)
         if kind == POLY:
             largest = (abs(gamma) * largest + abs(coef0)) ** degree
+        elif kind == ARC_COSINE:
+            largest += coef0
         return bool(largest + constant < LARGE)
 
     def tile(self, rows, others):
@@ -103,7 +107,11 @@ class ByProducts:
             out = np.empty((len(X), Zt.shape[1]))
             multiply(X, Zt, out)
         kind, numbers = self.function
-        finish_values(kind, numbers, self.squares[rows], self.squares[others], out)
+        given = numbers, self.squares[rows], self.squares[others], out
+        if kind == ARC_COSINE:
+            finish_arc_cosines(*given)
+        else:
+            finish_values(kind, *given)
         return out
 
 

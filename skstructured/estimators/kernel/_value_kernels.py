@@ -24,11 +24,12 @@ from skstructured._engine.compiled import (
     kernel,
 )
 from skstructured._engine.exponential import exp_of
+from skstructured.estimators.kernel._arc_cosine import arc_cosine
 
 #: Kernels that are computed here, by their place; "multiscale" is the mean of three "rbf".
 #: Rows are divided by their norms before "cosine", which is then the same as "linear".
-KINDS = ("linear", "rbf", "multiscale", "poly", "sigmoid", "laplacian", "cosine")
-LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN, COSINE = range(7)
+KINDS = ("linear", "rbf", "multiscale", "poly", "sigmoid", "laplacian", "cosine", "arc-cosine")
+LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN, COSINE, ARC_COSINE = range(8)
 
 #: Exponents below them are 0 in float64 anyway, and in float32 hardly more.
 SMALLEST_EXPONENT, SMALLEST_SINGLE = -700.0, -80.0
@@ -174,6 +175,27 @@ def _laplacian_values(numbers, block, z, out):
     _add_constant(numbers, out)
 
 
+@kernel
+def _add_squares(block, squares):
+    """Squares (rows,) ← + ‖x_i‖² of every row of a block, features in their order."""
+    for a in range(block.shape[0]):
+        for i in range(squares.shape[0]):
+            squares[i] += np.float64(block[a, i]) * block[a, i]
+
+
+@kernel
+def _arc_cosine_values(numbers, block, z, out):
+    products(block, z, out)
+    coef0, squares = numbers[1], np.zeros(out.shape[0])
+    _add_squares(block, squares)
+    square = 0.0
+    for a in range(z.shape[0]):
+        square += np.float64(z[a]) * z[a]
+    for i in range(out.shape[0]):
+        out[i] = arc_cosine(out[i] + coef0, squares[i] + coef0, square + coef0)
+    _add_constant(numbers, out)
+
+
 _VALUES = {
     LINEAR: _linear_values,
     RBF: _rbf_values,
@@ -182,6 +204,7 @@ _VALUES = {
     SIGMOID: _sigmoid_values,
     LAPLACIAN: _laplacian_values,
     COSINE: _linear_values,
+    ARC_COSINE: _arc_cosine_values,
 }
 
 

@@ -151,6 +151,8 @@ def kernel_function(kernel, width, coef0, degree, intercept):
         )
     check_integer("degree", degree)
     coef0 = check_real("coef0", coef0, math.isfinite, "be a number")
+    if kernel == "arc-cosine" and coef0 < 0.0:
+        raise ValueError(f"coef0 must be at least 0 with kernel='arc-cosine', got {coef0!r}.")
     gamma, multiscale = width
     kind = MULTISCALE if multiscale else KINDS.index(kernel)
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))

@@ -3,15 +3,10 @@
 from typing import Literal
 
 from skstructured._base.shared_docs import documented
-from skstructured._base.validation import check_choice
 from skstructured._learners.reading import over_sequences
 from skstructured.estimators._auto import is_auto
-from skstructured.estimators.kernel._features_model import (
-    OverFeatures,
-    check_drawn,
-    components_of,
-    is_drawn,
-)
+from skstructured.estimators.kernel._approximations import count_of, wants_features
+from skstructured.estimators.kernel._features_model import OverFeatures
 from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.kernel._tried_widths import MANY
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -25,12 +20,6 @@ from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["KernelStructuredPredictor"]
 
-#: What `approximation` may be.
-APPROXIMATIONS = ("none", "fourier", "auto")
-
-#: Rows, at most, of which "auto" takes all kernels.
-ALL_KERNELS = 5000
-
 
 @documented(OnlineStructuredPredictor)
 class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
@@ -38,9 +27,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
 
     The defaults are the place to start where rows are at most some ten thousands and classes are
     not told apart by a linear model: raw features in, no step size, no bandwidth, no C. Then choose
-    `space` by what an output is; ``partial_fit`` for
-    streams, whose rows are kept but for those without a coefficient; ``approximation="fourier"``
-    for more rows, and for streams without end, whose rows each cost the same.
+    `space` by what an output is; ``partial_fit`` for streams, whose rows are kept but for those
+    without a coefficient; ``approximation="fourier"`` for more rows, and streams without end.
 
     It is `OnlineStructuredPredictor` with θ_t = W_t φ(x_t), where <φ(x), φ(z)> = k(x, z): weights
     are ``W = s Σ_i β_i φ(x_i)ᵀ``, and a round takes k of it and every row before it,
@@ -57,11 +45,14 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     kernel : str or callable, default="rbf"
         k(x, z): "rbf" is ``exp(−γ‖x−z‖²)``, "laplacian" ``exp(−γ‖x−z‖₁)``, "linear" ``<x, z>``,
         "poly" ``(γ<x, z> + coef0)^degree``, "sigmoid" ``tanh(γ<x, z> + coef0)``, which is no kernel
-        but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros. With "precomputed" X
-        is the matrix (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them
-        in `predict`; it is not standardised, and `partial_fit` refuses it. A function
-        ``kernel(X, Z)`` of rows as standardised returns the matrix (n, m), as for `SVC`; a stream
-        calls it for each row alone. For the last two `gamma`, `degree` and `coef0` are ignored.
+        but used as one, "cosine" ``<x, z>/(‖x‖‖z‖)``, or 0 for a row of zeros, "arc-cosine" of
+        order 1, ``‖x̃‖‖z̃‖(sin θ + (π − θ) cos θ)/π``, θ the angle of ``x̃ = (x, √coef0)`` and z̃, for
+        functions with bends, as wide networks of one layer are. With "precomputed" X is the matrix
+        (n, n) of kernels of training rows in `fit`, and (m, n) of new rows with them in `predict`;
+        it is not standardised, and `partial_fit` refuses it. A function ``kernel(X, Z)`` of rows as
+        standardised returns the matrix (n, m), as for `SVC`; a stream calls it for each row alone.
+        For the last two `gamma`, `degree` and `coef0` are ignored, and `gamma` for "linear",
+        "cosine" and "arc-cosine".
     gamma : float, "multiscale" or "scale", default="multiscale"
         γ. "multiscale" is for "rbf" the mean of three kernels, with γ/4, γ and 4γ, γ one over the
         median ‖x−z‖² of rows; for others it is "scale". "scale" is 1/(p v), v the variance of all
@@ -72,7 +63,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=1.0
-        Added in "poly" and "sigmoid".
+        Added in "poly" and "sigmoid", and to <x, z> and norms in "arc-cosine": one more feature,
+        √coef0, without which planes go through 0, so that it is at least 0 there.
     {OnlineStructuredPredictor: loss_scale, decoder, optimizer}
         With kernels "auto" is "parameter_free", and "mixture" and optimisers that move each feature
         by itself are refused. With random features it is as above, but in a `fit` of more than
@@ -94,15 +86,17 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
     {OnlineStructuredPredictor: verbose, random_state, constants, loss, missing}
-    approximation : {"none", "fourier", "auto"}, default="none"
-        "none" is the kernel itself. "fourier" is a linear learner over [z, φ(z)], z the row as
-        standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z), for "rbf" and "laplacian":
-        the cost of a row is the same however many there are, and none is kept. "auto" is "fourier"
-        for those kernels in a `fit` of more than 5,000 rows without a `budget`, else "none".
+    approximation : {"none", "fourier", "sketch", "relu", "auto"}, default="none"
+        "none" is the kernel itself. The others are a linear learner over [z, φ(z)], z the row as
+        standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z): the cost of a row is the
+        same however many there are, and none is kept. "fourier" is for "rbf" and "laplacian",
+        "sketch" for "poly", "relu" for "arc-cosine". "auto" is the one of the kernel in a `fit` of
+        more than 5,000 rows without a `budget`, and "none" otherwise, or where there is none.
     n_components : int or "auto", default="auto"
-        Random features, 2 at least, a cosine and a sine for each frequency; odd numbers are rounded
-        up. The kernel is approximated to some ``1/sqrt(n_components / 2)``. "auto" is 1200, and
-        4000 in a `fit` of more than 200,000 rows.
+        Random features; of "fourier" a cosine and a sine for each frequency, odd numbers are
+        rounded up. Errors over ‖φ(x)‖‖φ(z)‖ are some ``1/sqrt(n_components)``, times √2 at most
+        for "fourier", √5 for "relu" and √(2 + 3^degree) for "sketch". "auto" is 1200, and 4000 in
+        a `fit` of more than 200,000 rows.
 
     Attributes
     ----------
@@ -127,8 +121,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     ------
     ValueError
         When used: a parameter out of its range, an optimiser that moves each feature by itself, a
-        `budget` for more than one pass, a precomputed matrix that is not square, another `kernel`
-        or a `budget` with ``approximation="fourier"``, and as
+        `budget` for more than one pass, a precomputed matrix that is not square, a `kernel` that
+        `approximation` is not for, a `budget` or a `coef0` below 0 with random features, and as
         `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
         returns what is not finite, or not of the right shape: rows before it were learned.
     GuaranteeError
@@ -144,18 +138,22 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     in one order, so that chunks of any size give the same bits, and offsets lose no digits; several
     passes of `fit` take products of rows, to 1e-9 of a value.
 
-    Random features are, with m frequencies ω_j drawn by `random_state` from the Fourier transform
-    of the kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy
-    of scale γ for "laplacian"; a third of them for each γ of "multiscale"),
+    "fourier" is, with m frequencies ω_j drawn by `random_state` from the Fourier transform of the
+    kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy of
+    scale γ for "laplacian"; a third of them for each γ of "multiscale"),
 
     .. math:: φ(z) = \sqrt{3p/m}\,(\cos ω_j^T z, \sin ω_j^T z)_{j=1..m},
         \quad ‖φ(z)‖^2 = 3p,
 
-    three times what ‖z‖² is on average. They are computed by blocks, from rows as standardised on
-    the way, and chunks of any size give the same bits. Certificates hold as they are, for U over
-    [z, φ(z), 1]. CSR rows stay CSR: beyond 4,096 columns φ is of rows hashed into as many buckets
-    (Weinberger et al. 2009, "Feature hashing for large scale multitask learning"), ‖φ‖² is
-    3 mean ‖z‖², and in a stream the entries of its first row stand for p (docs/kernels.md).
+    three times what ‖z‖² is on average. "relu" is ``√(2c/m) max(0, ω_jᵀz̃)`` with normal ω_j, and
+    "sketch" convolves `degree` count sketches of (√γ z, √coef0), of m random places. ‖φ‖² grows
+    with rows: c has it be 3p on average over rows of `fit`, and in a stream where ‖z‖² is p.
+
+    They are computed by blocks, from rows as standardised on the way, and chunks of any size give
+    the same bits. Certificates hold as they are, for U over [z, φ(z), 1]. With "fourier" CSR rows
+    stay CSR: beyond 4,096 columns φ is of rows hashed into as many buckets (Weinberger et al. 2009,
+    "Feature hashing for large scale multitask learning"), ‖φ‖² is 3 mean ‖z‖², and in a stream the
+    entries of its first row stand for p (docs/kernels.md).
 
     In a stream and in one pass, where "auto" is a mixture, as many experts learn from z alone as
     from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With
@@ -169,7 +167,9 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
     learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004); Rahimi, Recht
     (2007), "Random features for large-scale kernel machines"; Yu, Suresh, Choromanski,
-    Holtmann-Rice, Kumar (2016), "Orthogonal random features".
+    Holtmann-Rice, Kumar (2016), "Orthogonal random features"; Pham, Pagh (2013), "Fast and scalable
+    polynomial kernels via explicit feature maps"; Cho, Saul (2009), "Kernel methods for deep
+    learning".
 
     Examples
     --------
@@ -207,7 +207,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         constants: Literal["paper", "sharp"] = "paper",
         loss: str | Surrogate = "fenchel_young",
         missing: Literal["mean", "indicator", "error"] = "mean",
-        approximation: Literal["none", "fourier", "auto"] = "none",
+        approximation: Literal["none", "fourier", "sketch", "relu", "auto"] = "none",
         n_components: int | Literal["auto"] = "auto",
     ) -> None:
         self.space = space
@@ -261,34 +261,14 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     def _start(self, space, passes=1):
         rows = vars(self).pop("_rows_to_fit", 0)
         self._many_rows = rows > MANY
-        self._approximates = self._wants_features(rows)
+        self._approximates = wants_features(self, rows)
         super()._start(space, passes)
-
-    def _wants_features(self, rows):
-        """Whether random features stand for the kernel, for so many rows of `fit`, 0 in a stream.
-
-        A ValueError for parameters that do not go together.
-        """
-        check_choice("approximation", self.approximation, APPROXIMATIONS)
-        components_of(self.n_components)
-        if self.approximation == "auto":
-            return rows > ALL_KERNELS and self.budget is None and is_drawn(self.kernel)
-        if self.approximation == "none":
-            return False
-        check_drawn(self.kernel)
-        if self.budget is not None:
-            raise ValueError(
-                "budget is for support rows, and with approximation='fourier' there are none: "
-                f"set budget=None, got {self.budget!r}."
-            )
-        return True
 
     def _wants_intercept(self):
         return super()._wants_intercept() or self._approximates
 
     def _columns(self):
-        more = components_of(self.n_components, self._many_rows) if self._approximates else 0
-        return super()._columns() + more
+        return super()._columns() + (count_of(self) if self._approximates else 0)
 
     def _read(self, X, reset=False):
         if over_sequences(self, fresh=reset):

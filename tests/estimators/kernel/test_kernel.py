@@ -20,6 +20,7 @@ KERNELS = {
     "laplacian": (("laplacian", (0.3, False)), literal.laplacian(0.3)),
     "poly": (("poly", (0.3, False)), literal.poly(0.3, 0.7, 3)),
     "sigmoid": (("sigmoid", (0.3, False)), literal.sigmoid(0.3, 0.7)),
+    "arc-cosine": (("arc-cosine", (0.3, False)), literal.arc_cosine(0.7)),
     "linear": (("linear", (1.0, False)), literal.linear),
 }
 

@@ -11,7 +11,7 @@ from skstructured.estimators.kernel._support import support_for
 from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
 
 SHARES = ("rbf", "multiscale")
-PRODUCTS = ("linear", "poly", "sigmoid", "cosine")
+PRODUCTS = ("linear", "poly", "sigmoid", "cosine", "arc-cosine")
 
 
 def function_of(name, p, constant=0.0):
