@@ -71,13 +71,9 @@ def add_steps(t: Array, x: Array, y: Array, z: Array, v: Array, w: Array) -> Non
 
 
 @kernel
-def turns_of(Z: Array, i: int, tile: Array, t: Array) -> int:
-    """Write Zω of some rows from i on to the first rows of t (4, TILE); returns how many."""
-    count = min(ABREAST, Z.shape[0] - i)
-    count = count if count == ABREAST else 1
-    for q in range(count):
-        for j in range(TILE):
-            t[q, j] = 0.0
+def add_rows(Z: Array, i: int, tile: Array, t: Array) -> int:
+    """Add Zω of some rows from i on to the first rows of t (4, TILE); returns how many."""
+    count = ABREAST if i + ABREAST <= Z.shape[0] else 1
     for k in range(0, Z.shape[1], HALF):
         w, stop = tile[k * TILE : (k + HALF) * TILE], k + HALF
         if count == 1:
@@ -151,7 +147,8 @@ def add_waves(Z: Array, tiles: Array, amplitudes: Array, numbers: Array, out: Ar
         start, stop = tile * TILE, min(m, (tile + 1) * TILE)
         chosen, i = amplitudes[start:stop], 0
         while i < n:
-            count = turns_of(Z, i, tiles[tile], t)
+            t[:] = 0.0
+            count = add_rows(Z, i, tiles[tile], t)
             for q in range(count):
                 cosines = out[i + q, begin + start : begin + stop]
                 sines = out[i + q, begin + m + start : begin + m + stop]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.waves import STEP, TILE, add_step, in_tiles
+from skstructured._engine.waves import ABREAST, TILE, add_rows, in_tiles
 from skstructured.estimators.kernel._balanced import BalancedMap
 from skstructured.estimators.kernel._features import orthogonal_frequencies
 
@@ -15,17 +15,17 @@ def write_positive(Z, tiles, constants, out):
     Z (n, p) has zeros up to whole steps of features, weights ω are those of `in_tiles`, and so are
     the constants b, (tiles, TILE).
     """
-    n, p, m = Z.shape[0], Z.shape[1], out.shape[1]
-    t = np.empty(TILE, dtype=Z.dtype)
+    n, m = Z.shape[0], out.shape[1]
+    t = np.empty((ABREAST, TILE), dtype=Z.dtype)
     for tile in range(tiles.shape[0]):
-        start, stop = tile * TILE, min(m, (tile + 1) * TILE)
-        for i in range(n):
-            for j in range(TILE):
-                t[j] = constants[tile, j]
-            for k in range(0, p, STEP):
-                add_step(t, Z[i, k : k + STEP], tiles[tile, k * TILE : (k + STEP) * TILE])
-            for j in range(stop - start):
-                out[i, start + j] = 0.0 if t[j] < 0.0 else t[j]
+        start, stop, i = tile * TILE, min(m, (tile + 1) * TILE), 0
+        while i < n:
+            t[:] = constants[tile]
+            count = add_rows(Z, i, tiles[tile], t)
+            for q in range(count):
+                for j in range(stop - start):
+                    out[i + q, start + j] = 0.0 if t[q, j] < 0.0 else t[q, j]
+            i += count
 
 
 class ReluMap(BalancedMap):
