@@ -22,6 +22,7 @@ from skstructured.estimators.kernel._kept_kernels import (
     finish_values,
     multiply,
     read_kernels,
+    tiled,
 )
 from skstructured.estimators.kernel._value_kernels import (
     LAPLACIAN,
@@ -128,7 +129,7 @@ class Rounded:
         largest = np.maximum(coefs.max(axis=1, initial=0.0), -coefs.min(axis=1, initial=0.0))
         self.sized = (largest > SMALL) & (largest < np.inf)
         self.size = np.where(self.sized, largest, 1.0)
-        self.small = np.zeros((dim + dim % 2, n), dtype=np.float32)
+        self.small = np.zeros((tiled(dim), n), dtype=np.float32)
         np.multiply(coefs, (1.0 / self.size)[:, None], out=self.small[:dim], casting="unsafe")
 
     def add(self, own, index, coefs):
