@@ -11,33 +11,18 @@ import copy
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
+from skstructured._engine.compiled import EMPTY_INT32
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
+from skstructured.estimators.kernel._block_kernels import block_move_and_score, long_move_and_score
 from skstructured.estimators.kernel._kept import kept_kernels
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
-LONG_BLOCK = 256
+LONG_BLOCK = 128
 
 #: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
 RIDGE = 1e-4
-
-
-@kernel(fastmath=FASTMATH)
-def block_move_and_score(
-    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
-):
-    """β of `row` ← β + u move, then raw = the scores of `ahead`; returns k(ahead, ahead)."""
-    dim, x = raw.shape[0], data[ahead * width : (ahead + 1) * width]
-    for k in range(Theta.shape[1]):
-        Theta[dim + row, k] += u * move[k]
-    for k in range(dim):
-        raw[k] = x[k] * Theta[k, k]
-    for i in range(ahead):
-        for k in range(dim):
-            raw[k] += x[dim + i] * Theta[dim + i, k]
-    return x[dim + ahead]
 
 
 def handed_over(G, coefs, stay, leave):
@@ -98,6 +83,12 @@ class Expansion(Learned):
     def function(self):
         """The kernel."""
         return self.support.function
+
+    @property
+    def move_and_score(self):
+        """The kernel of the loop within blocks."""
+        many = self.gram is not None and not self.gram.by_numpy
+        return long_move_and_score if many else block_move_and_score
 
     @property
     def cost(self):

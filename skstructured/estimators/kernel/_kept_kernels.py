@@ -1,24 +1,13 @@
-"""Compiled loops over kernels of all pairs of rows: making them, and sums of them.
+"""Compiled sums of kernels of all pairs of rows, as they are kept.
 
-Sums are in single precision, of four rows and two outputs at a time, over chunks that stay in the
-nearest cache; chunks are added up in double precision.
+Sums are in single precision, of four rows and three or four outputs at a time, so that a number
+that is read takes part in several products; chunks are added up in double precision.
 """
-
-import math
 
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.exponential import exp_of
 from skstructured._engine.instructions import prefetch
-from skstructured.estimators.kernel._value_kernels import (
-    MULTISCALE,
-    POLY,
-    RBF,
-    SIGMOID,
-    SMALLEST_EXPONENT,
-    products,
-)
 
 #: Kernels of a row that are summed at a time.
 CHUNK = 4096
@@ -28,42 +17,6 @@ ABREAST = 4
 
 #: Bytes that memory is read by, and how many such lines of a row are asked for beforehand.
 LINE, ASKED = 64, 16
-
-
-@kernel(fastmath=FASTMATH)
-def multiply(X, Zt, out):
-    """Out (m, n) = products of rows X (m, p) with columns of Zt (p, n); as fast as BLAS for few p.
-
-    And it starts no threads, which would wait for each other after every tile.
-    """
-    for r in range(X.shape[0]):
-        products(Zt, X[r], out[r])
-
-
-@kernel(fastmath={"contract"})
-def finish_values(kind, numbers, x_sq, z_sq, out):
-    """Out: products of rows x with rows z become kernels, by the squares of their norms."""
-    gamma, coef0, degree, constant = numbers[0], numbers[1], numbers[2], numbers[3]
-    for i in range(out.shape[0]):
-        row = out[i]
-        if kind in (RBF, MULTISCALE):
-            factor = gamma if kind == RBF else 0.25 * gamma
-            for j in range(row.shape[0]):
-                square = max(x_sq[i] + z_sq[j] - 2.0 * row[j], 0.0)
-                row[j] = exp_of(max(-factor * square, SMALLEST_EXPONENT))
-            if kind == MULTISCALE:
-                for j in range(row.shape[0]):
-                    once = row[j] * row[j] * row[j] * row[j]
-                    row[j] = (row[j] + once + once * once * once * once) / 3.0
-        elif kind == POLY:
-            for j in range(row.shape[0]):
-                row[j] = (gamma * row[j] + coef0) ** degree
-        elif kind == SIGMOID:
-            for j in range(row.shape[0]):
-                row[j] = math.tanh(gamma * row[j] + coef0)
-        if constant != 0.0:
-            for j in range(row.shape[0]):
-                row[j] += constant
 
 
 @kernel(fastmath=FASTMATH)
@@ -246,8 +199,11 @@ def add_tile(tile, coefs, start, out):
 @kernel
 def add_columns(own, index, coefs, small, size):
     """Columns `index` of coefs ← + own (rows, c), and of small: theirs over the size of outputs."""
-    for i in range(index.shape[0]):
-        for k in range(coefs.shape[0]):
-            coefs[k, index[i]] += own[i, k]
-        for k in range(size.shape[0]):
-            small[k, index[i]] = coefs[k, index[i]] / size[k]
+    for k in range(coefs.shape[0]):
+        row = coefs[k]
+        for i in range(index.shape[0]):
+            row[index[i]] += own[i, k]
+    for k in range(size.shape[0]):
+        row, out, share = coefs[k], small[k], 1.0 / size[k]
+        for i in range(index.shape[0]):
+            out[index[i]] = row[index[i]] * share
