@@ -85,6 +85,11 @@ class Expansion(Learned):
         return self.support.function
 
     @property
+    def has_kernels(self):
+        """Whether kernels of all pairs of rows are kept."""
+        return self.gram is not None
+
+    @property
     def move_and_score(self):
         """The kernel of the loop within blocks."""
         many = self.gram is not None and not self.gram.by_numpy
@@ -142,9 +147,9 @@ class Expansion(Learned):
         """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
 
         `index` are their numbers, places of support rows after `fill`. Rows that always come in the
-        same company may be scored `together`.
+        same company may be scored `together`. Where `has_kernels`, Z may be None.
         """
-        order = np.arange(self.count, self.count + len(Z))
+        order = np.arange(self.count, self.count + len(index))
         self.opened.count = self.count
         self.opened.add(Z, index)
         own = self.support.coefs[: self.dim]

@@ -133,8 +133,8 @@ class Rounded:
 
     def add(self, own, index, coefs):
         """Add own (m, c) to columns of coefs; whether these still have room here."""
-        add_columns(own, index, coefs, self.small, self.size)
-        largest = abs(own[:, : len(self.size)]).max(axis=0, initial=0.0)
+        largest = np.empty(len(self.size))
+        add_columns(own, index, coefs, self.small, self.size, largest)
         has_room = self.sized & (largest < LARGE * self.size)
         return bool((has_room | (largest == 0.0)).all())
 

@@ -197,13 +197,18 @@ def add_tile(tile, coefs, start, out):
 
 
 @kernel
-def add_columns(own, index, coefs, small, size):
-    """Columns `index` of coefs ← + own (rows, c), and of small: theirs over the size of outputs."""
+def add_columns(own, index, coefs, small, size, largest):
+    """Columns `index` of coefs ← + own (rows, c), and of small: theirs over the size of outputs.
+
+    The largest (dim,) of what is added to each output is found as well.
+    """
     for k in range(coefs.shape[0]):
         row = coefs[k]
         for i in range(index.shape[0]):
             row[index[i]] += own[i, k]
     for k in range(size.shape[0]):
-        row, out, share = coefs[k], small[k], 1.0 / size[k]
+        row, out, share, most = coefs[k], small[k], 1.0 / size[k], 0.0
         for i in range(index.shape[0]):
             out[index[i]] = row[index[i]] * share
+            most = max(most, abs(own[i, k]))
+        largest[k] = most

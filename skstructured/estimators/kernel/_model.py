@@ -208,7 +208,8 @@ class KernelModel(VectorModel):
     def _take(self, rows, block, weight):
         """Rows as `Expansion.take` gives them, and a function that uncounts them in the scale."""
         if self.given is not None:
-            return self.expansion.take(self.given[block], block, together=True), None
+            Z = None if self.expansion.has_kernels else self.given[block]
+            return self.expansion.take(Z, block, together=True), None
         ready, places, undo = self.scale.apply(rows, block, weight)
         index = self.expansion.given + np.arange(len(block))
         try:
