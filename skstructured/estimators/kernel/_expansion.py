@@ -11,33 +11,18 @@ import copy
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
+from skstructured._engine.compiled import EMPTY_INT32
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
+from skstructured.estimators.kernel._block_kernels import block_move_and_score, long_move_and_score
 from skstructured.estimators.kernel._kept import kept_kernels
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
-LONG_BLOCK = 256
+LONG_BLOCK = 128
 
 #: Added to kernels of a row with itself, in their mean, where coefficients are handed over.
 RIDGE = 1e-4
-
-
-@kernel(fastmath=FASTMATH)
-def block_move_and_score(
-    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
-):
-    """β of `row` ← β + u move, then raw = the scores of `ahead`; returns k(ahead, ahead)."""
-    dim, x = raw.shape[0], data[ahead * width : (ahead + 1) * width]
-    for k in range(Theta.shape[1]):
-        Theta[dim + row, k] += u * move[k]
-    for k in range(dim):
-        raw[k] = x[k] * Theta[k, k]
-    for i in range(ahead):
-        for k in range(dim):
-            raw[k] += x[dim + i] * Theta[dim + i, k]
-    return x[dim + ahead]
 
 
 def handed_over(G, coefs, stay, leave):
@@ -100,6 +85,17 @@ class Expansion(Learned):
         return self.support.function
 
     @property
+    def has_kernels(self):
+        """Whether kernels of all pairs of rows are kept."""
+        return self.gram is not None
+
+    @property
+    def move_and_score(self):
+        """The kernel of the loop within blocks."""
+        many = self.gram is not None and not self.gram.by_numpy
+        return long_move_and_score if many else block_move_and_score
+
+    @property
     def cost(self):
         """Numbers to be read for the scores of a row."""
         return self.support.count * self.support.width
@@ -151,9 +147,9 @@ class Expansion(Learned):
         """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
 
         `index` are their numbers, places of support rows after `fill`. Rows that always come in the
-        same company may be scored `together`.
+        same company may be scored `together`. Where `has_kernels`, Z may be None.
         """
-        order = np.arange(self.count, self.count + len(Z))
+        order = np.arange(self.count, self.count + len(index))
         self.opened.count = self.count
         self.opened.add(Z, index)
         own = self.support.coefs[: self.dim]

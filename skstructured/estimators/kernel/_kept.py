@@ -20,10 +20,10 @@ from skstructured.estimators.kernel._arc_cosine import finish_arc_cosines
 from skstructured.estimators.kernel._kept_kernels import (
     add_columns,
     add_tile,
-    finish_values,
-    multiply,
     read_kernels,
+    tiled,
 )
+from skstructured.estimators.kernel._kernel_tiles import finish_values, multiply, store_tile
 from skstructured.estimators.kernel._value_kernels import (
     ARC_COSINE,
     LAPLACIAN,
@@ -100,7 +100,7 @@ class ByProducts:
 
     def tile(self, rows, others):
         """Kernels of some rows with others; both are slices, or places."""
-        X, Zt = self.Z[rows], self.across[:, others]
+        X, Zt = self.Z[rows], np.ascontiguousarray(self.across[:, others])
         if X.shape[1] > FEW_FEATURES or not is_compiled(multiply):
             out = X @ Zt
         else:
@@ -136,13 +136,13 @@ class Rounded:
         largest = np.maximum(coefs.max(axis=1, initial=0.0), -coefs.min(axis=1, initial=0.0))
         self.sized = (largest > SMALL) & (largest < np.inf)
         self.size = np.where(self.sized, largest, 1.0)
-        self.small = np.zeros((dim + dim % 2, n), dtype=np.float32)
+        self.small = np.zeros((tiled(dim), n), dtype=np.float32)
         np.multiply(coefs, (1.0 / self.size)[:, None], out=self.small[:dim], casting="unsafe")
 
     def add(self, own, index, coefs):
         """Add own (m, c) to columns of coefs; whether these still have room here."""
-        add_columns(own, index, coefs, self.small, self.size)
-        largest = abs(own[:, : len(self.size)]).max(axis=0, initial=0.0)
+        largest = np.empty(len(self.size))
+        add_columns(own, index, coefs, self.small, self.size, largest)
         has_room = self.sized & (largest < LARGE * self.size)
         return bool((has_room | (largest == 0.0)).all())
 
@@ -173,10 +173,9 @@ class KeptKernels:
         self = cls(np.empty((kept, n), dtype=dtype), values)
         for rows in tiles(0, kept):
             for others in tiles(0, rows.start):
-                tile = self._stored(rows, others)
-                self.matrix[rows, others], self.matrix[others, rows] = tile, tile.T
+                self._store(rows, others, True)
             for others in (rows, *tiles(kept, n)):
-                self.matrix[rows, others] = self._stored(rows, others)
+                self._store(rows, others, False)
         return self
 
     @property
@@ -184,13 +183,17 @@ class KeptKernels:
         """Whether the kernels are few, or cannot be read by what is compiled."""
         return self.matrix.shape[1] <= MANY or not is_compiled(read_kernels)
 
-    def _stored(self, rows, others):
-        """Kernels as numbers that the matrix takes, to be rounded down if it has integers."""
+    def _store(self, rows, others, mirrored):
+        """Compute kernels of some rows with others, which are theirs with those as well."""
         tile = self.values.tile(rows, others)
+        if is_compiled(store_tile):
+            store_tile(tile, self.unit, self.matrix, rows.start, others.start, mirrored)
+            return
         if self.unit != 1.0:
-            tile *= self.unit
-            tile += 0.5
-        return tile
+            tile = self.unit * tile + 0.5
+        self.matrix[rows, others] = tile
+        if mirrored:
+            self.matrix[others, rows] = tile.T
 
     def scores(self, coefs, which):
         """Σ_i coefs_i k(x_i, x), (m, c), of the rows x at some places; coefs are (c, n)."""

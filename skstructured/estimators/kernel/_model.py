@@ -12,7 +12,7 @@ from skstructured._engine.state import LinearState
 from skstructured._learners.held_out import KERNEL
 from skstructured._learners.models import VectorModel
 from skstructured._learners.scaling import scale_of
-from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score
+from skstructured.estimators.kernel._expansion import Expansion
 from skstructured.estimators.kernel._foreign import (
     PrecomputedKernel,
     foreign_kernel,
@@ -148,9 +148,15 @@ class KernelModel(VectorModel):
         self.expansion.settle(n_rounds)
         self.given = None
 
+    def _loop(self):
+        first = self.expansion.move_and_score
+        if first not in self._loops:
+            self._loops[first] = self._new_loop()
+        return self._loops[first]
+
     def _new_loop(self):
         steps = (self.optimizer.scale_kernel, self.optimizer.step_kernel)
-        return epoch_for((block_move_and_score, self.loss.kernel, *steps))
+        return epoch_for((self.expansion.move_and_score, self.loss.kernel, *steps))
 
     def _block_size(self, rows):
         slow = PRODUCTS // max(self.expansion.cost, 1)
@@ -202,7 +208,8 @@ class KernelModel(VectorModel):
     def _take(self, rows, block, weight):
         """Rows as `Expansion.take` gives them, and a function that uncounts them in the scale."""
         if self.given is not None:
-            return self.expansion.take(self.given[block], block, together=True), None
+            Z = None if self.expansion.has_kernels else self.given[block]
+            return self.expansion.take(Z, block, together=True), None
         ready, places, undo = self.scale.apply(rows, block, weight)
         index = self.expansion.given + np.arange(len(block))
         try:

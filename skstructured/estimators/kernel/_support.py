@@ -45,13 +45,17 @@ class Support(Learned):
         return type(self)(self.function, len(self.coefs), self.width, self.dtype)
 
     def add(self, Z, index, coefs=0.0):
-        """Append rows Z, their numbers, and their coefficients (c, rows)."""
+        """Append rows Z, their numbers, and their coefficients (c, rows).
+
+        Without rows, which are known elsewhere, Z is None.
+        """
         stop = self.count + len(index)
         if stop > len(self.index):
             self._reserve(stop)
         place = slice(self.count, stop)
         self.coefs[:, place], self.index[place] = coefs, index
-        self._write(Z, self.count)
+        if Z is not None:
+            self._write(Z, self.count)
         self.count = stop
 
     def _reserve(self, rows):

@@ -5,8 +5,11 @@ import numpy as np
 import pytest
 
 from skstructured import KernelStructuredPredictor
+from skstructured._engine.compiled import EMPTY_INT32
 from skstructured.estimators.kernel import _kept
+from skstructured.estimators.kernel._block_kernels import block_move_and_score, long_move_and_score
 from skstructured.estimators.kernel._kept import ByProducts, KeptKernels, Rounded, kept_kernels
+from skstructured.estimators.kernel._kept_kernels import CHUNK
 from skstructured.estimators.kernel._support import support_for
 from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
 
@@ -73,7 +76,7 @@ class TestKept:
         assert kernels.matrix.itemsize == size
         return kernels, by_differences(function, Z), 0.51 / 65535 if size == 2 else 2e-6
 
-    @pytest.mark.parametrize("dim", [1, 2, 5])
+    @pytest.mark.parametrize("dim", [1, 2, 5, 7, 12])
     def test_scores_are_sums_of_all_kernels(self, monkeypatch, name, share, many, dim):
         kernels, G, error = self.kept(monkeypatch, name, share, many)
         rng = np.random.RandomState(1)
@@ -95,6 +98,36 @@ class TestKept:
         np.testing.assert_allclose(found[below], G[np.ix_(order, order)][below], atol=error)
         bound = 5 * error * abs(coefs).sum(axis=1).max()
         np.testing.assert_allclose(data[:50, :dim], G[order] @ coefs.T, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint16])
+def test_sums_go_on_behind_a_chunk(dtype):
+    n, rng = CHUNK + 77, np.random.RandomState(0)
+    matrix = (rng.uniform(0.0, 1.0, (6, n)) * (65535 if dtype == np.uint16 else 1)).astype(dtype)
+    kernels, coefs = KeptKernels(matrix), rng.standard_normal((7, n))
+    wanted = matrix[[4, 1, 5, 0, 2]] / kernels.unit @ coefs.T
+    found = kernels.scores(coefs, np.array([4, 1, 5, 0, 2]))
+    np.testing.assert_allclose(found, wanted, atol=1e-6 * abs(coefs).sum(axis=1).max())
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3, 4, 9])
+@pytest.mark.parametrize("dim", [1, 2, 3, 7])
+def test_long_blocks_are_scored_as_short_ones(dim, ahead):
+    rng, width = np.random.RandomState(0), dim + 12
+    data, move = rng.standard_normal(12 * width), rng.standard_normal(2 * dim)
+    Theta = rng.standard_normal((width, 2 * dim))
+    Theta[:dim, :dim], found = 3.0 * np.eye(dim), []
+    for move_and_score in (block_move_and_score, long_move_and_score):
+        moved, raw, none = Theta.copy(), np.empty(dim), np.empty(0)
+        given = (data, EMPTY_INT32, EMPTY_INT32, width, max(ahead - 1, 0), ahead, moved, none)
+        found.append((move_and_score(*given, move, 0.7, 1.0, raw), raw, moved))
+    x, row = data[ahead * width :][:width], dim + max(ahead - 1, 0)
+    Theta[row] += 0.7 * move
+    wanted = 3.0 * x[:dim] + x[dim : dim + ahead] @ Theta[dim : dim + ahead, :dim]
+    for square, raw, moved in found:
+        assert square == x[dim + ahead]
+        np.testing.assert_allclose(raw, wanted, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(moved, Theta, rtol=1e-12)
 
 
 def test_coefficients_that_outgrow_their_room_are_told():
