@@ -218,9 +218,11 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(model.last_weights_, weights[-1], rtol=1e-9, atol=1e-9)
 
     def test_fit_balances_by_its_rows(self, kind):
-        X, y, _ = stream(n=60)
-        model = learner(kind, n_components=900).fit(X, y)
-        Z, features = (X - X.mean(axis=0)) / X.std(axis=0), model._model.scale.features
+        X, y, weight = stream(n=60)
+        model = learner(kind, n_components=900).fit(X, y, sample_weight=weight)
+        mean = np.average(X, axis=0, weights=weight)
+        Z = (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+        features = model._model.scale.features
         gamma = 1.0 / (3.0 * Z.var()) if kind is POLY else 1.0
         assert features.gamma == pytest.approx(gamma, rel=1e-10)
         gain = np.sqrt(9.0 / np.mean([exact(features)(z, z) for z in Z]))
