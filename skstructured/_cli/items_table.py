@@ -123,8 +123,8 @@ def refuse_queries(path):
         if any(b" qid:" in line for line in islice(file, LOOKED_AT)):
             raise ValueError(
                 f"{path} has query ids (qid:), which the command line does not read: in Python, "
-                "load_svmlight_file(file, query_id=True) has rows, grades and queries for "
-                "ListwiseRanker; a CSV file with a column of queries is ranked by --qid COLUMN."
+                "streaming.svmlight_chunks(file, n_features, query_id=True) has rows, grades and "
+                "queries for ListwiseRanker; a CSV file with a column of queries is ranked by --qid COLUMN."
             )
 
 

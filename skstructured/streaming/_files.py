@@ -9,8 +9,9 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy.sparse import vstack
 
-from skstructured._base.validation import check_integer
+from skstructured._base.validation import check_bool, check_integer
 
 
 class Chunks:
@@ -163,6 +164,7 @@ def svmlight_chunks(
     chunk_bytes: int = 1 << 24,
     zero_based: bool = False,
     dtype: DTypeLike = np.float64,
+    query_id: bool = False,
 ) -> Chunks:
     """Chunks of a svmlight (libsvm) file as CSR matrices, read some megabytes at a time.
 
@@ -178,33 +180,69 @@ def svmlight_chunks(
         Whether columns are numbered from 0; files of libsvm number from 1.
     dtype : dtype, default=float64
         Of the values.
+    query_id : bool, default=False
+        Whether chunks end with the last row of a query, and have the numbers behind ``qid:``, for
+        `ListwiseRanker` and the like: ``ranker.partial_fit(X, y, qid=qid)``.
 
     Returns
     -------
-    iterable of (X, y)
-        Labels are float64. It may be gone through more than once.
+    iterable of (X, y), or of (X, y, qid)
+        Labels are float64, qid int64. It may be gone through more than once.
 
     Raises
     ------
     OSError
         If there is no such file.
     ValueError
-        For a line that is not svmlight's, and columns beyond n_features.
+        For a line that is not svmlight's, and columns beyond n_features; with `query_id` for a line
+        without ``qid:``, and for rows of a query that stand apart.
     """
     check_integer("n_features", n_features)
     check_integer("chunk_bytes", chunk_bytes)
+    check_bool("query_id", query_id)
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
     given = {"n_features": n_features, "zero_based": zero_based, "dtype": dtype}
+    if query_id:
+        return Chunks(partial(_queries, path, chunk_bytes, given | {"query_id": True}))
     return Chunks(partial(_parts, path, chunk_bytes, given))
 
 
 def _parts(path, chunk_bytes, given):
     with open(path, "rb") as file:
         while lines := file.readlines(chunk_bytes):
-            X, y = _read_lines(path, lines, file.tell(), given)
-            if X.shape[0]:
-                yield X, y
+            part = _read_lines(path, lines, file.tell(), given)
+            if part[0].shape[0]:
+                yield part
+
+
+def _queries(path, chunk_bytes, given):
+    """Parts in which every query is whole: rows of the last one wait for the next part."""
+    waiting, done = None, set()
+    for X, y, qid in _parts(path, chunk_bytes, given):
+        if len(qid) != len(y):
+            raise ValueError(f"{path} has rows without qid:, which query_id=True asks for.")
+        if waiting is not None:
+            X, y = vstack([waiting[0], X], format="csr"), np.concatenate([waiting[1], y])
+            qid = np.concatenate([waiting[2], qid])
+        others = np.flatnonzero(qid != qid[-1])
+        stop = int(others[-1]) + 1 if len(others) else 0
+        _check_together(path, qid, done)
+        waiting = X[stop:], y[stop:], qid[stop:]
+        if stop:
+            done.update(qid[:stop].tolist())
+            yield X[:stop], y[:stop], qid[:stop]
+    if waiting is not None:
+        yield waiting
+
+
+def _check_together(path, qid, done):
+    """A ValueError for a query whose rows stand apart, or were `done` before."""
+    seen = set(done)
+    for query in qid[np.append(True, qid[1:] != qid[:-1])].tolist():
+        if query in seen:
+            raise ValueError(f"rows of query {query} stand apart in {path}: sort it by queries.")
+        seen.add(query)
 
 
 def _read_lines(path, lines, end, given):

@@ -13,7 +13,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from skstructured import OnlineStructuredPredictor, RiskMonitor
+from skstructured import ListwiseRanker, OnlineStructuredPredictor, RiskMonitor
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
 from skstructured.extend.learner import OnlineLearner
@@ -241,6 +241,48 @@ def test_svmlight_chunks_are_the_file(tmp_path, chunk_bytes):
     np.testing.assert_allclose(sparse.vstack([part for part, _ in chunks]).toarray(), X.toarray())
     np.testing.assert_array_equal(np.concatenate([labels for _, labels in chunks]), y)
     assert len(chunks) == 1 or chunk_bytes < 10**6
+
+
+def queries(path, apart=False):
+    """A file of rows of seven queries, and what is in it; `apart`, the first comes again."""
+    rng = np.random.RandomState(0)
+    qid = np.repeat(np.arange(7) * 10, rng.randint(1, 9, 7))
+    if apart:
+        qid[-1] = 0
+    X, y = rng.randint(1, 9, size=(len(qid), 4)) / 4.0, rng.randint(3, size=len(qid))
+    dump_svmlight_file(X, y, str(path), zero_based=False, query_id=qid)
+    return X, y, qid
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 60, 200, 10**6])
+def test_chunks_end_with_queries(tmp_path, chunk_bytes):
+    path = tmp_path / "rows.svm"
+    whole = queries(path)
+    chunks = list(svmlight_chunks(path, 4, chunk_bytes, query_id=True))
+    parts = [np.concatenate([np.asarray(chunk[i]) for chunk in chunks]) for i in (1, 2)]
+    np.testing.assert_array_equal(sparse.vstack([X for X, _, _ in chunks]).toarray(), whole[0])
+    np.testing.assert_array_equal(parts, whole[1:])
+    assert sum(len(set(qid)) for *_, qid in chunks) == 7
+    assert all(len(qid) == len(y) > 0 for _, y, qid in chunks)
+    assert len(chunks) == (2 if chunk_bytes == 10**6 else len(chunks)) > 1
+    model, other = ListwiseRanker(), ListwiseRanker()
+    for X, y, qid in chunks:
+        model.partial_fit(X.toarray(), y, qid=qid)
+    other.partial_fit(whole[0], whole[1], qid=whole[2])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 100, 10**6])
+def test_queries_whose_rows_stand_apart_are_told(tmp_path, chunk_bytes):
+    path = tmp_path / "rows.svm"
+    queries(path, apart=True)
+    with pytest.raises(ValueError, match="rows of query 0 stand apart in .*sort it by queries"):
+        list(svmlight_chunks(path, 4, chunk_bytes, query_id=True))
+    path.write_text("1 1:2.0\n2 1:1.0\n")
+    with pytest.raises(ValueError, match="rows without qid:"):
+        list(svmlight_chunks(path, 4, query_id=True))
+    with pytest.raises(ValueError, match="query_id must be"):
+        svmlight_chunks(path, 4, query_id="yes")
 
 
 def test_a_validation_may_be_ended_by_what_its_bound_says():
