@@ -124,7 +124,8 @@ def refuse_queries(path):
             raise ValueError(
                 f"{path} has query ids (qid:), which the command line does not read: in Python, "
                 "streaming.svmlight_chunks(file, n_features, query_id=True) has rows, grades and "
-                "queries for ListwiseRanker; a CSV file with a column of queries is ranked by --qid COLUMN."
+                "queries for ListwiseRanker; a CSV file with a column of queries is ranked by "
+                "--qid COLUMN."
             )
 
 
