@@ -57,6 +57,8 @@ class Search(NamedTuple):
     plenty : int
         Of more rounds, and 20 for each feature, nothing is held out: they need no more passes than
         usual, and are not overfit by them.
+    most_learned : int
+        Of more rounds that are not held out, at most so many are learned in a trial.
     tempered : bool
         Whether factors of scores are tried.
     few : int
@@ -70,6 +72,7 @@ class Search(NamedTuple):
     gain: float
     in_turns: int
     plenty: int
+    most_learned: int
     tempered: bool
     few: int
 
@@ -86,8 +89,8 @@ class Search(NamedTuple):
 
 
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
-LINEAR = Search(10, 5, 80, 1.5, 0.02, 500, plenty=5000, tempered=False, few=1000)
-KERNEL = Search(20, 10, 10, 2.0, 0.02, 500, plenty=1 << 62, tempered=True, few=0)
+LINEAR = Search(10, 5, 80, 1.5, 0.02, 500, 5000, most_learned=1 << 62, tempered=False, few=1000)
+KERNEL = Search(20, 10, 10, 2.0, 0.02, 500, 1 << 62, most_learned=3000, tempered=True, few=0)
 #: Weights of random features are many, and overfit as functions of a kernel do.
 FOURIER = LINEAR._replace(plenty=50_000, tempered=True)
 
@@ -206,8 +209,12 @@ def parts_of(rounds: Batch, search: Search, random_state: np.random.RandomState)
     if isinstance(packed, np.ndarray) and packed.ndim == 1 and packed.dtype.kind in "iu":
         order = order[np.argsort(packed[order], kind="stable")]
     count = IN_TURNS if len(order) <= search.in_turns else ONCE
-    parts = [np.sort(order[i::count]) for i in range(count)]
-    return parts if count == IN_TURNS else [parts[0], np.sort(np.concatenate(parts[1:]))]
+    if count == IN_TURNS:
+        return [np.sort(order[i::count]) for i in range(count)]
+    others = np.delete(order, np.s_[::count])
+    if len(others) > search.most_learned:
+        others = others[np.linspace(0, len(others) - 1, search.most_learned).astype(np.intp)]
+    return [np.sort(order[::count]), np.sort(others)]
 
 
 def learned_rounds(rounds: Batch) -> int:

@@ -103,9 +103,8 @@ class TestTheRule:
         np.testing.assert_allclose(light.curve, once.curve, rtol=1e-12)
 
     def test_it_ends_where_passes_gain_little_or_lose(self):
-        search = Search(
-            10, 5, 80, doubt=2.0, gain=0.02, in_turns=100, plenty=1000, tempered=False, few=0
-        )
+        given = {"plenty": 1000, "most_learned": 1000, "tempered": False, "few": 0}
+        search = Search(10, 5, 80, doubt=2.0, gain=0.02, in_turns=100, **given)
         assert not tried(1.0, 1.1, 1.2).is_enough(search)
         assert tried(1.0, 1.1, 1.2, 1.3).is_enough(search)
         assert tried(1.0, 0.9, 0.8, 0.79).is_enough(search)
@@ -134,6 +133,19 @@ class TestWhatIsHeldOut:
         for part in parts_of(Batch(None, packed, np.ones(65)), LINEAR, rng):
             counts = np.bincount(packed[part], minlength=3)
             assert np.abs(counts - [10, 2, 1]).max() <= 1
+
+    def test_some_of_many_rounds_are_learned_of_all_classes(self, rng):
+        packed = rng.permutation(np.repeat([0, 1, 2], [5000, 900, 100]))
+        weight = (rng.rand(6000) < 0.9).astype(float)
+        rounds, count = Batch(None, packed, weight), int(weight.sum())
+        held_out, learned = parts_of(rounds, KERNEL._replace(most_learned=600), rng)
+        assert len(held_out) == -(-count // ONCE) and len(learned) == 600
+        assert not np.intersect1d(held_out, learned).size and weight[learned].all()
+        assert len(np.unique(learned)) == 600 and (np.diff(learned) > 0).all()
+        shares = np.bincount(packed[learned]) / 600
+        np.testing.assert_allclose(shares, np.bincount(packed, weight) / count, atol=2 / 600)
+        every = parts_of(rounds, KERNEL._replace(most_learned=count), rng)
+        assert sum(map(len, every)) == count
 
     @pytest.mark.parametrize("kernel", [False, True])
     @pytest.mark.parametrize("n", [60, 1100])
