@@ -83,31 +83,11 @@ def downdate(P, L, rank):
             at += 1
 
 
-@kernel(fastmath=FASTMATH)
-def _add_squares(block, factors, X):
-    """Block ← block + Σ_t factors_t x_t x_tᵀ, four rows to a sweep."""
-    n, p, quads = X.shape[0], X.shape[1], X.shape[0] // 4 * 4
-    for t in range(0, quads, 4):
-        x0, x1, x2, x3 = X[t], X[t + 1], X[t + 2], X[t + 3]
-        for a in range(p):
-            row = block[a]
-            c0, c1 = factors[t] * x0[a], factors[t + 1] * x1[a]
-            c2, c3 = factors[t + 2] * x2[a], factors[t + 3] * x3[a]
-            for b in range(p):
-                row[b] += (c0 * x0[b] + c1 * x1[b]) + (c2 * x2[b] + c3 * x3[b])
-    for t in range(quads, n):
-        x = X[t]
-        for a in range(p):
-            row, c = block[a], factors[t] * x[a]
-            for b in range(p):
-                row[b] += c * x[b]
-
-
-@kernel
 def add_waiting(A, waiting, factors, count):
     """A ← A + Σ_t h_t ⊗ x_t x_tᵀ over the first `count` rows x_t of `waiting`."""
-    for at in range(A.shape[0]):
-        _add_squares(A[at], factors[at, :count], waiting[:count])
+    X = waiting[:count]
+    for block, factor in zip(A, factors[:, :count], strict=True):
+        block += (X.T * factor) @ X
 
 
 def pairs_of(r):

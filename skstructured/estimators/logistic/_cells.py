@@ -98,10 +98,11 @@ def gram_of(M, rank, h):
 
 
 @kernel
-def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell):
-    """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, from the logits, shares and target in `vectors`.
+def learn_row(x, w, kappa, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell):
+    """P = A⁻¹ and G for ``A ← A + wκ h ⊗ xxᵀ``, which waits.
 
-    Of `MANY` classes and more, h is that of their cells.
+    From the logits, shares and target in `vectors`. Of `MANY` classes and more, h is that of their
+    cells.
     """
     hessian_of_row(Q, w, small, vectors, numbers)
     h, rank = small[HESSIAN], small.shape[1]
@@ -114,5 +115,5 @@ def learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, v
         means_of_cells(vectors, cell, mass, vectors[SCORE])
     else:
         root_of_hessian(h, small[ROOT], rank)
-    learned = (A, P, G, Q, waiting, factors, numbers)
+    learned = (P, G, Q, waiting, factors, numbers)
     add_row(x, w, kappa, rank, *learned, V, L, small, vectors)

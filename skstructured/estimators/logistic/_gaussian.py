@@ -129,7 +129,7 @@ def _predict(P, G, Q, x, points, V, small, vectors, scores):
 
 
 @kernel
-def gaussian_rounds(X, truth, weight, reach, points, A, P, G, Q, waiting, factors, numbers, logits):
+def gaussian_rounds(X, truth, weight, reach, points, P, G, Q, waiting, factors, numbers, logits):
     """Play and learn the rows; `logits` receives logarithms of E softmax(z)."""
     r, K = Q.shape
     V, L, small, vectors, scores, system = scratch(r, K, X.shape[1])
@@ -148,7 +148,7 @@ def gaussian_rounds(X, truth, weight, reach, points, A, P, G, Q, waiting, factor
                 vectors[SCORE, k] += scores[k, j] * truth[t, j]
         improper_logits(scores, vectors, system)
         kappa = curvature(x, reach)
-        learn_row(x, w, kappa, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell)
+        learn_row(x, w, kappa, P, G, Q, waiting, factors, numbers, V, L, small, vectors, cell)
 
 
 @kernel
@@ -175,6 +175,8 @@ class GaussianMatrix(FullMatrix):
         2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
     """
 
+    _adds_within = False
+
     @property
     def points(self):
         """The points that means go over; they are no part of what is learned."""
@@ -193,5 +195,5 @@ class GaussianMatrix(FullMatrix):
 
     def _run(self, X, truth, weight, logits):
         given = (X, truth, weight, self.reach, self.points)
-        learned = (self.A, self.P, self.G, self.Q, *self._waiting, self.numbers)
+        learned = (self.P, self.G, self.Q, *self._waiting, self.numbers)
         gaussian_rounds(*given, *learned, logits)

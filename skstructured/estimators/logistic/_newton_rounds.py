@@ -72,7 +72,7 @@ def _newton_step(W, V, d, q, gamma, L):
 
 
 @kernel
-def newton_rounds(X, truth, weight, B, gamma, A, P, W, waiting, factors, numbers, logits):
+def newton_rounds(X, truth, weight, B, gamma, P, W, waiting, factors, numbers, logits):
     """Play and learn the rows; `logits` receives every Wx."""
     K = W.shape[0]
     V, L, small, vectors, outer, _ = scratch(K, K, X.shape[1])
@@ -96,7 +96,7 @@ def newton_rounds(X, truth, weight, B, gamma, A, P, W, waiting, factors, numbers
                 q += outer[i, j] * small[0, i, j]
         _newton_step(W, V, d, q, gamma, L)
         downdate(P, L, 1)
-        wait(x, outer, 1.0, waiting, factors, numbers, A)
+        wait(x, outer, 1.0, waiting, factors, numbers)
 
 
 @kernel
@@ -128,6 +128,8 @@ class NewtonMatrix(FullMatrix):
         Bound on ‖W_k‖, and γ.
     """
 
+    _adds_within = False
+
     def __init__(self, K, width, B, gamma):
         super().__init__(K, width, (gamma * B) ** -2.0 / K, None)
         self.B, self.gamma = B, gamma
@@ -147,5 +149,5 @@ class NewtonMatrix(FullMatrix):
         return logits
 
     def _run(self, X, truth, weight, logits):
-        learned = (self.A, self.P, self.G, *self._waiting, self.numbers)
+        learned = (self.P, self.G, *self._waiting, self.numbers)
         newton_rounds(X, truth, weight, self.B, self.gamma, *learned, logits)

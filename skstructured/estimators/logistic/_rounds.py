@@ -10,12 +10,13 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.logistic._blocks import add_waiting, downdate, products
+from skstructured.estimators.logistic._blocks import downdate, products
 from skstructured.estimators.logistic._curvature import curvature, inner
 from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian
 
-#: Rows wait until so many are added to A together.
-WAITING = 16
+#: Rows wait until so many are added to A together: between calls of loops, or within those of many
+#: classes.
+WAITING, WITHIN = 128, 16
 
 #: Numbers of a state: Σ ¼ w² tr(A⁻¹H), rows that wait, the largest residual of a prediction.
 POTENTIAL, COUNT, RESIDUAL = range(3)
@@ -138,8 +139,8 @@ def move_gradient(G, Q, x, w, kappa, vectors):
 
 
 @kernel
-def wait(x, h, factor, waiting, factors, numbers, A):
-    """Let factor h ⊗ xxᵀ wait; add all that wait to A where they are enough."""
+def wait(x, h, factor, waiting, factors, numbers):
+    """Let factor h ⊗ xxᵀ wait, for which there is room."""
     at, m = np.int64(numbers[COUNT]), 0
     for a in range(x.shape[0]):
         waiting[at, a] = x[a]
@@ -148,9 +149,6 @@ def wait(x, h, factor, waiting, factors, numbers, A):
             factors[m, at] = factor * h[i, j]
             m += 1
     numbers[COUNT] = at + 1.0
-    if at + 1 == waiting.shape[0]:
-        add_waiting(A, waiting, factors, waiting.shape[0])
-        numbers[COUNT] = 0.0
 
 
 @kernel
@@ -166,13 +164,13 @@ def hessian_of_row(Q, w, small, vectors, numbers):
 
 
 @kernel
-def add_row(x, w, kappa, rank, A, P, G, Q, waiting, factors, numbers, V, L, small, vectors):
-    """``A ← A + wκ h ⊗ xxᵀ``, P = A⁻¹ and G, for h = MMᵀ and its root M of `rank` columns."""
+def add_row(x, w, kappa, rank, P, G, Q, waiting, factors, numbers, V, L, small, vectors):
+    """P = A⁻¹ and G for ``A ← A + wκ h ⊗ xxᵀ``, which waits; M of `rank` columns is a root of h."""
     woodbury(small, w * kappa, rank)
     steps(V, small[FACTOR], L, rank)
     downdate(P, L, rank)
     move_gradient(G, Q, x, w, kappa, vectors)
-    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers, A)
+    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers)
 
 
 def room(r, K, p):
@@ -192,7 +190,6 @@ def folklore_rounds(
     weight,
     reach,
     shift,
-    A,
     P,
     G,
     Q,
@@ -227,7 +224,7 @@ def folklore_rounds(
             kappa = curvature(x, reach)
             hessian_of_row(Q, w, small, vectors, numbers)
             root_of_hessian(small[HESSIAN], small[ROOT], r)
-            learned = (A, P, G, Q, waiting, factors, numbers)
+            learned = (P, G, Q, waiting, factors, numbers)
             add_row(x, w, kappa, r, *learned, V, L, small, vectors)
 
 

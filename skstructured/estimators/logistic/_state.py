@@ -12,6 +12,7 @@ from skstructured.estimators.logistic._rounds import (
     POTENTIAL,
     RESIDUAL,
     WAITING,
+    WITHIN,
     folklore_logits,
     folklore_rounds,
     room,
@@ -49,7 +50,8 @@ class FullMatrix(Learned):
         r = len(self.Q)
         self.G = np.zeros((r, width))
         self.A, self.P = unit_blocks(r, width, lam), unit_blocks(r, width, 1.0 / lam)
-        self._waiting = (np.empty((WAITING, width)), np.empty((len(self.A), WAITING)))
+        waiting = WITHIN if self._adds_within else WAITING
+        self._waiting = (np.zeros((waiting, width)), np.zeros((len(self.A), waiting)))
         self.numbers, self.learned, self.refactored = np.zeros(3), 0, 0
 
     def _basis(self, K):
@@ -60,10 +62,12 @@ class FullMatrix(Learned):
         """Play and learn rows; their logits (n, K). P is looked at after every `LOOK` rounds."""
         logits, start = np.empty(truth.shape), 0
         while start < len(X):
-            stop = min(len(X), start + LOOK - self.learned % LOOK)
+            stop = min(len(X), start + LOOK - self.learned % LOOK, start + self._room)
             part = slice(start, stop)
             self._run(X[part], truth[part], weight[part], logits[part])
             self.learned, start = self.learned + stop - start, stop
+            if self._room == 0:
+                self.add_waiting()
             if self.learned % LOOK == 0 and not self.drift() <= DRIFT:
                 self.refactor()
         return logits
@@ -84,6 +88,16 @@ class FullMatrix(Learned):
         return self.Q.shape[1] >= MANY
 
     @property
+    def _adds_within(self):
+        """Whether the loop over rows adds those that wait to A."""
+        return self._many
+
+    @property
+    def _room(self):
+        """Rows that may be learned before those that wait must be added."""
+        return LOOK if self._adds_within else WAITING - int(self.numbers[COUNT])
+
+    @property
     def _shift(self):
         return 1.0 / (self.lam * self.Q.shape[1])
 
@@ -91,12 +105,12 @@ class FullMatrix(Learned):
         self._rounds(X, truth, weight, logits, True)
 
     def _rounds(self, X, truth, weight, logits, learn):
-        learned = (self.A, self.P, self.G, self.Q, *self._waiting, self.numbers)
-        given = (X, truth, weight, self.reach, self._shift, *learned, logits, learn)
+        learned = (self.P, self.G, self.Q, *self._waiting, self.numbers, logits, learn)
+        given = (X, truth, weight, self.reach, self._shift)
         if self._many:
-            many_rounds(*given)
+            many_rounds(*given, self.A, *learned)
         else:
-            folklore_rounds(*given, *room(*self.Q.shape, X.shape[1]))
+            folklore_rounds(*given, *learned, *room(*self.Q.shape, X.shape[1]))
 
     def add_waiting(self):
         """Add the rows that wait to A."""
