@@ -78,10 +78,9 @@ def before(folder, name, quick):
 def row(out, name, args):
     """All seconds of one set."""
     X, y = problem(name, args.quick)
-    repeat = 1 if name == "letter" else args.repeat
     ours().fit(X[:WARM], y[:WARM])
     tasks = [lambda: svc().fit(X, y), lambda: ours().fit(X, y)]
-    turns = [[seconds(task) for task in tasks] for _ in range(repeat)]
+    turns = [[seconds(task) for task in tasks] for _ in range(args.repeat)]
     times = np.median(turns, axis=0)
     found = {"svc": times[0], "ours": times[1], "ratio": times[1] / times[0]}
     if args.before:
