@@ -14,7 +14,7 @@ from skstructured.checkpoints.files import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
 from skstructured.streaming._files import svmlight_chunks
 
-USAGE = "usage: python -m skstructured predict [--proba] MODEL FILE"
+USAGE = "usage: python -m skstructured predict MODEL FILE [--proba]"
 
 #: The option, and the spaces whose probabilities have a column for each class or label.
 PROBA, COLUMNS_OF = "--proba", ("multiclass", "multilabel")
