@@ -18,33 +18,25 @@ BUCKETS = 4096
 OCTAVES = (0.25, 1.0, 4.0)
 
 
-def orthogonal_frequencies(p, m, rng):
-    """Columns (p, m) of normal vectors that are orthogonal to each other, p at a time."""
+def orthogonal_frequencies(p, m, rng, few=False):
+    """Columns (p, m) of normal vectors that are orthogonal to each other, p at a time.
+
+    With `few` no more of them are drawn than are taken, as for wide rows.
+    """
     blocks = []
     for start in range(0, m, p):
         size = min(p, m - start)
-        Q, R = np.linalg.qr(rng.standard_normal((p, p)))
+        Q, R = np.linalg.qr(rng.standard_normal((p, min(p, m) if few else p)))
         lengths = np.sqrt(rng.chisquare(p, size=size))
         blocks.append((Q * np.sign(np.diag(R)))[:, :size] * lengths)
     return np.hstack(blocks)
 
 
-def frequencies_of(kernel, p, m, rng, orthogonal=orthogonal_frequencies):
+def frequencies_of(kernel, p, m, rng, few=False):
     """Frequencies (p, m) of a kernel with γ = 1, in radians."""
     if kernel == "laplacian":
         return rng.standard_cauchy((p, m))
-    return np.sqrt(2.0) * orthogonal(p, m, rng)
-
-
-def few_orthogonal_frequencies(p, m, rng):
-    """`orthogonal_frequencies` that draws no more vectors than it takes, as for wide rows."""
-    blocks = []
-    for start in range(0, m, p):
-        size = min(p, m - start)
-        Q, R = np.linalg.qr(rng.standard_normal((p, min(p, m))))
-        lengths = np.sqrt(rng.chisquare(p, size=size))
-        blocks.append((Q * np.sign(np.diag(R)))[:, :size] * lengths)
-    return np.hstack(blocks)
+    return np.sqrt(2.0) * orthogonal_frequencies(p, m, rng, few)
 
 
 class FourierMap(Learned):
@@ -96,15 +88,15 @@ class FourierMap(Learned):
     def frequencies(self):
         """See the class."""
         if self._drawn is None:
-            self._draw(self.p, copy.deepcopy(self.rng), orthogonal_frequencies)
+            self._draw(self.p, copy.deepcopy(self.rng))
         return self._drawn
 
     @frequencies.setter
     def frequencies(self, value):
         self._drawn = value
 
-    def _draw(self, p, rng, orthogonal):
-        drawn = [frequencies_of(self.kernel, p, size, rng, orthogonal) for size in self.sizes]
+    def _draw(self, p, rng, few=False):
+        drawn = [frequencies_of(self.kernel, p, size, rng, few) for size in self.sizes]
         self._drawn = np.hstack(drawn)
 
     def drawn_for(self, sparse):
@@ -173,7 +165,7 @@ class SparseFourierMap(FourierMap):
         vars(self).update(vars(other))
         self.dtype, rng = np.dtype(np.float64), copy.deepcopy(self.rng)
         height, self.numbers = min(self.p, BUCKETS), wave_numbers(self.dtype)
-        self._draw(height, rng, few_orthogonal_frequencies)
+        self._draw(height, rng, few=True)
         self.places, self.signs = np.arange(self.p, dtype=np.int32), np.ones(self.p)
         if self.p > height:
             self.places = rng.randint(height, size=self.p).astype(np.int32)

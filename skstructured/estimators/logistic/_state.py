@@ -95,7 +95,8 @@ class FullMatrix(Learned):
     @property
     def _room(self):
         """Rows that may be learned before those that wait must be added."""
-        return LOOK if self._adds_within else WAITING - int(self.numbers[COUNT])
+        left = len(self._waiting[0]) - int(self.numbers[COUNT])
+        return LOOK if self._adds_within else left
 
     @property
     def _shift(self):

@@ -19,7 +19,7 @@ from skstructured._engine.rows import Rows
 from skstructured._engine.waves import TILE
 from skstructured._learners.models import SCORES
 from skstructured.estimators.kernel import _features
-from skstructured.estimators.kernel._features import FourierMap, few_orthogonal_frequencies
+from skstructured.estimators.kernel._features import FourierMap, orthogonal_frequencies
 from skstructured.estimators.kernel._values import width_of
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, StepMixture
@@ -151,15 +151,13 @@ class TestFeatures:
         assert exact.min() < 0.6
 
     def test_few_orthogonal_ones_are_those_of_narrow_rows(self):
-        from skstructured.estimators.kernel._features import orthogonal_frequencies
 
         for p, m in ((3, 8), (5, 5)):
             both = [
-                draw(p, m, np.random.RandomState(0))
-                for draw in (orthogonal_frequencies, few_orthogonal_frequencies)
+                orthogonal_frequencies(p, m, np.random.RandomState(0), few) for few in (False, True)
             ]
             assert np.array_equal(*both)
-        W = few_orthogonal_frequencies(40, 6, np.random.RandomState(0))
+        W = orthogonal_frequencies(40, 6, np.random.RandomState(0), few=True)
         products = W.T @ W
         np.testing.assert_allclose(products, np.diag(np.diag(products)), atol=1e-12)
         assert np.mean(np.diag(products)) == pytest.approx(40.0, rel=0.3)
