@@ -13,6 +13,19 @@ def _nearest(mu, loss):
     return V if is_plain(loss.space) else check_vertices(loss.space, "nearest", V, mu.shape)
 
 
+def _costs(space):
+    """The costs that were given to a space of classes, None if there are none."""
+    return space.costs_ if isinstance(space, (Simplex, OrdinalChain)) else None
+
+
+def _least_risk(mu, loss):
+    """argmin of the expected target loss: of the costs, or the nearest vertex without costs."""
+    space, costs = loss.space, _costs(loss.space)
+    if costs is None:
+        return _nearest(mu, loss)
+    return space.unpack(np.argmin(space.vertex_proba(np.asarray(mu)) @ costs.T, axis=1))
+
+
 class MAP(Decoder):
     """Maximum a posteriori: the linear oracle ``argmax_{y ∈ Y} <θ, y>``. Deterministic."""
 
@@ -73,12 +86,7 @@ class MinimumRisk(Decoder):
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmin of the expected loss and p = 0."""
-        space, stay = loss.space, np.zeros(len(mu))
-        costs = space.costs_ if isinstance(space, (Simplex, OrdinalChain)) else None
-        if costs is None:
-            return _nearest(mu, loss), stay
-        risks = space.vertex_proba(np.asarray(mu)) @ costs.T
-        return space.unpack(np.argmin(risks, axis=1)), stay
+        return _least_risk(mu, loss), np.zeros(len(mu))
 
 
 class Randomized(Decoder):
@@ -99,8 +107,8 @@ class Randomized(Decoder):
         return anchor, np.minimum(1.0, 2.0 * distance / nu)
 
     def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
-        """y* (n, dim), without p."""
-        return _nearest(mu, loss)
+        """y* (n, dim), without p; with costs the output of the least expected cost."""
+        return _least_risk(mu, loss)
 
 
 class Sampled(Decoder):
@@ -109,3 +117,7 @@ class Sampled(Decoder):
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = nearest vertex to μ and p = 1."""
         return _nearest(mu, loss), np.ones(len(mu))
+
+    def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
+        """y* (n, dim), without p; with costs the output of the least expected cost."""
+        return _least_risk(mu, loss)

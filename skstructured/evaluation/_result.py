@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_real
 from skstructured.extend._types import Floats
-from skstructured.guarantees._running_risk import rise_found
+from skstructured.guarantees._running_risk import OrderTest, rise_found, warn_of_order
 from skstructured.guarantees.comparators import best_measured, measured
 from skstructured.guarantees.risk import fewest_losses, risk_bound, risk_curve
 
@@ -185,14 +185,16 @@ class ProgressiveResult:
         Warns
         -----
         GuaranteeWarning
-            Where the test of `RiskMonitor` at level delta finds that the risk rose within these
-            rounds; `changed_` says it of all rounds. Or where the bound is below their mean loss.
+            If the test of `RiskMonitor` at level delta finds that the risk rose within these
+            rounds; `changed_` says it of all rounds. If the bound is below their mean loss. If a
+            test at level delta finds that outputs of neighboring rows are alike beyond chance, as
+            in rows sorted by label (not for label sequences and items).
 
         Notes
         -----
         The rows must be independent draws from the distribution that new rows come from, in an
         order that has nothing to do with them, and each new to the learner: sorted, drifting or
-        repeated rows void the number, and of these only a risk that rises is seen. `delta`, `last`
+        repeated rows void the number, and only some of these are seen. `delta`, `last`
         and the learner must be chosen without these rows, and the labels known beforehand; where
         the best of k runs is taken, use ``delta/k``. Batches keep it: a row is new to the weights
         before its batch, whatever else they play. So do bandits, whose play includes exploration.
@@ -210,6 +212,12 @@ class ProgressiveResult:
                 f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {kept}: "
                 f"the last {last} of {len(losses)}."
             )
+        packed = getattr(self.rounds, "packed", None)
+        if isinstance(packed, np.ndarray):  # label sequences and items have no distance
+            test = OrderTest(delta)
+            for half in np.array_split(packed, 2):
+                test.update(half)
+            warn_of_order(test)
         return risk_bound(losses[-kept:], delta)
 
     def risk_curve(self, delta: float = 0.05) -> Floats:

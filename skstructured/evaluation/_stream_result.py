@@ -9,7 +9,14 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.shared_docs import documented
 from skstructured.evaluation._result import ROUNDING, ProgressiveResult
 from skstructured.extend._types import Floats
-from skstructured.guarantees._running_risk import RecentBound, RiseTest, read_delta, warn_of_rise
+from skstructured.guarantees._running_risk import (
+    OrderTest,
+    RecentBound,
+    RiseTest,
+    read_delta,
+    warn_of_order,
+    warn_of_rise,
+)
 
 #: What a mean is kept of, in the order of `Losses`.
 KINDS = ("target_loss", "expected_target_loss", "surrogate_loss")
@@ -45,11 +52,13 @@ class StreamResult:
         self.dependence, self.delta = dependence, delta
         self._risk, self._in_range = RecentBound(delta), True
         self._rows: list[tuple[float, ...]] = []
-        self._rise = RiseTest(delta)
+        self._rise, self._order = RiseTest(delta), OrderTest(delta)
         self.n_rounds, self._sums = 0, np.zeros(len(KINDS))
 
-    def add_chunk(self, losses: Floats) -> None:
-        """Add the losses (3, m) of a chunk."""
+    def add_chunk(self, losses: Floats, packed: Any = None) -> None:
+        """Add the losses (3, m) of a chunk, and its packed outputs."""
+        if isinstance(packed, np.ndarray):
+            self._order.update(packed)
         m, sums = losses.shape[1], losses.sum(axis=1)
         self._rows.append((m, *(sums / m if m else np.full(len(KINDS), math.nan))))
         self.n_rounds, self._sums = self.n_rounds + m, self._sums + sums
@@ -109,9 +118,9 @@ class StreamResult:
         Warns
         -----
         GuaranteeWarning
-            Where the test of `RiskMonitor` found a rise of the risk within these rounds, or the
-            bound is below their mean loss. The test tells of a rise at any time with probability
-            delta at most where there is none.
+            If the test of `RiskMonitor` found a rise of the risk within these rounds, if the bound
+            is below their mean loss, or if outputs of neighboring rows are alike beyond chance.
+            Each test finds at any time with probability delta at most what is not there.
 
         References
         ----------
@@ -122,6 +131,7 @@ class StreamResult:
             raise GuaranteeError(f"The risk on new rows needs independent rows: {self.dependence}")
         if not self._in_range:
             raise GuaranteeError("The risk is bounded for target losses in [0, 1] only.")
+        warn_of_order(self._order)
         now, found_at = self._risk.current, self._rise.found_at
         within = found_at is not None and found_at > now.start
         warn_of_rise(found_at if within else None, now.bound, now.mean)

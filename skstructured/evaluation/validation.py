@@ -132,7 +132,8 @@ def _validate_chunks(estimator, chunks, classes, how, rng, progress, delta):
             X = transform(X)
             rounds = learner.resume(X, y) if number else learner.begin(X, y, classes)
             result.dependence = _dependence(estimator, learner, *how)
-            result.add_chunk(_play_rounds(learner, rounds, how, rng, done=result.n_rounds))
+            losses = _play_rounds(learner, rounds, how, rng, done=result.n_rounds)
+            result.add_chunk(losses, getattr(rounds, "packed", None))
         if progress is not None:
             try:
                 progress(result.n_rounds, result)

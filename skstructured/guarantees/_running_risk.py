@@ -193,6 +193,48 @@ class RiseTest:
                 self._begin_block()
 
 
+class OrderTest:
+    """A test, at any time, of whether outputs of neighboring rows are alike beyond chance.
+
+    Rows are taken in triples (a, b, c), and each a is compared with its neighbor b and with the c
+    of the same place in the part before. If rows are independent draws from one distribution, b is
+    nearer to a as often as c is, so the certificate of Howard et al. (2021) bounds the share of
+    triples with c nearer to a number that is at least ½, with probability 1 − δ at all times.
+    """
+
+    def __init__(self, delta):
+        self._bound, self._far = RunningBound(read_delta(delta)), None
+
+    def update(self, outputs):
+        """Add the outputs (n,) or (n, d) of a part of the rows; returns self."""
+        rows = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+        a, b, c = (rows[place : len(rows) // 3 * 3 : 3] for place in range(3))
+        if self._far is not None:
+            m = min(len(a), len(self._far))
+            apart = [np.abs(a[:m] - other[:m]).sum(axis=1) for other in (b, self._far)]
+            differ = apart[0] != apart[1]
+            self._bound.update((apart[0] > apart[1])[differ].astype(np.float64))
+        self._far = c
+        return self
+
+    @property
+    def found(self):
+        """Whether neighbors are alike beyond chance."""
+        return self._bound.bound < 0.5
+
+
+def warn_of_order(test):
+    """Warn if an `OrderTest` found that neighbors are alike."""
+    if test.found:
+        warnings.warn(
+            "Rows next to each other have outputs that are alike beyond chance: the rows are not "
+            "in random order, and the bound says nothing of new rows. Shuffle them first, or, if "
+            "they are ordered by time, use it for rows like the last ones only.",
+            GuaranteeWarning,
+            stacklevel=4,
+        )
+
+
 def rise_found(losses, delta):
     """How many losses (n,) there were when `RiseTest` last found a rise; None without one."""
     test = RiseTest(delta)

@@ -66,11 +66,21 @@ class SequenceDecoding:
         if self.rule == "map":
             return Ragged(batch.viterbi(*self.theta.arrays)[0], self.theta.offsets)
         if self.rule == "min_risk":
-            risks = self.positions @ self.space.costs_.T
-            return Ragged(np.argmin(risks, axis=1), self.theta.offsets)
+            return self._least_risk()
         mu = self.mu
         nearest = batch.viterbi(2.0 * mu.unary - 1.0, mu.offsets, 2.0 * mu.pair - 1.0)[0]
         return Ragged(nearest, mu.offsets)
+
+    def _least_risk(self):
+        """The label of the least expected cost at every position, as `Ragged` positions."""
+        risks = self.positions @ self.space.costs_.T
+        return Ragged(np.argmin(risks, axis=1), self.theta.offsets)
+
+    @property
+    def answer(self):
+        """What `predict` returns, as `Ragged` positions: y*; if costs are given, the least risk."""
+        draws = self.rule not in SURE and self.space.cost_matrix is not None
+        return self._least_risk() if draws else self.anchor
 
     def scores(self):
         """Unary scores, those of starts and ends in them, a list of (length, k)."""
@@ -82,7 +92,7 @@ class SequenceDecoding:
 
     def most_likely(self):
         """The decoder's most likely labels, a list of arrays."""
-        return self.space.named(self.anchor)
+        return self.space.named(self.answer)
 
     def chances(self, anchor):
         """P (n,)."""
@@ -153,7 +163,7 @@ class SequenceDecoding:
 
     def sure_losses(self, V):
         """Surrogate losses, and target losses of the most likely labels, (n,) each."""
-        return self.loss.value(self.theta, V), self._costs(self.anchor, V)
+        return self.loss.value(self.theta, V), self._costs(self.answer, V)
 
     def _costs(self, played, V):
         return mean_of(self.space.costs_[played.values, V.values], V.offsets)
@@ -161,7 +171,7 @@ class SequenceDecoding:
     def score(self, y, sample_weight):
         """1 − mean target loss of positions; sequences of weight w count w times."""
         V = self.truths(y)
-        costs = self.space.costs_[self.anchor.values, V.values]
+        costs = self.space.costs_[self.answer.values, V.values]
         if sample_weight is not None:
             sample_weight = np.repeat(np.asarray(sample_weight), V.lengths)
         return 1.0 - weighted_mean(costs, sample_weight)

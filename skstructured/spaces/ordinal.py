@@ -82,14 +82,15 @@ class OrdinalChain(LabelSpace):
     Parameters
     ----------
     categories : array-like of shape (d+1,) or None, default=None
-        Labels in their order. None takes the categories of an ordered pandas categorical in their
-        order, those that no row shows too, and sorts the labels of any other y. scikit-learn's
-        ``cross_val_predict`` sorts labels itself for every method but "predict".
+        Labels in their order. None uses the order of an ordered pandas categorical, including
+        categories without rows, and sorts numbers; words such as "poor", "fair", "good" have no
+        order of their own and raise a ValueError. scikit-learn's ``cross_val_predict`` sorts labels
+        itself for every method but "predict".
     cost_matrix : array-like of shape (d+1, d+1) or None, default=None
         ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, where
         j is true: not negative, 0 where they are the same. The target loss is the cost over the
-        largest one. None is ``|i − j|``. Classes of the least expected cost are those of
-        ``decoder="min_risk"``.
+        largest one. None is ``|i − j|``. Classes of the least expected cost are
+        what `predict` returns, unless decoder is "nearest" or "map".
 
     Attributes
     ----------
@@ -127,7 +128,7 @@ class OrdinalChain(LabelSpace):
         if order is not None:
             _check_known("y", y, order)
             return order
-        classes = super()._find_classes(y)
+        classes = _check_sortable(super()._find_classes(y))
         fractions = classes[classes != np.rint(classes)] if classes.dtype.kind == "f" else ()
         if len(fractions) > 0 and FEW < len(y) < 2 * len(classes):
             raise ValueError(
@@ -155,7 +156,9 @@ class OrdinalChain(LabelSpace):
         """
         order = self._declared_order(classes, y)
         if order is None:
-            return super().fit_stream(y, classes)
+            super().fit_stream(y, classes)
+            _check_sortable(self.classes_)
+            return self
         _check_known("y", y, order)
         self._adopt(order)
         if classes is not None:
@@ -228,6 +231,17 @@ def _check_known(name, labels, categories):
             f"{name} contains labels that are not in categories: {sorted(missing, key=repr)[:5]}; "
             f"the categories are {categories.tolist()[:10]}."
         )
+
+
+def _check_sortable(classes):
+    """`classes`; a ValueError for words: they are rarely meant in alphabetical order."""
+    if any(isinstance(label, (str, bytes)) for label in classes.tolist()):
+        raise ValueError(
+            f"y has labels that are words, {classes.tolist()[:5]}, and their order is not known. "
+            "Pass OrdinalChain(categories=[...]) with the labels from lowest to highest, or an "
+            "ordered pandas categorical as y."
+        )
+    return classes
 
 
 def _prefix_sums(theta):

@@ -26,8 +26,8 @@ class LabelSequence(LabelSpace):
     cost_matrix : array-like of shape (k, k) or None, default=None
         ``cost_matrix[i, j]`` is what it costs to predict label i, in the order of `classes_`, where
         j is true: not negative, 0 where they are the same. The target loss is the mean cost over
-        the largest one. None is 1 for all mistakes. Labels of the least expected cost are those of
-        ``decoder="min_risk"``.
+        the largest one. None is 1 for all mistakes. Labels of the least expected cost are
+        what `predict` returns, unless decoder is "nearest" or "map".
 
     Attributes
     ----------

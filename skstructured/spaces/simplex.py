@@ -155,8 +155,8 @@ class Simplex(LabelSpace):
     cost_matrix : array-like of shape (K, K) or None, default=None
         ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, where
         j is true: not negative, 0 where they are the same. The target loss is the cost over the
-        largest one. None is 1 for all mistakes. Classes of the least expected cost are those of
-        ``decoder="min_risk"``.
+        largest one. None is 1 for all mistakes. Classes of the least expected cost are
+        what `predict` returns, unless decoder is "nearest" or "map".
 
     Attributes
     ----------

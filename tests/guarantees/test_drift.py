@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor, RiskMonitor
 from skstructured.evaluation import progressive_validate
-from skstructured.guarantees._running_risk import RiseTest, rise_found
+from skstructured.guarantees._running_risk import OrderTest, RiseTest, rise_found
 from skstructured.guarantees.risk import risk_bound, risk_curve
 from skstructured.streaming import array_chunks
 
@@ -269,3 +269,44 @@ def test_the_numbers_of_the_page():
     assert monitor.changed_ and rise_found(losses, 0.05) == 15710
     assert 0.6 < window.bound_ < 0.7
     assert rise_found(drifting(15000, 15000, 0.3, 0.35), 0.05) is None
+
+
+class TestOrder:
+    """Rows next to each other whose outputs are alike beyond chance."""
+
+    @staticmethod
+    def found(y, parts=2):
+        test = OrderTest(0.05)
+        return [test.update(part).found for part in np.array_split(y, parts)][-1]
+
+    @pytest.mark.parametrize("parts", [2, 20])
+    @pytest.mark.parametrize("n_classes", [2, 3, 10])
+    def test_sorted_labels_are_found_and_independent_ones_are_not(self, n_classes, parts, rng):
+        streams = [rng.randint(n_classes, size=900) for _ in range(200)]
+        assert np.mean([self.found(y, parts) for y in streams]) <= 0.05
+        assert all(self.found(np.sort(y), parts) for y in streams[:5])
+
+    def test_labels_that_often_stay_are_found(self, rng):
+        stays = rng.random_sample(6000) < 0.7
+        assert self.found(np.cumsum(~stays) % 2)
+
+    def test_rankings_and_indicators_have_a_distance(self, rng):
+        Y = rng.randint(2, size=(900, 5))
+        assert not self.found(Y)
+        assert self.found(Y[np.lexsort(Y.T)])
+
+    def test_neighbors_that_are_unlike_are_no_finding(self):
+        assert not self.found(np.arange(3000) % 2)
+
+    @pytest.mark.parametrize("chunked", [False, True])
+    def test_bounds_of_sorted_rows_warn(self, chunked, rng):
+        X, y = rng.randn(3000, 2), np.sort(rng.randint(3, size=3000))
+        for order, warned in ((np.arange(3000), True), (rng.permutation(3000), False)):
+            chunks = [(X[part], y[part]) for part in np.split(order, 6)]
+            given = [chunks] if chunked else [X[order], y[order]]
+            run = progressive_validate(OnlineStructuredPredictor(), *given, classes=[0, 1, 2])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                run.risk_bound()
+            said = [str(w.message) for w in caught if "not in random order" in str(w.message)]
+            assert bool(said) == warned

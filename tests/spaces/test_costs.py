@@ -57,7 +57,8 @@ class TestClasses:
             check()
 
     def test_target_loss_is_the_cost(self, kind, costs):
-        space = kind(cost_matrix=costs).fit(list("dacb"))
+        order = {"categories": list("abcd")} if kind is OrdinalChain else {}
+        space = kind(cost_matrix=costs, **order).fit(list("dacb"))
         A = costs
         if costs is None:
             A = STEPS if kind is OrdinalChain else STEPS > 0
@@ -186,3 +187,39 @@ class TestLearners:
             ConditionalRandomField(Simplex(costs), cost_matrix=costs).fit(X, y)
         with pytest.raises(ValueError, match="cost_matrix is for .* got the space Hypercube"):
             ConditionalRandomField("hypercube", cost_matrix=costs).fit(X, np.eye(3)[y])
+
+
+@pytest.mark.parametrize("decoder", ["randomized", "sampled"])
+@pytest.mark.parametrize("space", [Simplex, OrdinalChain])
+def test_costs_given_are_used_by_decoders_that_draw(space, decoder, rng):
+    y = rng.randint(3, size=300)
+    X = np.eye(3)[y] + rng.randn(300, 3)
+    costs = np.array([[0.0, 20.0, 20.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    model = OnlineStructuredPredictor(space(cost_matrix=costs), decoder=decoder, random_state=0)
+    answers = model.fit(X, y).predict(X)
+    score = model.score(X, y)
+    assert score == pytest.approx(1.0 - np.mean(costs[answers, y]) / 20.0)
+    np.testing.assert_array_equal(answers, model.set_params(decoder="min_risk").predict(X))
+    assert score > model.set_params(decoder="nearest").score(X, y) + 0.02
+
+
+@pytest.mark.parametrize("space", ["simplex", "sequence"])
+def test_costs_given_are_used_by_the_defaults(space, rng):
+    y = rng.randint(2, size=200)
+    X, costs = y[:, None] + rng.randn(200, 1), [[0, 10], [1, 0]]
+    kind = {"simplex": Simplex, "sequence": LabelSequence}[space]
+    if space == "sequence":
+        X, y = X.reshape(40, 5, 1), y.reshape(40, 5)
+    for model in (
+        ConditionalRandomField(space, cost_matrix=costs, alpha=0.01),
+        ConditionalRandomField(kind(costs), alpha=0.01),
+        OnlineStructuredPredictor(kind(costs), random_state=0),
+    ):
+        answers, score = model.fit(list(X), list(y)).predict(list(X)), model.score(X, y)
+        loss = np.where(answers == y, 0.0, np.where(y == 1, 1.0, 0.1))
+        assert score == pytest.approx(1.0 - loss.mean())
+        np.testing.assert_array_equal(answers, model.set_params(decoder="min_risk").predict(X))
+        assert score > model.set_params(decoder="nearest").score(X, y) + 0.02
+    plain = ConditionalRandomField(space, alpha=0.01).fit(list(X), list(y)).predict(list(X))
+    near = ConditionalRandomField(space, decoder="nearest", alpha=0.01).fit(list(X), list(y))
+    np.testing.assert_array_equal(plain, near.predict(list(X)))

@@ -3,10 +3,12 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from pairs import CASES, LARGEST, is_slow, loss_of, space_of
 from scipy import sparse
 
+from skstructured import OnlineStructuredPredictor
 from skstructured.decoders import MAP, Nearest, Randomized, Sampled
 from skstructured.spaces import Hypercube, KSubsets, OrdinalChain, Simplex
 
@@ -161,6 +163,20 @@ def test_ordinal_categories_set_the_order():
         OrdinalChain(categories=order).fit(["huge", "low"])
     with pytest.raises(ValueError, match="at least two distinct labels"):
         OrdinalChain(categories=["a", "a"]).fit(["a"])
+
+
+def test_words_have_no_order_of_their_own():
+    words = ["poor", "fair", "good", "poor"]
+    for start in (
+        lambda: OrdinalChain().fit(words),
+        lambda: OrdinalChain().fit_stream(words, classes=words[:3]),
+        lambda: OrdinalChain().fit(np.array([b"low", b"high"])),
+        lambda: OnlineStructuredPredictor("ordinal").fit(np.eye(4), words),
+    ):
+        with pytest.raises(ValueError, match=r"words, \[.*categories=.* from lowest to highest"):
+            start()
+    graded = pd.Series(pd.Categorical(words, categories=["poor", "fair", "good"], ordered=True))
+    np.testing.assert_array_equal(OrdinalChain().fit(graded).classes_, ["poor", "fair", "good"])
 
 
 def test_a_wrong_size_of_subsets_is_named():

@@ -13,7 +13,7 @@ from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.training_means import with_means
 from skstructured._learners.weights import linear_scores
-from skstructured.decoders import resolve_decoder
+from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators.crf._fitting import BatchFit
 from skstructured.estimators.crf._kernel import KernelField
 from skstructured.extend.decoder import Decoder
@@ -69,13 +69,14 @@ class ConditionalRandomField(
         "lbfgs" reads all rows in every iteration; "sdca", proximal stochastic dual coordinate
         ascent, moves after each sequence or row, and keeps its marginals, N k² numbers for
         sequences of N positions. "sdca" is for "sequence" and "simplex".
-    decoder : str or Decoder, default="nearest"
-        How scores become outputs: "nearest", the output nearest to the mean; "map", the most likely
-        output as a whole; "min_risk", the output of the least expected cost, for sequences the
-        label of every position by itself; "randomized", "sampled".
+    decoder : str or Decoder, default="auto"
+        How scores become outputs. "auto" is "min_risk" if costs are given, else "nearest".
+        "nearest": the output nearest to the mean. "map": the most likely output as a whole.
+        "min_risk": the output of the least expected cost, for sequences position by position.
+        "randomized" and "sampled" draw, see `sample`.
     cost_matrix : array-like of shape (k, k) or None, default=None
         What it costs to predict label i, in the order of `classes_`, where j is true: not negative,
-        0 where they are the same. `score` and ``decoder="min_risk"`` go by it; the weights do not.
+        0 where they are the same. Predictions and `score` use it; the weights do not.
         The same as ``space=LabelSequence(cost_matrix)``, for "sequence", "simplex" and "ordinal".
         None is 1 for all mistakes, |i − j| for "ordinal".
     standardize : bool or "auto", default="auto"
@@ -172,7 +173,7 @@ class ConditionalRandomField(
     transitions: Literal["bigram", "features", "none"] = "bigram"
     alpha: float | Literal["auto"] = "auto"
     solver: Literal["lbfgs", "sdca"] = "lbfgs"
-    decoder: str | Decoder = "nearest"
+    decoder: str | Decoder = "auto"
     cost_matrix: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool = True
@@ -197,11 +198,14 @@ class ConditionalRandomField(
         return {
             "space": resolve_space,
             "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
-            "decoder": resolve_decoder,
+            "decoder": lambda given: self._decoder(),
         }
 
     def _decoder(self):
-        return resolve_decoder(self.decoder)
+        if not (isinstance(self.decoder, str) and self.decoder == "auto"):
+            return resolve_decoder(self.decoder)
+        costs = self.cost_matrix, getattr(self.space, "cost_matrix", None)
+        return Nearest() if all(given is None for given in costs) else MinimumRisk()
 
     def _task(self):
         named = isinstance(self.space, str)
