@@ -8,7 +8,6 @@ from skstructured._cli.files import SVMLIGHT, ends_with
 from skstructured._cli.learn import lines_of, read
 from skstructured._cli.options import parser
 from skstructured._cli.predict import predict
-from skstructured._cli.report import compiling_is_told
 from skstructured._cli.stream_file import is_stream
 from skstructured._cli.stream_table import is_large
 from skstructured._cli.warm_up import warm_up
@@ -37,14 +36,11 @@ def _close_quietly():
 
 
 def _warm_up():
-    """Compile everything; returns the exit status: 1 where it could not be kept."""
+    """Compile everything; returns the exit status."""
     started = time.perf_counter()
     print("compiling, which takes a minute or two …", flush=True)
-    folder, seconds = warm_up(), time.perf_counter() - started
-    if folder is None:
-        print("error: no folder to keep it in; set NUMBA_CACHE_DIR to one.", file=sys.stderr)
-        return 1
-    print(f"compiled in {seconds:.0f} s; kept in {folder}")
+    warm_up()
+    print(f"compiled in {time.perf_counter() - started:.0f} s")
     return 0
 
 
@@ -105,18 +101,16 @@ def main(arguments=None):
 
 
 def _predict(arguments):
-    """Print predictions; that kernels are compiled is told."""
-    with compiling_is_told():
-        predict(arguments)
+    """Print predictions."""
+    predict(arguments)
 
 
 def _learn(options):
     """Learn, and print each line as soon as it is known."""
     _check_options(options)
     _check_save(options)
-    with compiling_is_told():
-        for line in lines_of(options, read(options)):
-            print(line, flush=True)
+    for line in lines_of(options, read(options)):
+        print(line, flush=True)
 
 
 def _status(run):

@@ -1,6 +1,7 @@
 import os
 from pathlib import Path
 
+import kept_code  # noqa: F401  # before numba reads where its code is kept
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

@@ -1,10 +1,8 @@
 """What the command line prints."""
 
-import contextlib
 import importlib.util
 import math
 import shlex
-import sys
 import time
 from typing import NamedTuple
 
@@ -14,7 +12,6 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._cli.effects import effects
 from skstructured._cli.order import same_as_before
 from skstructured._cli.read import Table
-from skstructured._engine import kernel_cache
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
@@ -46,7 +43,6 @@ ALWAYS = {
 }
 
 #: Seconds that the first learner compiles for, on two cores.
-COMPILING = 8
 
 #: The certificate is about the last half of the rows, and fails once in twenty.
 LAST, DELTA = 0.5, 0.05
@@ -96,21 +92,6 @@ class Choice(NamedTuple):
             for ending in decoders
             for name in chosen
         ]
-
-
-@contextlib.contextmanager
-def compiling_is_told():
-    """Say once on stderr that loops are compiled, when the first is not found in the cache."""
-
-    def tell():
-        kernel_cache.on_missing = None
-        print(f"compiling once, about {COMPILING} s", file=sys.stderr, flush=True)
-
-    kernel_cache.on_missing = tell
-    try:
-        yield
-    finally:
-        kernel_cache.on_missing = None
 
 
 def shuffled(table, seed):

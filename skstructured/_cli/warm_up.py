@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse
 
 from skstructured import bandits
-from skstructured._engine.kernel_cache import folders
 from skstructured.estimators import boosting, gaptron, logistic, perceptron
 from skstructured.estimators.crf import ConditionalRandomField
 from skstructured.estimators.kernel import (
@@ -134,11 +133,6 @@ def warm_up(learners=None):
     ----------
     learners : iterable of (estimator, y) or None, default=None
         What to run on twelve rows; None is a list of learners that use every kernel between them.
-
-    Returns
-    -------
-    folder : pathlib.Path or None
-        Where the kernels are; None if they could not be written anywhere.
     """
     X = np.eye(12)
     risk_bound(X[0])
@@ -149,12 +143,3 @@ def warm_up(learners=None):
     if learners is None:
         _run_items(X)
         _run_one_row(X)
-    return next(filter(_is_there, folders()), None)
-
-
-def _is_there(folder):
-    """Whether a folder exists, as far as permissions tell."""
-    try:
-        return folder.is_dir()
-    except OSError:
-        return False

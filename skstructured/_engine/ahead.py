@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from skstructured._engine.addresses import READ_SINGLE_VECTOR, READ_VECTOR, as_scale
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import (
-    READ_SINGLE_VECTOR,
-    READ_VECTOR,
-    as_scale,
-    kernel,
-)
+from skstructured._engine.compiled import kernel
 from skstructured._engine.epoch import (
     BLOCK,
     SLOW_BLOCK,

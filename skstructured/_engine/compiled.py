@@ -1,65 +1,23 @@
-"""Function pointers: kernels handed to a loop that is compiled once.
-
-A loop receives its kernels as integer addresses and turns each back into a callable with
-`as_function`. numba can unbox such arguments by itself, at about 60 µs a kernel and call; an
-address costs nothing, and unlike a closure it leaves the loop cacheable on disk.
-
-With ``NUMBA_DISABLE_JIT=1``, and for kernels that are plain Python, the same loops run interpreted.
-"""
+"""Compiled functions: numba's `njit` with the options of this package, kept on disk by numba."""
 
 import functools
+import logging
+import time
+import warnings
 from typing import Any
 
 import numpy as np
-from numba import float32, float64, int32, int64, njit, types
-from numba.core import cgutils
+from numba import njit
+from numba.core import event
 from numba.core.registry import CPUDispatcher
-from numba.extending import lower_builtin, type_callable
-
-from skstructured._engine.arrays import Array
-from skstructured._engine.kernel_cache import keep_on_disk
-from skstructured._engine.kernel_parts import (
-    compile_apart_for_kernels,
-    told,
-    without_collections,
-    without_wrappers,
-)
-
-VECTOR = float64[::1]
-MATRIX = float64[:, ::1]
-SINGLE_MATRIX = float32[:, ::1]
-CUBE = float64[:, :, ::1]
-READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
-READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
-READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
-READ_CUBE = types.Array(float64, 3, "C", readonly=True)
-READ_INT32 = types.Array(int32, 1, "C", readonly=True)
-READ_INT64 = types.Array(int64, 1, "C", readonly=True)
-
-
-def _move_and_score(data: Any, Theta: Any) -> Any:
-    """The type of a row primitive, for rows and weights of these types."""
-    places = (READ_INT32, READ_INT32, int64, int64, int64)
-    rest = (VECTOR, VECTOR, float64, float64, VECTOR)
-    return types.FunctionType(float64(data, *places, Theta, *rest))
-
-
-#: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
-#: -> ‖ahead‖²; `weight` is that of the row ahead. The second reads float32 rows and moves float32
-#: weights; all else is float64 in both.
-MOVE_AND_SCORE = _move_and_score(READ_VECTOR, MATRIX)
-SINGLE_MOVE_AND_SCORE = _move_and_score(READ_SINGLE_VECTOR, SINGLE_MATRIX)
-#: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
-LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
-#: scale(state, x_sq, weight) -> s with W = s Θ in this round
-SCALE = types.FunctionType(float64(VECTOR, float64, float64))
-#: step(state, raw, g, x_sq, weight) -> u with Θ ← Θ + u g xᵀ
-STEP = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, float64, float64))
 
 #: Floating-point rules of the kernels: sums may be reordered, NaN and inf keep their meaning.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
-_ADDRESSES: dict = {}
+#: Seconds of compiling after which a process says so.
+PATIENCE = 3.0
+
+EMPTY_INT32 = np.empty(0, dtype=np.int32)
 
 
 def is_compiled(kernel: Any) -> bool:
@@ -67,68 +25,52 @@ def is_compiled(kernel: Any) -> bool:
     return isinstance(kernel, CPUDispatcher)
 
 
-def address(kernel: Any, function_type: Any) -> int:
-    """Address of a numba kernel compiled for `function_type`; computed once per process."""
-    key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
-    found = _ADDRESSES.get(key)
-    if found is None:
-        result = _result(kernel, function_type.signature)
-        at = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-        found = _ADDRESSES[key] = at, (function_type, result)  # which have to stay alive
-    return found[0]
+class CompilingNotice(event.Listener):
+    """Logs once that the process compiles, when this has taken longer than `PATIENCE`."""
+
+    def __init__(self) -> None:
+        self.depth, self.began, self.seconds, self.is_given = 0, 0.0, 0.0, False
+
+    def on_start(self, event: Any) -> None:
+        """Start the clock; kernels that are compiled for another one are part of its time."""
+        if self.depth == 0:
+            self.began = time.perf_counter()
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Stop the clock, and log if that is due."""
+        self.depth -= 1
+        so_far = self.seconds + time.perf_counter() - self.began
+        if self.depth == 0:
+            self.seconds = so_far
+        if so_far > PATIENCE and not self.is_given:
+            self.is_given = True
+            logging.getLogger("skstructured").warning(
+                "skstructured compiles its loops when they are first used, %.0f s so far; first "
+                "fits take 5 to 20 s. numba keeps the code on disk, and later processes start in "
+                "less than a second.",
+                so_far,
+            )
 
 
-def _result(kernel: Any, signature: Any) -> Any:
-    """A kernel compiled for a signature; one that was compiled for it alone, as it is."""
-    if kernel.nopython_signatures == [signature]:
-        return kernel.overloads[signature.args]
-    return without_wrappers(kernel).get_compile_result(signature)
+event.register("numba:compile", CompilingNotice())
 
 
-def _address_to_kernel(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Code that makes a kernel of the first argument, of the type that the call has."""
-    kernel = cgutils.create_struct_proxy(signature.return_type)(context, builder)
-    kernel.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-    return kernel._getvalue()
+@functools.cache
+def _warn_not_kept() -> None:
+    """Warn, once per process, that compiled code cannot be kept."""
+    warnings.warn(
+        "skstructured cannot keep its compiled loops on disk: no folder can be written to. Every "
+        "process compiles them again, which is slow. Set NUMBA_CACHE_DIR to a folder that can be "
+        "written to.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
-def function_at(function_type: Any) -> Any:
-    """Make the function that turns a kernel's address into the kernel.
-
-    Interpreted loops are handed kernels themselves, which it leaves as they are. To numba it is a
-    builtin, which is not compiled for itself as an overload is.
-    """
-
-    def function_at(value: Any) -> Any:
-        return value
-
-    @type_callable(function_at)
-    def typed(context: Any) -> Any:
-        return lambda value: function_type if value == int64 else None
-
-    lower_builtin(function_at, int64)(_address_to_kernel)
-    return function_at
-
-
-def function_for(double: Any, single: Any) -> Any:
-    """As `function_at`; the kernel's type is that for float64 or float32, as a second argument."""
-
-    def function_for(value: Any, array: Array) -> Any:
-        return value
-
-    @type_callable(function_for)
-    def typed(context: Any) -> Any:
-        kinds = {float64: double, float32: single}
-        return lambda value, array: kinds[array.dtype] if value == int64 else None
-
-    lower_builtin(function_for, int64, types.Array)(_address_to_kernel)
-    return function_for
-
-
-as_loss, as_scale, as_step = map(function_at, (LOSS, SCALE, STEP))
-
-#: The row primitive at an address, of the type that goes with the weights.
-as_move_and_score = function_for(MOVE_AND_SCORE, SINGLE_MOVE_AND_SCORE)
+def _closes_over_kernels(function: Any) -> bool:
+    """Whether numba could not find the code again: kernels have another name in every process."""
+    return any(is_compiled(cell.cell_contents) for cell in function.__closure__ or ())
 
 
 def kernel(
@@ -139,46 +81,50 @@ def kernel(
     cached: bool = True,
     inline: bool = False,
 ) -> Any:
-    """Compile a kernel: without the GIL, with numpy's division, kept on disk.
+    """Compile a kernel: without the GIL, with numpy's division, kept on disk by numba.
 
     Parameters
     ----------
     function : callable
-        The kernel; left out where `kernel` decorates with options.
+        The kernel; left out if `kernel` decorates with options.
     fastmath : bool or set of str, default=False
         Floating-point rules, such as `FASTMATH`.
     signature : numba signature or None, default=None
         Compile for this signature now, and no other; None compiles when called.
     cached : bool, default=True
-        Whether the code is kept on disk, under a name that changes with the package's source; not
-        so for what other kernels take in whole.
+        Whether the code is kept on disk; never for a kernel that closes over others.
     inline : bool, default=False
-        Whether kernels that call it get its code in the place of the call, which costs a few
+        Whether kernels that call it get its code in place of the call, which costs a few
         nanoseconds: for the shortest ones.
 
     Returns
     -------
     numba dispatcher
         The function itself with ``NUMBA_DISABLE_JIT=1``.
+
+    Warns
+    -----
+    RuntimeWarning
+        If there is no folder to keep the code in.
     """
     if function is None:
         options = {"fastmath": fastmath, "signature": signature, "cached": cached, "inline": inline}
         return functools.partial(kernel, **options)
-    placed = "always" if inline else "never"
-    how: dict[str, Any] = {"fastmath": fastmath, "inline": placed}
-    how |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    dispatcher = njit(**how)(function)
+    dispatcher = njit(
+        fastmath=fastmath,
+        inline="always" if inline else "never",
+        nogil=True,
+        error_model="numpy",
+    )(function)
     if not is_compiled(dispatcher):
         return dispatcher
-    dispatcher.kernel_options = how
-    compile_apart_for_kernels(dispatcher, how)
-    dispatcher.compile = without_collections(dispatcher.compile)
-    if cached:
-        keep_on_disk(dispatcher, told(fastmath))
+    if cached and not _closes_over_kernels(function):
+        try:
+            dispatcher.enable_caching()
+        except RuntimeError:  # no folder, or code that is in no file
+            if str(function.__module__).startswith("skstructured."):
+                _warn_not_kept()
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
-
-
-EMPTY_INT32 = np.empty(0, dtype=np.int32)

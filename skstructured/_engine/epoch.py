@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.average import WAITING, WINDOW, add_dense, fold
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     LOSS,
     MATRIX,
     MOVE_AND_SCORE,
@@ -31,9 +29,10 @@ from skstructured._engine.compiled import (
     as_move_and_score,
     as_scale,
     as_step,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.arrays import Array, Floats, Kernel
+from skstructured._engine.average import WAITING, WINDOW, add_dense, fold
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.copies import clear
 from skstructured._engine.rows import Rows, is_zero_row
 from skstructured._engine.state import (

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from skstructured._engine.addresses import as_scale, as_step
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.compiled import as_scale, as_step, kernel
+from skstructured._engine.compiled import kernel
 from skstructured._engine.exponential import LOWEST, exp_of
 from skstructured._engine.mixing import CLASSES, SCORES, learn_log_losses, learn_losses
 from skstructured._engine.state import (

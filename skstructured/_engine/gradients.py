@@ -7,16 +7,9 @@ from typing import Any
 import numpy as np
 from numba import int64, types, void
 
+from skstructured._engine.addresses import LOSS, MATRIX, VECTOR, address, as_loss
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import (
-    LOSS,
-    MATRIX,
-    VECTOR,
-    address,
-    as_loss,
-    is_compiled,
-    kernel,
-)
+from skstructured._engine.compiled import is_compiled, kernel
 
 
 @kernel(inline=True)

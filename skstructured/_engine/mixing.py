@@ -12,8 +12,9 @@ import math
 import numpy as np
 from numba import int64, types
 
+from skstructured._engine.addresses import CUBE, MATRIX
 from skstructured._engine.arrays import Floats, Kernel
-from skstructured._engine.compiled import CUBE, MATRIX, kernel
+from skstructured._engine.compiled import kernel
 from skstructured._engine.exponential import LOWEST, exp_of
 
 #: What is mixed: probabilities of classes, those of each label by itself, or scores.

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     CUBE,
     LOSS,
     MATRIX,
@@ -27,9 +26,9 @@ from skstructured._engine.compiled import (
     address,
     as_loss,
     as_move_and_score,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.arrays import Array, Floats, Kernel
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.epoch import BLOCK, LARGEST, SLOW_BLOCK
 from skstructured._engine.experts import (
     fold_expert,

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from skstructured._engine.addresses import READ_VECTOR, as_move_and_score
 from skstructured._engine.arrays import Array, Floats, Kernel
-from skstructured._engine.compiled import READ_VECTOR, as_move_and_score, kernel
+from skstructured._engine.compiled import kernel
 from skstructured._engine.epoch import BLOCK, SLOW_BLOCK
 from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix

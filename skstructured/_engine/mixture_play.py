@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.arrays import Floats, Kernel
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     CUBE,
-    FASTMATH,
     LOSS,
     MATRIX,
     READ_CUBE,
@@ -22,9 +20,9 @@ from skstructured._engine.compiled import (
     SCALE,
     address,
     as_loss,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.arrays import Floats, Kernel
+from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
 from skstructured._engine.copies import copy_into
 from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.arrays import Floats, Kernel
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     CUBE,
     MATRIX,
     READ_INT64,
@@ -19,8 +18,9 @@ from skstructured._engine.compiled import (
     VECTOR,
     address,
     function_at,
-    kernel,
 )
+from skstructured._engine.arrays import Floats, Kernel
+from skstructured._engine.compiled import kernel
 from skstructured._engine.copies import copy_into
 from skstructured._engine.mixture import bound_kernels, compiled_epoch, signature_of
 from skstructured._engine.moments import standardize_rows

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.foreign import check_vertices
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured._engine.kernel_cache import is_ours
 from skstructured.extend._types import Floats, Kernel, Polytope
 
 TOLERANCE, MAX_ITER = 1e-12, 10_000
@@ -32,7 +31,7 @@ def _affine_weights(S: Floats, k: int, theta: Floats) -> Floats:
     return np.linalg.solve(A, b)[:k]  # type: ignore[return-value]  # of float64, as A and b
 
 
-@kernel(cached=False)
+@kernel
 def _step_towards(target: Floats, S: Floats, w: Floats, k: int) -> tuple[int, bool]:
     """Move the weights w[:k] to `target`, or as far as none is negative; then drop the zero ones.
 
@@ -103,8 +102,8 @@ def _centre(theta: Floats) -> Floats:
     return theta - nearest
 
 
-_centre_jit = kernel(cached=False)(_centre)
-_affine_jit = kernel(cached=False)(_affine_weights)
+_centre_jit = kernel(_centre)
+_affine_jit = kernel(_affine_weights)
 _wolfe_jit = kernel(cached=False)(_wolfe)
 
 
@@ -131,8 +130,7 @@ def project(space: Polytope, theta: ArrayLike) -> tuple[Floats, Floats, Floats, 
 def projection_kernel(space: Polytope) -> Kernel:
     """The kernel (see `skstructured.losses.oracles.Oracle`) of the projection on a user's polytope.
 
-    Compiled where the space's ``oracle_kernel`` is a numba function: once for all processes if that
-    is of the package, else in every process, as its source may change unseen.
+    Compiled, in every process, if the space's ``oracle_kernel`` is a numba function.
     """
     if is_compiled(space.oracle_kernel):
         return _compiled_kernel(space.oracle_kernel, space.constant_sum)
@@ -144,7 +142,7 @@ def projection_kernel(space: Polytope) -> Kernel:
 def _compiled_kernel(oracle: Kernel, constant_sum: bool) -> Kernel:
     centre = _centre_jit if constant_sum else np.copy
     made = _make_kernel(oracle, _wolfe_jit, _affine_jit, centre)
-    return kernel(cached=is_ours(oracle))(made)
+    return kernel(made)
 
 
 def _make_kernel(oracle: Kernel, wolfe: Kernel, affine: Kernel, centre: Kernel) -> Kernel:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import int64, types
 
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     CUBE,
     LOSS,
     MATRIX,
@@ -24,9 +24,8 @@ from skstructured._engine.compiled import (
     address,
     as_loss,
     as_scale,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.epoch import LARGEST
 from skstructured._engine.experts import fold_expert, renew_expert, settle_step
 from skstructured._engine.mixing import learn_losses, marginal

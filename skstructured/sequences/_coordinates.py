@@ -11,7 +11,7 @@ import numpy as np
 from numba import int64, types
 
 from skstructured._chains.marginals import chain_gap, scratch_size
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     CUBE,
     MATRIX,
     READ_INT32,
@@ -20,9 +20,8 @@ from skstructured._engine.compiled import (
     READ_VECTOR,
     VECTOR,
     address,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.state import count_round, share_of
 from skstructured.optimizers.coordinate_pistol import PARAMETER_B, move_csr, reach_csr
 from skstructured.sequences._epoch import (

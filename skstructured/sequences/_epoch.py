@@ -11,7 +11,7 @@ from numba import float64, int64, types
 
 from skstructured._chains.marginals import chain_gap, scratch_size
 from skstructured._chains.sparse import project_means
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     CUBE,
     MATRIX,
     READ_INT32,
@@ -25,9 +25,8 @@ from skstructured._engine.compiled import (
     as_scale,
     as_step,
     function_at,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.state import SCALED_WEIGHT_SUM, count_round, renew_norm, share_of
 from skstructured.sequences._moves import (
     as_numbers,

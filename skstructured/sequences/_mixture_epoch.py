@@ -12,9 +12,8 @@ import numpy as np
 from numba import int64, types
 
 from skstructured._chains.marginals import chain_gap, scratch_size
-from skstructured._engine.compiled import (
+from skstructured._engine.addresses import (
     CUBE,
-    FASTMATH,
     MATRIX,
     READ_INT32,
     READ_INT64,
@@ -25,9 +24,8 @@ from skstructured._engine.compiled import (
     VECTOR,
     address,
     as_scale,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
 from skstructured._engine.experts import fold_expert, renew_expert, settle_step
 from skstructured._engine.mixing import learn_losses, marginal
 from skstructured._engine.state import (

@@ -266,9 +266,5 @@ def test_the_warm_up_runs_learners_of_every_kind(monkeypatch, capsys):
     assert {len(y) for _, y in learners} == {12, 6}  # rows, and sequences of 12 rows in all
     few = [learners[0], learners[-1]]
     monkeypatch.setattr(_warm_up, "_learners", lambda: few)
-    monkeypatch.setattr(_warm_up, "folders", lambda: [Path(__file__).parent])
     assert main(["--warm-up"]) == 0
-    assert f"kept in {Path(__file__).parent}" in capsys.readouterr().out
-    monkeypatch.setattr(_warm_up, "folders", lambda: [])
-    assert main(["--warm-up"]) == 1
-    assert "NUMBA_CACHE_DIR" in capsys.readouterr().err
+    assert "compiled in" in capsys.readouterr().out

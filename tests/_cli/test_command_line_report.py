@@ -1,7 +1,6 @@
 """How the command line begins and ends: compiling, a baseline, the next command to try."""
 
 import shlex
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +8,7 @@ from sklearn.datasets import load_digits
 from test_command_line_summary import iris_csv, iris_lines, percents, said, validated, write
 
 from skstructured._cli.read import Table, load_text
-from skstructured._cli.report import COMPILING, baseline_loss, compiling_is_told, shuffled
-from skstructured._engine import kernel_cache
+from skstructured._cli.report import baseline_loss, shuffled
 from skstructured.spaces import SPACES
 
 __all__ = ["iris_csv", "iris_lines"]  # fixtures
@@ -92,27 +90,3 @@ def test_a_label_set_has_a_baseline_in_its_own_unit(tmp_path, capsys):
     assert told[4].startswith("Baseline") and "of labels wrong" in told[4]
     assert percents(told[4])[1] == percents(told[3])[0]
     assert "--target u,v --space hypercube --save model" in told[-1]
-
-
-def test_compiling_is_told_once_and_only_where_a_kernel_is_missing(capsys):
-    with compiling_is_told():
-        assert capsys.readouterr().err == ""
-        for _ in "12":
-            if kernel_cache.on_missing is not None:
-                kernel_cache.on_missing()
-    assert capsys.readouterr().err == f"compiling once, about {COMPILING} s\n"
-    assert kernel_cache.on_missing is None
-
-
-def test_a_kernel_that_is_not_kept_is_told_and_one_that_is_kept_is_not(monkeypatch, capsys):
-    codegen = SimpleNamespace(magic_tuple=lambda: ("machine",))
-    target = SimpleNamespace(refresh=lambda: None, codegen=lambda: codegen)
-    cache = kernel_cache.KernelCache(best_constant_loss, ())
-    for kept, told in (((), ""), (None, f"compiling once, about {COMPILING} s\n")):
-        monkeypatch.setattr(kernel_cache, "read", lambda name, kept=kept: kept)
-        rebuild = staticmethod(lambda context: "compiled")
-        monkeypatch.setattr(kernel_cache.compiler.CompileResult, "_rebuild", rebuild)
-        with compiling_is_told():
-            found = cache.load_overload("signature", target)
-        assert (found == "compiled") == (kept == ())
-        assert capsys.readouterr().err == told

@@ -317,7 +317,6 @@ class TestTrust:
         [
             "json",
             "Nobody",
-            "kernel_cache",
             "sys",
             "annotations",
             "importlib",

@@ -12,17 +12,15 @@ from typing import Any
 import numpy as np
 from numba import float32, types
 
-from skstructured._engine.compiled import (
-    FASTMATH,
+from skstructured._engine.addresses import (
     READ_MATRIX,
     READ_SINGLE_VECTOR,
     READ_VECTOR,
     VECTOR,
     address,
     function_for,
-    is_compiled,
-    kernel,
 )
+from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
 from skstructured._engine.exponential import exp_of
 from skstructured.estimators.kernel._arc_cosine import arc_cosine
 

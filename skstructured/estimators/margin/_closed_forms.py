@@ -3,7 +3,8 @@ r"""Blocks solved exactly: where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`
 import numpy as np
 from numba import float64, int64, types
 
-from skstructured._engine.compiled import MATRIX, VECTOR, function_at, kernel
+from skstructured._engine.addresses import MATRIX, VECTOR, function_at
+from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._corrective import solve_by_vertices
 from skstructured.estimators.margin._oracles import (
     GAME,

@@ -8,7 +8,8 @@ address, and are compiled without the others.
 import numpy as np
 from numba import float64, types
 
-from skstructured._engine.compiled import MATRIX, VECTOR, function_at, kernel
+from skstructured._engine.addresses import MATRIX, VECTOR, function_at
+from skstructured._engine.compiled import kernel
 from skstructured.estimators.margin._game import solve_game
 from skstructured.spaces._assignment import assign
 from skstructured.spaces.permutahedron import rank_vertex, sort_descending

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skstructured._engine.compiled import address, is_compiled, kernel
+from skstructured._engine.addresses import address
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured.estimators.margin._closed_forms import BLOCK, SOLVERS, as_solver
 from skstructured.estimators.margin._learned import follow, read_scores
 from skstructured.estimators.margin._oracles import (

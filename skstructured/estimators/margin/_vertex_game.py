@@ -9,8 +9,8 @@ import functools
 import numpy as np
 from numba import types
 
-from skstructured._engine.compiled import FASTMATH, VECTOR, address, function_at, kernel
-from skstructured._engine.kernel_cache import is_ours
+from skstructured._engine.addresses import VECTOR, address, function_at
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.estimators.margin._mixtures import LIGHT, mean_of
 from skstructured.estimators.margin._saddle import solve_saddle
 
@@ -26,7 +26,7 @@ as_oracle = function_at(VERTEX_ORACLE)
 def vertex_kernel(oracle):
     """A user's compiled oracle, whatever it returns, as one that returns nothing."""
 
-    @kernel(cached=is_ours(oracle))
+    @kernel
     def vertex_of(theta, vertex):
         oracle(theta, vertex)
 

@@ -1,0 +1,107 @@
+"""Kernels as integer addresses, which a loop that is compiled once turns back into kernels.
+
+numba can unbox kernels as arguments by itself, at about 60 µs per kernel and call; an address costs
+nothing, and unlike a closure it leaves the loop cacheable on disk. With ``NUMBA_DISABLE_JIT=1``,
+and for kernels that are plain Python, the same loops run interpreted.
+
+Two calls of numba are not part of its documented interface: `CPUDispatcher.get_compile_result` and
+`library.get_pointer_to_function`, both in `address`.
+"""
+
+from typing import Any
+
+from numba import float32, float64, int32, int64, types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+
+from skstructured._engine.arrays import Array
+
+VECTOR = float64[::1]
+MATRIX = float64[:, ::1]
+SINGLE_MATRIX = float32[:, ::1]
+CUBE = float64[:, :, ::1]
+READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
+READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
+READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
+READ_CUBE = types.Array(float64, 3, "C", readonly=True)
+READ_INT32 = types.Array(int32, 1, "C", readonly=True)
+READ_INT64 = types.Array(int64, 1, "C", readonly=True)
+
+
+def _move_and_score(data: Any, Theta: Any) -> Any:
+    """The type of a row primitive, for rows and weights of these types."""
+    places = (READ_INT32, READ_INT32, int64, int64, int64)
+    rest = (VECTOR, VECTOR, float64, float64, VECTOR)
+    return types.FunctionType(float64(data, *places, Theta, *rest))
+
+
+#: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
+#: -> ‖ahead‖²; `weight` is that of the row ahead. The second reads float32 rows and moves float32
+#: weights; all else is float64 in both.
+MOVE_AND_SCORE = _move_and_score(READ_VECTOR, MATRIX)
+SINGLE_MOVE_AND_SCORE = _move_and_score(READ_SINGLE_VECTOR, SINGLE_MATRIX)
+#: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
+LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
+#: scale(state, x_sq, weight) -> s with W = s Θ in this round
+SCALE = types.FunctionType(float64(VECTOR, float64, float64))
+#: step(state, raw, g, x_sq, weight) -> u with Θ ← Θ + u g xᵀ
+STEP = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, float64, float64))
+
+_ADDRESSES: dict[Any, Any] = {}
+
+
+def address(kernel: Any, function_type: Any) -> int:
+    """Address of a numba kernel compiled for `function_type`; computed once per process."""
+    key = (kernel, id(function_type))  # the hash of a type takes longer than all the rest
+    found = _ADDRESSES.get(key)
+    if found is None:
+        result = kernel.get_compile_result(function_type.signature)
+        at = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        found = _ADDRESSES[key] = at, (function_type, result)  # which have to stay alive
+    return found[0]
+
+
+def _address_to_kernel(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Code that makes a kernel of the first argument, of the type that the call has."""
+    kernel = cgutils.create_struct_proxy(signature.return_type)(context, builder)
+    kernel.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+    return kernel._getvalue()
+
+
+def function_at(function_type: Any) -> Any:
+    """Make the function that turns a kernel's address into the kernel.
+
+    Interpreted loops are handed kernels themselves, which it leaves as they are. To numba it is a
+    builtin, which is not compiled for itself as an overload is.
+    """
+
+    def function_at(value: Any) -> Any:
+        return value
+
+    @type_callable(function_at)
+    def typed(context: Any) -> Any:
+        return lambda value: function_type if value == int64 else None
+
+    lower_builtin(function_at, int64)(_address_to_kernel)
+    return function_at
+
+
+def function_for(double: Any, single: Any) -> Any:
+    """As `function_at`; the kernel's type is that for float64 or float32, as a second argument."""
+
+    def function_for(value: Any, array: Array) -> Any:
+        return value
+
+    @type_callable(function_for)
+    def typed(context: Any) -> Any:
+        kinds = {float64: double, float32: single}
+        return lambda value, array: kinds[array.dtype] if value == int64 else None
+
+    lower_builtin(function_for, int64, types.Array)(_address_to_kernel)
+    return function_for
+
+
+as_loss, as_scale, as_step = map(function_at, (LOSS, SCALE, STEP))
+
+#: The row primitive at an address, of the type that goes with the weights.
+as_move_and_score = function_for(MOVE_AND_SCORE, SINGLE_MOVE_AND_SCORE)

@@ -1,0 +1,193 @@
+"""Compiled functions: kept on disk by numba, and safe when processes start together."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import INTERPRETED
+from numba import types
+from numba.core import event
+
+import skstructured
+from skstructured._engine import compiled
+from skstructured._engine.addresses import LOSS, VECTOR, address, function_at
+from skstructured._engine.compiled import kernel
+from skstructured.spaces.simplex import softmax
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+
+PACKAGE = Path(skstructured.__file__).parent
+
+#: Learns with one small loop, and prints what was warned of and the score.
+LEARN = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import numpy as np
+    from skstructured import MulticlassPerceptron
+    X = np.eye(3)
+    model = MulticlassPerceptron(max_iter=5, tol=None).fit(X, [0, 1, 2])
+print(sum("cannot keep its compiled loops" in str(w.message) for w in caught))
+print(model.score(X, [0, 1, 2]))
+"""
+
+#: Compiling is an error from here on.
+REFUSE = """
+import numba.core.event as event
+class Refuse(event.Listener):
+    def on_start(self, e): raise AssertionError(e.data["dispatcher"])
+    def on_end(self, e): pass
+event.register("numba:compile", Refuse())
+"""
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A folder with a copy of the package, and no compiled code."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "site" / "skstructured", ignore=ignore)
+    return tmp_path / "site"
+
+
+def start(script, site=PACKAGE.parent, **environment):
+    """A process that runs `script` with a package and variables of its own."""
+    dropped = ("NUMBA_CACHE_DIR", "COV_CORE_SOURCE", "COV_CORE_CONFIG")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    given = kept | {"PYTHONPATH": str(site), **environment}
+    return subprocess.Popen(command, env=given, cwd="/", **pipes)
+
+
+def run(script, site=PACKAGE.parent, **environment):
+    """What `script` printed, line by line."""
+    process = start(script, site, **environment)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out.split()
+
+
+@pytest.mark.exhaustive
+def test_a_second_process_compiles_nothing(copied, tmp_path):
+    places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    assert run(LEARN, copied, **places) == run(REFUSE + LEARN, copied, **places) == ["0", "1.0"]
+
+
+@pytest.mark.exhaustive
+def test_a_folder_that_can_only_be_read_is_read(copied):
+    assert run(LEARN, copied) == ["0", "1.0"]
+    folders = [path for path in copied.rglob("*") if path.is_dir()]
+    for folder in folders:
+        folder.chmod(0o555)
+    assert run(LEARN, copied, HOME="/nowhere", XDG_CACHE_HOME="") == ["0", "1.0"]
+
+
+@pytest.mark.exhaustive
+def test_learning_works_without_a_folder_to_keep_code_in(copied, tmp_path):
+    (tmp_path / "nowhere").write_text("a file in the folder's place")
+    (copied / "skstructured" / "_engine" / "__pycache__").write_text("a file too")
+    for folder in copied.rglob("*"):
+        if folder.is_dir() and not (folder / "__pycache__").exists():
+            (folder / "__pycache__").write_text("a file in the folder's place")
+    nowhere = {"HOME": str(tmp_path / "nowhere"), "XDG_CACHE_HOME": str(tmp_path / "nowhere")}
+    assert run(LEARN, copied, PYTHONDONTWRITEBYTECODE="1", **nowhere) == ["1", "1.0"]
+
+
+@pytest.mark.slow
+def test_twelve_processes_fill_one_empty_folder(tmp_path):
+    places = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    together = [start(LEARN, **places) for _ in range(12)]
+    ended = [process.communicate(timeout=900) for process in together]
+    assert [out.split() for out, _ in ended] == 12 * [["0", "1.0"]], ended
+    assert run(REFUSE + LEARN, **places) == ["0", "1.0"]
+
+
+class TestNotice:
+    @pytest.fixture
+    def clock(self, monkeypatch):
+        """Seconds, which each look at the clock adds to."""
+        now = [0.0]
+        monkeypatch.setattr(compiled.time, "perf_counter", lambda: now[0])
+        return now
+
+    def compile(self, notice, clock, *seconds):
+        """Compile kernels that need others, which are compiled within them."""
+        notice.on_start(None)
+        clock[0] += seconds[0] / 2.0
+        if len(seconds) > 1:
+            self.compile(notice, clock, *seconds[1:])
+        clock[0] += seconds[0] / 2.0
+        notice.on_end(None)
+
+    def test_says_once_how_long_it_has_taken(self, clock, caplog):
+        notice = compiled.CompilingNotice()
+        with caplog.at_level(logging.WARNING, logger="skstructured"):
+            self.compile(notice, clock, 0.5)
+            clock[0] += 100.0  # in which nothing is compiled
+            self.compile(notice, clock, 2.0, 0.4)
+            assert not caplog.records
+            self.compile(notice, clock, 0.8)
+            self.compile(notice, clock, 50.0)
+        (record,) = caplog.records
+        assert "4 s so far" in record.getMessage()
+
+    def test_kernels_within_others_count_once(self, clock, caplog):
+        notice = compiled.CompilingNotice()
+        with caplog.at_level(logging.WARNING, logger="skstructured"):
+            self.compile(notice, clock, 0.1, 0.1, 2.5)
+            self.compile(notice, clock, 0.2)
+        assert not caplog.records
+
+    def test_compiling_is_heard(self, monkeypatch, caplog):
+        monkeypatch.setattr(compiled, "PATIENCE", 0.0)
+        notice = compiled.CompilingNotice()
+        event.register("numba:compile", notice)
+        try:
+            kernel(lambda x: x + 1.0, cached=False)(1.0)
+        finally:
+            event.unregister("numba:compile", notice)
+        assert notice.seconds > 0.0 and notice.depth == 0 and notice.is_given
+
+
+def test_a_kernel_of_code_that_has_no_module_runs():
+    names = {"kernel": kernel}
+    exec("@kernel\ndef doubled(a):\n    return 2.0 * a", names)
+    assert names["doubled"](3.0) == 6.0
+
+
+def test_kernels_that_close_over_others_are_not_kept():
+    def calling(other):
+        @kernel
+        def called(x):
+            return other(x)
+
+        return called
+
+    added = kernel(lambda x: x + 1.0)
+    assert type(calling(added)._cache).__name__ == "NullCache"
+    assert calling(added)(1.0) == 2.0
+
+
+def test_an_address_is_the_kernel():
+    """If this fails with a new numba, `addresses.address` needs the new way to a pointer."""
+    as_loss = function_at(LOSS)
+
+    @kernel(cached=False)
+    def value_at(place, theta, truth, g, params, work):
+        return as_loss(place)(theta, truth, g, params, work)
+
+    theta, truth = np.array([0.3, -1.0, 2.0]), np.array([0.0, 1.0, 0.0])
+    g, again = np.empty(3), np.empty(3)
+    none, place = np.zeros(0), address(softmax, LOSS)
+    assert place > 0 and place == address(softmax, LOSS)
+    value = value_at(place, theta, truth, g, none, none)
+    assert value == softmax(theta, truth, again, none, none)
+    assert value == pytest.approx(np.log(np.exp(theta).sum()))
+    np.testing.assert_array_equal(g, again)
+    assert address(softmax, types.FunctionType(types.float64(*5 * [VECTOR]))) > 0
