@@ -11,6 +11,8 @@ They are given as objects, ``scoring=ndcg_scorer``, several as a dictionary,
 scikit-learn's ``get_scorer`` knows its own names only, and has no public way to add others.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -68,4 +68,5 @@ def parameters(cls: C) -> C:
             delattr(cls, name)
     cls.__init__ = bare.__init__  # type: ignore[misc]
     cls.__init__.__module__ = cls.__module__  # type: ignore[misc]
+    cls.__init__.__annotations__ = {}  # type: ignore[misc]  # help() then fits on a screen
     return cls

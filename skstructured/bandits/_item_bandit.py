@@ -1,5 +1,7 @@
 """The base of bandits whose actions have features: choices, updates, estimates."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any, Self
 

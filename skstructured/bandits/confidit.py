@@ -1,5 +1,7 @@
 """Confidit: upper confidence bounds for every class."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

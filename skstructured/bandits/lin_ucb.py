@@ -1,5 +1,7 @@
 """LinUCB: the action whose reward may be the largest, by confidence bounds of linear regression."""
 
+from __future__ import annotations
+
 import math
 from typing import Any, Literal
 

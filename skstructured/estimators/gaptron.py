@@ -1,5 +1,7 @@
 """Gaptron: online classification that exploits the surrogate gap, with full information."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from sklearn.base import clone

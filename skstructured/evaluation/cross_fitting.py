@@ -1,5 +1,7 @@
 """Rewards of all actions, estimated from the rewards of logged ones, out of fold."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Plots of progressive validations."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

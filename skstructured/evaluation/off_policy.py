@@ -1,5 +1,7 @@
 """What a policy would have earned, from the log of another."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from typing import Any, Literal, NamedTuple

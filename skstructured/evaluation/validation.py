@@ -1,5 +1,7 @@
 """Progressive validation: predict each round, then learn it."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -210,7 +212,11 @@ def split_pipeline(estimator):
     steps = steps_of(estimator)
     learner = clone(steps[-1][1])
     if not isinstance(learner, OnlineLearner):
-        raise TypeError(f"estimator must be (or end in) an OnlineLearner, got {learner!r}.")
+        raise TypeError(
+            f"estimator must be (or end in) an OnlineLearner of this library, got {learner!r}. For "
+            "any other estimator, predict each row before partial_fit learns it, and pass the "
+            "losses to RiskMonitor().update(losses)."
+        )
     transforms = [transform_of(name, step, _learned_in_chunks) for name, step in steps[:-1]]
     return learner, lambda X: functools.reduce(lambda rows, step: step(rows), transforms, X)
 

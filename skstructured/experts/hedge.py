@@ -1,5 +1,7 @@
 """AdaHedge: weights over experts, learned from their losses, without a step size."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

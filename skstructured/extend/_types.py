@@ -1,7 +1,7 @@
 """Names of types that several subpackages use in their annotations."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias
 
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -47,6 +47,9 @@ Packed: TypeAlias = Any
 
 #: What users may give or leave out: labels, weights.
 Given: TypeAlias = ArrayLike | None
+
+if not TYPE_CHECKING:  # for `help`, which else shows all that they stand for
+    Features, Outputs, Given = (NewType(name, object) for name in ("Features", "Outputs", "Given"))
 
 
 class Polytope(Protocol):

@@ -1,5 +1,7 @@
 """Fixed comparators: their surrogate losses, and those that make bounds the smallest."""
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Risk certificates: what the losses of independent rounds say of new rows."""
 
+from __future__ import annotations
+
 import math
 from copy import deepcopy
 from typing import Self

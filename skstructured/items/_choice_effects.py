@@ -1,5 +1,7 @@
 """Effects of features by a fitted conditional logit, and its summary."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What a fitted conditional logit says of rounds of items."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

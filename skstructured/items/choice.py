@@ -1,5 +1,7 @@
 """The conditional logit: which of several items with features is chosen."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Fenchel–Young losses over an output space."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """The online learner with kernels over any output space."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from skstructured._base.shared_docs import documented
