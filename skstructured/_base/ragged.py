@@ -1,7 +1,7 @@
 """Sequences of rows or of labels, one after the other in one array."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,25 @@ def stack_rows(X: Any, name: str = "X") -> "Ragged":
     _check_parts(parts, name)
     values = _stacked_sparse(parts) if any(map(sparse.issparse, parts)) else np.concatenate(parts)
     return Ragged.from_lengths(values, [part.shape[0] for part in parts])
+
+
+def _is_empty(x: Any) -> bool:
+    return x.shape[:1] == (0,) if hasattr(x, "shape") else isinstance(x, list) and not x
+
+
+def has_empty(X: Any) -> bool:
+    """Whether X is a list of sequences with an empty one."""
+    return isinstance(X, list) and any(map(_is_empty, X))
+
+
+def around_empty(X: Any, answer: Callable[[list[Any]], Any], *other: Any) -> list[Any]:
+    """What `answer` returns for the sequences that are not empty, in a list with empty answers.
+
+    If all are empty, `answer` is asked about the `other` sequence.
+    """
+    found = list(answer([x for x in X if not _is_empty(x)] or [*other]))
+    nothing, answers = found[0][:0], iter(found)
+    return [nothing if _is_empty(x) else next(answers) for x in X]
 
 
 def _checked(x: Any, i: int | None = None) -> Any:

@@ -12,7 +12,7 @@ from skstructured._base.rows_in_range import takes_gaps
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.gates import reads_state
 from skstructured._learners.one_row import played_alone
-from skstructured._learners.reading import check_batch, read_batch
+from skstructured._learners.reading import answers_empty, check_batch, read_batch
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Losses
@@ -187,14 +187,17 @@ class DecodedPredictions:
         """The `Losses` of scores that were played where V was true."""
         return self._decode(theta).losses(V, random_state)
 
+    @answers_empty
     def predict(self, X: Features) -> Any:
         """The decoder's most likely output of every row; deterministic.
 
         The nearest vertex to ŷ_Ω(θ) for "randomized", "nearest" and "sampled"; the linear oracle
-        for "map".
+        for "map". With costs, the output of the least expected cost. Empty sequences get empty
+        arrays.
         """
         return self._decoding(X).most_likely()
 
+    @answers_empty
     def sample(self, X: Features, random_state: Seed = None) -> Any:
         """Draw the decoder's output of every row: what the guarantees are about.
 

@@ -1,11 +1,14 @@
 """How learners read a new X: rows, or label sequences where their space is one."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.ragged import stack_rows
+from skstructured._base.ragged import around_empty, has_empty, stack_rows
 from skstructured._base.rows_in_range import check_finite, first_bad, refuse_row
 from skstructured._base.validation import check_features, read_rows
 from skstructured._engine.rows import Rows
@@ -19,6 +22,20 @@ def over_sequences(learner: Any, fresh: bool = False) -> bool:
     known = {} if fresh else vars(learner)
     space = known["space_"] if "space_" in known else getattr(learner, "space", None)
     return isinstance(space, LabelSequence) or (isinstance(space, str) and space == "sequence")
+
+
+def answers_empty(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a prediction of label sequences, one per sequence, answer empty ones by empty ones."""
+
+    @functools.wraps(method)
+    def answered(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not (has_empty(X) and over_sequences(self)):
+            return method(self, X, *args, **kwargs)
+        check_is_fitted(self)
+        position = np.zeros((1, self.n_features_in_))
+        return around_empty(X, lambda rest: method(self, rest, *args, **kwargs), position)
+
+    return answered
 
 
 def read_batch(learner: Any, X: Features, reset: bool = False) -> Batch:

@@ -9,7 +9,7 @@ from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._chains import batch
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.reading import over_sequences
+from skstructured._learners.reading import answers_empty, over_sequences
 from skstructured.extend._types import Array, Features, Floats, Outputs
 from skstructured.sequences._decoding import SequenceDecoding
 from skstructured.sequences._loss import Chains
@@ -58,6 +58,7 @@ class SequencePredictions:
         return super()._decode(theta, decoder)
 
     @available_if(_has_sequences)
+    @answers_empty
     def predict_marginals(self, X: Features) -> list[Floats]:
         """Mean of the labels at every position.
 
@@ -75,6 +76,7 @@ class SequencePredictions:
         return self._decoding(X).means()
 
     @available_if(_has_sequences)
+    @answers_empty
     def predict_nbest(self, X: Features, n: int = 10) -> list[list[tuple[Array, float]]]:
         """The n label sequences of the largest scores.
 

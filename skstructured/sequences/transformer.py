@@ -11,7 +11,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.documented import linked
-from skstructured._base.ragged import Ragged, Stacked, check_same_lengths, stack_labels, stack_rows
+from skstructured._base.ragged import (
+    Ragged,
+    Stacked,
+    around_empty,
+    check_same_lengths,
+    has_empty,
+    stack_labels,
+    stack_rows,
+)
 from skstructured.extend._types import Array, Features, Given
 
 __all__ = ["SequenceTransformer"]
@@ -78,16 +86,18 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
         self.transformer_ = clone(self.transformer).fit(stacked.values, labels)
         return self
 
-    def transform(self, X: Features) -> Stacked:
+    def transform(self, X: Features) -> Stacked | list[Any]:
         """The sequences transformed: `Stacked`, which acts as a list of matrices.
 
-        Its ``unstack()`` is a list.
+        Its ``unstack()`` is a list. If sequences are empty, a list with (0, p) matrices for them.
         """
         check_is_fitted(self)
         transformer = getattr(self, "transformer_", self.transformer)  # one that has nothing to fit
+        if has_empty(X):
+            return around_empty(X, lambda rest: self._rebuilt(_stack(rest), transformer.transform))
         return self._rebuilt(_stack(X), transformer.transform)
 
-    def fit_transform(self, X: Features, y: Any = None) -> Stacked:
+    def fit_transform(self, X: Features, y: Any = None) -> Stacked | list[Any]:
         """`fit`, and the sequences transformed."""
         return self.fit(X, y).transform(X)
 

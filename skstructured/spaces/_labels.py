@@ -82,6 +82,13 @@ def _distinct(y):
     return np.unique(y)
 
 
+def _refuse_missing(y):
+    """A ValueError that names the first row whose label is None or NaN."""
+    for i, label in enumerate(y.tolist()):
+        if label is None or (isinstance(label, float) and label != label):
+            raise ValueError(f"Input y contains {label} in row {i}: every row needs a label.")
+
+
 def distinct_labels(y, fractions=False):
     """Sorted distinct labels of a 1-d y: at least two, no NaN or mixed types.
 
@@ -90,6 +97,8 @@ def distinct_labels(y, fractions=False):
     if np.isscalar(y):
         raise ValueError(f"labels must be a list, such as classes=range(4), got {y!r}.")
     y = one_column(y, warn=True)
+    if y.dtype.kind == "O":
+        _refuse_missing(y)
     try:
         classes = _distinct(y)
     except TypeError as error:

@@ -21,11 +21,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skstructured import (
+    ConditionalRandomField,
     GuaranteeError,
     GuaranteeWarning,
     KernelStructuredPredictor,
     OnlineStructuredPredictor,
     SequenceTransformer,
+    StructuralSVM,
 )
 from skstructured._base.ragged import Ragged
 from skstructured._engine.rows import Rows
@@ -770,3 +772,40 @@ def test_a_transformer_with_nothing_to_fit_is_a_step_of_a_stream():
     np.testing.assert_array_equal(model[-1].coef_, alone.coef_)
     with pytest.raises(NotFittedError):
         SequenceTransformer(StandardScaler()).transform([np.ones((2, 1))])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OnlineStructuredPredictor("sequence", optimizer="ogd"),
+        ConditionalRandomField(alpha=0.1),
+        StructuralSVM("sequence", alpha=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_empty_sequences_get_empty_answers(model):
+    X, y = [np.eye(3)[[0, 1]], np.eye(3)[[2, 1, 0]]], [["a", "b"], ["c", "b", "a"]]
+    model.fit(X, y)
+    for empty in (np.zeros((0, 3)), sparse.csr_array((0, 3)), []):
+        found = model.predict([X[0], empty, X[1], empty])
+        assert [labels.tolist() for labels in found] == [["a", "b"], [], ["c", "b", "a"], []]
+        (alone,) = model.predict([empty])
+        assert alone.shape == (0,) and alone.dtype == found[0].dtype
+    with_rows = {"predict_marginals": (0, 3), "sample": (0,)}
+    for name, shape in with_rows.items():
+        if hasattr(model, name):
+            found = getattr(model, name)([np.zeros((0, 3)), X[1]])
+            assert found[0].shape == shape and len(found[1]) == 3
+    if hasattr(model, "predict_nbest"):
+        assert model.predict_nbest([np.zeros((0, 3)), X[1]], 2)[0] == []
+    with pytest.raises(ValueError, match="sequence 1 of X is empty"):
+        model.fit([X[0], X[1][:0]], y)
+
+
+def test_empty_sequences_go_through_transformers():
+    X, y = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}]], [["x", "y"], ["y"]]
+    model = make_pipeline(SequenceTransformer(DictVectorizer()), ConditionalRandomField(alpha=0.1))
+    found = model.fit(X, y).predict([[], *X, []])
+    assert [labels.tolist() for labels in found] == [[], ["x", "y"], ["y"], []]
+    with pytest.raises(ValueError, match="sequence 0 of X is empty"):
+        model.fit([[], *X], [[], *y])

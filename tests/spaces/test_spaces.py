@@ -193,3 +193,10 @@ def test_hypercube_reads_sparse_indicators():
     np.testing.assert_array_equal(Hypercube().fit(Y).encode(sparse.csr_matrix(Y)), Y)
     with pytest.raises(ValueError, match="too many to list"):
         Hypercube().fit(np.zeros((1, 17))).vertices()
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize("space", [Simplex(), OrdinalChain()])
+def test_labels_that_are_missing_are_named_by_row(space, missing):
+    with pytest.raises(ValueError, match=f"y contains {missing} in row 2: every row needs a label"):
+        space.fit(np.array(["a", "b", missing, "b", missing], dtype=object))

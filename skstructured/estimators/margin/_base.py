@@ -21,7 +21,7 @@ from skstructured._base.validation import (
     weighted_mean,
 )
 from skstructured._learners.feature_scale import FeatureScale
-from skstructured._learners.reading import check_batch, over_sequences, read_batch
+from skstructured._learners.reading import answers_empty, check_batch, over_sequences, read_batch
 from skstructured._learners.training_means import training_means, with_means
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._values import check_cache_size
@@ -243,6 +243,7 @@ class MarginLearner(ShortCuts, BaseEstimator):
             return theta[:, 1] - theta[:, 0]
         return theta
 
+    @answers_empty
     def predict(self, X: Features) -> Any:
         """Outputs ``argmax_y <g(x), φ(y)>``, by the linear oracle of the space."""
         theta = self._thetas(X)
