@@ -1,4 +1,4 @@
-"""What learners of rows say to items with features of their own, and which learners take them."""
+"""What learners of rows say to other input, and what takes it: items, label sequences, tables."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,14 +13,24 @@ ITEMS = (
     "ListwiseRanker, ConditionalLogit and ItemStructuredPredictor: see docs/items.md."
 )
 
+#: The end of the error for columns of words or dates.
+TABLES = (
+    "This learner needs numbers. TableEncoder encodes columns of words and dates: "
+    "make_pipeline(TableEncoder(), learner)."
+)
+
 
 @contextlib.contextmanager
 def matrices_refused(X: Any) -> Iterator[None]:
-    """Have the error about an X whose rows are matrices say what learners take."""
+    """Have the error about an X of words or dates, or whose rows are matrices, say what to use."""
     try:
         yield
-    except ValueError as error:
-        if not _rows_are_matrices(X):
+    except (TypeError, ValueError) as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{error}. {TABLES}") from error
+        if isinstance(error, TypeError) and hasattr(X, "columns"):
+            raise TypeError(f"{error}. {TABLES}") from error
+        if isinstance(error, TypeError) or not _rows_are_matrices(X):
             raise
         raise ValueError(f"{error} {ITEMS} Label sequences: see docs/sequences.md.") from error
 
