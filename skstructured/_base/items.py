@@ -13,24 +13,19 @@ ITEMS = (
     "ListwiseRanker, ConditionalLogit and ItemStructuredPredictor: see docs/items.md."
 )
 
-#: The end of the error for columns of words or dates.
-TABLES = (
-    "This learner needs numbers. TableEncoder encodes columns of words and dates: "
-    "make_pipeline(TableEncoder(), learner)."
-)
+#: The end of the error for columns of words.
+WORDS = "Encode columns of words first: make_pipeline(TableEncoder(), learner)."
 
 
 @contextlib.contextmanager
 def matrices_refused(X: Any) -> Iterator[None]:
-    """Have the error about an X of words or dates, or whose rows are matrices, say what to use."""
+    """Have the error about an X of words, or whose rows are matrices, say what to use."""
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         if "could not convert string" in str(error):
-            raise ValueError(f"{error}. {TABLES}") from error
-        if isinstance(error, TypeError) and hasattr(X, "columns"):
-            raise TypeError(f"{error}. {TABLES}") from error
-        if isinstance(error, TypeError) or not _rows_are_matrices(X):
+            raise ValueError(f"{error}. {WORDS}") from error
+        if not _rows_are_matrices(X):
             raise
         raise ValueError(f"{error} {ITEMS} Label sequences: see docs/sequences.md.") from error
 

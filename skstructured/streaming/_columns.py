@@ -5,7 +5,6 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import OneHotEncoder
 
@@ -135,8 +134,7 @@ class Hashed:
         split = self._hasher().build_analyzer()
         counts = Counter(chain.from_iterable(map(split, texts)))
         terms = np.array(list(counts), dtype=object)
-        hasher = FeatureHasher(self.buckets, input_type="string", alternate_sign=False)
-        there = terms[hasher.transform(terms[:, None]).indices == bucket]
+        there = terms[Hashed("", self.buckets)._hasher().transform(terms).indices == bucket]
         return max(there, key=counts.__getitem__, default=self.names[bucket])
 
     def _hasher(self) -> HashingVectorizer:
@@ -174,19 +172,6 @@ class Empty:
         return np.pad(part, ((0, 0), (0, self.width - part.shape[1])))
 
 
-def kind_of(values: Array, missing: Array) -> str | None:
-    """What a column holds, by its values: a parameter of `TableEncoder`; None without a value."""
-    if missing.all():
-        return None
-    if as_numbers(values, missing) is not None:
-        return "numbers"
-    if as_dates(values, missing) is not None:
-        return "dates"
-    there = as_texts(values, missing)[~missing]
-    words = np.mean([len(text.split()) for text in there[:1000]])
-    return "texts" if words >= WORDS and len({*there}) > DIFFERENT * len(there) else "categories"
-
-
 def coder_of(
     name: Any, values: Array, kind: str | None, buckets: tuple[int, int], most: int | None = None
 ) -> Any:
@@ -195,16 +180,21 @@ def coder_of(
     `buckets` are the numbers of hashed columns for short and for long texts. With `most`, each
     short text has an indicator, in sparse rows if there are more than that.
     """
-    missing = is_missing(values)
-    kind = kind or kind_of(values, missing)
-    if kind == "numbers":
+    missing, unknown = is_missing(values), kind is None
+    if unknown and missing.all():
+        return None
+    if kind == "numbers" or (unknown and as_numbers(values, missing) is not None):
         flags = not missing.all() and {*map(type, values[~missing])} <= {bool, np.bool_}
         return Numbers(name, bool(missing.any()), "flag" if flags else "number")
-    if kind == "dates":
-        read = as_dates(values, missing)
+    read = as_dates(values, missing)
+    if kind == "dates" or (unknown and read):
         return Dates(name, read[1] if read else ())
-    if kind == "texts":
+    texts = as_texts(values, missing)
+    if kind == "texts" or (unknown and _are_long(texts[~missing])):
         return Hashed(name, buckets[1], "words")
-    if kind is None:
-        return None
-    return Categories(name, as_texts(values, missing), most) if most else Hashed(name, buckets[0])
+    return Categories(name, texts, most) if most else Hashed(name, buckets[0])
+
+
+def _are_long(texts: Array) -> bool:
+    words = np.mean([len(text.split()) for text in texts[:1000]])
+    return bool(words >= WORDS and len({*texts}) > DIFFERENT * len(texts))

@@ -132,12 +132,16 @@ def as_dates(values: Array, missing: Array) -> tuple[Array, set[bool]] | None:
         return None
     dates = np.full(len(values), "NaT", dtype="datetime64[s]")
     try:
-        moments = [datetime.fromisoformat(str(value).strip()) for value in there]
-        utc = [one.astimezone(UTC).replace(tzinfo=None) if one.tzinfo else one for one in moments]
+        zones = [datetime.fromisoformat(str(value).strip()).tzinfo for value in there]
+        dates[~missing] = np.array(list(map(_in_utc, there, zones)), dtype="datetime64[s]")
     except (ValueError, OverflowError):
         return None
-    dates[~missing] = np.array(utc, dtype="datetime64[s]")
-    return dates, {one.tzinfo is not None for one in moments}
+    return dates, {zone is not None for zone in zones}
+
+
+def _in_utc(value: Any, zone: Any) -> str:
+    text = str(value).strip()
+    return str(datetime.fromisoformat(text).astimezone(UTC))[:-6] if zone else text
 
 
 def _may_be_a_date(value: Any) -> bool:

@@ -22,24 +22,31 @@ KINDS = ("numbers", "categories", "dates", "texts")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode tables with numbers, words, dates and gaps as rows of numbers.
+    """Encode tables with numbers, words, dates and missing values as rows of numbers.
 
     For the step before a learner of this package: `fit` for a table, `partial_fit` for a stream.
     Each column becomes
 
-    - numbers and booleans: themselves, NaN where there is none, which learners with
-      ``missing="mean"`` take; and an indicator of that where the first rows had gaps;
-    - short texts and categories: an indicator of each value, none of values that come later; in
-      streams `n_buckets` hashed indicators, so that new words never change the width;
-    - dates (as such, or as texts like 2024-05-31): days since 1970, hour, month and weekday;
+    - numbers and booleans: themselves, NaN if missing, which learners with ``missing="mean"``
+      take; and an indicator of that if the first rows had missing values. Durations are seconds;
+    - short texts and categories: an indicator of each value, none for values that come later; in
+      streams `n_buckets` hashed indicators, so new words never change the width;
+    - dates (as such, or as texts like 2024-05-31): days since 1970, hour, month and weekday. Dates
+      with a time zone are converted to UTC;
     - long texts: hashed counts of words and pairs of words.
 
-    In `fit`, a column of more than `max_categories` values makes the output a CSR matrix, where
-    values that are there only once share an indicator. Numbers are then centred and divided by
-    their deviations, and 0 where there is none, because sparse rows have no gaps.
+    In `fit`, a column of more than `max_categories` values makes the output a CSR matrix, in which
+    values that are there only once share an indicator. Numbers are then centered and divided by
+    their standard deviations, and 0 if missing, because sparse rows have no missing values.
 
-    Texts that are all numbers are numbers. Columns are found by their names on every call; others
-    that come later are left out.
+    Texts that are all numbers are numbers, unless `categories` has their column. In a column of
+    categories, the number 1, the number 1.0 and the text "1" are one category: which of them a
+    cell is read as depends on the rest of the file.
+
+    A column without any value is left out by `fit`. In a stream it is undecided: it takes
+    `n_buckets` columns of the output (at least 21) that are 0 until `partial_fit` sees a value.
+
+    Columns are found by their names on every call; others that come later are left out.
 
     Parameters
     ----------
@@ -47,6 +54,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Values that a text column may have, in `fit`, for the output to be dense.
     n_buckets : int, default=128
         Columns of hashed values; four times as many of hashed words.
+    numbers, categories, dates, texts : list of column names or None, default=None
+        Columns that hold numbers, categories, dates or long texts, whatever their values look like.
+        Arrays have the names ``"x0"``, ``"x1"``, ... None decides each column by its values.
 
     Attributes
     ----------
@@ -61,13 +71,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        For columns that are missing, numbers or dates that are none, and infinity; the message
-        names the column.
+        For columns that are missing, cells that are not numbers or dates in columns of these, dates
+        with and without a time zone in one column, complex numbers, and infinity; the message names
+        the column.
 
     Notes
     -----
-    `fit` sees no outputs. `partial_fit` learns from its first rows what the columns are, and
-    nothing after: bounds on the errors of a stream hold for the rows as encoded.
+    `fit` sees no outputs. `partial_fit` learns what a column is from the first rows that have a
+    value in it: bounds on the errors of a stream hold for the rows as encoded.
 
     Examples
     --------
@@ -82,6 +93,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     feature_names_in_: Array
+    _coders: list[Any]
 
     def __init__(
         self,
@@ -107,13 +119,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Look at the first rows of a stream, and later at columns without values so far."""
         if not hasattr(self, "_coders"):
             return self._decide(X, stream=True)
-        columns = self._columns(X)
-        with unchanged_on_error(self):
-            self._coders = [
-                coder.decided(values) if isinstance(coder, Empty | Dates) else coder
-                for coder, values in zip(self._coders, columns, strict=True)
-            ]
-            self._describe()
+        self._coders = [
+            coder.decided(values) if isinstance(coder, Empty | Dates) else coder
+            for coder, values in zip(self._coders, self._columns(X), strict=True)
+        ]
         return self
 
     def transform(self, X: Any) -> Floats | csr_matrix:
@@ -126,7 +135,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             part if scaler is None else np.nan_to_num(scaler.transform(part))
             for part, scaler in zip(parts, self._scalers, strict=True)
         ]
-        return hstack([csr_matrix(part) for part in scaled], format="csr")
+        return hstack(scaled, format="csr")
+
+    @property
+    def columns_(self) -> list[dict[str, Any]]:
+        """What became of each column."""
+        return [
+            {"column": coder.name, "taken for": coder.kind, "outputs": len(coder.names)}
+            for coder in self._coders
+        ]
 
     def _coders_of(self, *kinds: str) -> list[Any]:
         """What encodes the columns that were taken for these `kinds`, or for any."""
@@ -170,33 +187,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     for coder, part in zip(self._coders, parts, strict=True)
                 ]
             self._keys, self.n_features_in_ = list(columns), len(columns)
-            vars(self).pop("feature_names_in_", None)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
             if all(isinstance(key, str) for key in columns):
                 self.feature_names_in_ = np.array(self._keys, dtype=object)
-            self._describe()
         return self
 
     def _kinds(self, keys: list[Any]) -> dict[Any, str]:
         """The kinds of columns that the parameters give, by the names of the columns."""
-        names, found = _labels(keys), {}
-        known = dict(zip(names + keys, names + names, strict=True))
+        found: dict[Any, str] = {}
+        names = _labels(keys)
+        known = dict(zip([*names, *keys], names * 2, strict=True))
         for kind in KINDS:
             given = getattr(self, kind)
-            if isinstance(given, str) or not (given is None or hasattr(given, "__iter__")):
-                raise ValueError(f"{kind} must be a list of names of columns, got {given!r}.")
-            for key in () if given is None else given:
-                if key not in known:
-                    there = ", ".join(map(str, names))
-                    raise ValueError(f"{kind} must be among the columns {there}, got {key!r}.")
-                if found.setdefault(known[key], kind) != kind:
-                    raise ValueError(f"{found[known[key]]} and {kind} both have column {key!r}.")
+            given = [] if given is None else [given] if np.ndim(given) == 0 else list(given)
+            wrong = [key for key in given if key not in known]
+            if wrong:
+                there = ", ".join(map(str, names))
+                raise ValueError(f"{kind} must be among the columns {there}; got {wrong[0]!r}.")
+            for name in [known[key] for key in given]:
+                if found.setdefault(name, kind) != kind:
+                    raise ValueError(f"column {name!r} is in both {found[name]} and {kind}.")
         return found
-
-    def _describe(self) -> None:
-        self.columns_ = [
-            {"column": coder.name, "taken for": coder.kind, "outputs": len(coder.names)}
-            for coder in self._coders
-        ]
 
     def _columns(self, X: Any) -> list[Array]:
         """The columns that were there at first, by their names if all of these are there."""
