@@ -62,4 +62,5 @@ def _effects_of_a_unit(W):
 
 def _deviations(X):
     """Of the columns of dense rows that may have gaps, or of CSR rows."""
-    return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))
+    with np.errstate(invalid="ignore"):  # of columns without a value
+        return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))

@@ -172,7 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kinds, names = self._kinds(list(columns)), _labels(list(columns))
         buckets, most = (self.n_buckets, WIDER * self.n_buckets), self.max_categories
         width = max(self.n_buckets, len(Dates("").names)) if stream and values is None else 0
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), np.errstate(invalid="ignore"):  # columns without a value
             self._coders = [
                 Categories(name, values[name], most)
                 if values and name in values

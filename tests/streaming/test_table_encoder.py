@@ -311,6 +311,12 @@ class TestTypes:
             again = pickle.loads(before).transform({**later, "word": ["w"]})
             np.testing.assert_array_equal(again[0], Z)
 
+    def test_a_column_without_a_value_may_be_given_in_sparse_rows(self):
+        X = {"a": [None] * 9, "word": list("abcdefaab")}
+        encoder = TableEncoder(max_categories=3, numbers=["a"]).fit(X)
+        Z = encoder.transform({"a": [None, 3.0], "word": ["a", "b"]}).toarray()
+        np.testing.assert_array_equal(Z, [[0.0, 0.0, 1, 0, 0], [0.0, -1.0, 0, 1, 0]])
+
     @pytest.mark.parametrize(
         ("given", "message"),
         [
