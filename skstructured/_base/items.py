@@ -1,4 +1,4 @@
-"""What learners of rows say to items with features of their own, and which learners take them."""
+"""What learners of rows say to other input, and what takes it: items, label sequences, tables."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,13 +13,18 @@ ITEMS = (
     "ListwiseRanker, ConditionalLogit and ItemStructuredPredictor: see docs/items.md."
 )
 
+#: The end of the error for columns of words.
+WORDS = "Encode columns of words first: make_pipeline(TableEncoder(), learner)."
+
 
 @contextlib.contextmanager
 def matrices_refused(X: Any) -> Iterator[None]:
-    """Have the error about an X whose rows are matrices say what learners take."""
+    """Have the error about an X of words, or whose rows are matrices, say what to use."""
     try:
         yield
     except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{error}. {WORDS}") from error
         if not _rows_are_matrices(X):
             raise
         raise ValueError(f"{error} {ITEMS} Label sequences: see docs/sequences.md.") from error

@@ -1,6 +1,7 @@
 """Which columns of a table matter most to a linear learner of classes."""
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 #: Columns that are named.
 SHOWN = 3
@@ -61,10 +62,5 @@ def _effects_of_a_unit(W):
 
 def _deviations(X):
     """Of the columns of dense rows that may have gaps, or of CSR rows."""
-    if hasattr(X, "toarray"):
-        mean, square = X.mean(axis=0), X.multiply(X).mean(axis=0)
-        return np.sqrt(np.maximum(np.ravel(square) - np.ravel(mean) ** 2, 0.0))
-    there = np.isfinite(X)
-    count = np.maximum(there.sum(axis=0), 1)
-    mean = np.where(there, X, 0.0).sum(axis=0) / count
-    return np.sqrt((np.where(there, X - mean, 0.0) ** 2).sum(axis=0) / count)
+    with np.errstate(invalid="ignore"):  # of columns without a value
+        return np.sqrt(np.nan_to_num(StandardScaler(with_mean=False).fit(X).var_))

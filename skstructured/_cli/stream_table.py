@@ -45,9 +45,9 @@ class EncodedParts:
         self.encoder = TableEncoder().partial_fit(self._features(first))
         self.space, self.labels, self.counts = options.space, {}, []
         self.values = {one.name: Counter() for one in self.encoder._coders_of("hashed categories")}
+        self.shown = self._features(first)
         self.n = self._go_through()
-        if self.values:
-            self.encoder._decide(self._features(first), True, dict(self._values()))
+        self.encoder._decide(self.shown, True, dict(self._values()))
 
     def _parts(self):
         if ends_with(self.path, PARQUET):
@@ -84,7 +84,10 @@ class EncodedParts:
         return done
 
     def _count(self, part):
-        """Count the values of columns that may have a feature for each."""
+        """Count the values of columns that may have a feature for each, and see those without."""
+        for one in self.encoder._coders_of("undecided"):
+            if is_missing(self.shown[one.name]).all():
+                self.shown[one.name] = part[one.name]
         for name in list(self.values):
             self.values[name].update(as_texts(part[name], is_missing(part[name])).tolist())
             if len(self.values[name]) > MOST_VALUES:

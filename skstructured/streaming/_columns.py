@@ -2,10 +2,9 @@
 
 from collections import Counter
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import OneHotEncoder
 
@@ -18,25 +17,9 @@ WORDS, DIFFERENT = 3.0, 0.5
 #: Long texts have so many times the columns of short ones.
 WIDER = 4
 
-DAY = 86_400.0
+EPOCH, DAY, HOUR = np.datetime64(0, "s"), np.timedelta64(1, "D"), np.timedelta64(1, "h")
 
 MONTHS, WEEKDAYS = 12, 7
-
-
-class Units:
-    """Means and deviations of columns, for tables that become sparse rows, which have no gaps."""
-
-    def __init__(self, columns: Floats) -> None:
-        there = np.isfinite(columns)
-        count = np.maximum(there.sum(axis=0), 1)
-        self.mean = np.where(there, columns, 0.0).sum(axis=0) / count
-        square = np.where(there, columns - self.mean, 0.0) ** 2
-        self.deviation = np.sqrt(square.sum(axis=0) / count)
-
-    def applied(self, columns: Floats) -> Floats:
-        """Columns less their means over their deviations, 0 for NaN."""
-        scale = np.where(self.deviation > 0.0, self.deviation, 1.0)
-        return np.nan_to_num((columns - self.mean) / scale, nan=0.0)
 
 
 class Numbers:
@@ -54,10 +37,12 @@ class Numbers:
         missing = is_missing(values)
         numbers = as_numbers(values, missing)
         if numbers is None:
-            wrong = next(
-                v for v in values[~missing] if as_numbers(np.array([v], object), NO) is None
+            there = values[~missing]
+            wrong = (v for v in there if as_numbers(np.array([v], object), NO) is None)
+            raise ValueError(
+                f"column {self.name!r} must hold numbers, got {next(wrong, there[0])!r}: if its "
+                f"numbers are categories, use TableEncoder(categories=[{self.name!r}])."
             )
-            raise ValueError(f"column {self.name!r} must hold numbers, got {wrong!r}.")
         if np.isinf(numbers).any():
             raise ValueError(f"column {self.name!r} holds infinity.")
         return np.column_stack([numbers, missing] if self.marked else [numbers]).astype(np.float64)
@@ -68,30 +53,43 @@ NO = np.zeros(1, dtype=bool)
 
 
 class Dates:
-    """Days since 1970 with their fraction; indicators of month and weekday, all 0 for no date."""
+    """Days since 1970 with their fraction; indicators of month and weekday, all 0 for no date.
+
+    All dates have a time zone, and are converted to UTC, or none has. The first one decides.
+    """
 
     kind = "date"
 
-    def __init__(self, name: Any) -> None:
-        self.name = name
+    def __init__(self, name: Any, zones: Any = ()) -> None:
+        self.name, self.zones = name, tuple(zones)
         parts = [f"month_{i}" for i in range(1, MONTHS + 1)]
         parts += [f"weekday_{i}" for i in range(1, WEEKDAYS + 1)]
         self.names = [f"{name}_{part}" for part in ("days", "hour", *parts)]
 
+    def decided(self, values: Array) -> Self:
+        """The same if it has seen a date, or one that has seen these values."""
+        return self if self.zones else type(self)(self.name, self._read(values)[1])
+
+    def _read(self, values: Array) -> tuple[Array, set[bool]]:
+        read = as_dates(values, is_missing(values))
+        if read is None:
+            raise ValueError(f"column {self.name!r} must hold dates such as 2024-05-31.")
+        if len(read[1].union(self.zones)) > 1:
+            raise ValueError(
+                f"column {self.name!r} must hold dates that all have a time zone, or none of them; "
+                "got both. Convert them to UTC first."
+            )
+        return read
+
     def transform(self, values: Array) -> Floats:
         """Columns (n, 21): days, hour, twelve months, seven weekdays, Monday the first."""
-        dates = as_dates(values, is_missing(values))
-        if dates is None:
-            raise ValueError(f"column {self.name!r} must hold dates such as 2024-05-31.")
-        gone = np.isnat(dates)
-        seconds = np.where(gone, 0, dates.astype(np.int64)).astype(np.float64)
-        days = np.floor(seconds / DAY)
-        months = np.where(gone, 0, dates.astype("datetime64[M]").astype(np.int64)) % MONTHS
+        dates = self._read(values)[0]
+        there, days = ~np.isnat(dates)[:, None], dates.astype("datetime64[D]")
+        clock = [(dates - EPOCH) / DAY, (dates - days) / HOUR]
+        months = dates.astype("datetime64[M]").astype(np.int64) % MONTHS
         weekdays = (days.astype(np.int64) + 3) % WEEKDAYS  # 1970 began with a Thursday
-        clock = np.column_stack([seconds / DAY, (seconds - DAY * days) / 3600.0])
-        clock[gone] = np.nan
         parts = [np.eye(MONTHS)[months], np.eye(WEEKDAYS)[weekdays]]
-        return np.hstack([clock, *(part * ~gone[:, None] for part in parts)])
+        return np.column_stack([*clock, *(part * there for part in parts)])
 
 
 class Categories:
@@ -119,32 +117,15 @@ class Categories:
 
 
 class Hashed:
-    """One column for each of so many buckets, which each value falls into; what is missing is 0."""
+    """Hashed counts of norm 1: of whole texts, or, for "words", of words and pairs of words."""
 
-    kind = "hashed categories"
-
-    def __init__(self, name: Any, buckets: int) -> None:
-        self.name, self.buckets = name, buckets
-        self.names = [f"{name}_hash_{i}" for i in range(buckets)]
-
-    def transform(self, values: Array) -> Floats:
-        """Indicators."""
-        texts = as_texts(values, is_missing(values))
-        hasher = FeatureHasher(self.buckets, input_type="string", alternate_sign=False)
-        return hasher.transform([[text] if text else [] for text in texts]).toarray()
-
-
-class Words:
-    """Hashed counts of words and of pairs of them, of Euclidean norm 1."""
-
-    kind = "words"
-
-    def __init__(self, name: Any, buckets: int) -> None:
-        self.name, self.buckets = name, buckets
-        self.names = [f"{name}_words_{i}" for i in range(buckets)]
+    def __init__(self, name: Any, buckets: int, kind: str = "hashed categories") -> None:
+        self.name, self.buckets, self.kind = name, buckets, kind
+        part = "words" if kind == "words" else "hash"
+        self.names = [f"{name}_{part}_{i}" for i in range(buckets)]
 
     def transform(self, values: Array) -> Floats:
-        """Counts."""
+        """Counts, 0 for what is missing."""
         return self._hasher().transform(as_texts(values, is_missing(values))).toarray()
 
     def most_frequent(self, values: Array, bucket: int, most: int = 10_000) -> str:
@@ -152,45 +133,68 @@ class Words:
         texts = as_texts(values[:most], is_missing(values[:most]))
         split = self._hasher().build_analyzer()
         counts = Counter(chain.from_iterable(map(split, texts)))
-        terms = list(counts)
-        hasher = FeatureHasher(self.buckets, input_type="string", alternate_sign=False)
-        buckets = hasher.transform([[term] for term in terms]).indices
-        there = [term for term, found in zip(terms, buckets, strict=True) if found == bucket]
+        terms = np.array(list(counts), dtype=object)
+        there = terms[Hashed("", self.buckets)._hasher().transform(terms).indices == bucket]
         return max(there, key=counts.__getitem__, default=self.names[bucket])
 
     def _hasher(self) -> HashingVectorizer:
-        return HashingVectorizer(n_features=self.buckets, ngram_range=(1, 2), alternate_sign=False)
+        whole = {"analyzer": _whole} if self.kind != "words" else {"ngram_range": (1, 2)}
+        return HashingVectorizer(n_features=self.buckets, alternate_sign=False, **whole)
 
 
-class Constant:
-    """A column without any value, which is left out."""
+def _whole(text: str) -> list[str]:
+    return [text] if text else []
 
-    kind, names = "empty, left out", ()
 
-    def __init__(self, name: Any) -> None:
-        self.name = name
+class Empty:
+    """A column without values so far: `width` columns of 0, which are 0 also for later values.
+
+    In a stream, the first values that are learned decide what the columns hold.
+    """
+
+    def __init__(self, name: Any, width: int, coder: Any = None) -> None:
+        self.name, self.width, self.coder = name, width, coder
+        self.names = [f"{name}_{i}" for i in range(width)]
+        self.kind = coder.kind if coder else "undecided" if width else "empty, left out"
+
+    def decided(self, values: Array) -> "Empty":
+        """The same if it has seen a value, or one that has seen these."""
+        coder = self.coder or coder_of(self.name, values, None, (self.width, self.width))
+        if coder is self.coder or not self.width:
+            return self
+        if isinstance(coder, Numbers):
+            coder = Numbers(self.name, True, coder.kind)
+        return Empty(self.name, self.width, coder)
 
     def transform(self, values: Array) -> Floats:
-        """No columns, (n, 0)."""
-        return np.empty((len(values), 0))
+        """Columns (n, width)."""
+        part = self.coder.transform(values) if self.coder else np.empty((len(values), 0))
+        return np.pad(part, ((0, 0), (0, self.width - part.shape[1])))
 
 
-def coder_of(name: Any, values: Array, most: int, buckets: int, stream: bool) -> Any:
-    """What encodes a column, by its values; of a `stream` they are not all that will come."""
-    missing = is_missing(values)
-    if missing.all() and not stream:
-        return Constant(name)
-    numbers = as_numbers(values, missing)
-    if numbers is not None:
-        flags = values.dtype.kind == "b" or {*map(type, values[~missing])} <= {bool, np.bool_}
+def coder_of(
+    name: Any, values: Array, kind: str | None, buckets: tuple[int, int], most: int | None = None
+) -> Any:
+    """What encodes a column of this `kind`, by default of that of its values, None without a value.
+
+    `buckets` are the numbers of hashed columns for short and for long texts. With `most`, each
+    short text has an indicator, in sparse rows if there are more than that.
+    """
+    missing, unknown = is_missing(values), kind is None
+    if unknown and missing.all():
+        return None
+    if kind == "numbers" or (unknown and as_numbers(values, missing) is not None):
+        flags = not missing.all() and {*map(type, values[~missing])} <= {bool, np.bool_}
         return Numbers(name, bool(missing.any()), "flag" if flags else "number")
-    if as_dates(values, missing) is not None:
-        return Dates(name)
+    read = as_dates(values, missing)
+    if kind == "dates" or (unknown and read):
+        return Dates(name, read[1] if read else ())
     texts = as_texts(values, missing)
-    there, distinct = texts[~missing], len(set(texts.tolist()))
-    words = np.mean([len(text.split()) for text in there[:1000]])
-    if words >= WORDS and distinct > DIFFERENT * len(there):
-        return Words(name, WIDER * buckets)
-    if stream:
-        return Hashed(name, buckets)
-    return Categories(name, texts, most)
+    if kind == "texts" or (unknown and _are_long(texts[~missing])):
+        return Hashed(name, buckets[1], "words")
+    return Categories(name, texts, most) if most else Hashed(name, buckets[0])
+
+
+def _are_long(texts: Array) -> bool:
+    words = np.mean([len(text.split()) for text in texts[:1000]])
+    return bool(words >= WORDS and len({*texts}) > DIFFERENT * len(texts))

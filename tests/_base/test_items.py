@@ -31,6 +31,18 @@ def test_matrices_for_rows_are_refused(learner):
         assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_words_for_numbers_name_the_encoder(learner):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"size": np.arange(12.0), "sex": ["m", "f"] * 6})
+    takes_words = learner is LEARNERS["abstaining, any experts"]  # if its experts do
+    for words in [frame.to_numpy()] + [frame] * (not takes_words):
+        model = clone(learner)
+        with pytest.raises(ValueError, match=r"'m'\)?\. .*TableEncoder\(\), learner"):
+            model.fit(words, Y)
+        assert not hasattr(model, "n_features_in_")
+
+
 def test_the_learners_that_are_named_take_what_is_refused():
     names = [name for name in sk.items.__all__ if name in ITEMS]
     assert {"ListwiseRanker", "ConditionalLogit", "ItemStructuredPredictor"} <= {*names}

@@ -241,6 +241,19 @@ def test_words_of_large_files_have_features_of_their_own(
 
 
 @compiled
+def test_columns_of_large_files_are_what_their_first_values_are(tmp_path, capsys, monkeypatch):
+    """Also those without a value in the first part; those that never have one are left out."""
+    frame = homes(60)[["area", "dear"]]
+    frame.insert(0, "day", [None] * 30 + ["2024-05-31"] * 30)
+    frame.insert(0, "none", None)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr(stream_table, "LARGE", 100)
+    monkeypatch.setattr(stream_table, "PART", 20)
+    lines = said(capsys, str(tmp_path / "t.csv"))
+    assert f"(60 rows, 3 columns as {22 + frame['area'].isna().any()} features)" in lines[0]
+
+
+@compiled
 def test_large_files_say_which_row_has_no_label(tmp_path, capsys, monkeypatch):
     frame = homes(60)[["area", "dear"]]
     frame.loc[44, "dear"] = None

@@ -10,13 +10,13 @@ from conftest import INTERPRETED
 from sklearn.linear_model import SGDClassifier
 
 import skstructured as sk
-from skstructured.streaming._named_features import NamedFeatures
 
 river = pytest.importorskip("river", reason="river is not installed")
 checks = pytest.importorskip("river.checks", reason="this version of river has no checks")
 from river import datasets, preprocessing  # noqa: E402
 
 from skstructured.streaming.river import (  # noqa: E402
+    NamedFeatures,
     RiverClassifier,
     RiverMultiLabelClassifier,
     RiverRegressor,

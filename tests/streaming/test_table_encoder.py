@@ -1,6 +1,9 @@
 """Tables with numbers, words, dates and gaps, as rows of numbers."""
 
+import datetime
+import io
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -198,3 +201,232 @@ def test_a_stream_of_tables_is_learned_as_it_comes():
     stream = progressive_validate(model, chunks, classes=[False, True])
     assert stream.n_rounds == 400 and stream.expected_target_loss < 0.15
     assert model.fit(X, y).score(X, y) == 1.0
+
+
+class TestTypes:
+    """A column is what its first values are, or what it is said to be, in every later file."""
+
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_a_batch_without_a_date_is_taken(self, method):
+        X = [["2024-05-31", 1.0], ["2024-06-01", 2.0], [None, 3.0]]
+        encoder = getattr(TableEncoder(), method)(X)
+        for gone in (None, "", np.nan, np.datetime64("NaT")):
+            Z = encoder.transform([[gone, 1.0]])
+            np.testing.assert_array_equal(Z[0], [np.nan] * 2 + [0.0] * 19 + [1.0])
+
+    @pytest.mark.parametrize(
+        ("first", "later", "kind"),
+        [
+            (["teacher", None], ["nurse", None], "hashed categories"),
+            ([2.5, None], [7.0, "3"], "number"),
+            ([True, None], [False, True], "flag"),
+            (["2024-05-31", None], [None, "2024-06-01"], "date"),
+            (["one red fox", "two old men"], ["a blue sea", "one red fox"], "words"),
+        ],
+    )
+    @pytest.mark.parametrize("buckets", [4, 64])
+    def test_a_column_of_a_stream_is_undecided_until_it_has_a_value(
+        self, first, later, kind, buckets
+    ):
+        encoder = TableEncoder(n_buckets=buckets).partial_fit([[None, 1.0], [np.nan, 2.0]])
+        width, names = max(buckets, 21), list(encoder.get_feature_names_out())
+        column = {"column": "x0", "taken for": "undecided", "outputs": width}
+        assert encoder.columns_[0] == column and names[width:] == ["x1"]
+        rows = [[value, 1.0] for value in first]
+        np.testing.assert_array_equal(encoder.transform(rows)[:, :width], 0.0)
+        encoder.partial_fit([[None, 3.0]])
+        assert encoder.columns_[0] == column
+        encoder.partial_fit(rows).partial_fit([["other", 1.0]])
+        assert encoder.columns_[0] == {**column, "taken for": kind}
+        assert list(encoder.get_feature_names_out()) == names
+        known = TableEncoder(n_buckets=width if "cat" in kind else 4 * width)
+        known.partial_fit([[value] for value in [*first, None]])
+        Z = encoder.transform([[value, 1.0] for value in later])
+        wanted = known.transform([[value] for value in later])
+        if kind == "words":
+            np.testing.assert_allclose((Z[:, :width] ** 2).sum(axis=1), 1.0)
+        else:
+            np.testing.assert_array_equal(Z[:, : wanted.shape[1]], wanted)
+            np.testing.assert_array_equal(Z[:, wanted.shape[1] : width], 0.0)
+
+    def test_what_was_without_a_value_in_fit_stays_left_out(self):
+        encoder = TableEncoder().fit([[None, 1.0]])
+        encoder.partial_fit([["word", 2.0]])
+        assert encoder.columns_[0]["taken for"] == "empty, left out"
+        np.testing.assert_array_equal(encoder.transform([["word", 2.0]]), [[2.0]])
+
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    @pytest.mark.parametrize("given", ["by its values", "as categories"])
+    def test_a_number_and_its_text_are_one_category(self, method, given):
+        values = ["01", "2", "3.50", "-7", "true", str(2**60)]
+        told = {"categories": ["x0"]} if given != "by its values" else {}
+        first = values if told else [*values, "x"]
+        encoder = getattr(TableEncoder(**told), method)([[value] for value in first])
+        wanted = encoder.transform([[value] for value in values])
+        assert (wanted.sum(axis=1) == 1.0).all() and len(np.unique(wanted, axis=0)) == 6
+        for same in (
+            [1, 2, 3.5, -7, True, 2**60],
+            ["1.0", "2e0", " 3.5", "-07", "TRUE", 2**60],
+            [np.float32(1.0), np.int8(2), "+3.5", np.float64(-7.0), np.True_, np.int64(2**60)],
+        ):
+            Z = encoder.transform([[value] for value in same])
+            np.testing.assert_array_equal(Z, wanted)
+        for other in ("0x1", "1_0", "1,0", "inf", "1e", str(2**60 + 1)):
+            assert not (encoder.transform([[other]]) == wanted).all(axis=1).any()
+
+    def test_codes_of_a_file_without_letters_are_those_of_the_file_with_letters(self):
+        pd = pytest.importorskip("pandas")
+        cells = ["1", "2", "3", "x"] * 5
+
+        def read(lines, **how):
+            return pd.read_csv(io.StringIO("\n".join(["code,y", *lines])), **how)
+
+        encoder = TableEncoder().fit(read([f"{cell},0" for cell in cells]))
+        for lines in (["1,0", "3,0", "2,0"], ["1,0", "3,0", "2,0", ",0"]):
+            Z = encoder.transform(read(lines))
+            np.testing.assert_array_equal(Z, encoder.transform(read(lines, dtype={"code": str})))
+            np.testing.assert_array_equal(Z[:3, :3], np.eye(3)[[0, 2, 1]])
+
+    def test_types_may_be_given(self):
+        columns = {
+            "zip": [1, 2, 1],
+            "when": [None, None, None],
+            "note": ["a", "b", None],
+            "size": [None, None, None],
+            "word": [None, None, None],
+        }
+        given = {"categories": ["zip", "word"], "dates": ["when"], "texts": "note"}
+        for method, word in (("fit", 1), ("partial_fit", 8)):
+            encoder = TableEncoder(n_buckets=8, numbers=np.array(["size"]), **given)
+            getattr(encoder, method)(columns)
+            told = [one["outputs"] for one in encoder.columns_]
+            assert told == [8 if word == 8 else 2, 21, 32, 2, word]
+            later = {"zip": ["2"], "when": ["2024-05-31"], "note": ["b"], "size": [4], "word": "w"}
+            Z = encoder.transform({**later, "word": ["w"]})[0]
+            assert Z[told[0]] == 19874.0 and Z[-1 - word] == 0.0 and Z[-2 - word] == 4.0
+            before = pickle.dumps(encoder)
+            with pytest.raises(ValueError, match="column 'when' must hold dates"):
+                encoder.transform({**later, "word": ["w"], "when": ["soon"]})
+            assert pickle.dumps(encoder) == before
+            again = pickle.loads(before).transform({**later, "word": ["w"]})
+            np.testing.assert_array_equal(again[0], Z)
+
+    def test_a_column_without_a_value_may_be_given_in_sparse_rows(self):
+        X = {"a": [None] * 9, "word": list("abcdefaab")}
+        encoder = TableEncoder(max_categories=3, numbers=["a"]).fit(X)
+        Z = encoder.transform({"a": [None, 3.0], "word": ["a", "b"]}).toarray()
+        np.testing.assert_array_equal(Z, [[0.0, 0.0, 1, 0, 0], [0.0, -1.0, 0, 1, 0]])
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"dates": ["c"]}, r"dates must be among the columns a, b; got 'c'"),
+            ({"texts": "ab"}, r"texts must be among the columns a, b; got 'ab'"),
+            ({"numbers": 3}, r"numbers must be among the columns a, b; got 3"),
+            (
+                {"numbers": ["b"], "categories": ["a", "b"]},
+                "column 'b' is in both numbers and categories",
+            ),
+        ],
+    )
+    def test_types_of_no_column_and_two_types_of_one_are_refused(self, given, message):
+        encoder = TableEncoder().fit({"a": [1.0], "b": ["x"]}).set_params(**given)
+        before = pickle.dumps(encoder)
+        with pytest.raises(ValueError, match=message):
+            encoder.fit({"a": [1.0], "b": [2.0]})
+        assert pickle.dumps(encoder) == before
+
+    def test_a_word_among_numbers_names_what_to_do(self):
+        encoder = TableEncoder().fit({"code": [1, 2]})
+        with pytest.raises(ValueError, match=r"got 'x': .* TableEncoder\(categories=\['code'\]\)"):
+            encoder.transform({"code": ["1", "x"]})
+
+
+class TestNames:
+    def test_numbers_are_names(self):
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame([[1, 20, 5], [3, 40, 6]])
+        encoder = TableEncoder().fit(frame[[1, 0]])
+        assert list(encoder.get_feature_names_out()) == ["x1", "x0"]
+        np.testing.assert_array_equal(encoder.transform(frame), [[20.0, 1.0], [40.0, 3.0]])
+        np.testing.assert_array_equal(encoder.transform([[1.0, 20.0]]), [[1.0, 20.0]])
+        plain = TableEncoder().fit(frame.to_numpy())
+        np.testing.assert_array_equal(plain.transform(frame[[2, 0, 1]]), frame)
+        with pytest.raises(ValueError, match=r"must have the columns 5, 7; missing: 5\."):
+            TableEncoder().fit({5: [1], 7: [2]}).transform({7: [1], 9: [2]})
+
+    def test_a_number_is_not_the_name_of_an_array_column(self):
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame([[1, 2], [3, 4]], columns=[0, "x0"])
+        encoder = TableEncoder().fit(frame)
+        np.testing.assert_array_equal(encoder.transform(frame[["x0", 0]]), [[1, 2], [3, 4]])
+        assert list(encoder.get_feature_names_out()) == ["0", "x0"]
+
+    @pytest.mark.parametrize("make", ["dict", "frame"])
+    def test_complex_columns_are_refused_by_name(self, make):
+        columns = {"a": [1.0, 2.0], "b": np.array([1 + 2j, 1 - 2j])}
+        if make == "frame":
+            columns = pytest.importorskip("pandas").DataFrame(columns)
+        with pytest.raises(ValueError, match="Complex data not supported: split column 'b'"):
+            TableEncoder().fit(columns)
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s", "m"])
+def test_durations_are_seconds_in_any_unit(unit):
+    spans = np.array([3600, 7200, "NaT"], dtype="m8[s]").astype(f"m8[{unit}]")
+    one, two = datetime.timedelta(hours=1), datetime.timedelta(hours=2)
+    encoder = TableEncoder().fit({"a": spans})
+    assert encoder.columns_[0]["taken for"] == "number"
+    wanted = [[3600.0, 0.0], [7200.0, 0.0], [np.nan, 1.0]]
+    for values in (spans, [one, two, None], list(spans), [spans[0], two, "NaT"]):
+        np.testing.assert_array_equal(encoder.transform({"a": values}), wanted)
+    pd = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"a": spans})), wanted)
+    np.testing.assert_array_equal(encoder.transform({"a": list(pd.Series(spans))}), wanted)
+
+
+@pytest.mark.parametrize("unit", ["ns", "s", "D"])
+def test_dates_in_a_dict_of_arrays_are_dates(unit):
+    days = np.array(["2024-05-31", "NaT"], dtype=f"M8[{unit}]")
+    Z = TableEncoder().fit_transform({"a": days})
+    np.testing.assert_array_equal(Z, TableEncoder().fit_transform({"a": ["2024-05-31", None]}))
+    assert Z.shape == (2, 21)
+
+
+class TestZones:
+    ZONED = ("2024-05-31T23:30:00-02:00", "2024-06-01T01:30Z", "2024-06-01 03:30+02:00")
+
+    def test_dates_with_a_zone_are_in_utc(self):
+        pd = pytest.importorskip("pandas")
+        texts = [[text] for text in self.ZONED]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            encoder = TableEncoder().fit(texts)
+            Z = encoder.transform(texts)
+            zones = ["UTC", "Europe/Paris", "Asia/Kolkata"]
+            stamps = [pd.Timestamp("2024-06-01T01:30Z").tz_convert(zone) for zone in zones]
+            frames = [pd.DataFrame({0: pd.Series([stamp])}) for stamp in stamps]
+            found = [encoder.transform(frame)[0] for frame in frames]
+        naive = TableEncoder().fit_transform([["2024-06-01T01:30"]])
+        np.testing.assert_array_equal(Z, np.repeat(naive, 3, axis=0))
+        np.testing.assert_array_equal(found, Z)
+
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    @pytest.mark.parametrize("undecided", [None, {}, {"dates": ["x0"]}])
+    def test_dates_with_and_without_a_zone_are_refused(self, method, undecided):
+        mixed = [[self.ZONED[0]], ["2024-06-01T01:30"], [None]]
+        with pytest.raises(ValueError, match="column 'x0' must hold dates that all have a time zo"):
+            getattr(TableEncoder(), method)(mixed)
+        for first, other in (mixed[:2], mixed[1::-1]):
+            encoder = TableEncoder(**undecided or {})
+            if undecided is not None:
+                encoder.partial_fit([[None]])
+            encoder = (
+                encoder.partial_fit([first]) if undecided is not None else encoder.fit([first])
+            )
+            before = pickle.dumps(encoder)
+            for X in ([other], mixed):
+                with pytest.raises(ValueError, match="got both. Convert them to UTC first"):
+                    encoder.transform(X)
+            assert pickle.dumps(encoder) == before
+            assert np.isfinite(encoder.transform([first])).all()
