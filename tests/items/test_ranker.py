@@ -367,7 +367,7 @@ def test_choices_subsets_and_assignments_in_every_form():
         ("simplex", [0.5, 1.0], "must have the place"),
         ("hypercube", [[0, 2, 0], [1, 0, 0]], "is not a vertex|0 and 1"),
         ("ordinal", [0, 1], "no items"),
-        ("birkhoff", [[0, 1, 2], [2, 1, 0]], "m² for m items"),
+        ("birkhoff", [[0, 1, 2], [2, 1, 0]], "m² pairs of m ≥ 2 items, got 3"),
     ],
 )
 def test_bad_outputs_are_refused(space, y, message):
