@@ -115,8 +115,8 @@ def cluster_numbers(items: Items, clusters: Any, weight: Floats) -> Ints:
     codes = np.unique(given, return_inverse=True)[1].ravel()
     if len(np.unique(codes[weight > 0.0])) < 2:
         raise ValueError(
-            "clusters must be at least 2 with rounds of positive weight, got 1: there is no "
-            "variance between them."
+            "clusters must be at least 2, got 1 of positive weight: there is no variance between "
+            "them."
         )
     return codes
 
