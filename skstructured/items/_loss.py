@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.ragged import Ragged
 from skstructured._base.shared_docs import documented
@@ -102,12 +103,11 @@ class ItemLoss(FenchelYoung):
             found.append((self._needed(dim), diameter, gamma, -self._convexity(dim)[0], -nu))
         return np.array(found)
 
-    def over_sizes(self, dims: Ints, stretch: float = 1.0) -> "ItemLoss":
+    def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> "ItemLoss":
         """The loss for rounds of these sizes; it keeps those that its constants need."""
-        given = (self.space, self.regularizer, self.scale, self.constants)
-        sizes = np.unique(dims)
-        found = ItemLoss(*given, tuple(sizes.tolist()), stretch)
-        found.sizes = tuple(np.unique(sizes[found._extremes().argmax(axis=0)]).tolist())
+        given, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
+        found = ItemLoss(*given, tuple(every.tolist()), stretch)
+        found.sizes = tuple(np.unique(every[found._extremes().argmax(axis=0)]).tolist())
         return found
 
     def constants_of(self, dim: int | None = None) -> LossConstants:

@@ -65,7 +65,6 @@ class ItemModel(Model):
         self.options[CENTRED] = self.space.constant_sum
         self.options[ITERATIVE] = self.loss._terms()[2].iterative
         self.params = self.loss._terms()[1].kernel_params()
-        self.sizes: tuple[int, ...] = ()
 
     def _experts(self) -> list[Any]:
         """What moves."""
@@ -74,8 +73,7 @@ class ItemModel(Model):
     def noting(self, batch: Batch) -> "ItemModel":
         """The model whose loss is for rounds of all sizes so far."""
         noted = copy.copy(self)
-        noted.loss = self.loss.over_sizes(np.append(batch.X.lengths, self.sizes).astype(np.int64))
-        noted.sizes = noted.loss.sizes
+        noted.loss = self.loss.over_sizes(np.append(batch.X.lengths, self.loss.sizes))
         return noted
 
     def prepare(self, learner: Any, batch: Batch) -> None:
@@ -230,8 +228,7 @@ class ItemModel(Model):
         told = numbers[LARGEST_SQ]
         stretch = numbers[LARGEST_RATIO] / told if told > 0.0 else 1.0
         by_ratio = isinstance(optimizer, GradientDescent)
-        sizes = np.array(self.loss.sizes)
-        return self.loss.over_sizes(sizes, 1.0 if by_ratio else stretch)
+        return self.loss.over_sizes(self.loss.sizes, 1.0 if by_ratio else stretch)
 
 
 class ItemMixture(ExpertWeights, ItemModel):

@@ -270,6 +270,10 @@ def climbed(space, regularizer, optimizer, seed, steps, n):
     given = {"constants": ["paper", "sharp"][rng.randint(2)], "loss_scale": scale or "theory"}
     given = (space, regularizer, optimizer, given)
     best = stream(space, rng, n, ORDERS[seed % 3])
+    if seed % 2:  # one small round again and again, by turns
+        x = rng.randn(min(map(len, best[0])), FEATURES)
+        turns = vertex(space, rng, len(x)), vertex(space, rng, len(x))
+        best = [x] * n, [turns[t % 2] for t in range(n)], np.ones(n)
     value, theta = ratio(given, *best)
     for _ in range(steps):
         near = mutated(space, rng, *best, theta)
@@ -285,6 +289,6 @@ def climbed(space, regularizer, optimizer, seed, steps, n):
 @pytest.mark.parametrize(("space", "regularizer"), SPACES)
 def test_hill_climbed_streams_stay_below_the_bound(space, regularizer, optimizer):
     """10,240 streams in all; ``-s`` prints the largest ratios of loss and bound."""
-    found = [climbed(space, regularizer, optimizer, seed, 63, 30) for seed in range(4)]
+    found = [climbed(space, regularizer, optimizer, seed, 31, 40) for seed in range(8)]
     print(f"\n{space} {regularizer} {optimizer}: {max(found):.4f}")
     assert max(found) <= 1.0
