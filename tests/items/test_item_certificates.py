@@ -43,6 +43,9 @@ NEEDED = {
 }
 
 
+#: 1, which features that are all 0 attain, and rounding.
+ATTAINED = 1.0 + 1e-12
+
 #: D² in ℓ2 of m items.
 SPREAD = {
     "simplex": lambda m: 2.0,
@@ -148,10 +151,10 @@ def test_losses_stay_below_the_bound(space, regularizer, optimizer):
     """Sizes from 1 to 30 in every order; outputs are those of the least score before."""
     for seed, order in enumerate(ORDERS[:1] if INTERPRETED else ORDERS):
         rng = np.random.RandomState(seed)
-        X, y, weight = stream(space, rng, 8 if INTERPRETED else 40, order)
-        for _ in range(3):
+        X, y, weight = stream(space, rng, 8 if INTERPRETED else 30, order)
+        for _ in range(2):
             found, theta = ratio((space, regularizer, optimizer, {}), X, y, weight)
-            assert found <= 1.0
+            assert found <= ATTAINED
             y = against(space, y, theta, range(len(X)))
 
 
@@ -291,4 +294,4 @@ def test_hill_climbed_streams_stay_below_the_bound(space, regularizer, optimizer
     """10,240 streams in all; ``-s`` prints the largest ratios of loss and bound."""
     found = [climbed(space, regularizer, optimizer, seed, 31, 40) for seed in range(8)]
     print(f"\n{space} {regularizer} {optimizer}: {max(found):.4f}")
-    assert max(found) <= 1.0
+    assert max(found) <= ATTAINED
