@@ -88,19 +88,14 @@ class ItemLoss(FenchelYoung):
             return oracle.sharp(dim)
         return (oracle.convexity(dim),) * 2
 
-    def _needed(self, dim: int) -> float:
-        """4γ/(λν) for so many items: the c at which there is no surrogate gap."""
-        space, _, oracle = self._terms()
-        nu, _, gamma = space.geometry(oracle.norm, dim)
-        return 4.0 * gamma / (self._convexity(dim)[0] * nu)
-
     def _extremes(self) -> Floats:
-        """4γ/(λν), D, γ, −λ and −ν (., 5) of each size: the largest are those of all rounds."""
+        """4γ/(λν), D, γ, −λ and −ν (., 5) of each size; without a gap c is the first of them."""
         space, _, oracle = self._terms()
         found = []
         for dim in self.sizes:
             nu, diameter, gamma = space.geometry(oracle.norm, dim)
-            found.append((self._needed(dim), diameter, gamma, -self._convexity(dim)[0], -nu))
+            lam = self._convexity(dim)[0]
+            found.append((4.0 * gamma / (lam * nu), diameter, gamma, -lam, -nu))
         return np.array(found)
 
     def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> "ItemLoss":

@@ -132,9 +132,10 @@ class GradientDescent(OnlineOptimizer):
         """The theorem that covers the rounds behind `state`, as a `Certificate`.
 
         Expected regret (Thm 4.2, 5.1): ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½), η the
-        step in use. With probability ≥ 1−δ (Thm 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest
-        sample weight; the first term is divided by 1 − a/2 where a > ½, which the theorem's last
-        step then needs. With sample weights all sums over rounds, of losses too, are weighted.
+        step in use. With probability ≥ 1−δ (Thm 4.3, η = a/b):
+        ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest sample weight; the first term is divided
+        by 1 − a/2 where a > ½, which the theorem's last step then needs. With sample weights all
+        sums over rounds, of losses too, are weighted.
 
         Raises
         ------
