@@ -186,8 +186,9 @@ def learn_losses(u: Floats, rates: Floats, totals: Floats, losses: Floats, sums:
     gap = totals[GAP]
     if gap > 0.0:
         eta = price / gap
-        gap += max(0.0, mean - multiplied(u[0], losses, eta) / eta)
+        gap += max(0.0, mean - multiplied(u[0].copy(), losses, eta) / eta)
         tempered(u[0], totals[GAP] / gap)
+        multiplied(u[0], losses, price / gap)  # by the new rate: the old one may be huge
     elif mean > 0.0:
         gap = mean
         multiplied(u[0], losses, price / gap)

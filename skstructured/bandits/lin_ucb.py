@@ -166,22 +166,26 @@ class LinUCB(ItemBandit):
         Raises
         ------
         GuaranteeError
-            Unless all rounds were learned with ``alpha="theory"``, `noise_scale` and `norm_bound`
-            given, ``standardize=False`` and weights of 1.
+            Unless all rounds were learned with ``alpha="theory"``, the `noise_scale`, `norm_bound`
+            and `delta` that are set now, ``standardize=False`` and weights of 1.
         """
         check_is_fitted(self, "t_")
         if not self._covered():
             raise GuaranteeError(
-                'The theorem needs alpha="theory", noise_scale=R, norm_bound=S and '
-                "standardize=False, from the first round on."
+                'The theorem needs alpha="theory", standardize=False, and the same noise_scale=R, '
+                "norm_bound=S and delta from the first round on."
             )
         if self._uncovered:
             raise GuaranteeError(self._uncovered)
         return float(self._regret)
 
     def _covered(self):
-        known = self.noise_scale is not None and self.norm_bound is not None
+        known = None not in self._promised and self._promised == self._theorem()
         return known and self.alpha == "theory" and not self._scale.used
+
+    def _theorem(self):
+        """R, S and δ of the theorem."""
+        return self.noise_scale, self.norm_bound, self.delta
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -196,7 +200,7 @@ class LinUCB(ItemBandit):
         fresh = not hasattr(self, "t_")
         super()._start_with(X)
         if fresh:
-            self._regret, self._uncovered = 0.0, None
+            self._regret, self._uncovered, self._promised = 0.0, None, self._theorem()
 
     def _radius(self):
         if self.alpha != "theory":

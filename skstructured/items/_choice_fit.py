@@ -179,4 +179,4 @@ def _meat(task, likelihood, proba):
     sums = members @ scores
     found = sums.T @ sums
     found = found.toarray() if sparse.issparse(found) else found
-    return found * (count / (count - 1.0) if count > 1 else 1.0)
+    return found * (count / (count - 1.0))

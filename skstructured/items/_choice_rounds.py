@@ -8,7 +8,7 @@ from sklearn.utils import column_or_1d
 
 from skstructured._base.validation import check_features, check_lengths
 from skstructured._engine.rows import LONGEST
-from skstructured.extend._types import Array, Ints, Matrix
+from skstructured.extend._types import Array, Floats, Ints, Matrix
 from skstructured.items._reading import Items, check_numbers, read_items
 
 
@@ -108,14 +108,17 @@ def places_of(items: Items, rows: Ints) -> Ints:
     return marks
 
 
-def cluster_numbers(items: Items, clusters: Any) -> Ints:
+def cluster_numbers(items: Items, clusters: Any, weight: Floats) -> Ints:
     """Numbers (n,) of the clusters of rounds, from 0; a ValueError for fewer than two."""
     given = column_or_1d(items.of_rounds(clusters, "clusters"), warn=True)
     check_lengths(len(items), len(given))
-    names, codes = np.unique(given, return_inverse=True)
-    if len(names) < 2:
-        raise ValueError("clusters must be at least 2, got 1: there is no variance between them.")
-    return codes.ravel()
+    codes = np.unique(given, return_inverse=True)[1].ravel()
+    if len(np.unique(codes[weight > 0.0])) < 2:
+        raise ValueError(
+            "clusters must be at least 2, got 1 of positive weight: there is no variance between "
+            "them."
+        )
+    return codes
 
 
 def first_largest(numbers: Array, offsets: Ints) -> Ints:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skstructured._base.ragged import Ragged
 from skstructured._base.shared_docs import documented
@@ -19,15 +20,14 @@ class ItemLoss(FenchelYoung):
     r"""The loss ``c E_y (Ω*(θ) + Ω(y) − <θ, y>)`` of rounds with any number of items.
 
     Truths may be means of vertices: E is over outputs y with that mean. For shares of items and
-    `Shannon` it is c times the cross-entropy. The scale c of the theory is the largest that any
-    number of items between `fewest` and `most` needs, so that the surrogate gap is at least
-    1 − ln 2 in every round.
+    `Shannon` it is c times the cross-entropy. The scale c of the theory is the largest that any of
+    the `sizes` needs, so the surrogate gap is at least 1 − ln 2 in every round.
 
     Parameters
     ----------
     {FenchelYoung: space, regularizer, scale, constants}
-    fewest, most : int, default=2, 2
-        Numbers of items, or of pairs where outputs are assignments.
+    sizes : tuple of int, default=(2,)
+        Numbers of items of the rounds, or of pairs if outputs are assignments.
     stretch : float, default=1.0
         What turns the largest norm² that an optimiser was told into the largest ``λ_max(XXᵀ)/λ``.
 
@@ -46,13 +46,11 @@ class ItemLoss(FenchelYoung):
         regularizer: Any = None,
         scale: Any = "theory",
         constants: str = "paper",
-        fewest: int = 2,
-        most: int = 2,
+        sizes: tuple[int, ...] = (2,),
         stretch: float = 1.0,
     ) -> None:
         super().__init__(space, regularizer, scale, constants)
-        self.fewest = fewest
-        self.most = most
+        self.sizes = sizes
         self.stretch = stretch
 
     def of(self, dim: int) -> FenchelYoung:
@@ -90,25 +88,32 @@ class ItemLoss(FenchelYoung):
             return oracle.sharp(dim)
         return (oracle.convexity(dim),) * 2
 
-    def _needed(self, dim: int) -> float:
-        """4γ/(λν) for so many items: the c at which there is no surrogate gap."""
+    def _extremes(self) -> Floats:
+        """4γ/(λν), D, γ, −λ and −ν (., 5) of each size; without a gap c is the first of them."""
         space, _, oracle = self._terms()
-        nu, _, gamma = space.geometry(oracle.norm, dim)
-        return 4.0 * gamma / (self._convexity(dim)[0] * nu)
+        found = []
+        for dim in self.sizes:
+            nu, diameter, gamma = space.geometry(oracle.norm, dim)
+            lam = self._convexity(dim)[0]
+            found.append((4.0 * gamma / (lam * nu), diameter, gamma, -lam, -nu))
+        return np.array(found)
+
+    def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> "ItemLoss":
+        """The loss for rounds of these sizes; it keeps those that its constants need."""
+        given, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
+        found = ItemLoss(*given, tuple(every.tolist()), stretch)
+        found.sizes = tuple(np.unique(every[found._extremes().argmax(axis=0)]).tolist())
+        return found
 
     def constants_of(self, dim: int | None = None) -> LossConstants:
         """The `LossConstants` for the numbers of items there are, b in units of C²/λ."""
-        space, _, oracle = self._terms()
-        needed = max(self._needed(self.fewest), self._needed(self.most))
-        # Where there is one output alone nothing is needed.
+        needed, diameter, gamma, lam, nu = map(float, self._extremes().max(axis=0))
+        # With one output alone nothing is needed.
         c = self._check_scale(needed / math.log(2) if needed > 0.0 else 1.0)
-        nu, diameter, gamma = space.geometry(oracle.norm, self.most)
-        gamma = max(gamma, space.geometry(oracle.norm, self.fewest).gamma)
-        lam = min(self._convexity(self.fewest)[0], self._convexity(self.most)[0])
-        smooth = 2.0 * c * self.stretch
-        return LossConstants(
-            1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, smooth, oracle.norm
-        )
+        # The gap of the theory is the same for all sizes, of rounds to come too.
+        a = 1.0 - (math.log(2) if isinstance(self.scale, str) else needed / c)
+        smooth, norm = 2.0 * c * self.stretch, self._terms()[2].norm
+        return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, norm)
 
     def mean(self, theta: Any) -> Any:
         """Regularized predictions of the items of all rounds, `Ragged`."""

@@ -27,7 +27,6 @@ from skstructured.items._epoch import (
     MIXED,
     item_epoch_for,
 )
-from skstructured.items._loss import ItemLoss
 from skstructured.items._mapped import MappedRounds, mapped_rounds
 from skstructured.items._scale import RoundScale
 from skstructured.items._state import ItemState
@@ -66,29 +65,21 @@ class ItemModel(Model):
         self.options[CENTRED] = self.space.constant_sum
         self.options[ITERATIVE] = self.loss._terms()[2].iterative
         self.params = self.loss._terms()[1].kernel_params()
-        self.sizes: tuple[int, int] | None = None
 
     def _experts(self) -> list[Any]:
         """What moves."""
         return [self.optimizer]
 
     def noting(self, batch: Batch) -> "ItemModel":
-        """The model whose loss is for rounds from the fewest items to the most so far."""
-        lengths = np.maximum(batch.X.lengths, 2)  # a single item has no loss
-        low, high = self.sizes or (lengths[0], lengths[0])
+        """The model whose loss is for rounds of all sizes so far."""
         noted = copy.copy(self)
-        noted.sizes = int(min(low, lengths.min())), int(max(high, lengths.max()))
-        noted.loss = self._loss_of(noted.sizes)
+        noted.loss = self.loss.over_sizes(np.append(batch.X.lengths, self.loss.sizes))
         return noted
 
     def prepare(self, learner: Any, batch: Batch) -> None:
         """See `Model`: the width of a kernel goes by the rows."""
         if isinstance(self.scale, MappedRounds):
             self.scale.set_width(batch)
-
-    def _loss_of(self, sizes: tuple[int, int], stretch: float = 1.0) -> ItemLoss:
-        old = self.loss
-        return ItemLoss(self.space, old.regularizer, old.scale, old.constants, *sizes, stretch)
 
     def check(self, learner: Any, batch: Batch, stream: bool) -> None:
         """Rows that are not standardised are looked at here: no loop sees their norms."""
@@ -223,7 +214,8 @@ class ItemModel(Model):
     def certified_loss(self) -> Loss:
         """The loss for all numbers of items, with b by ``λ_max(XXᵀ)/λ`` of each round.
 
-        A GuaranteeError where the step's unit went by the first numbers of items.
+        A GuaranteeError if the step is a number and the loss scale is not: the step's unit is then
+        the scale of the first round.
         """
         numbers, optimizer = self.state.numbers, self.optimizer
         if numbers[LEFT] > RESIDUAL_TOL:
@@ -236,7 +228,7 @@ class ItemModel(Model):
         told = numbers[LARGEST_SQ]
         stretch = numbers[LARGEST_RATIO] / told if told > 0.0 else 1.0
         by_ratio = isinstance(optimizer, GradientDescent)
-        return self._loss_of(self.sizes or (2, 2), 1.0 if by_ratio else stretch)
+        return self.loss.over_sizes(self.loss.sizes, 1.0 if by_ratio else stretch)
 
 
 class ItemMixture(ExpertWeights, ItemModel):

@@ -60,7 +60,7 @@ class ItemLearner(OnlineEstimator):
 
     def _loss_over(self, space: OverItems) -> ItemLoss:
         regularizer = clone(resolve_regularizer(self._over()[1], space.space))
-        return ItemLoss(space, regularizer, self.loss_scale, self.constants)
+        return ItemLoss(space, regularizer, self.loss_scale, self.constants, (space.first_,))
 
     def _parts(self, space: Any) -> Any:
         resolve_decoder(self.decoder)

@@ -30,9 +30,20 @@ def truths_of(over: OverItems, items: Items, y: Any) -> Ragged:
         return chosen_of(items, y)
     if isinstance(space, Permutahedron):
         return ranks_of(items, y)
-    if isinstance(space, Birkhoff) and not items.flat:
-        return _of_places(over, items, y)
+    if isinstance(space, Birkhoff):
+        _check_pairs(items)
+        if not items.flat:
+            return _of_places(over, items, y)
     return _checked(over, items, Ragged(check_numbers("y", items.stacked(y)), items.offsets))
+
+
+def _check_pairs(items: Items) -> None:
+    """A ValueError names a round that does not have m² pairs of m items, two at least."""
+    sides = np.sqrt(items.lengths).astype(np.int64)
+    wrong = np.flatnonzero((sides < 2) | (sides**2 != items.lengths))
+    if len(wrong):
+        name, pairs = items.qid[wrong].tolist()[0], items.lengths[wrong[0]]
+        raise ValueError(f"round {name!r} must have m² pairs of m ≥ 2 items, got {pairs}.")
 
 
 def _checked(over: OverItems, items: Items, V: Ragged) -> Ragged:
@@ -53,10 +64,10 @@ def _of_places(over: OverItems, items: Items, y: Any) -> Ragged:
     V = Ragged(values, items.offsets)
     sizes = np.sqrt(items.lengths).astype(np.int64)
     for i, (m, places) in enumerate(zip(sizes, y, strict=True)):
-        if m * m != items.lengths[i] or np.shape(places) != (m,):
+        if np.shape(places) != (m,):
             raise ValueError(
-                f"round {i} has {items.lengths[i]} pairs, m² for m items, and y must have their m "
-                f"places; got an array of shape {np.shape(places)}."
+                f"round {i} has {m} items, and y must have their places; got an array of shape "
+                f"{np.shape(places)}."
             )
         values[V.places(slice(i, i + 1))] = over.over(m * m).encode(np.asarray(places)[None])[0]
     return V

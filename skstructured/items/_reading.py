@@ -17,6 +17,12 @@ FORMS = (
     "(m, p), one per round; or an array (n, m, p)"
 )
 
+#: How searches pass qid on, for errors.
+ROUTING = (
+    "Searches pass it after sklearn.set_config(enable_metadata_routing=True), to estimators with "
+    "set_fit_request(qid=True) and set_score_request(qid=True)."
+)
+
 
 class Items:
     """Rounds of items, stacked: those of a round stand together, in the order they were given in.
@@ -148,7 +154,7 @@ def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
     if qid is not None:
         return _of_rows(X, qid, available)
     if sparse.issparse(X) or hasattr(X, "columns") or (hasattr(X, "ndim") and X.ndim == 2):
-        raise ValueError(f"{FORMS}: qid is missing.")
+        raise ValueError(f"{FORMS}: qid is missing. {ROUTING}")
     try:
         stacked = _stacked(X)
     except ValueError as error:

@@ -44,9 +44,12 @@ class OverItems(OutputSpace):
     ----------
     dim_ : int
         1: how many weights a feature has.
+    first_ : int
+        How many items the first round has.
     """
 
     dim_ = 1
+    first_ = 2
 
     def __init__(self, space: OutputSpace) -> None:
         self.space = space
@@ -57,18 +60,19 @@ class OverItems(OutputSpace):
         return self.space.constant_sum
 
     def fit(self, y: Any) -> Self:
-        """Nothing is learned of the truths."""
+        """Learn how many items the first of the truths, `Ragged`, has."""
+        self.first_ = int(y.lengths[0])
         return self
 
     def fit_stream(self, y: Any, classes: Any = None) -> Self:
-        """As `fit`; a ValueError where there are classes."""
-        if classes is not None:
-            raise ValueError(f"classes={classes!r} was given, but items have no class labels.")
-        return self
+        """As `fit`; a ValueError if there are classes."""
+        self.check_classes(classes)
+        return self.fit(y)
 
     def check_classes(self, classes: Any) -> None:
-        """A ValueError: items have no class labels."""
-        self.fit_stream(None, classes)
+        """A ValueError if there are classes: items have no class labels."""
+        if classes is not None:
+            raise ValueError(f"classes={classes!r} was given, but items have no class labels.")
 
     def pack(self, y: Any) -> Any:
         """Truths, `Ragged` points of the polytopes."""

@@ -191,7 +191,8 @@ class ConditionalLogit(ChoicePredictions, ChoiceEffects, BaseEstimator):
         ValueError
             For a bad parameter, rounds without an item or with no or several choices, features that
             are not finite numbers, and, for ``alpha=0``, choices that are separated: weights that
-            explain them ever better the larger they are. What was fitted is then unchanged.
+            explain them ever better the larger they are; and for fewer than two clusters with
+            rounds of positive weight. What was fitted is then unchanged.
         """
         self._check_parameters()
         with unchanged_on_error(self):
@@ -212,7 +213,7 @@ class ConditionalLogit(ChoicePredictions, ChoiceEffects, BaseEstimator):
     def _fit(self, X, y, qid, available, sample_weight, clusters):
         items, matrix = read_rounds(self, X, qid, available, reset=True)
         weight = weights_of(items, sample_weight)
-        groups = None if clusters is None else cluster_numbers(items, clusters)
+        groups = None if clusters is None else cluster_numbers(items, clusters, weight)
         task = Task(matrix, items.offsets, chosen_rows(items, y), weight, groups).of_weight()
         found = fit(task, self, list(self._names()))
         self.coef_, self.rank_ = found.coef, found.rank

@@ -34,15 +34,14 @@ def _per_round(
 
 
 def _mean(found: Floats, items: Items, sample_weight: Given) -> float:
-    """Weighted mean over the rounds that say something; NaN where none does."""
+    """Weighted mean over the defined rounds; NaN if none of positive weight is."""
     told = ~np.isnan(found)
-    if not told.any():
-        return float("nan")
     weight = items.of_rounds(sample_weight, "sample_weight")
     if weight is not None:
         check_lengths(len(found), len(weight))
-        weight = np.asarray(weight)[told]
-    return weighted_mean(found[told], weight)
+    if weighted_mean(told, weight) == 0.0:
+        return float("nan")
+    return weighted_mean(found[told], None if weight is None else np.asarray(weight)[told])
 
 
 def _tied_gain(gains: Floats, scores: Floats, discounts: Floats) -> float:
@@ -85,7 +84,7 @@ def ndcg(
     Returns
     -------
     float
-        In [0, 1]; NaN where all grades are 0.
+        In [0, 1]; NaN if all grades are 0 in every round of positive weight.
 
     Raises
     ------
@@ -139,7 +138,7 @@ def average_precision(
     Returns
     -------
     float
-        In [0, 1]; NaN where nothing is relevant.
+        In [0, 1]; NaN if nothing is relevant in any round of positive weight.
 
     Raises
     ------
@@ -176,7 +175,7 @@ def reciprocal_rank(
     Returns
     -------
     float
-        In [0, 1]; NaN where nothing is relevant.
+        In [0, 1]; NaN if nothing is relevant in any round of positive weight.
 
     Raises
     ------

@@ -274,7 +274,7 @@ class ListwiseRanker(ShortCuts, ItemLearner):
         Returns
         -------
         float
-            NaN where all grades are 0.
+            NaN if all grades are 0 in every query of positive weight.
         """
         items = self._items(X, qid, available)
         theta = self._scores(items).values

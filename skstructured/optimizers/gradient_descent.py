@@ -131,10 +131,11 @@ class GradientDescent(OnlineOptimizer):
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The theorem that covers the rounds behind `state`, as a `Certificate`.
 
-        Expected regret (Thm 4.2, 5.1): ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½). With
-        probability ≥ 1−δ (Thm 4.3, η = a/b): ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest
-        sample weight; the first term is divided by 1 − a/2 where a > ½, which the theorem's last
-        step then needs. With sample weights all sums over rounds, of losses too, are weighted.
+        Expected regret (Thm 4.2, 5.1): ``(1−a) b ‖U‖²/(4(1−m)m)`` with m = ηb/2 ≤ min(a, ½), η the
+        step in use. With probability ≥ 1−δ (Thm 4.3, η = a/b):
+        ``((1−a) b ‖U‖² + γ D w ln(1/δ))/a``, w the largest sample weight; the first term is divided
+        by 1 − a/2 where a > ½, which the theorem's last step then needs. With sample weights all
+        sums over rounds, of losses too, are weighted.
 
         Raises
         ------
@@ -143,10 +144,13 @@ class GradientDescent(OnlineOptimizer):
         """
         if isinstance(loss, GapSurrogate):
             return self._gaptron(loss, self._norm_sq(state), delta)
-        numbers = gap_constants(loss, math.sqrt(self._norm_sq(state)))
+        C_sq = self._norm_sq(state)
+        numbers = gap_constants(loss, math.sqrt(C_sq))
         a, b = numbers["a"], numbers["b"]
-        m = self._fraction(a) if isinstance(self.eta, str) else self.eta * b / 2.0
-        if not m <= a:
+        # The step in use: its unit is that of the loss at the first round.
+        gain = state[GAIN] * (1.0 if state[LEARN_NORM] > 0.0 else C_sq)
+        m = gain * loss.constants_of().smoothness / (2.0 * numbers["c"])
+        if not m <= a * (1.0 + 1e-9):
             raise GuaranteeError(
                 f"The step is too large for Theorem 4.2: ηb/2 = {m:.4g} exceeds a = {a:.4g}; "
                 "a smaller eta or a larger loss_scale would do."

@@ -151,6 +151,21 @@ def test_no_regret_bound_after_weights_or_other_parameters():
         model.regret_bound()
 
 
+@pytest.mark.parametrize(
+    "other", [{"noise_scale": 5.0}, {"noise_scale": 0.1}, {"norm_bound": 9.0}, {"delta": 0.01}]
+)
+def test_no_regret_bound_if_the_parameters_of_the_theorem_change(other):
+    model = clone(LEARNERS["theory"]).fit(*rounds_of(0))
+    given, bound = model.get_params(), model.regret_bound()
+    with pytest.raises(GuaranteeError, match="the same noise_scale"):
+        model.set_params(**other).regret_bound()
+    assert model.set_params(**given).regret_bound() == bound
+    with pytest.raises(GuaranteeError, match="the same noise_scale"):
+        model.set_params(**other).update(*rounds_of(1)).regret_bound()
+    with pytest.raises(GuaranteeError, match="other parameters"):
+        model.set_params(**given).regret_bound()
+
+
 @pytest.mark.parametrize("gamma", [None, 0.0, 2.5])
 def test_inverse_gap_weighting_is_literal(gamma):
     offers, actions, rewards = rounds_of(5)

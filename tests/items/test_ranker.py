@@ -141,6 +141,12 @@ def test_scores_of_rankings_weigh_queries_and_say_nan_where_nothing_is_said(scor
     assert score(y, scores, qid, sample_weight=[1, 1, 3, 3]) == pytest.approx(both)
     assert score([y[:2], y[2:]], [scores[:2], scores[2:]]) == pytest.approx((one + other) / 2)
     assert np.isnan(score([0, 0], [1.0, 2.0], [5, 5]))
+    grades, scores, qid = [*y[:2], 0, 0], [*scores[:2], 1.0, 2.0], [0, 0, 5, 5]
+    assert np.isnan(score(grades, scores, qid, sample_weight=[0.0, 2.0]))
+    assert score(grades, scores, qid, sample_weight=[0.5, 2.0]) == one
+    for weight, message in (([0.0, 0.0], "positive sum"), ([1.0, -1.0], "Negative")):
+        with pytest.raises(ValueError, match=message):
+            score(grades, scores, qid, sample_weight=weight)
 
 
 def test_weights_of_queries_and_weight_zero():
@@ -171,6 +177,27 @@ def test_searches_by_query_route_qid():
         assert again.best_score_ != search.best_score_
     rows, grades = lists(X, y, qid)
     assert cross_val_score(ListwiseRanker(random_state=0), rows, grades, cv=3).mean() > 0.7
+
+
+def test_searches_that_do_not_route_qid_are_told_how():
+    X, y, qid = queries(n=12)
+    search = GridSearchCV(ListwiseRanker(random_state=0), {"max_iter": [1]}, cv=GroupKFold(2))
+    how = r"Scoring failed[\s\S]*set_score_request\(qid=True\)"
+    with pytest.warns(UserWarning, match="non-finite"), pytest.warns(UserWarning, match=how):
+        search.fit(X, y, qid=qid, groups=qid)
+
+
+def test_a_search_goes_on_if_a_fold_has_no_relevant_item_of_positive_weight():
+    X, y, qid = queries(n=12)
+    y, weight = np.where(qid % 2, y, 0), np.where(qid % 2, 0.5, 2.0)
+    folds = [(np.flatnonzero(qid % 2 == 1), np.flatnonzero(qid % 2 == 0))] * 2
+    with config_context(enable_metadata_routing=True):
+        model = ListwiseRanker(random_state=0).set_fit_request(qid=True, sample_weight=True)
+        model.set_score_request(qid=True, sample_weight=True)
+        search = GridSearchCV(model, {"max_iter": [1, 2]}, cv=folds, error_score="raise")
+        with pytest.warns(UserWarning, match="test scores are non-finite"):
+            search.fit(X, y, qid=qid, sample_weight=weight)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
 
 
 def test_progressive_validation_states_a_bound():
@@ -367,7 +394,7 @@ def test_choices_subsets_and_assignments_in_every_form():
         ("simplex", [0.5, 1.0], "must have the place"),
         ("hypercube", [[0, 2, 0], [1, 0, 0]], "is not a vertex|0 and 1"),
         ("ordinal", [0, 1], "no items"),
-        ("birkhoff", [[0, 1, 2], [2, 1, 0]], "m² for m items"),
+        ("birkhoff", [[0, 1, 2], [2, 1, 0]], "m² pairs of m ≥ 2 items, got 3"),
     ],
 )
 def test_bad_outputs_are_refused(space, y, message):

@@ -148,6 +148,14 @@ def test_entmax_at_two_is_sparsemax_and_near_one_tends_to_softmax(rng):
     np.testing.assert_allclose(near, loss_of("simplex-shannon", 7).mean(theta), atol=1e-3)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0 + 1e-12, True, "1.5"])
+def test_entmax_is_for_alpha_above_1_up_to_2(alpha):
+    from skstructured.regularizers import Tsallis
+
+    with pytest.raises(ValueError, match=r"alpha of Tsallis must lie in \(1, 2\], got"):
+        Tsallis(alpha).kernel_params()
+
+
 def test_entmax_satisfies_its_optimality_conditions(rng):
     from skstructured import FenchelYoung
     from skstructured.regularizers import Tsallis

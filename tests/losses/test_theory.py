@@ -119,6 +119,21 @@ def test_unfitted_spaces_take_their_size_from_the_scores():
     np.testing.assert_allclose(loss.mean([[0.2, 0.7]]), [[0.45, 0.45]])
 
 
+def test_sharp_constants_are_the_printed_ones():
+    """λ and b/(2c)⁻¹ of the entropies, κ₀ = min −2 ln(1 − q)/q²."""
+    q = np.linspace(0.5, 0.9, 100_001)
+    least, d = (-2.0 * np.log1p(-q) / q**2).min(), 4
+    wanted = {
+        "simplex-shannon": (least / 4, least / 2),
+        "hypercube-shannon": (least, least),
+        "ordinal-shannon": (least / d**2, least / d),
+    }
+    for name, (scale, smooth) in wanted.items():
+        k = loss_of(name, d, constants="sharp").constants_of()
+        assert k.lam == pytest.approx(scale, rel=1e-9)
+        assert k.smoothness == pytest.approx(2.0 * k.c / smooth, rel=1e-9)
+
+
 def test_sharp_constants_make_bounds_smaller_that_still_hold(rng):
     X, y = rng.randn(300, 3), rng.randint(3, size=300)
     bounds = {}

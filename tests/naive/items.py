@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from naive.means import simplex_projection
-from naive.mixture import share
+from naive.mixture import HedgeWeights
 
 
 def gibbs(theta):
@@ -88,30 +88,6 @@ def largest(X, centred):
     X = X - X.mean(axis=0) if centred else X
     K = X @ X.T
     return float(np.trace(np.linalg.matrix_power(K, 8)) ** 0.125)
-
-
-class HedgeWeights:
-    """AdaHedge that shares, with exponents of −700 at the least."""
-
-    def __init__(self, rates, many):
-        self.u, self.rates = np.full((len(rates), many), 1 / (len(rates) * many)), rates
-        self.gap, self.t = 0.0, 0
-
-    def learn(self, losses, w):
-        self.t += 1
-        losses = w * (losses - losses.min())
-        mean, price = float((self.u * losses).sum()), math.log(self.u.size)
-        u, gap = self.u, self.gap
-        if gap > 0:
-            eta = price / gap
-            u = u * np.exp(np.maximum(-eta * losses, -700.0))
-            gap += max(0.0, mean + math.log(u.sum()) / eta)
-            u = (u / u.sum()) ** (self.gap / gap)
-        elif mean > 0:
-            gap = mean
-            u = u * np.exp(np.maximum(-price / gap * losses, -700.0))
-        self.gap = gap
-        self.u = share(u / u.sum(), self.rates, self.t)
 
 
 def play(experts, loss, rounds, truths, weight, rates, mixed, average, spread, flat):

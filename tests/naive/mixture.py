@@ -118,11 +118,11 @@ class HedgeWeights:
         u, gap = self.u, self.gap
         if gap > 0:
             eta = price / gap
-            u = u * np.exp(-eta * losses)
-            gap += max(0.0, mean + math.log(u.sum()) / eta)
-            u = (u / u.sum()) ** (self.gap / gap)
+            gap += max(0.0, mean + math.log((u * np.exp(-eta * losses)).sum()) / eta)
+            u = u ** (self.gap / gap)
         elif mean > 0:
             gap = mean
+        if gap > 0:
             u = u * np.exp(-price / gap * losses)
         self.gap = gap
         self.u = share(u / u.sum(), self.rates, self.t)

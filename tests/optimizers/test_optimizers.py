@@ -264,6 +264,41 @@ def test_wealth_stays_positive_under_adversarial_coins():
     assert np.diff(wealth).min() >= np.log(0.5) - 1e-12
 
 
+def test_directions_are_projected_descent_while_they_are_rescaled():
+    """Gradients in one direction, whatever is played: Θ grows, and its factor is folded into it."""
+    from skstructured._engine.state import RESCALE
+    from skstructured.optimizers.coin_betting import SHRINK, bet_scale, bet_step
+
+    rng, loss = np.random.RandomState(0), predictor().fit([[0.0], [1.0]], [0, 1]).loss_
+    state, theta, rescaled = ParameterFree().init(loss), np.zeros(2), 0
+    direction, squares = np.zeros(2), 0.0
+    for _ in range(300):
+        g = np.array([1.0, -1.0]) + 0.5 * rng.randn(2)
+        bet_scale(state, 1.0, 1.0)
+        u = bet_step(state, theta.copy(), g, 1.0, 1.0)
+        rescaled += state[RESCALE] != 1.0
+        theta = state[RESCALE] * theta + u * g
+        state[RESCALE] = 1.0
+        G = g / loss.lipschitz
+        squares += G @ G
+        direction = direction - G / np.sqrt(2.0 * squares)
+        direction /= max(1.0, np.linalg.norm(direction))
+        np.testing.assert_allclose(state[SHRINK] * theta, direction, rtol=1e-9)
+    assert rescaled >= 2
+
+
+def test_the_bound_with_high_probability_counts_the_heaviest_row(rng):
+    X, y, weight = rng.randn(30, 2), rng.randint(3, size=30), np.full(30, 0.3)
+    weight[7] = 5.0
+    model = predictor(optimizer=GradientDescent(eta="high_probability"), average=False)
+    model.fit(X, y, sample_weight=weight)
+    found = model.certificate(delta=0.05)
+    k = model.loss_.constants_of()
+    assert found.constants["weight"] == 5.0
+    wanted = k.gamma * k.diameter * 5.0 * np.log(1.0 / 0.05) / k.a
+    assert found.offset == pytest.approx(wanted, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("optimizer", "message"),
     [

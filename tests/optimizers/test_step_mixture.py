@@ -15,6 +15,7 @@ from sklearn.base import clone
 from streams import weighted_vertices
 
 from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
+from skstructured._engine import mixing
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.mixture import overhead
 from skstructured.optimizers import AdaGrad, ParameterFree, StepMixture
@@ -306,3 +307,19 @@ def test_copies_learn_by_themselves(rng):
     np.testing.assert_array_equal(
         twin.partial_fit(X, y).predict_proba(X), model.partial_fit(X, y).predict_proba(X)
     )
+
+
+@pytest.mark.parametrize("first", [1e-300, 1e-9, 1e-3, 1.0])
+@pytest.mark.parametrize("rates", [("thinning",), SHARES])
+def test_evidence_of_a_round_that_weighs_far_more_is_kept(first, rates):
+    """AdaHedge, whose rate falls with that round by as much; literal weights."""
+    rng, many = np.random.RandomState(0), 4
+    wanted, few = literal.HedgeWeights(rates, many), len(rates)
+    u, totals, sums = mixing.fresh_weights(1, few, many), np.array([0.0, 1.0, 0.0]), np.zeros(many)
+    for w in (first, first, 0.7, 3.0, 0.2):
+        losses = rng.rand(many)
+        mixing.learn_losses(u, StepMixture(share=rates).rates(), totals, w * losses, sums)
+        wanted.learn(losses, w)
+        np.testing.assert_allclose(u[0], wanted.u, rtol=1e-9, atol=1e-15)
+        assert totals[mixing.GAP] == pytest.approx(wanted.gap, rel=1e-9)
+    assert u.max() > 2.0 * u.min()

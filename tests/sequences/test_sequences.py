@@ -1,6 +1,7 @@
 """Label sequences: the space, ragged input, online learning against literal forms, certificates."""
 
 import pickle
+import warnings
 
 import naive.sequences as literal
 import numpy as np
@@ -357,6 +358,33 @@ class TestGuarantees:
         with pytest.raises(GuaranteeError, match="no surrogate gap"):
             learner(loss_scale=1.5).fit(X, y).certificate()
 
+    @pytest.mark.parametrize("constants", ["paper", "sharp"])
+    @pytest.mark.parametrize("kind", ["shannon", "squared"])
+    @pytest.mark.parametrize("lengths", [(1, 20), (20, 1), (3, 7, 2)])
+    def test_the_step_stated_is_the_step_in_use(self, kind, lengths, constants):
+        """It is that of sequences of length 1; with a number as scale it may be too large."""
+        rng = np.random.RandomState(0)
+        X, y = ([rng.randn(M, 2) for M in lengths], [np.arange(M) % 2 for M in lengths])
+        space = LabelSequence().fit(y)
+        for scale in ("theory", 1.0, 4.0, 50.0, 2000.0):
+            given = {"regularizer": kind, "loss_scale": scale, "constants": constants}
+            model = OnlineStructuredPredictor("sequence", optimizer="ogd", **given)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", GuaranteeWarning)
+                model.partial_fit(X, y, classes=[0, 1])
+            shared = (space, model.loss_.regularizer, scale, constants)
+            alone = SequenceLoss(*shared).constants_of().a
+            a = SequenceLoss(*shared, min(lengths), max(lengths)).constants_of().a
+            m = min(0.5, alone) if alone > 0 else 0.5
+            if a <= 0 or m > a + 1e-12:
+                with pytest.raises(GuaranteeError, match="no surrogate gap|too large"):
+                    model.certificate()
+            else:
+                found = model.certificate()
+                b = found.constants["b"]
+                assert found.constants["m"] == pytest.approx(m)
+                assert found.quadratic == pytest.approx((1 - a) * b / (4 * (1 - m) * m))
+
 
 class TestStreams:
     @pytest.mark.parametrize("standardize", [True, False])
@@ -701,6 +729,7 @@ class TestScores:
         f1 = label_f1(self.truth, self.predicted, average=None)
         np.testing.assert_allclose(f1, [4 / 5, 2 / 3, 1.0])
         assert label_f1(self.truth, self.predicted, labels=["b"]) == pytest.approx(2 / 3)
+        assert label_f1(self.truth, self.predicted) == pytest.approx(np.mean(f1))
         with pytest.raises(
             ValueError, match="sequence 1 has 2 positions in y_true, but 1 labels in y_p"
         ):
@@ -755,6 +784,15 @@ def test_sequences_come_out_as_matrices_and_no_frames():
     for model in (steps, make_pipeline(steps, OnlineStructuredPredictor("sequence"))):
         with pytest.raises(ValueError, match=r"transform must be .* got 'pandas'"):
             model.set_output(transform="pandas")
+
+
+def test_streams_leave_the_transformer_that_was_given_as_it_is():
+    given = StandardScaler()
+    steps = SequenceTransformer(given)
+    for _ in range(2):
+        steps.partial_fit([np.arange(6.0).reshape(3, 2), np.ones((2, 2))])
+    assert vars(given) == vars(StandardScaler()) and steps.transformer is given
+    assert steps.transformer_.n_samples_seen_ == 10
 
 
 def test_a_transformer_with_nothing_to_fit_is_a_step_of_a_stream():
