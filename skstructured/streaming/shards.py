@@ -234,9 +234,8 @@ def _check_kind(name, shard):
     by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
     if by_kernel or getattr(shard._model, "steps", None) is not None:
         raise ValueError(
-            f"{name}, {shard!r}, has no weights of features to average: kernel learners keep rows "
-            "or random features of their shard (kernel='linear' has a mean), and additive ones steps "
-            "of their own."
+            f"{name}, {shard!r}, has no weights of features to average: learners with kernels keep "
+            "rows, random features or steps of their shard; kernel='linear' has a mean."
         )
 
 

@@ -390,7 +390,7 @@ REFUSED = {
     "kernel": (
         lambda: [_other(kind=sk.KernelStructuredPredictor, max_iter=1)],
         ValueError,
-        "kernel learners keep rows",
+        "learners with kernels keep rows",
     ),
     "pistol with a kernel": (
         lambda: [_other(kind=sk.PiSTOLClassifier, kernel="rbf")],
