@@ -344,8 +344,6 @@ def _opened(file):
         if number > FORMAT:
             return versions, None
         schema = json.loads(members.read(SCHEMA))
-    if schema["__loader__"] != "ObjectNode":
-        raise ValueError("it holds no estimator")
     _check_size(file, schema)
     return versions, schema
 
