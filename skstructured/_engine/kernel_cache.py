@@ -136,7 +136,6 @@ def _write_whole(folder: Path, name: str, content: bytes) -> None:
 def _forget_old(folder: Path) -> None:
     """Remove the kernels of other versions beside `folder`, but for the last few."""
     others = [path for path in folder.parent.glob(FOLDER + "*") if path != folder]
-    others = [path for path in others if not path.is_symlink()]
     try:
         others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         for path in others[KEPT:]:

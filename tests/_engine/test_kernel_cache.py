@@ -259,22 +259,6 @@ def test_kernels_of_old_versions_are_removed(tmp_path, monkeypatch):
     assert kept == {"new", "6", "5", "4", "3"}
 
 
-def test_what_links_lead_to_is_not_removed(tmp_path, monkeypatch):
-    base, precious = tmp_path / "cache", tmp_path / "precious"
-    for folder in (base, precious):
-        folder.mkdir()
-    (precious / "file").write_bytes(b"data")
-    for i in range(5):
-        old = base / f"{kernel_cache.FOLDER}{i}"
-        old.mkdir()
-        os.utime(old, (2e9 + i, 2e9 + i))
-    (base / f"{kernel_cache.FOLDER}mine").symlink_to(precious)
-    monkeypatch.setattr(kernel_cache, "folders", lambda: [base / f"{kernel_cache.FOLDER}new"])
-    kernel_cache.write("name", 1)
-    assert (precious / "file").read_bytes() == b"data"
-    assert not (base / f"{kernel_cache.FOLDER}0").exists()
-
-
 def test_a_numba_with_other_insides_is_told(monkeypatch):
     monkeypatch.setattr(kernel_cache, "_told", set())
     with pytest.warns(RuntimeWarning, match="numba .* is not one"):
