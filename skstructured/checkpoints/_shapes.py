@@ -93,6 +93,7 @@ def _check_model(learner: Any) -> None:
     fresh = clone(learner)
     own = fresh.get_params(deep=False).keys() | {"_model"}
     vars(fresh).update({name: value for name, value in vars(learner).items() if name not in own})
+    fresh.random_state_ = copy.deepcopy(learner.random_state_)
     found, model = learner._model, fresh._new_model()
     if isinstance(model, KernelModel):  # the loop is handed the block of its expansion
         model.state.Theta = found.state.Theta
