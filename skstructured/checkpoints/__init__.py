@@ -1,4 +1,4 @@
-"""Models in files: checkpoints that go on learning, and exports that predict with numpy alone."""
+"""Models in files: checkpoints that go on learning."""
 
 from skstructured.checkpoints.files import load_checkpoint, save_checkpoint
 
