@@ -17,7 +17,6 @@ from scipy import sparse
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
-from skstructured.checkpoints._whole_file import leftovers
 
 N_ROWS, N_CLASSES = 200, 10
 
@@ -89,7 +88,10 @@ def kill_one(path, task, seconds):
         told = pipe.read().split()
     if os.WTERMSIG(status) != signal.SIGKILL:
         raise RuntimeError(f"a child ended by itself with the status {status}.")
-    return int(told[-1]) if told else 0, bool(leftovers(path))
+    left = list(path.parent.glob(f".{path.name}.*.tmp"))
+    for temporary in left:
+        temporary.unlink()
+    return int(told[-1]) if told else 0, bool(left)
 
 
 def warm(path, task):

@@ -67,6 +67,9 @@ class RunningScale(Learned):
         before the first row.
     """
 
+    #: Whether weights are those of transformed rows; those of a mean of shards are in units of X.
+    folds = True
+
     def __init__(
         self,
         width: int,
@@ -284,7 +287,7 @@ class RunningScale(Learned):
 
         Of some features alone, all others of the rows being 0 and not centred.
         """
-        if not self.used:
+        if not (self.used and self.folds):
             return W
         chosen = slice(None) if columns is None else columns
         inverse, mean = self.statistics[INVERSE][chosen], self.statistics[MEAN][chosen]

@@ -105,46 +105,19 @@ class Learned:
         vars(twin).update({name: _own(value) for name, value in vars(self).items()})
         return twin
 
+    #: Whether an optimizer can go on from this state.
+    moves = True
+
     def check_moves(self) -> None:
         """Raise a RuntimeError if a learner cannot go on from this state."""
-        return None
+        if not self.moves:
+            refuse_to_move()
 
 
 def _own(value: Any) -> Any:
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return type(value)(map(_own, value))
     return value.copy() if isinstance(value, (np.ndarray, Learned)) else value
-
-
-class MeanState(Learned):
-    """Weights of several learners' mean, stored with a row per feature: they do not move any more.
-
-    Parameters
-    ----------
-    last, average : ndarray of shape (dim, width)
-        Means of the last weights, and of the averages; None without.
-    clock : float
-        Σ w over all rounds.
-    """
-
-    def __init__(self, last: Array, average: Array | None, clock: float) -> None:
-        self.Theta = np.ascontiguousarray(last.T)
-        self.A = np.zeros((0, 0)) if average is None else np.ascontiguousarray(average.T)
-        self.vector, self.numbers = new_state(0), np.zeros(2)
-        self.vector[CLOCK] = clock
-
-    @property
-    def parts(self) -> tuple[Array, Array]:
-        """Last weights, and averages."""
-        return self.Theta.T, self.A.T
-
-    def check_moves(self) -> None:
-        """A RuntimeError."""
-        refuse_to_move()
-
-    def store_for(self, by_feature: bool) -> None:
-        """A RuntimeError."""
-        refuse_to_move()
 
 
 class LinearState(Learned):

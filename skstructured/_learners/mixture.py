@@ -16,11 +16,10 @@ from skstructured._engine.move_and_score import (
     move_and_score_kernel,
 )
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
-from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, MeanState
+from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM
 from skstructured._learners.expert_weights import ExpertWeights
 from skstructured._learners.linear import LinearModel
-from skstructured._learners.models import Count, Model
+from skstructured._learners.models import Count
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Matrix
 from skstructured.extend.learner import Batch
@@ -29,9 +28,6 @@ from skstructured.spaces import hypercube, simplex
 
 #: Losses whose means are probabilities, which are mixed in the place of scores.
 MIXED_AS = {simplex.softmax: CLASSES, hypercube.sigmoid: LABELS}
-
-#: What a linear model has too, besides what it learns.
-LINEAR = ("averaged", "intercept", "width", "params", "work", "scale")
 
 #: Rows that are scored at a time.
 ROWS = 1024
@@ -154,12 +150,6 @@ class MixtureModel(ExpertWeights, LinearModel):
                 total = max(vector[WEIGHT_SUM], 1e-300)
                 matrices.append((vector[SCALED_WEIGHT_SUM] * W + A) / total)
         return matrices
-
-    def stopped_at(self, learner: Any, state: MeanState, scale: RunningScale) -> Model:
-        """One linear model, with the mean of the experts' weights; see `Model`."""
-        linear = object.__new__(LinearModel)
-        vars(linear).update({name: getattr(self, name) for name in LINEAR})
-        return linear.stopped_at(learner, state, scale)
 
     def weights(self, averaged: bool) -> Floats:
         """The mean of the experts' weights; see `Model`."""

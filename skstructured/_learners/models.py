@@ -1,6 +1,5 @@
 """Models behind the learners: weights that an optimiser moves, one row per round."""
 
-import copy
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from skstructured._base.foreign import check_state, check_vertices, is_ours
 from skstructured._base.rows_in_range import refuse_row
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import Learned, MeanState
+from skstructured._engine.state import Learned
 from skstructured._learners.held_out import LINEAR, Search, Tried, tried_passes
 from skstructured.extend._types import Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
@@ -184,13 +183,6 @@ class Model(Learned, ABC):
         """Sentences about what went wrong; the loss warns by itself."""
         found = self.optimizer.check(self.state.vector)
         return [] if found is None else [found]
-
-    def stopped_at(self, learner: Any, state: MeanState, scale: RunningScale) -> "Model":
-        """The model of a learner with weights that do not move any more, in a `MeanState`."""
-        twin = copy.copy(self)
-        twin.space, twin.loss, twin.optimizer = learner.space_, learner.loss_, learner.optimizer_
-        twin.state, twin.scale = state, scale
-        return twin
 
 
 class VectorModel(Model):

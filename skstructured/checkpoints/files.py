@@ -1,45 +1,62 @@
 """Checkpoints: a fitted estimator in a file that is whole at any moment, and runs no code."""
 
+import contextlib
+import copy
+import glob
+import importlib
 import io
 import json
 import os
+import stat
+import time
+import uuid
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from zipfile import ZipFile
 
 import numpy as np
 import sklearn
 
 import skstructured
-from skstructured._learners.gates import reads_state, refuse_elsewhere
-from skstructured.checkpoints._archive import FORMAT, HEADER, SCHEMA, open_archive, unpacked
-from skstructured.checkpoints._schema import is_of_the_package, trouble_in, types_in
-from skstructured.checkpoints._whole_file import write_whole
+from skstructured.checkpoints._shapes import check_shapes
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
+
+#: Number of the layout of the file. A higher one is refused.
+FORMAT = 1
+
+#: The member of the file that has the format and the versions; all others are those of skops.
+HEADER, SCHEMA = "skstructured.json", "schema.json"
+
+#: Bytes that a file may be unpacked to: some, and so many for each of its own.
+SOME, TIMES = 1 << 26, 8
+
+#: Seconds after which a temporary file that nobody writes to is one of a killed process.
+ABANDONED = 3600
+
+#: Kinds of keys of dicts that are read back as they were, besides numbers of numpy.
+KEYS = ("builtins.str", "builtins.int", "builtins.float")
 
 
 def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     """Save a fitted estimator to a file, from which `load_checkpoint` restores it bit for bit.
 
-    Needs skops: ``pip install skops``. Whenever the process is killed or the
-    machine stops, `path` has the last checkpoint or this one, whole: it is written under another
-    name in the same folder, brought to the disk, and renamed. When the call returns, the disk has
-    it. What killed processes left beside `path` is removed.
+    Needs skops: ``pip install skops``. Whenever the process is killed or the machine stops, `path`
+    has the last checkpoint or this one, whole: it is written under another name in the same
+    folder, brought to the disk, and renamed. When the call returns, the disk has it. What is
+    written is read back before, so `load_checkpoint` refuses nothing that was saved.
 
     Parameters
     ----------
     estimator : object
         An estimator of this package or of scikit-learn, fitted or not, or a pipeline of them; also
-        a `RiskMonitor` or a `StreamResult`. It is not changed. A learner of this package may be
-        predicting meanwhile, and learning in the same thread between two calls, but not in another
-        thread.
+        a `RiskMonitor` or a `StreamResult`. It is not changed.
     path : str or os.PathLike
-        The file; its folder must be there. It keeps its permissions and, where the process may
-        give it away, its owner. Of several processes that save to it the last one wins.
+        The file; its folder must exist. It keeps its permissions. If several processes save to it,
+        the last one wins.
 
     Raises
     ------
@@ -48,13 +65,11 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     TypeError
         For an `estimator` that is a class, or no object of a class with attributes.
     ValueError
-        For what could not be read back: lambdas, classes defined within functions, dicts whose keys
-        are bool, None or tuples, memory-mapped arrays, objects that hold themselves; for a `path`
-        that is there and no regular file, such as a pipe or a device.
-    RuntimeError
-        While another thread learns with the estimator.
+        For what could not be read back: lambdas, classes defined within functions, dicts with keys
+        that are bool, None or tuples, memory-mapped arrays, objects that hold themselves; arrays
+        that do not fit the parameters; a `path` that exists and is no regular file.
     OSError
-        Where the file cannot be written; the checkpoint that was there is as it was.
+        If the file cannot be written; the checkpoint that was there is as it was.
 
     Examples
     --------
@@ -76,28 +91,24 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
         hint = "; the estimator comes first, the path second" if swapped else ", one a file"
         raise TypeError(f"estimator must be an estimator, got {estimator!r}{hint}.")
     target = check_path(path)
-    learners = _learners_in(estimator)
-    for learner in (estimator, *learners):
-        refuse_elsewhere(learner)
-    content = _held(estimator, learners, lambda: _serialised(estimator, skops))
-    write_whole(target, content.getbuffer())
+    write_whole(target, _serialized(estimator, skops).getbuffer())
 
 
 def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> Any:
     """Read a fitted estimator from a file of `save_checkpoint`; no code from the file is run.
 
-    Needs skops: ``pip install skops``. The classes of this package, of
-    scikit-learn's estimators and of numpy's and scipy's arrays are trusted; the file may name no
-    others but those in `trusted`.
+    Needs skops: ``pip install skops``. The classes of this package, of scikit-learn's estimators
+    and of numpy's and scipy's arrays are trusted; the file may name no others but those in
+    `trusted`. Arrays must have the shapes and dtypes that a new learner of the same parameters has.
 
     Parameters
     ----------
     path : str or os.PathLike
         The file.
     trusted : sequence of types, functions or str, default=()
-        Others that the file may name: classes of your own, functions given as kernels, and the
-        kernels of scikit-learn's Gaussian processes, each itself or as "module.name". Methods of
-        these classes may be called while the file is read: trust only what you know.
+        Others that the file may name: custom classes, functions given as kernels, and the kernels
+        of scikit-learn's Gaussian processes, each itself or as "module.name". Methods of these
+        classes may be called while the file is read: trust only what you know.
 
     Returns
     -------
@@ -109,46 +120,70 @@ def load_checkpoint(path: str | PathLike[str], trusted: Iterable[Any] = ()) -> A
     ImportError
         Without skops.
     OSError
-        Where there is no such file, or it cannot be read.
+        If there is no such file, or it cannot be read.
     TypeError
         For a `trusted` that is a str, True, or has anything but types, functions and str.
     ValueError
-        For a file that is damaged, cut off, or not of `save_checkpoint`, one whose members are
-        compressed or longer than the file among them; that has a newer format than this version
-        knows; or that names a type that is not trusted.
+        For a file that is damaged, cut off, or not of `save_checkpoint`; that unpacks to many times
+        its size; that has arrays that fit no learner of its parameters; that has a newer format
+        than this version knows; or that names a type that is not trusted; for a pipe or a device.
 
     Warns
     -----
     UserWarning
-        Where another version of the package wrote the file. scikit-learn warns for its own
-        estimators.
+        If another version of the package wrote the file. scikit-learn warns for its own estimators.
     """
     skops, names = _skops(), _names_of(trusted)
+    _refuse_special(Path(path))
     with open(path, "rb") as file:
-        versions, schema = _opened(file, path)
-        types = types_in(schema)
-        _refuse_unknown(types, names, path, versions)
-        _warn_of_version(path, versions)
-        names += ["numpy.dtype", *(".".join(t) for t in types if is_of_the_package(*t))]
-        file.seek(0)
-        return _constructed(skops, file, names, path, versions)
+        try:
+            versions, schema = _opened(file)
+        except Exception as error:  # zipfile has many for damaged files, and says so itself
+            _refuse_damaged(path, error)
+        _refuse_versions(versions, schema, names, path)
+        if versions["skstructured"] != skstructured.__version__:
+            warnings.warn(
+                f"{path} was written by skstructured {versions['skstructured']}, and this is "
+                f"{skstructured.__version__}: what it learns from here on may differ.",
+                UserWarning,
+                stacklevel=2,
+            )
+        known = ["numpy.dtype", *filter(_is_ours, _types_in(schema))]
+        try:
+            found = skops.load(file, trusted=[*names, *known])
+            check_shapes(found)
+        except skops.exceptions.UntrustedTypesFoundException as error:
+            raise ValueError(
+                f"{path} names types that are not trusted; those that you know are given as "
+                f"`trusted`. {error}"
+            ) from None
+        except Warning:
+            raise
+        except Exception as error:
+            _refuse_damaged(path, error, versions)
+    return found
 
 
 def check_path(path):
-    """The file of a path, links followed; an error where no checkpoint could be put there."""
+    """The file of a path, links followed; an error if no checkpoint can be put there."""
     _skops()
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file, got the folder {target}.")
-    if target.exists() and not target.is_file():
-        raise ValueError(f"path must be a regular file, got {target}, a pipe, socket or device.")
+    _refuse_special(target)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must lie in a folder that is there, got {target}.")
     return target
 
 
+def _refuse_special(target):
+    """A ValueError for a pipe, socket or device, which could be waited for without end."""
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise ValueError(f"path must be a regular file, got {target}, a pipe, socket or device.")
+
+
 def _skops():
-    """skops.io, which is imported where it is needed."""
+    """skops.io, which is imported when it is needed."""
     try:
         import skops.io
     except ImportError as error:
@@ -158,31 +193,62 @@ def _skops():
     return skops.io
 
 
-def _learners_in(estimator):
-    """The parts of an estimator that may learn by themselves."""
-    parts = estimator.get_params() if hasattr(estimator, "get_params") else {}
-    return [part for part in parts.values() if hasattr(part, "partial_fit")]
+def write_whole(path, content):
+    """Put bytes under an absolute `path`, so that a reader finds the old content or the new.
 
+    They are written into ``.NAME.<32 hex digits>.tmp`` beside it, which takes its place and its
+    permissions once the disk has it. Such files of killed processes are removed after an hour.
 
-@reads_state
-def _held(self, others, task):  # noqa: ARG001  # `reads_state` reads it
-    """Run a task while none of the estimators learns a block; returns its result."""
-    return _held(others[0], others[1:], task) if others else task()
-
-
-def _serialised(estimator, skops):
-    """A buffer with the file's content."""
-    buffer = io.BytesIO()
+    Raises
+    ------
+    OSError
+        If the file cannot be written; what was there before is as it was.
+    """
+    for old in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp"):
+        with contextlib.suppress(OSError):  # another process has removed it
+            if time.time() - old.lstat().st_mtime > ABANDONED:
+                old.unlink()
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        skops.dump(estimator, buffer)
-    except (AttributeError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(f"{type(estimator).__name__} cannot be saved: {error}") from error
-    buffer = unpacked(buffer)
-    with ZipFile(buffer, "a") as file:
-        trouble = trouble_in(json.loads(file.read(SCHEMA)))
-        if trouble is not None:
-            raise ValueError(f"{type(estimator).__name__} cannot be saved: it has {trouble}.")
-        file.writestr(HEADER, json.dumps(_versions(), indent=2))
+        with open(temporary, "xb") as file:
+            if path.exists():
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _sync_folder(folder):
+    """Make the new name durable on disk; Windows opens no folders, and does not need it."""
+    if os.name == "nt":
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _serialized(estimator, skops):
+    """A buffer with the file's content, which was read back."""
+    buffer, name = io.BytesIO(), type(estimator).__name__
+    try:
+        skops.dump(copy.deepcopy(estimator), buffer)
+        with ZipFile(buffer, "a") as file:
+            schema = json.loads(file.read(SCHEMA))
+            file.writestr(HEADER, json.dumps(_versions(), indent=2))
+        _refuse_changed(schema)
+        _check_size(buffer, schema)
+        check_shapes(skops.load(buffer, trusted=sorted(_types_in(schema))))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{name} cannot be saved: {error}") from error
     return buffer
 
 
@@ -190,6 +256,68 @@ def _versions():
     """Content of the header."""
     ours, numpys, sklearns = skstructured.__version__, np.__version__, sklearn.__version__
     return {"format": FORMAT, "skstructured": ours, "numpy": numpys, "scikit-learn": sklearns}
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a description, the outermost first."""
+    waiting = [schema]
+    while waiting:
+        given = waiting.pop()
+        if isinstance(given, dict):
+            if isinstance(given.get("__loader__"), str):
+                yield given
+            waiting.extend(given.values())
+        elif isinstance(given, list):
+            waiting.extend(given)
+
+
+def _type_of(node: dict[str, Any]) -> str:
+    """Full name of the type of a described object, or of the function it is."""
+    return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
+def _types_in(schema: Any) -> set[str]:
+    """Full names of all types and functions in a description."""
+    return {_type_of(node) for node in _nodes(schema)}
+
+
+def _is_ours(name):
+    """Whether a class is really defined in a module of this package, under this name."""
+    module, _, short = name.rpartition(".")
+    if not f"{module}.".startswith("skstructured."):
+        return False
+    try:
+        found = getattr(importlib.import_module(module), short, None)
+    except (ImportError, ValueError):  # a name with a null in it
+        return False
+    return isinstance(found, type) and (found.__module__, found.__qualname__) == (module, short)
+
+
+def _refuse_changed(schema):
+    """A ValueError for what skops writes, and would read back as something else."""
+    for node in _nodes(schema):
+        kind, loader = _type_of(node), node["__loader__"]
+        if loader == "DictNode":
+            keys = [_type_of(key) for key in node["key_types"]["content"]]
+            wrong = [key for key in keys if key not in KEYS and not _is_number(key)]
+            if wrong:
+                raise ValueError(f"a dict has a key of the type {wrong[0]}, not str, int or float")
+            if len(keys) != len(node["content"]):
+                raise ValueError("a dict has keys that are written the same, as 1 and '1'")
+        elif loader == "NdArrayNode" and not (kind == "numpy.ndarray" or _is_number(kind)):
+            raise ValueError(f"an array is of the kind {kind}: copy it into one of numpy's own")
+        elif (
+            loader == "NdArrayNode"
+            and node["type"] == "json"
+            and len(node["shape"]["content"]) != 1
+        ):
+            raise ValueError("an array of objects is no vector")
+
+
+def _is_number(name):
+    """Whether a name is that of a type of numpy's numbers."""
+    found = getattr(np, name.removeprefix("numpy."), None) if name.startswith("numpy.") else None
+    return isinstance(found, type) and issubclass(found, np.generic) and found is not np.bool_
 
 
 def _names_of(trusted):
@@ -204,63 +332,64 @@ def _names_of(trusted):
     return names
 
 
-def _opened(file, path):
-    """The header of a checkpoint and the description of the object in it."""
-    try:
-        versions, schema = open_archive(file)
-    except Exception as error:  # zipfile has many for damaged files, and says so itself
-        raise _unreadable(path, error) from None
-    if schema is None:
-        raise ValueError(
-            f"{path} has the format {versions['format']} of skstructured "
-            f"{versions['skstructured']}; {skstructured.__version__} reads formats up to "
-            f"{FORMAT}: install a newer version."
-        )
+def _opened(file):
+    """The versions in a checkpoint, and the description of the object in it."""
+    with ZipFile(file) as members:
+        if sum(info.file_size for info in members.infolist()) > _limit(file):
+            raise ValueError("it would be unpacked to many times its size")
+        versions = json.loads(members.read(HEADER))
+        number = versions["format"]
+        if type(number) is not int or number < 1 or not isinstance(versions["skstructured"], str):
+            raise ValueError(f"its header is {versions}")
+        if number > FORMAT:
+            return versions, None
+        schema = json.loads(members.read(SCHEMA))
+    _check_size(file, schema)
     return versions, schema
 
 
-def _unreadable(path, error, versions=None):
-    """The error for a file that is no checkpoint, or not whole."""
+def _limit(file):
+    """Bytes that a file may be unpacked to."""
+    return SOME + TIMES * file.seek(0, os.SEEK_END)
+
+
+def _check_size(file, schema):
+    """A ValueError if the arrays that are named take more memory than the file may."""
+    named = {(node.get("__id__"), node["file"]) for node in _nodes(schema) if "file" in node}
+    with ZipFile(file) as members:
+        sizes = {name: _unpacked(members, name) for _, name in named}
+    if sum(sizes[name] for _, name in named) > _limit(file):
+        raise ValueError("it would be unpacked to many times its size")
+
+
+def _unpacked(members, name):
+    """Bytes that a member takes in memory; those of sparse matrices are archives by themselves."""
+    if not name.endswith(".npz"):
+        return members.getinfo(name).file_size
+    with ZipFile(io.BytesIO(members.read(name))) as parts:
+        return sum(info.file_size for info in parts.infolist())
+
+
+def _refuse_versions(versions, schema, names, path):
+    """A ValueError for a newer format, or for classes that this version does not have."""
+    written = versions["skstructured"]
+    if schema is None:
+        raise ValueError(
+            f"{path} has the format {versions['format']} of skstructured {written}; "
+            f"{skstructured.__version__} reads formats up to {FORMAT}: install a newer version."
+        )
+    ours = {name for name in _types_in(schema) if name.startswith("skstructured.")}
+    unknown = sorted(name for name in ours - set(names) if not _is_ours(name))
+    if unknown:
+        raise ValueError(
+            f"{path} names {unknown}, which are no classes of skstructured "
+            f"{skstructured.__version__}; it was written by {written}."
+        )
+
+
+def _refuse_damaged(path: Any, error: Exception, versions: Any = None) -> NoReturn:
     by = f", of a file with {versions}" if versions else ""
-    return ValueError(
+    raise ValueError(
         f"{path} is damaged, cut off, or no checkpoint of save_checkpoint "
         f"({type(error).__name__}: {error}{by})."
-    )
-
-
-def _refuse_unknown(types, names, path, versions):
-    """Refuse a file that names classes which this version of the package does not have."""
-    ours = {".".join(t) for t in types if t[0].startswith("skstructured.")}
-    known = {".".join(t) for t in types if is_of_the_package(*t)} | set(names)
-    if ours - known:
-        raise ValueError(
-            f"{path} names {sorted(ours - known)}, which are no classes of skstructured "
-            f"{skstructured.__version__}; it was written by {versions['skstructured']}."
-        )
-
-
-def _warn_of_version(path, versions):
-    """Warn where another version of the package wrote the file."""
-    written = versions["skstructured"]
-    if written != skstructured.__version__:
-        warnings.warn(
-            f"{path} was written by skstructured {written}, and this is "
-            f"{skstructured.__version__}: what it learns from here on may differ.",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _constructed(skops, file, names, path, versions):
-    """The object in a checkpoint."""
-    try:
-        return skops.load(file, trusted=names)
-    except skops.exceptions.UntrustedTypesFoundException as error:
-        raise ValueError(
-            f"{path} names types that are not trusted; those that you know are given as "
-            f"`trusted`. {error}"
-        ) from None
-    except (MemoryError, Warning):
-        raise
-    except Exception as error:
-        raise _unreadable(path, error, versions) from None
+    ) from None

@@ -1,38 +1,58 @@
-"""Learning in shards: average the weights of estimators fitted on disjoint rows."""
+"""Learning in shards: the mean of the weights of estimators fitted on disjoint rows."""
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from numbers import Number
+from typing import Any
 
+import joblib
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._engine.merged_scale import merged
+from skstructured._base.validation import check_positive
+from skstructured._engine.moments import MEAN
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import CLOCK, MeanState, refuse_to_move
-from skstructured._learners.gates import reads_state
+from skstructured._engine.state import CLOCK, WEIGHT_SUM, new_state, refuse_to_move
+from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
-from skstructured.streaming._shard_checks import check_shards, check_shares
 
 __all__ = ["average_fitted"]
 
+#: Parameters that say how the rows were gone through; shards may differ in them.
+FREE = {"cache_size", "max_iter", "random_state", "shuffle", "tol", "verbose"}
+
+#: What shards must have in common besides, by its name in messages.
+COMMON = {
+    "the number of features": lambda shard: shard.n_features_in_,
+    "the feature names": lambda shard: getattr(shard, "feature_names_in_", None),
+    "the classes": lambda shard: getattr(shard, "classes_", None),
+    "the number of outputs": lambda shard: getattr(shard.space_, "dim_", None),
+    "the dtype of their rows": lambda shard: str(shard._dtype),
+    "whether they have an intercept": lambda shard: shard._intercept,
+    "whether their first rows were sparse": lambda shard: shard._scale.began_sparse,
+}
+
 
 class MeanOfShards(OnlineOptimizer):
-    """What stands for the optimiser of an estimator whose weights are a mean: it does not move."""
+    """What stands for the optimizer of a mean of shards: Θ is the weights, and does not move."""
+
+    single_precision = False
+    scale_kernel = step_kernel = property(lambda self: refuse_to_move())  # type: ignore[assignment]
 
     def init(self, loss):
-        """A RuntimeError."""
-        refuse_to_move()
+        """A state whose average is that of the sums behind Θ."""
+        state = new_state(0)
+        state[WEIGHT_SUM] = 1.0
+        return state
 
     def weights(self, Theta, state, dim):
         """The mean of the last weights."""
         return Theta.copy()
-
-    def average_weights(self, Theta, A, state, dim):
-        """The mean of the averages."""
-        return A.copy()
 
     def certificate(self, loss, state, delta=None):
         """Raise a GuaranteeError: no theorem covers this learner."""
@@ -43,56 +63,36 @@ class MeanOfShards(OnlineOptimizer):
         )
 
 
-class Shard(NamedTuple):
-    """What is taken from an estimator: weights in units of X and of y, and what they stand for.
-
-    `learned` is the sum of the sample weights, `rounds` the number of rounds; `unit` and `centre`
-    are those of real outputs, `lengths` the least and the largest of label sequences.
-    """
-
-    last: np.ndarray
-    average: np.ndarray | None
-    learned: float
-    rounds: int
-    passes: int
-    scale: RunningScale
-    unit: float
-    centre: float
-    lengths: tuple | None
-
-
 def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
     r"""One estimator whose weights are the mean of those of estimators fitted on disjoint shards.
 
-    Learn parts of the rows side by side, on cores or machines, and make one model of the results:
-    each has gone over its rows once, and nothing but weights was exchanged. ``coef_`` and
-    ``intercept_`` (of label sequences ``transitions_``, ``start_`` and ``end_``) are in units of X
-    in every shard, however its rows were standardised, and so is their mean,
+    Learn parts of the rows in parallel, on cores or machines, and make one model of the results.
+    ``coef_`` and ``intercept_`` (for label sequences ``transitions_``, ``start_`` and ``end_`` too)
+    are in units of X in every shard, however its rows were standardized, and so is their mean,
 
     .. math:: \bar W = \sum_i n_i W_i \Big/ \sum_i n_i,
 
-    n_i the sum of the sample weights that shard i has learned, passes over them counted.
+    n_i the sum of the sample weights that shard i has learned, counting every pass.
 
     Parameters
     ----------
     estimators : list of fitted estimators
-        One or more of the same class, with the same parameters but for `random_state`, `max_iter`,
+        One or more of the same class, with the same parameters except `random_state`, `max_iter`,
         `tol`, `shuffle`, `cache_size` and `verbose`, the same classes and the same features:
-        `OnlineStructuredPredictor` over any space, `GaptronClassifier`, `MulticlassPerceptron`, and
-        `PiSTOLClassifier`, `PiSTOLRegressor` and others that learned with ``kernel="linear"``.
-        They are not changed. Results of this function may be among them.
+        linear learners over rows, label sequences or items, such as `OnlineStructuredPredictor`,
+        `GaptronClassifier`, `MulticlassPerceptron`, `ListwiseRanker`, `PiSTOLClassifier` and
+        `PiSTOLRegressor`. They are not changed. Results of this function may be among them.
     weights : sequence of positive numbers or None, default=None
         n_i, up to a common factor; None takes the sums of the sample weights.
 
     Returns
     -------
     estimator
-        A new one of the same class. It predicts at once, `t_` is the number of rounds that all have
-        learned, and it can be copied, pickled and saved. Its running statistics of the features
-        are those of the rows of all shards, however they are counted here. It cannot go on:
-        ``partial_fit`` raises a RuntimeError, because a mean of weights is no state of an optimiser
-        (a coin bettor's wealth and steps that adapt belong to one sequence of rounds). To go on,
-        let those of the shards learn, and average again; ``fit`` starts anew.
+        A new one of the same class. It predicts, and can be copied, pickled and saved; `t_` is the
+        number of rounds that all have learned. Missing values are replaced by the mean of the
+        shards' means. ``partial_fit`` raises a RuntimeError, because a mean of weights is no state
+        of an optimizer: let the estimators of the shards learn, and average again. ``fit`` starts
+        anew.
 
     Raises
     ------
@@ -100,27 +100,22 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
         For a pipeline, whose last steps are to be averaged, and for learners without such weights:
         second-order ones, bandits, batch learners.
     ValueError
-        For no estimators, kernel learners, estimators that differ, and weights that are not one
-        positive number for each.
+        For no estimators, kernel learners, ``kernel="additive"``, estimators that differ, and
+        weights that are not one positive number for each.
     sklearn.exceptions.NotFittedError
         For an estimator that is not fitted.
 
     Notes
     -----
-    **What is promised.** Scores are linear in W and the surrogate S is convex in the scores, so
-    that on every row, and in expectation over new ones,
+    Scores are linear in W and the surrogate S is convex in the scores. So on every row, and in
+    expectation over new ones,
 
     .. math:: S(\bar W) \le \sum_i n_i S(W_i) \Big/ \sum_i n_i
 
-    (Jensen): the mean is never worse in S than its shards are on average, and the bounds that hold
-    for each of them hold for it on average. One pass over all rows has learned from more rows than
-    any shard, and is mostly a little better than the mean; ``benchmarks/scale/shards.py`` has
-    numbers. Shards of ``optimizer="mixture"``, which "auto" is for streams, are taken by the means
-    ``W_i = Σ_e v_e W_{i,e}`` over their experts: the promise is about S(W_i), and what a shard that
-    mixes probabilities plays may lose less. The "hinge" of `GaptronClassifier` and the mistakes of
-    `MulticlassPerceptron` are not convex, and nothing is promised for these. `PiSTOLRegressor`
-    after `fit` has units of its own in every shard; the mean is that of the functions in units of
-    y.
+    (Jensen): the mean is never worse in S than its shards are on average. One pass over all rows is
+    mostly a little better. Shards of ``optimizer="mixture"``, which "auto" is for streams, count
+    with the mean of their experts' weights. The "hinge" of `GaptronClassifier` and the mistakes of
+    `MulticlassPerceptron` are not convex, and nothing is guaranteed for them.
 
     References
     ----------
@@ -142,71 +137,151 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     >>> model.t_, model.score(X[1500:], y[1500:]) > 0.8
     (1500, True)
     """
-    estimators = check_shards(estimators)
-    shards = [_shard(estimator) for estimator in estimators]
-    shares = check_shares(weights, [shard.learned for shard in shards])
-    result = _like(estimators[0])
-    unit = _mean([shard.unit for shard in shards], shares)
-    if isinstance(result.space_, RealLine):
-        result.space_.scale = unit
-        result.space_.centre = _mean([shard.centre for shard in shards], shares)
-    last = _mean([shard.last * (shard.unit / unit) for shard in shards], shares)
-    average = None
-    if estimators[0]._model.averaged:
-        average = _mean([shard.average * (shard.unit / unit) for shard in shards], shares)
-    clock = sum(shard.learned for shard in shards)
-    scale = merged([shard.scale for shard in shards])
-    result._model = estimators[0]._model.stopped_at(result, MeanState(last, average, clock), scale)
-    _count(result, shards)
-    _calibrate(result, estimators, shares)
-    return result
-
-
-def _mean(values, shares):
-    """Σ share · value."""
-    return sum(share * value for share, value in zip(shares, values, strict=True))
-
-
-@reads_state
-def _shard(estimator):
-    space, state = estimator.space_, estimator._state
-    real = isinstance(space, RealLine)
-    return Shard(
-        last=np.asarray(estimator._weights(averaged=False), dtype=np.float64),
-        average=estimator._weights(averaged=True) if estimator._model.averaged else None,
-        learned=float(state.vector[CLOCK]),
-        rounds=estimator.t_,
-        passes=getattr(estimator, "n_iter_", 1),
-        scale=estimator._scale.copy(),
-        unit=space.scale if real else 1.0,
-        centre=space.centre if real else 0.0,
-        lengths=getattr(estimator._model, "lengths", None),
-    )
-
-
-@reads_state
-def _like(estimator):
-    """A new estimator with copies of what was fitted, but for the weights and their optimiser."""
-    result = clone(estimator)
-    left_out = {*estimator.get_params(deep=False), "_model", "optimizer_", "loss_curve_"}
-    fitted = {name: value for name, value in vars(estimator).items() if name not in left_out}
-    vars(result).update(copy.deepcopy(fitted))
+    shards = _check_shards(estimators)
+    clocks = [float(shard._model.state.vector[CLOCK]) for shard in shards]
+    shares = _check_weights(weights, clocks)
+    result = _like(shards[0])
+    if isinstance(result.space_, RealLine):  # weights are in units of y
+        result.space_.scale = 1.0
+        result.space_.centre = shares @ [shard.space_.centre for shard in shards]
     result.optimizer_ = MeanOfShards()
+    model = result._model = result._new_model()
+    last, average = (_mean(shards, shares, averaged) for averaged in (False, True))
+    _store(model.state, last, average if model.averaged else last[:0])
+    model.state.vector[CLOCK], model.state.moves = sum(clocks), False
+    means = shares @ [shard._scale.statistics[MEAN] for shard in shards]
+    model.scale.set_moments(means, np.ones(len(means)))
+    model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
+    _note_lengths(result, shards)
+    result.t_ = sum(shard.t_ for shard in shards)
+    result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
+    if getattr(result, "_calibrator", None) is not None:
+        result._calibrator = result._calibrator.mean([s._calibrator for s in shards], shares)
     return result
 
 
-def _calibrate(result, estimators, shares):
-    """The mean of the calibrations, where multilabel outputs have one."""
-    found = [getattr(estimator, "_calibrator", None) for estimator in estimators]
-    if all(one is not None for one in found):
-        result._calibrator = type(found[0]).mean(found, shares)
+def _like(estimator):
+    """A copy of a fitted estimator, without its model."""
+    bare = copy.copy(estimator)
+    for name in ("_model", "optimizer_", "loss_curve_"):
+        vars(bare).pop(name, None)
+    return copy.deepcopy(bare)
 
 
-def _count(result, shards):
-    """Rounds and passes of all; and label sequences from the shortest to the longest of all."""
-    result.t_ = sum(shard.rounds for shard in shards)
-    result.n_iter_ = max(shard.passes for shard in shards)
-    if shards[0].lengths is not None:
-        lengths = np.array([shard.lengths for shard in shards])
-        result._model = result._model.noting_lengths(lengths)
-        result.loss_ = result._model.loss
+def _mean(shards, shares, averaged):
+    """Σ share · W of the last weights, or of the averages, in units of X and of y."""
+    mean = 0.0
+    for shard, share in zip(shards, shares, strict=True):
+        kept = averaged and shard._model.averaged
+        unit = shard.space_.scale if isinstance(shard.space_, RealLine) else 1.0
+        mean = mean + share * unit * shard._weights(averaged=kept)
+    return mean
+
+
+def _store(state, last, average):
+    """Put weights, and averages, into a new state, which is stored by row or by feature."""
+    both = np.concatenate([last, average])
+    if hasattr(state, "store_for"):
+        state.store_for(False)
+        state.Theta[...] = both
+    elif hasattr(state, "A"):
+        state.Theta[...] = last.T
+        state.A[...] = average.T if len(average) else 0.0
+    else:
+        state.Theta[...] = both.T
+
+
+def _note_lengths(result, shards):
+    """Sequences, or rounds, are from the shortest to the longest of all."""
+    for name in ("lengths", "sizes"):
+        known = [getattr(shard._model, name, None) for shard in shards]
+        if all(known):
+            low, high = zip(*known, strict=True)
+            setattr(result._model, name, (min(low), max(high)))
+            result._model.loss = result.loss_ = result._model._loss_of((min(low), max(high)))
+
+
+def _check_shards(estimators):
+    """The estimators as a list; an error names the first that has no mean with the first one."""
+    if not hasattr(estimators, "__iter__") or isinstance(estimators, (str, Pipeline)):
+        raise TypeError(f"estimators must be a list of fitted estimators, got {estimators!r}.")
+    shards = list(estimators)
+    if not shards:
+        raise ValueError("estimators must hold one fitted estimator or more, got none.")
+    for i, shard in enumerate(shards):
+        _check_kind(f"estimators[{i}]", shard)
+        _check_same(f"estimators[{i}]", shards[0], shard)
+    return shards
+
+
+def _check_kind(name, shard):
+    """An error for what has no weights of features."""
+    if isinstance(shard, Pipeline):
+        raise TypeError(
+            f"{name} is a Pipeline: average the estimators that are the last steps; the steps "
+            "before them must be the same for all shards."
+        )
+    if not isinstance(shard, OnlineEstimator):
+        raise TypeError(
+            f"{name} must be a linear learner with full information (OnlineStructuredPredictor, "
+            f"GaptronClassifier, PiSTOLClassifier with kernel='linear', …), got {shard!r}: "
+            "second-order, bandit, batch and other learners have no mean of weights."
+        )
+    try:
+        check_is_fitted(shard, "space_")
+    except NotFittedError:
+        raise NotFittedError(f"{name} is not fitted: {shard!r} has learned no rows.") from None
+    by_kernel = hasattr(shard._model, "expansion") or not isinstance(shard._scale, RunningScale)
+    if by_kernel or getattr(shard._model, "steps", None) is not None:
+        raise ValueError(
+            f"{name}, {shard!r}, has no weights of features to average: learners with kernels keep "
+            "rows, random features or steps of their shard; kernel='linear' has a mean."
+        )
+
+
+def _check_same(name, first, shard):
+    """A ValueError for what makes two fitted shards different."""
+    if type(shard) is not type(first):
+        kinds = type(first).__name__, type(shard).__name__
+        raise ValueError(f"estimators must be of one class: [0] is {kinds[0]}, {name} {kinds[1]}.")
+    ours, theirs = ({what: of(one) for what, of in COMMON.items()} for one in (first, shard))
+    ours |= {what: value for what, value in first.get_params(False).items() if what not in FREE}
+    theirs |= shard.get_params(False)
+    for what, value in ours.items():
+        if not _is_same(value, theirs[what]):
+            texts = [
+                str(getattr(v, "tolist", lambda v=v: v)())[:200] for v in (theirs[what], value)
+            ]
+            raise ValueError(
+                f"{name} and estimators[0] differ in {what}: {texts[0]} and {texts[1]}."
+            )
+
+
+def _text(value):
+    """A value in a message."""
+    return repr(value.tolist() if isinstance(value, np.ndarray) else value)[:200]
+
+
+def _is_same(a, b):
+    """Whether two parameters are the same, arrays in them too."""
+    if a is b or (isinstance(a, Number) and isinstance(b, Number)):
+        return a is b or a == b
+    if isinstance(a, BaseEstimator):
+        return type(a) is type(b) and _is_same(vars(a), vars(b))
+    return joblib.hash(a) == joblib.hash(b)
+
+
+def _check_weights(weights, learned):
+    """Shares (n,) that sum to 1: of the weights given, or of what each shard has learned."""
+    if weights is None and not min(learned) > 0.0:
+        i = int(np.argmin(learned))
+        raise ValueError(
+            f"estimators[{i}] has learned no row of positive weight: leave it out, or give weights."
+        )
+    values = learned if weights is None else weights
+    values = list(values) if hasattr(values, "__iter__") else None
+    if values is None or len(values) != len(learned):
+        n = len(learned)
+        raise ValueError(f"weights must be {n} numbers, one for each estimator, got {weights!r}.")
+    given = np.array([check_positive(f"weights[{i}]", w) for i, w in enumerate(values)])
+    return given / given.max() / np.sum(given / given.max())

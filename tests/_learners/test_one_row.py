@@ -253,8 +253,10 @@ def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
 def test_a_mean_of_others_learns_no_row():
     model, X, y, _ = predictor("ogd")
     mean = average_fitted([begun(clone(model), X, y) for _ in range(2)])
+    before = pickle.dumps(mean)
     with pytest.raises(RuntimeError, match="mean of others"):
         mean.partial_fit(X[3:4], y[3:4])
+    assert pickle.dumps(mean) == before
 
 
 def test_files_that_are_mapped_are_not_written_to(tmp_path):

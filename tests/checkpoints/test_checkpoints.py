@@ -1,6 +1,6 @@
 """Checkpoints: every estimator comes back bit for bit, and no file is ever half of one."""
 
-import copy
+import ast
 import inspect
 import io
 import json
@@ -16,22 +16,22 @@ import pytest
 from bits import differences
 from conftest import INTERPRETED, ROOT
 from fitted import FITTED, learns_in_parts
-from plain import predictor
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toy_learner import NearestMean
-from waiting import Waiting, learning_elsewhere, stream
+from waiting import stream
 
 import skstructured
 from skstructured import RiskMonitor, SequenceTransformer
+from skstructured._engine.state import NORM_AT
 from skstructured.checkpoints import files, load_checkpoint, save_checkpoint
-from skstructured.checkpoints._archive import HEADER, SCHEMA
-from skstructured.checkpoints._whole_file import leftovers
+from skstructured.checkpoints.files import HEADER, SCHEMA
+from skstructured.estimators.logistic._rounds import COUNT
 from skstructured.experts.hedge import AdaHedge
 
 skops_io = pytest.importorskip("skops.io")
@@ -196,37 +196,46 @@ class TestFiles:
     def test_with_another_header_are_refused(self, header, model, path):
         save_checkpoint(model, path)
         replaced(path, HEADER, json.dumps(header).encode())
-        with pytest.raises(ValueError, match=r"model\.skops is damaged.*(format|version)"):
+        with pytest.raises(ValueError, match=r"model\.skops is damaged"):
             load_checkpoint(path)
 
     @pytest.mark.parametrize("node", [[], {}, 3, {"__loader__": "DictNode"}, {"__loader__": 1}])
     def test_that_hold_another_kind_of_node_are_refused(self, node, model, path):
         save_checkpoint(model, path)
         replaced(path, SCHEMA, json.dumps(node).encode())
-        with pytest.raises(ValueError, match=r"model\.skops is damaged.*must hold an estimator"):
+        with pytest.raises(ValueError, match=r"model\.skops is damaged"):
             load_checkpoint(path)
 
-    def test_that_unpack_to_more_than_they_are_are_refused(self, model, path):
-        """1.5 MB of file need not become gigabytes: nothing in a checkpoint is compressed."""
+    def test_that_unpack_to_many_times_their_size_are_refused(self, model, path):
         save_checkpoint(model, path)
         replaced(path, SCHEMA, b" " * 10**8, zipfile.ZIP_DEFLATED)
         assert path.stat().st_size < 10**6
-        with pytest.raises(ValueError, match=r"model\.skops is damaged.*compressed"):
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*many times its size"):
             load_checkpoint(path)
 
-    def test_whose_members_overlap_are_refused(self, model, path):
-        """A thousand names of one member would be a thousand times as much memory."""
+    def test_that_name_a_member_many_times_are_refused(self, model, path):
+        """Each name would be an array of its own in memory."""
+        model.extra_ = [np.zeros(10**6)]
         save_checkpoint(model, path)
-        with zipfile.ZipFile(path, "a") as file:
-            file.writestr("extra.json", b" " * 10**6)
-            for i in range(20):
-                again = copy.copy(file.getinfo("extra.json"))
-                again.filename = f"extra{i}.json"
-                file.filelist.append(again)
-        with pytest.raises(ValueError, match=r"model\.skops is damaged.*members take 2\d{7} bytes"):
+        with zipfile.ZipFile(path) as file:
+            schema = json.loads(file.read(SCHEMA))
+            large = max(file.infolist(), key=lambda info: info.file_size).filename
+
+        def repeat(node):
+            inner = node.values() if isinstance(node, dict) else node
+            for value in inner if isinstance(node, (dict, list)) else ():
+                if isinstance(value, list) and value and value[0].get("file") == large:
+                    value.extend([dict(value[0], __id__=10**9 + i) for i in range(30)])
+                else:
+                    repeat(value)
+
+        repeat(schema)
+        replaced(path, SCHEMA, json.dumps(schema).encode())
+        assert path.stat().st_size < 10**7
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*many times its size"):
             load_checkpoint(path)
 
-    @pytest.mark.parametrize("shape", [(3,), (5, 1)])
+    @pytest.mark.parametrize("shape", [(5,), (5, 1)])
     def test_with_arrays_of_another_length_are_refused(self, shape, model, path):
         save_checkpoint(model, path)
         array = next(name for name in member_names(path) if name.endswith(".npy"))
@@ -234,7 +243,7 @@ class TestFiles:
         header = {"descr": "<f8", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(buffer, header)
         replaced(path, array, buffer.getvalue() + bytes(4 * 8))
-        with pytest.raises(ValueError, match=r"model\.skops is damaged.* bytes, and has 32"):
+        with pytest.raises(ValueError, match=r"model\.skops is damaged"):
             load_checkpoint(path)
 
     def test_with_arrays_that_say_they_are_huge_are_refused(self, model, path):
@@ -244,25 +253,27 @@ class TestFiles:
         wrong = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
         np.lib.format.write_array_header_1_0(buffer, wrong)
         replaced(path, array, buffer.getvalue() + b"12345678")
-        with pytest.raises(ValueError, match=r"model\.skops is damaged.*8000000000000000 bytes"):
+        with pytest.raises(ValueError, match=r"model\.skops is damaged"):
             load_checkpoint(path)
 
-    def test_with_sparse_matrices_are_not_compressed_either(self, path):
+    def test_with_sparse_matrices_come_back_and_unpack_to_their_size(self, path):
         X = sparse.random(60, 8, 0.5, "csr", random_state=0)
         model = SGDClassifier(random_state=0).fit(X, np.arange(60) % 2).sparsify()
         save_checkpoint(model, path)
         loaded = load_checkpoint(path, ["scipy.sparse._csr.csr_matrix"])
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
         nested = [name for name in member_names(path) if name.endswith(".npz")]
-        assert nested
-        with zipfile.ZipFile(path) as file:
-            content = file.read(nested[0])
-        assert zipfile.ZipFile(io.BytesIO(content)).infolist()[0].compress_type == 0
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
-            file.writestr("data.npy", b"0" * 10**7)
+            file.writestr("data.npy", b"0" * 10**8)
         replaced(path, nested[0], buffer.getvalue())
-        with pytest.raises(ValueError, match=r"model\.skops is damaged.*compressed"):
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.*many times its size"):
+            load_checkpoint(path)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+    def test_that_are_pipes_are_refused(self, model, path):
+        os.mkfifo(path)
+        with pytest.raises(ValueError, match=r"path must be a regular file, got .*model\.skops"):
             load_checkpoint(path)
 
     def test_that_are_not_there_are_named(self, path):
@@ -354,7 +365,7 @@ class TestTrust:
         save_checkpoint(model, path)
         rewritten(path, '"OnlineStructuredPredictor"', '"write_whole"')
         known = '"skstructured.estimators.online"'
-        rewritten(path, known, '"skstructured.checkpoints._whole_file"')
+        rewritten(path, known, '"skstructured.checkpoints.files"')
         with pytest.raises(ValueError, match="which are no classes of skstructured"):
             load_checkpoint(path)
 
@@ -373,7 +384,7 @@ class TestWhatCannotBeKept:
     def test_lambdas_are_refused_and_functions_are_kept(self, path):
         X, y = stream(30)
         model = skstructured.KernelStructuredPredictor(kernel=lambda X, Z: X @ Z.T)
-        with pytest.raises(ValueError, match="<lambda>, which cannot be found again"):
+        with pytest.raises(ValueError, match="cannot be saved: .*<lambda>"):
             save_checkpoint(model.fit(X, y), path)
         assert not path.exists()
         model.set_params(kernel=linear).fit(X, y)
@@ -383,12 +394,12 @@ class TestWhatCannotBeKept:
     @pytest.mark.parametrize(
         ("given", "told"),
         [
-            ({True: 1.0}, "a dict with a key of the type bool"),
-            ({None: 1.0}, "a dict with a key of the type NoneType"),
-            ({np.True_: 1.0}, "a dict with a key of the type bool"),
+            ({True: 1.0}, "a dict has a key of the type .*bool"),
+            ({None: 1.0}, "a dict has a key of the type .*NoneType"),
+            ({np.True_: 1.0}, "a dict has a key of the type .*bool"),
             ({(1, 2): 1.0}, "keys must be str, int"),
             ({1: 1.0, "1": 2.0}, "keys that are written the same"),
-            (np.array([[{}, []]], dtype=object), "an array of objects that is no vector"),
+            (np.array([[{}, []]], dtype=object), "an array of objects is no vector"),
             (np.ma.MaskedArray([1.0]).view(np.recarray), "cannot be saved"),
             (threading.Lock(), "cannot be saved"),
         ],
@@ -412,7 +423,7 @@ class TestWhatCannotBeKept:
     def test_mapped_arrays_are_refused(self, model, path, tmp_path):
         np.save(tmp_path / "a.npy", np.ones(3))
         model.extra_ = np.load(tmp_path / "a.npy", mmap_mode="r")
-        with pytest.raises(ValueError, match=r"array of the kind numpy\.memmap"):
+        with pytest.raises(ValueError, match=r"array is of the kind numpy\.memmap"):
             save_checkpoint(model, path)
 
     def test_what_holds_itself_is_refused(self, model, path):
@@ -474,14 +485,24 @@ class TestWriting:
         save_checkpoint(model, path)
         assert done == ["fsync", "replace"] + ["fsync"] * (os.name != "nt")
 
-    def test_leftovers_are_no_checkpoints_and_are_removed(self, model, path):
+    def test_temporary_files_of_killed_processes_are_removed_after_an_hour(self, model, path):
         other = path.with_name(f"{path.name}.b")
-        mine, others = (p.with_name(f".{p.name}.{'0' * 32}.tmp") for p in (path, other))
-        for leftover in (mine, others, path.with_name("model.tmp")):
+        places = [(path, "0"), (other, "0"), (path, "1")]
+        mine, others, new = (p.with_name(f".{p.name}.{digit * 32}.tmp") for p, digit in places)
+        kept = [others, new, path.with_name("model.tmp")]
+        for leftover in (mine, *kept):
             leftover.write_bytes(b"half")
-        assert leftovers(path) == [mine]
+            if leftover != new:
+                os.utime(leftover, (1e9, 1e9))
         save_checkpoint(model, path)
-        assert not mine.exists() and others.exists() and path.with_name("model.tmp").exists()
+        assert not mine.exists() and all(leftover.exists() for leftover in kept)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+    def test_pipes_beside_the_file_are_not_waited_for(self, model, path):
+        pipe = path.with_name(f".{path.name}.{'0' * 32}.tmp")
+        os.mkfifo(pipe)
+        save_checkpoint(model, path)
+        same(copied(model), load_checkpoint(path))
 
     @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
     @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
@@ -491,13 +512,6 @@ class TestWriting:
         save_checkpoint(model, path)
         assert path.stat().st_mode & 0o7777 == mode
 
-    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only for root")
-    def test_owners_stay_as_they_were(self, model, path):
-        save_checkpoint(model, path)
-        os.chown(path, 12345, 23456)
-        save_checkpoint(model, path)
-        assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
-
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
     def test_a_pipe_is_refused_and_stays(self, model, path):
         os.mkfifo(path)
@@ -505,28 +519,12 @@ class TestWriting:
             save_checkpoint(model, path)
         assert path.is_fifo() and os.listdir(path.parent) == [path.name]
 
-    @pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
-    def test_what_another_process_is_writing_is_no_leftover(self, model, path):
-        temporary = path.with_name(f".{path.name}.{'0' * 32}.tmp")
-        program = (
-            "import fcntl, sys\n"
-            f"file = open({os.fspath(temporary)!r}, 'xb'); fcntl.flock(file, fcntl.LOCK_EX)\n"
-            "print('locked', flush=True); sys.stdin.read()"
-        )
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        with subprocess.Popen([sys.executable, "-c", program], **pipes) as writer:
-            assert writer.stdout.readline() == b"locked\n"
-            save_checkpoint(model, path)
-            assert temporary.exists() and leftovers(path) == []
-            writer.stdin.close()
-        assert leftovers(path) == [temporary]
-
-    @pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
+    @pytest.mark.skipif(os.name == "nt", reason="what is being written cannot be replaced")
     @pytest.mark.exhaustive
     def test_processes_that_save_to_one_file_all_succeed(self, model, path):
         program = (
             "import sys; from pathlib import Path\n"
-            "from skstructured.checkpoints._whole_file import write_whole\n"
+            "from skstructured.checkpoints.files import write_whole\n"
             "for _ in range(200): write_whole(Path(sys.argv[1]), sys.argv[2].encode() * 1000)"
         )
         given = [[sys.executable, "-c", program, os.fspath(path), name] for name in "abc"]
@@ -536,21 +534,133 @@ class TestWriting:
         assert os.listdir(path.parent) == [path.name]
 
 
-class TestThreads:
+def short_vector(model):
+    model._model.state.vectors = model._model.state.vectors[:, :2].copy()
+
+
+def norm_elsewhere(model):
+    model._model.state.vector[NORM_AT] = -1e8
+
+
+def small_weights(model):
+    model._model.state.Theta = np.zeros((1, 1))
+
+
+def single_weights(model):
+    model._model.state.Theta = model._model.state.Theta.astype(np.float32)
+
+
+def weights_across(model):
+    model._model.state.Theta = np.asfortranarray(model._model.state.Theta)
+
+
+def few_moments(model):
+    model._model.scale.statistics = model._model.scale.statistics[:, :1].copy()
+
+
+def many_features(model):
+    model.n_features_in_ = 10**7
+
+
+def many_outputs(model):
+    model.space_.dim_ = 4
+
+
+def slots_taken(model):
+    model._model.state.slot[0] = 10**6
+
+
+def far_features(model):
+    model._trees.feature[0, 0] = 10**6
+
+
+def deep_nodes(model):
+    model._trees.feature[0, -1] = 0
+
+
+def many_wait(model):
+    model._weights.numbers[COUNT] = 10**6
+
+
+def long_block(model):
+    model._model.expansion.count = 65
+
+
+def many_rows(model):
+    model._model.expansion.opened.count = 10**6
+
+
+def few_blocks(model):
+    opened = model._model.expansion.opened
+    opened.blocks = opened.blocks[:0]
+
+
+def narrow_steps(model):
+    model.transitions_ = model.transitions_[:1]
+
+
+def far_experts(model):
+    model._model.state.totals[-2] = 10**6
+
+
+class TestCraftedStates:
+    """What no learner has is refused before any loop is handed it."""
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("default", short_vector),
+            ("parameter free", norm_elsewhere),
+            ("online", small_weights),
+            ("online", single_weights),
+            ("online", weights_across),
+            ("online", few_moments),
+            ("default", many_features),
+            ("default", many_outputs),
+            ("sequences", slots_taken),
+            ("choices, online", slots_taken),
+            ("default tree", far_features),
+            ("default tree", deep_nodes),
+            ("folklore", many_wait),
+            ("kernel", long_block),
+            ("kernel", many_rows),
+            ("kernel", few_blocks),
+            ("random field", narrow_steps),
+            ("kernel features mixed", far_experts),
+        ],
+    )
     @pytest.mark.parametrize("inside", [False, True])
-    def test_an_estimator_that_learns_in_another_thread_is_refused(self, inside, path):
-        X, y = stream(200)
-        model = predictor().fit(X, y)
-        given = make_pipeline(StandardScaler().fit(X), model) if inside else model
-        with (
-            learning_elsewhere(model, X, y),
-            pytest.raises(RuntimeError, match="learning in another thread"),
-        ):
+    def test_are_refused_when_they_are_read_and_when_they_are_saved(
+        self, name, change, inside, path, monkeypatch
+    ):
+        model = FITTED[name].started()
+        change(model)
+        given = make_pipeline(StandardScaler(), model) if inside else model
+        with pytest.raises(ValueError, match="cannot be saved: .* does not fit a learner"):
             save_checkpoint(given, path)
         assert not path.exists()
+        monkeypatch.setattr(files, "check_shapes", lambda estimator: None)
         save_checkpoint(given, path)
-        same(copied(given), load_checkpoint(path, [Waiting]))
+        monkeypatch.undo()
+        with pytest.raises(ValueError, match=r"model\.skops is damaged.* does not fit a learner"):
+            load_checkpoint(path)
 
+    @pytest.mark.parametrize("name", ["default", "kernel", "sequences", "folklore", "table"])
+    def test_what_passes_have_learned_fits(self, name, path):
+        case = FITTED[name]
+        model = clone(case.estimator).fit(case.X, case.y)
+        save_checkpoint(model, path)
+        same(copied(model), load_checkpoint(path))
+
+
+def test_no_class_of_the_package_runs_what_is_in_a_file():
+    sources = (ROOT / "skstructured").rglob("*.py")
+    called = (node for path in sources for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    names = {getattr(node.func, "id", "") for node in called if isinstance(node, ast.Call)}
+    assert not names & {"exec", "eval", "__import__"}
+
+
+class TestThreads:
     def test_threads_that_save_to_one_file_leave_one_of_theirs(self, path):
         models = [FITTED["default"].started() for _ in range(4)]
         errors = []

@@ -12,7 +12,6 @@ BLOCKS = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
 #: What a block needs, and what it prints.
 PRINTS = {
     "datasets": ("river", r"Accuracy: 8[5-9]\.\d+%\n"),
-    "naive_bayes": ("river", r"\[.*\]\n"),
     "ray": ("ray", r"\{'max_iter': \d\}\n"),
     "mlflow": ("mlflow", r"True\n"),
 }

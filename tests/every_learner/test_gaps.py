@@ -181,10 +181,12 @@ def test_streams_are_validated(name, play, rng):
 def test_shards_are_put_together(rng):
     X, y = gaps(rng)
     model = sk.OnlineStructuredPredictor(random_state=0)
-    merged = sk.average_fitted([learned(clone(model), X[i::3], y[i::3]) for i in range(3)])
-    there = ~np.isnan(X[:, :3])
-    means = np.array([X[there[:, j], j].mean() for j in range(3)])
-    np.testing.assert_allclose(merged._scale.statistics[0, :3], means, rtol=1e-9)
+    shards = [learned(clone(model), X[i::3], y[i::3]) for i in range(3)]
+    merged = sk.average_fitted(shards, weights=[1.0, 2.5, 0.3])
+    means = np.average([shard._scale.statistics[0] for shard in shards], 0, [1.0, 2.5, 0.3])
+    np.testing.assert_allclose(merged._scale.statistics[0], means, rtol=1e-12)
+    filled = np.where(np.isnan(X), means, X)
+    np.testing.assert_allclose(merged.embedding_scores(X), merged.embedding_scores(filled))
     assert np.isfinite(merged.embedding_scores(X)).all()
 
 

@@ -105,8 +105,6 @@ def modules_with_examples():
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("module", list(modules_with_examples()))
 def test_docstring_examples(module):
-    if module.endswith(".river"):
-        pytest.importorskip("river")
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0 and result.failed == 0
 

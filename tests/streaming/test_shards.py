@@ -2,15 +2,11 @@
 
 import functools
 import pickle
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from conftest import INTERPRETED
 from learners import OVER_SPACES
 from naive.shards import mean_of
-from naive.standardize import moments, root
-from odd_rows import ERRORS, odd_rows
 from plain import gaptron, perceptron, predictor
 from scipy import sparse
 from sklearn.base import clone
@@ -21,9 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
 from skstructured import average_fitted
-from skstructured._engine.merged_scale import merged
-from skstructured._engine.rows import Rows
-from skstructured._engine.standardize import RunningScale
 from skstructured.optimizers import CoordinatePiSTOL, GradientDescent, PiSTOL
 from skstructured.spaces import Simplex
 from skstructured.utils._trial import has_argument
@@ -194,6 +187,64 @@ def test_label_sequences(rng):
         assert model.fit(words, labels).t_ >= 30
 
 
+@pytest.mark.parametrize("optimizer", ["mixture", "parameter_free", "ogd"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_label_sequences_of_every_optimizer(optimizer, missing, rng):
+    words = [rng.randn(m, 3) * [1.0, 5.0, 0.1] + 2.0 for m in rng.randint(1, 5, size=30)]
+    labels = [np.where(word[:, 0] > 2.0, "x", "y") for word in words]
+    estimator = sk.OnlineStructuredPredictor("sequence", optimizer=optimizer)
+    shards = [
+        learned(estimator, words[i : i + 10], labels[i : i + 10], None, ["x", "y"])
+        for i in (0, 10, 20)
+    ]
+    model = average_fitted(shards, weights=[0.3, 2.5, 7.0])
+    names = ("coef_", "intercept_", "transitions_", "start_", "end_")
+    check_mean(model, shards, [0.3, 2.5, 7.0], names)
+    if missing:
+        gaps = [np.where(np.arange(3) == 1, np.nan, word) for word in words]
+        mean = np.average([shard._scale.statistics[0] for shard in shards], 0, [0.3, 2.5, 7.0])
+        filled = [np.where(np.isnan(word), mean, word) for word in gaps]
+        for found, wanted in zip(model.predict(gaps), model.predict(filled), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+ITEMS = {
+    "ranker": sk.ListwiseRanker(random_state=0),
+    "ranker, one step": sk.ListwiseRanker(optimizer="parameter_free", average=False),
+    "choices": sk.ItemStructuredPredictor(random_state=0),
+    "choices, squared": sk.ItemStructuredPredictor(regularizer="squared", optimizer="ogd"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ITEMS))
+def test_items(name, rng):
+    rounds = [rng.randn(m, 3) * [1.0, 5.0, 0.1] for m in (3, 4, 2, 6, 3, 5, 2, 4, 3)]
+    best = [int(np.argmax(matrix @ [1.0, -0.1, 2.0])) for matrix in rounds]
+    y = [np.eye(len(m))[k] for m, k in zip(rounds, best, strict=True)] if "rank" in name else best
+    weight = rng.randint(1, 4, size=9) * 0.7
+    shards = [
+        clone(ITEMS[name]).partial_fit(rounds[i::3], y[i::3], sample_weight=weight[i::3])
+        for i in range(3)
+    ]
+    model = average_fitted(shards)
+    check_mean(model, shards, [weight[i::3].sum() for i in range(3)], ("coef_",))
+    assert model.t_ == 9 and model._model.sizes == (2, 6)
+    theta = model._thetas(model._read(rounds)).values
+    np.testing.assert_allclose(theta, np.concatenate(rounds) @ model.coef_.ravel(), atol=1e-12)
+    before = pickle.dumps(model)
+    with pytest.raises(RuntimeError, match="is a mean of others"):
+        model.partial_fit(rounds, y)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("given", [{"kernel": "rbf"}, {"kernel": "additive"}])
+def test_items_without_weights_of_features_have_no_mean(given, rng):
+    rounds, y = rng.randn(30, 3, 2), list(np.eye(3)[rng.randint(3, size=30)])
+    shard = sk.ListwiseRanker(random_state=0, **given).fit(list(rounds), y)
+    with pytest.raises(ValueError, match="no weights of features to average"):
+        average_fitted([shard, shard])
+
+
 @pytest.mark.parametrize("way", ["partial_fit", "fit"])
 def test_real_outputs(way):
     """Also after `fit`, which learns in units of y that differ from shard to shard."""
@@ -222,7 +273,6 @@ def test_sparse_rows(rng):
     shards, counts = sharded(DEFAULT(), rows, Y, ["a", "b", "c"])
     model = average_fitted(shards)
     check_mean(model, shards, counts)
-    np.testing.assert_array_equal(model._scale.statistics[1], abs(rows).max(axis=0).toarray()[0])
     np.testing.assert_array_equal(model.predict(rows), model.predict(rows.toarray()))
 
 
@@ -232,47 +282,6 @@ def test_single_precision():
     assert model.coef_.dtype == np.float32
     wanted = mean_of([shard._weights() for shard in shards], counts)
     np.testing.assert_allclose(model._weights(), wanted, rtol=1e-12)
-
-
-@pytest.mark.parametrize("centred", [True, False])
-@pytest.mark.parametrize("kind", sorted(ERRORS))
-def test_statistics_are_those_of_all_rows(kind, centred, rng):
-    n = 60 if INTERPRETED else 150
-    rows, weight = odd_rows(kind, rng, n), rng.randint(1, 4, size=n).astype(float)
-    order, scales = rng.permutation(n), []
-    for at in np.split(order, [3, 4, n // 2]):
-        scales.append(RunningScale(P, centred, True))
-        scales[-1].apply(Rows.from_array(rows[at]), weight=weight[at])
-    found = merged(scales)
-    whole = RunningScale(P, centred, True)
-    whole.apply(Rows.from_array(rows[order]), weight=weight[order])
-    at_once = merged([whole])
-    exact = [[Fraction(float(value)) for value in row] for row in rows]
-    known = moments(exact, [Fraction(float(w)) for w in weight], centred)
-    digits = ERRORS[kind] / 100 if kind == "far" else 1e-12
-    for j, (mean, variance) in enumerate(known):
-        size = max(abs(float(row[j])) for row in rows) if kind in ("growing", "outliers") else 0.0
-        for scale in (found, at_once):
-            lost = 1e-12 * max(size, root(variance))
-            assert scale.statistics[0, j] == pytest.approx(float(mean), rel=1e-12, abs=lost)
-            assert scale.statistics[1, j] == pytest.approx(root(variance), rel=digits, abs=0.0)
-            inverse = 1.0 / scale.statistics[1, j] if variance else 0.0
-            assert scale.statistics[2, j] == inverse
-    assert found.counts[0] == at_once.counts[0] == weight.sum()
-
-
-def test_a_light_shard_that_is_far_costs_no_digits():
-    scales = [RunningScale(1, True, True) for _ in range(2)]
-    scales[0].apply(Rows.from_array(np.array([[1e100]])), weight=np.array([1e-20]))
-    scales[1].apply(Rows.from_array(np.array([[1.0], [2.0]])), weight=np.array([1e20, 1e20]))
-    found = merged(scales)
-    exact = moments(
-        [[Fraction(1e100)], [Fraction(1)], [Fraction(2)]],
-        [Fraction(1e-20), Fraction(1e20), Fraction(1e20)],
-        True,
-    )
-    assert found.statistics[0, 0] == pytest.approx(float(exact[0][0]), rel=1e-12)
-    assert found.statistics[1, 0] == pytest.approx(root(exact[0][1]), rel=1e-12)
 
 
 def test_means_of_means(rng):
@@ -381,12 +390,12 @@ REFUSED = {
     "kernel": (
         lambda: [_other(kind=sk.KernelStructuredPredictor, max_iter=1)],
         ValueError,
-        "kernel learners keep rows",
+        "learners with kernels keep rows",
     ),
     "pistol with a kernel": (
         lambda: [_other(kind=sk.PiSTOLClassifier, kernel="rbf")],
         ValueError,
-        "kernel='linear' has one",
+        "kernel='linear' has a mean",
     ),
     "features": (lambda: [FITTED, _other(X[:, :3])], ValueError, "number of features: 3 and 4"),
     "classes": (
@@ -398,12 +407,16 @@ REFUSED = {
     "rows": (
         lambda: [FITTED, _other(sparse.csr_matrix(X))],
         ValueError,
-        "how their rows were standardised: 'CSR rows",
+        "whether their first rows were sparse: True and False",
     ),
-    "average": (lambda: [FITTED, _other(average=False)], ValueError, "keep an average"),
+    "average": (lambda: [FITTED, _other(average=False)], ValueError, "differ in average: False"),
     "kind of average": (lambda: [FITTED, _other(average="uniform")], ValueError, "in average"),
     "intercept": (lambda: [FITTED, _other(fit_intercept=False)], ValueError, "intercept"),
-    "standardize": (lambda: [FITTED, _other(standardize=False)], ValueError, "standardised"),
+    "standardize": (
+        lambda: [FITTED, _other(standardize=False)],
+        ValueError,
+        "differ in standardize",
+    ),
     "optimiser": (
         lambda: [_other(optimizer=PiSTOL(a=a)) for a in (0.1, 0.2)],
         ValueError,
