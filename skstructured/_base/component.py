@@ -7,10 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from skstructured._base.documented import linked
 
-
-@linked
 class Component(BaseEstimator):
     """A constructor parameter with parameters of its own: a space, a regularizer, a decoder.
 

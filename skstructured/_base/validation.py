@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from skstructured._base.array_api import refuse_other_arrays
 from skstructured._base.items import matrices_refused
 from skstructured._base.sparse_arrays import check_sparse
 from skstructured._engine.arrays import Array, Floats
@@ -42,7 +41,6 @@ def check_features(estimator: Any, X: Any, reset: bool) -> Any:
     """
     if issparse(X):
         check_sparse(X)
-    refuse_other_arrays("X", X)
     given = {"accept_sparse": "csr", "order": "C", "ensure_all_finite": False}
     either = reset and getattr(estimator, "_learns_singles", False)
     dtype = [np.float64, np.float32] if either else np.float64 if reset else dtype_of(estimator)

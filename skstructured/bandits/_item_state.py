@@ -7,7 +7,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skstructured._base.documented import linked
 from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import check_bool, check_positive, is_ready, own_arrays
 from skstructured._engine.rows import LONGEST, Rows
@@ -19,7 +18,6 @@ from skstructured.bandits._ridge import RunningRidge
 from skstructured.extend._types import Floats
 
 
-@linked
 class ItemState(BaseEstimator):
     """Ridge regression on the features of actions; what `ItemBandit` chooses by."""
 

@@ -114,9 +114,6 @@ class GaptronClassifier(OnlineStructuredPredictor):
     def _given_decoder(self):
         return self.decoder_
 
-    def _resolvers(self):
-        return {"decoder": resolve_decoder}
-
     def _start(self, space, passes=1):
         # It chooses the surrogate and the step, which stay with it.
         self.decoder_ = clone(resolve_decoder(self.decoder))

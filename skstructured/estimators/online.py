@@ -7,12 +7,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
-from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.label_sets import calibrator_for
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import resolve_decoder
-from skstructured.estimators._auto import component_of, optimizer_for
+from skstructured.estimators._auto import optimizer_for
 from skstructured.estimators._named_weights import NamedWeights
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -32,7 +31,7 @@ __all__ = ["OnlineStructuredPredictor"]
 
 @parameters
 class OnlineStructuredPredictor(
-    ShortCuts, NamedWeights, SequencePredictions, DecodedPredictions, OnlineEstimator
+    NamedWeights, SequencePredictions, DecodedPredictions, OnlineEstimator
 ):
     r"""Predict structured outputs from rows as they come: classes, multilabel, ordinal, rankings.
 
@@ -241,14 +240,6 @@ class OnlineStructuredPredictor(
             return resolve_surrogate(self.loss, space)
         kind = SequenceLoss if isinstance(space, LabelSequence) else FenchelYoung
         return kind(space, *terms, self.constants)
-
-    def _resolvers(self):
-        return {
-            "space": resolve_space,
-            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
-            "decoder": resolve_decoder,
-            "optimizer": component_of,
-        }
 
     def _parts(self, space):
         resolve_decoder(self.decoder)

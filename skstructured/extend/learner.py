@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.documented import linked
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.extend._types import Bound, Features, Floats, Given, Ints, Outputs, Seed
 from skstructured.extend.batch import Batch, Comparison, ExpertComparison, Losses
@@ -14,7 +13,6 @@ from skstructured.extend.batch import Batch, Comparison, ExpertComparison, Losse
 __all__ = ["Batch", "Comparison", "ExpertComparison", "Losses", "OnlineLearner"]
 
 
-@linked
 class OnlineLearner(ABC):
     """An estimator that plays an output in every round, and learns the true one after it.
 

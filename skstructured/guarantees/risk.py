@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skstructured._base.documented import linked
 from skstructured._base.validation import check_integer
 from skstructured.extend._types import Floats
 from skstructured.guarantees._running_risk import (
@@ -29,7 +28,6 @@ from skstructured.guarantees._running_risk import (
 __all__ = ["RiskMonitor", "risk_bound", "risk_curve"]
 
 
-@linked
 class RiskMonitor(BaseEstimator):
     r"""A bound on the risk of any learner from its losses in independent rounds, at any time.
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skstructured._base.documented import linked
 from skstructured._base.parameters import parameters
 from skstructured._base.validation import (
     check_bool,
@@ -31,7 +30,6 @@ SOLVERS = ("auto", "newton", "lbfgs")
 ASKED = {"qid": True, "available": True}
 
 
-@linked
 @parameters
 class ConditionalLogit(ChoicePredictions, ChoiceEffects, BaseEstimator):
     r"""Predict which item of a round is chosen, by features of the items (conditional logit).

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from skstructured._base.documented import linked
 from skstructured._base.parameters import parameters
 from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._base.validation import unchanged_on_error
@@ -18,7 +17,6 @@ from skstructured.extend._types import Array
 __all__ = ["ChooserInteractions"]
 
 
-@linked
 @parameters
 class ChooserInteractions(TransformerMixin, BaseEstimator):
     """Make features of items of features of the chooser, and constants of alternatives.

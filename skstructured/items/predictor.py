@@ -8,8 +8,6 @@ from sklearn.utils.metaestimators import available_if
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.shared_docs import documented
-from skstructured._base.short_cuts import ShortCuts
-from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Given
 from skstructured.extend.decoder import Decoder
@@ -19,8 +17,6 @@ from skstructured.extend.regularizer import Regularizer
 from skstructured.items._online import ItemLearner
 from skstructured.items._outputs import has_probabilities, outputs_of, truths_of
 from skstructured.items._reading import Items
-from skstructured.optimizers import resolve_optimizer
-from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import Birkhoff, resolve_space
 
 __all__ = ["ItemStructuredPredictor"]
@@ -35,7 +31,7 @@ def _has_probabilities(learner: Any) -> bool:
 
 @documented(OnlineStructuredPredictor)
 @parameters
-class ItemStructuredPredictor(ShortCuts, ItemLearner):
+class ItemStructuredPredictor(ItemLearner):
     r"""Predict outputs over items that come with features of their own, from rounds as they come.
 
     A round is a matrix of items, one row of features each, as many as there are: the alternatives
@@ -142,14 +138,6 @@ class ItemStructuredPredictor(ShortCuts, ItemLearner):
     random_state: Seed = None
     constants: Literal["paper", "sharp"] = "paper"
     missing: Literal["mean", "indicator", "error"] = "mean"
-
-    def _resolvers(self) -> dict[str, Any]:
-        return {
-            "space": resolve_space,
-            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
-            "decoder": resolve_decoder,
-            "optimizer": resolve_optimizer,
-        }
 
     def _over(self) -> tuple[Any, Any]:
         return self.space, self.regularizer

@@ -7,10 +7,7 @@ import numpy as np
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.shared_docs import documented
-from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import check_choice
-from skstructured.decoders import resolve_decoder
-from skstructured.estimators._auto import component_of
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Array, Floats, Given
 from skstructured.extend.decoder import Decoder
@@ -39,7 +36,7 @@ KERNELS = ("linear", "additive", "rbf")
 
 @documented(OnlineStructuredPredictor)
 @parameters
-class ListwiseRanker(ShortCuts, ItemLearner):
+class ListwiseRanker(ItemLearner):
     r"""Rank the items of a query by their features: listwise learning to rank, online or in passes.
 
     One score for each item, ``x w``, learned from whole queries with graded relevance, as many
@@ -157,9 +154,6 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     n_components: int = 1200
 
     fit_intercept = False
-
-    def _resolvers(self) -> dict[str, Any]:
-        return {"decoder": resolve_decoder, "optimizer": component_of}
 
     def _over(self) -> tuple[Any, Any]:
         check_choice("loss", self.loss, LOSSES)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.foreign import is_ours
-from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import LARGEST_SIZE, check_real
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
@@ -57,7 +56,7 @@ class LossConstants(NamedTuple):
     norm: str
 
 
-class FenchelYoung(ShortCuts, Component):
+class FenchelYoung(Component):
     r"""The loss ``S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>)`` of an output space and a regularizer.
 
     Parameters
@@ -114,12 +113,6 @@ class FenchelYoung(ShortCuts, Component):
         self.regularizer = regularizer
         self.scale = scale
         self.constants = constants
-
-    def _resolvers(self):
-        return {
-            "space": resolve_space,
-            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
-        }
 
     def _terms(self):
         space = resolve_space(self.space)

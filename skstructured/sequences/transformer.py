@@ -10,7 +10,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.documented import linked
 from skstructured._base.ragged import (
     Ragged,
     Stacked,
@@ -33,7 +32,6 @@ def _has(method):
     return check
 
 
-@linked
 class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Apply a transformer of rows to every position of sequences.
 

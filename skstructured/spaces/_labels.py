@@ -5,7 +5,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 
-from skstructured._base.array_api import refuse_other_arrays
 from skstructured.extend._types import Floats, Given, Outputs, Packed
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces._costs import unit_costs
@@ -16,7 +15,6 @@ INT64 = np.dtype(np.int64)
 
 def one_column(y, warn=False):
     """Labels as a 1-d array; a ValueError for rows of outputs names the spaces that take them."""
-    refuse_other_arrays("y", y)
     try:
         return column_or_1d(y, warn=warn)
     except ValueError as error:

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from skstructured._base.documented import linked
 from skstructured._base.parameters import Seed, parameters
-from skstructured._base.short_cuts import ShortCuts
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured._learners.training_means import with_means
 from skstructured._learners.weights import linear_scores
@@ -29,10 +27,9 @@ from skstructured.spaces.sequence import LabelSequence
 __all__ = ["ConditionalRandomField"]
 
 
-@linked
 @parameters
 class ConditionalRandomField(
-    KernelField, ShortCuts, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
+    KernelField, SequencePredictions, BatchFit, DecodedPredictions, BaseEstimator
 ):
     r"""Predict label sequences, or outputs of other spaces, by a log-linear model learned in batch.
 
@@ -193,13 +190,6 @@ class ConditionalRandomField(
 
     def _unfitted_loss(self):
         return FenchelYoung(scale=1.0)
-
-    def _resolvers(self):
-        return {
-            "space": resolve_space,
-            "regularizer": lambda given: resolve_regularizer(given, resolve_space(self.space)),
-            "decoder": lambda given: self._decoder(),
-        }
 
     def _decoder(self):
         if not (isinstance(self.decoder, str) and self.decoder == "auto"):

@@ -6,7 +6,6 @@ from typing import Literal
 
 from skstructured._base.shared_docs import documented
 from skstructured._learners.reading import over_sequences
-from skstructured.estimators._auto import is_auto
 from skstructured.estimators.kernel._approximations import count_of, wants_features
 from skstructured.estimators.kernel._features_model import OverFeatures
 from skstructured.estimators.kernel._learner import KernelLearner
@@ -18,7 +17,6 @@ from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.regularizer import Regularizer
 from skstructured.extend.surrogate import Surrogate
-from skstructured.optimizers import resolve_optimizer
 
 __all__ = ["KernelStructuredPredictor"]
 
@@ -241,13 +239,6 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     @property
     def _mixes(self):
         return self._approximates and not self._many_rows
-
-    def _resolvers(self):
-        found = super()._resolvers()
-        exact = isinstance(self.approximation, str) and self.approximation == "none"
-        if exact and is_auto(self.optimizer):
-            found["optimizer"] = lambda given: resolve_optimizer("parameter_free")
-        return found
 
     @property
     def n_components_(self):

@@ -9,11 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.documented import linked
 from skstructured._base.foreign import check_dimension
 from skstructured._base.ragged import Ragged
 from skstructured._base.rows_in_range import check_missing, takes_gaps
-from skstructured._base.short_cuts import ShortCuts
 from skstructured._base.validation import (
     check_bool,
     check_weights,
@@ -39,8 +37,7 @@ from skstructured.sequences._loss import Chains
 from skstructured.spaces import SPACES, resolve_space
 
 
-@linked
-class MarginLearner(ShortCuts, BaseEstimator):
+class MarginLearner(BaseEstimator):
     """Base of batch learners with kernels; needs `_solve`, which learns.
 
     ``_solve(outputs, packed, inputs, before, alpha)`` returns `Found` of `Inputs`; it sets
@@ -261,9 +258,6 @@ class MarginLearner(ShortCuts, BaseEstimator):
         if sample_weight is not None:
             sample_weight = np.repeat(np.asarray(sample_weight), np.diff(offsets))
         return 1.0 - weighted_mean(costs, sample_weight)
-
-    def _resolvers(self):
-        return {"space": resolve_space}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

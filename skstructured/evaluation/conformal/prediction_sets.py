@@ -7,7 +7,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from skstructured._base.documented import linked
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer, check_real
 from skstructured.evaluation.conformal._delegating import Delegating, estimator_has
@@ -19,7 +18,6 @@ from skstructured.extend._types import Array, Features, Floats, Outputs
 __all__ = ["PredictionSets"]
 
 
-@linked
 @parameters
 class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
     r"""Sets of outputs that hold the true one with probability 1 − alpha (conformal prediction).
