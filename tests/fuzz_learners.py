@@ -3,12 +3,13 @@
 import numpy as np
 from fuzz_inputs import chance, pick
 from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, second_order
+from spanning_trees import SpanningTrees
 
 import skstructured as sk
 from skstructured.decoders import DECODERS
 from skstructured.extend.output_space import OutputSpace
 from skstructured.optimizers import OPTIMIZERS, GradientDescent, PiSTOL
-from skstructured.spaces import KSubsets, SpanningTrees
+from skstructured.spaces import KSubsets
 
 BREAKS = {
     "right": lambda V: V,

@@ -7,11 +7,12 @@ from plain import bandit_gaptron, banditron, gaptron, perceptron, predictor, sec
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
+from spanning_trees import SpanningTrees
 from toy_learner import NearestMean
 
 import skstructured as sk
 from skstructured.optimizers import FTRLProximal, GradientDescent, PiSTOL
-from skstructured.spaces import KSubsets, SpanningTrees
+from skstructured.spaces import KSubsets
 
 #: name -> learner of classes.
 EVERY_LEARNER = {

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from skstructured._base.sparse_arrays import check_sparse
+from skstructured._base.validation import check_sparse
 from skstructured._engine.arrays import Array, Ints
 
 

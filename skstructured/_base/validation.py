@@ -1,6 +1,7 @@
 """Checks of user input, called from public methods only."""
 
 import contextlib
+import copy
 import math
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
@@ -13,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._base.items import matrices_refused
-from skstructured._base.sparse_arrays import check_sparse
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.rows import (
     DOUBLE,
@@ -31,6 +31,17 @@ LIGHTEST, HEAVIEST = 1e-20, 1e20
 
 #: Bounds on norms, and parameters that multiply them, are at most this and at least one over it.
 LARGEST_SIZE = LONGEST * HEAVIEST
+
+
+def check_sparse(X: Any) -> None:
+    """Raise a ValueError if the arrays of a sparse X do not fit together."""
+    try:
+        if X.format in ("csr", "csc"):
+            copy.copy(X).check_format(full_check=True)
+        elif X.format == "coo" and X.ndim == 2:
+            type(X)((X.data, (X.row, X.col)), shape=X.shape)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X is not a valid sparse matrix: {error}") from None
 
 
 def check_features(estimator: Any, X: Any, reset: bool) -> Any:

@@ -9,7 +9,6 @@ from skstructured.spaces.ordinal import OrdinalChain
 from skstructured.spaces.permutahedron import Permutahedron
 from skstructured.spaces.sequence import LabelSequence
 from skstructured.spaces.simplex import Simplex
-from skstructured.spaces.spanning_trees import SpanningTrees
 
 __all__ = [
     "Birkhoff",
@@ -20,7 +19,6 @@ __all__ = [
     "OutputSpace",
     "Permutahedron",
     "Simplex",
-    "SpanningTrees",
 ]
 
 SPACES = {

@@ -19,12 +19,11 @@ from skstructured.decoders.gap import GapDecoder
 from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.regularizers import Tsallis
-from skstructured.spaces import KSubsets, Simplex, SpanningTrees
+from skstructured.spaces import KSubsets, Simplex
 
 X = np.random.RandomState(0).randn(30, 3)
 y = np.arange(30) % 3
 PAIRS = np.tile([1, 1, 0], (30, 1))
-TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 NO_NUMBERS = ["a", [1], 1j, object(), np.ones(3), True, math.nan]
 
 
@@ -61,10 +60,6 @@ CALLS = {
         lambda v: ConfiditClassifier(alpha=v).partial_fit(X, y, classes=[0, 1, 2]),
     ),
     "k": ("k must be an integer in 1..2 for 3 labels", lambda v: _learn(PAIRS, space=KSubsets(v))),
-    "n_nodes": (
-        "n_nodes must be an integer at least 2",
-        lambda v: _learn(PAIRS, space=SpanningTrees(TRIANGLE, v)),
-    ),
     "delta": (
         r"delta must lie in \(0, 1\)",
         lambda v: _learn(optimizer=GradientDescent(eta="high_probability")).certificate(v),
@@ -105,16 +100,6 @@ def test_numbers_of_every_type_are_taken(value):
     np.testing.assert_array_equal(_learn(optimizer=GradientDescent(eta=value)).coef_, wanted)
     gaptron(decoder=GapDecoder(exploration=value)).fit(X, y).predict(X)
     _learn(loss_scale=3 * value, optimizer=GradientDescent(eta=value))
-
-
-@pytest.mark.parametrize(
-    "edges",
-    ["a", None, 3, [1], [(0, 1, 2)], [(0, 1), (1, 3)], [(0, 1), (1, -1)], [(0, 1.5)], [], True],
-    ids=str,
-)
-def test_edges_are_pairs_of_nodes(edges):
-    with pytest.raises(ValueError, match=r"edges must be pairs of nodes from 0 to 2, got"):
-        SpanningTrees(edges, 3).fit(PAIRS)
 
 
 @pytest.mark.parametrize("value", ["no", None, 1, 0.0, [True], np.ones(1)], ids=repr)

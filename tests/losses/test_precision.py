@@ -10,9 +10,9 @@ from conftest import INTERPRETED
 from pairs import CASES, LARGEST, loss_of, space_of
 from plain import confidit, newtron, second_order, soba
 from sklearn.exceptions import ConvergenceWarning
+from spanning_trees import SpanningTrees
 
 from skstructured.extend._by_vertices import project
-from skstructured.spaces import SpanningTrees
 
 OFFSETS = [1e4, 1e8, -1e10, 1e12]
 K = 3

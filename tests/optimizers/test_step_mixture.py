@@ -12,6 +12,7 @@ from pairs import LARGEST, PAIRS
 from plain import predictor
 from scipy import sparse
 from sklearn.base import clone
+from spanning_trees import SpanningTrees
 from streams import weighted_vertices
 
 from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
@@ -19,7 +20,6 @@ from skstructured._engine import mixing
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees.mixture import overhead
 from skstructured.optimizers import AdaGrad, ParameterFree, StepMixture
-from skstructured.spaces import SpanningTrees
 
 STEPS, ADAPTIVE = (0.25, 2.0), (0.5, 3.0)
 SHARES = ("thinning", 0.02)

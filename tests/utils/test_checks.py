@@ -11,6 +11,7 @@ import pytest
 from conftest import INTERPRETED
 from sklearn.exceptions import SkipTestWarning
 from sklearn.linear_model import SGDClassifier
+from spanning_trees import SpanningTrees
 
 from skstructured import MulticlassPerceptron, OnlineStructuredPredictor, spaces
 from skstructured.evaluation.display import RegretDisplay
@@ -32,7 +33,7 @@ SPACES = [
     (spaces.Birkhoff(), [[0, 1, 2], [2, 0, 1]]),
     (spaces.Permutahedron(), [[1, 2, 3, 4], [4, 1, 3, 2]]),
     (spaces.KSubsets(2), [[1, 1, 0, 0], [0, 1, 0, 1]]),
-    (spaces.SpanningTrees(list(itertools.combinations(range(3), 2)), 3), [[1, 1, 0], [0, 1, 1]]),
+    (SpanningTrees(list(itertools.combinations(range(3), 2)), 3), [[1, 1, 0], [0, 1, 1]]),
 ]
 
 

@@ -9,6 +9,7 @@ from naive import margin as naive
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from spanning_trees import SpanningTrees
 
 from skstructured import (
     ConditionalRandomField,
@@ -19,7 +20,7 @@ from skstructured import (
 from skstructured.estimators.margin import _vertex_visit
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.estimators.margin._vertex_game import VERTICES, oracle_address
-from skstructured.spaces import Birkhoff, KSubsets, Permutahedron, SpanningTrees
+from skstructured.spaces import Birkhoff, KSubsets, Permutahedron
 
 DUAL = (MaxMinMarginNetwork, StructuralSVM)
 MODELS = (*DUAL, QuadraticSurrogate)
