@@ -164,6 +164,15 @@ class PiSTOLCertificate(Certificate):
 
     ``φ(x) = (x/2) (e^{x/2}(x+1) + 2)²/(1 − x e^{x/2} − x)``. It grows like √T.
 
+    A learner for each of k × p weights (Corollary 3, ``per_coordinate=True``) has β/p for β. With P
+    the sum of all |g|, the sum of their bounds is at most
+
+    .. math:: (1-a)\,c\,\Big(\|U\|_F \sqrt{2 α L (k p L + P)
+        \ln(1 + p \|U\|_F L\sqrt{α(T+1)}/β)} + β k φ(1/α) \ln(1+T)\Big)
+
+    by the inequality of Cauchy and Schwarz. The constants then have k as ``outputs``, p as
+    ``features``.
+
     Parameters
     ----------
     constants : dict
@@ -171,21 +180,23 @@ class PiSTOLCertificate(Certificate):
 
     References
     ----------
-    Orabona (2014), Theorem 1, with the sum and the factor T + 1 that its proof gives.
+    Orabona (2014), Theorem 1 and Corollary 3, with the sum and the factor T + 1 of the proof.
     """
 
     def __init__(self, constants: dict[str, Any]) -> None:
-        super().__init__("PiSTOL, Theorem 1", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
+        name = "Corollary 3" if "features" in constants else "Theorem 1"
+        super().__init__(f"PiSTOL, {name}", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
     def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm."""
         k = self.constants
         L, T, x = k["L"] * k["N"], k["rounds"], 1.0 / k["alpha"]
-        reach = norm * L * math.sqrt(k["alpha"] * (T + 1.0)) / k["beta"]
-        spread = 2.0 * k["alpha"] * L * (L + k["path"]) * math.log1p(reach)
+        outputs, p = k.get("outputs", 1.0), k.get("features", 1.0)
+        reach = norm * L * math.sqrt(k["alpha"] * (T + 1.0)) * p / k["beta"]
+        spread = 2.0 * k["alpha"] * L * (outputs * p * L + k["path"]) * math.log1p(reach)
         top = math.exp(x / 2.0) * (x + 1.0) + 2.0
         phi = 0.5 * x * top**2 / (1.0 - x * math.exp(x / 2.0) - x)
-        linear = norm * math.sqrt(spread) + k["beta"] * phi * math.log1p(T)
+        linear = norm * math.sqrt(spread) + outputs * k["beta"] * phi * math.log1p(T)
         return (1.0 - k["a"]) * k["c"] * linear
 
 
