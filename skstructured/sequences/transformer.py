@@ -95,7 +95,7 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     def partial_fit(self, X: Features, y: Any = None) -> Self:
         """Go on fitting with more sequences."""
         stacked, labels = _stack(X), _labels(X, y)
-        fitted = getattr(self, "transformer_", None) or clone(self.transformer)
+        fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
         self.transformer_ = fitted.partial_fit(stacked.values, labels)
         return self
 

@@ -273,7 +273,12 @@ OUTSIDE = {
     "a ball": (predictor(optimizer=GradientDescent(radius=1.0)), 1.0),
     "adaptive": (predictor(optimizer=AdaptiveGradientDescent(2.0)), 1.0),
     "balls": (
-        predictor(optimizer=StepMixture((GradientDescent(radius=1.0), GradientDescent(radius=2.0)))),
+        predictor(
+            optimizer=StepMixture(
+                others=(AdaptiveGradientDescent(2.0), AdaptiveGradientDescent(4.0))
+            ),
+            loss_scale=5.0,
+        ),
         2.0,
     ),
     "folklore": (sk.FolkloreClassifier(B=0.5), 0.5),
@@ -298,12 +303,13 @@ def test_no_certificate_speaks_outside_of_its_radius(name, rng):
 
 
 def test_an_expert_counts_within_its_own_ball_alone(rng):
-    """The longer step of the small ball has the smaller regret, which must not be taken."""
+    """The smaller ball has the smaller regret, which must not be taken beyond it."""
     X, y = noisy_classes(rng, n=30, K=3)
-    small, large = GradientDescent(radius=1.0), GradientDescent(eta=1e-3, radius=2.0)
-    model = predictor(optimizer=StepMixture((small, large)), loss_scale=5.0).fit(X, y)
+    balls = (AdaptiveGradientDescent(2.0), AdaptiveGradientDescent(4.0))
+    model = predictor(optimizer=StepMixture(others=balls), loss_scale=5.0).fit(X, y)
     certificate = model.certificate()
-    regrets = [one.quadratic * 4.0 for one in certificate.certificates]
+    regrets = [one.offset for one in certificate.certificates]
+    assert [one.radius for one in certificate.certificates] == [1.0, 2.0]
     assert regrets[0] < regrets[1]
     k = certificate.constants
     price = (1 - k["a"]) * k["c"] * k["overhead"]

@@ -760,3 +760,14 @@ def test_a_transformer_with_nothing_to_fit_is_a_step_of_a_stream():
     np.testing.assert_array_equal(model[-1].coef_, alone.coef_)
     with pytest.raises(NotFittedError):
         SequenceTransformer(StandardScaler()).transform([np.ones((2, 1))])
+
+
+def test_a_transformer_that_could_not_be_fitted_leaves_nothing():
+    model = SequenceTransformer(StandardScaler())
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="infinity"):
+            learn([[[np.inf]]])
+        assert not hasattr(model, "transformer_")
+    model.partial_fit([[[1.0], [3.0]]]).partial_fit([[[5.0]]])
+    assert model.transformer_.mean_ == 3.0
+    assert not hasattr(model.transformer, "mean_")
