@@ -19,21 +19,21 @@ LARGEST_EXPONENT, SMALLEST = 300.0, 1e-280
 
 @kernel
 def coordinate_pistol(
-    state: Floats, W: float, theta: float, path: float, g: float
+    state: Floats, W: float, a: float, b: float, g: float
 ) -> tuple[float, float, float]:
-    """θ ← θ − g, P ← P + |g|, W = (b/p) θ/α exp(θ²/(2α)), α = a R (R + P)."""
+    """θ = a ← a − g, P = b ← b + |g|, W = (B/p) θ/α exp(θ²/(2α)), α = A R (R + P)."""
     if g == 0.0:
-        return W, theta, path
+        return W, a, b
     size = abs(g)
     state[PATH] += size
     state[LARGEST] = max(state[LARGEST], size)
-    theta, path, reach = theta - g, path + size, max(state[REACH], 2.0 * size)
-    alpha = state[A] * reach * (reach + path)
-    ratio = theta / alpha if alpha >= SMALLEST else 0.0
-    exponent = 0.5 * theta * ratio
+    a, b, reach = a - g, b + size, max(state[REACH], 2.0 * size)
+    alpha = state[A] * reach * (reach + b)
+    ratio = a / alpha if alpha >= SMALLEST else 0.0
+    exponent = 0.5 * a * ratio
     state[CAPPED] += exponent > LARGEST_EXPONENT
     scale = state[B] / state[FEATURES] * math.exp(min(exponent, LARGEST_EXPONENT))
-    return scale * ratio, theta, path
+    return scale * ratio, a, b
 
 
 @kernel
