@@ -158,6 +158,7 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Mistakes (m,) of the next prediction at x (1, p) against each vertex (m, K)."""
+        check_is_fitted(self)
         return 1.0 - V[:, np.argmax(self._thetas(x)[0])]
 
     def _start(self, space: OutputSpace) -> None:

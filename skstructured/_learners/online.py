@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.foreign import check_dimension
@@ -179,6 +180,7 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         A copy of the model learns the row, because optimisers see how long it is before they play.
         Label sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
         """
+        check_is_fitted(self)
         theta, stopped = self._model.upcoming(x, V, np.ones(1))
         if stopped >= 0:
             refuse_row(self, x, 0)

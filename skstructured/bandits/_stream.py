@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
 from skstructured._learners.guards import exclusive, uninterrupted
@@ -52,6 +53,7 @@ class BanditStream(OnlineLearner):
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
+        check_is_fitted(self)
         return 1.0 - V @ self._distribution(self._thetas(x), x)[0]
 
     def _losses(self, theta, P, actions, codes):
@@ -65,7 +67,7 @@ class BanditStream(OnlineLearner):
         loss = getattr(self, "loss_", None)
         if loss is None:
             return np.full(len(theta), np.nan)
-        return loss.value(theta, self.space_.unpack(codes))
+        return loss.mean_and_value(theta, self.space_.unpack(codes))[1]
 
     def warn_of_trouble(self) -> None:
         """Warn where the rounds exceed the horizon."""

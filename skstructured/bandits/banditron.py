@@ -69,6 +69,11 @@ class BanditronClassifier(FirstOrderBandit):
     {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
     n_features_in_, feature_names_in_}
 
+    Notes
+    -----
+    No bound is stated. Its theorem is for one exploration rate in all rounds, chosen with ‖U‖
+    known.
+
     References
     ----------
     Kakade, Shalev-Shwartz, Tewari (2008), "Efficient bandit algorithms for online multiclass
@@ -85,6 +90,7 @@ class BanditronClassifier(FirstOrderBandit):
     5
     """
 
+    _no_theorem = "Its theorem is for one exploration rate in all rounds, chosen with ‖U‖ known."
     scale_kernel = staticmethod(banditron_scale)
     gradient_kernel = staticmethod(banditron)
 

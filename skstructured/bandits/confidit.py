@@ -70,6 +70,10 @@ class ConfiditClassifier(SecondOrderBandit):
         intercept.
     {BanditGaptronClassifier: t_, n_mistakes_, n_features_in_, feature_names_in_}
 
+    Notes
+    -----
+    No bound is stated. Its theorem assumes that labels are drawn from a linear model of the rows.
+
     References
     ----------
     Crammer, Gentile (2013), "Multiclass classification with bandit feedback using adaptive
@@ -87,6 +91,8 @@ class ConfiditClassifier(SecondOrderBandit):
     """
 
     draws = 2
+
+    _no_theorem = "Its theorem assumes that labels are drawn from a linear model of the rows."
 
     alpha: float = 1.0
     eta: float = 1.0

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
@@ -29,7 +30,7 @@ from skstructured.bandits._first_order import (
 )
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Floats
+from skstructured.extend._types import Features, Floats
 from skstructured.extend.optimizer import no_high_probability
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses.gap import HINGE, KINDS, LOGISTIC, GapSurrogate, add_gradient, gap
@@ -87,6 +88,11 @@ def _gap_gradients(theta, codes, shares, kind, G):
     for i in range(theta.shape[0]):
         if shares[i] != 0.0:
             add_gradient(theta[i], codes[i], kind, shares[i], G[i])
+
+
+def _is_logistic(learner):
+    """Whether there are probabilities; for `available_if`."""
+    return GapSurrogate(kind=learner.loss).has_probabilities
 
 
 @documented(OnlineStructuredPredictor)
@@ -208,6 +214,15 @@ class BanditGaptronClassifier(FirstOrderBandit):
         _gap_gradients(theta, codes, shares, KINDS[self.loss], G)
         return G
 
+    @available_if(_is_logistic)
+    def predict_proba(self, X: Features) -> Floats:
+        """Probabilities (n, K) of the classes, softmax of the scores; with ``loss="logistic"``.
+
+        They are not those of `choose`, which are `decoding_proba`.
+        """
+        theta = self._scores(X)
+        return self.loss_.mean(theta)
+
     def regret_bound(self) -> float:
         """The theorem's bound on expected mistakes − Σ ℓ_t(U), for every ‖U‖_F ≤ radius.
 
@@ -247,6 +262,7 @@ class BanditGaptronClassifier(FirstOrderBandit):
 
         The theorems bound the expectation: a `delta` other than None is a GuaranteeError.
         """
+        check_is_fitted(self, "classes_")
         no_high_probability(self, delta)
         numbers = {"K": float(len(self.classes_)), "X": math.sqrt(self._state.vector[X_SQ])}
         name = f"Gaptron with bandit feedback, {self.loss}"

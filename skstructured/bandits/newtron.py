@@ -57,6 +57,11 @@ class NewtronClassifier(SecondOrderBandit):
     {BanditGaptronClassifier: classes_, coef_, intercept_, missing_coef_, t_, n_mistakes_,
     n_features_in_, feature_names_in_}
 
+    Notes
+    -----
+    No bound is stated. Its theorem is for one exploration rate, chosen with the horizon and ‖U‖
+    known.
+
     References
     ----------
     Hazan, Kale (2011), "Newtron: an efficient bandit algorithm for online multiclass prediction",
@@ -72,6 +77,8 @@ class NewtronClassifier(SecondOrderBandit):
     >>> model.update(X[:5], actions, actions == y[:5], propensities).t_
     5
     """
+
+    _no_theorem = "Its theorem is for one exploration rate, chosen with the horizon and ‖U‖ known."
 
     alpha: float = 10.0
     beta: float = 0.01

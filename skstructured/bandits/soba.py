@@ -48,6 +48,8 @@ class SOBAClassifier(SecondOrderBandit):
     ``Σ m = min_U [a‖U‖² + Σ(2<U,g> + <U,z>²)] + Σ q/(p'(1+q))``, q = zᵀA⁻¹z, over updates: an
     identity, which fixes the √p'.
 
+    No bound is stated. Its paper's bound has no explicit constants.
+
     References
     ----------
     Beygelzimer, Orabona, Zhang (2017), "Efficient online bandit multiclass learning with Õ(√T)
@@ -63,6 +65,8 @@ class SOBAClassifier(SecondOrderBandit):
     >>> model.update(X[:5], actions, actions == y[:5], propensities).t_
     5
     """
+
+    _no_theorem = "Its paper's bound has no explicit constants."
 
     a: float = 1.0
     exploration: float | None = None

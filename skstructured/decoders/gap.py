@@ -32,13 +32,15 @@ class GapDecoder(Decoder):
     van der Hoeven (2020), Algorithm 1.
     """
 
+    only_over = Simplex
+
     def __init__(self, loss: str | None = None, exploration: float = 0.0) -> None:
         self.loss = loss
         self.exploration = exploration
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* and max(a, ρ)."""
-        self._only_over(Simplex, loss)
+        self.check_space(loss)
         least = check_share("exploration", self.exploration)
         gaps = GapSurrogate(kind=self.kind_for(loss)).gaps(theta)
         return loss.space.argmax(theta), np.maximum(gaps, least)

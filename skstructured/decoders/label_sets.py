@@ -57,6 +57,7 @@ class ExpectedF1(Decoder):
     """
 
     _calibration: Calibration | None = None
+    only_over = Hypercube
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = zero_division
@@ -80,7 +81,7 @@ class ExpectedF1(Decoder):
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = argmax E F1 and p = 0."""
-        self._only_over(Hypercube, loss)
+        self.check_space(loss)
         empty: float | Floats = check_share("zero_division", self.zero_division)
         if self._calibration is not None:
             mu, empty = self._calibration.marginals(theta), empty * self._calibration.empty
@@ -117,12 +118,14 @@ class Threshold(Decoder):
     ['decoder__threshold']
     """
 
+    only_over = Hypercube
+
     def __init__(self, threshold: ArrayLike = 0.5) -> None:
         self.threshold = threshold
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = 1 where μ exceeds the threshold and p = 0."""
-        self._only_over(Hypercube, loss)
+        self.check_space(loss)
         return (mu > self._thresholds(mu.shape[1])).astype(np.float64), np.zeros(len(mu))
 
     def _thresholds(self, d):

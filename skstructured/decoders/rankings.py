@@ -30,12 +30,14 @@ class DiscountedGain(Decoder):
     Blondel (2019), "Structured prediction with projection oracles", section 4 and appendix.
     """
 
+    only_over = Birkhoff
+
     def __init__(self, gain: str = "exponential") -> None:
         self.gain = gain
 
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """y* = items by decreasing expected gain and p = 0."""
-        self._only_over(Birkhoff, loss)
+        self.check_space(loss)
         m = round(mu.shape[1] ** 0.5)
         expected = mu.reshape(-1, m, m) @ gains(np.arange(m - 1, -1, -1), self.gain)
         positions = np.argsort(np.argsort(-expected, axis=1, kind="stable"), axis=1)

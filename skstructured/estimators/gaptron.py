@@ -122,10 +122,6 @@ class GaptronClassifier(OnlineStructuredPredictor):
     def _parts(self, space):
         surrogate = GapSurrogate(kind=self.loss).over(space)
         descent = GradientDescent(self.feature_norm, self.radius)
-        if not self.decoder_.exploits_gap:
-            return surrogate, descent
-        if self.loss != "logistic":
-            raise ValueError(
-                f"decoder={self.decoder!r} is for the logistic loss, got loss={self.loss!r}."
-            )
-        return FenchelYoung(space, self.regularizer), descent
+        if self.decoder_.exploits_gap and self.loss == "logistic":
+            return FenchelYoung(space, self.regularizer), descent
+        return surrogate, descent

@@ -255,6 +255,7 @@ class OnlineStructuredPredictor(
 
     def _start(self, space, passes=1):
         super()._start(space, passes)
+        self._given_decoder().check_space(self.loss_)
         self._calibrator = calibrator_for(self.loss_, self._given_decoder())
         if not isinstance(self.loss_, Surrogate):
             self.loss_.warn_without_gap()

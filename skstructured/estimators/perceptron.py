@@ -4,8 +4,8 @@ import math
 from typing import Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
@@ -18,9 +18,10 @@ from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeig
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.decoders import MAP
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.guarantees.certificates import Certificate
+from skstructured.extend.learner import Batch, Comparison
+from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.gap import ZeroOneLoss
-from skstructured.optimizers._fixed import FixedStep
+from skstructured.optimizers._fixed import LARGEST_SQ, FixedStep
 
 __all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
 
@@ -81,8 +82,14 @@ class MulticlassPerceptron(OverClasses, DecodedPredictions, OnlineEstimator):
         return ZeroOneLoss(space), FixedStep()
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """Raise a GuaranteeError: no theorem covers this learner."""
-        raise GuaranteeError("No bound against a linear surrogate is stated for the Perceptron.")
+        """The bound on its mistakes, against the hinge losses ``max(1 − m, 0)`` of any U."""
+        check_is_fitted(self)
+        X = math.sqrt(2.0 * self._model.state.vector[LARGEST_SQ])
+        return PerceptronCertificate("Van der Hoeven (2020), section 4.2", X)
+
+    def comparison(self, rounds: Batch) -> Comparison:
+        """Raise a GuaranteeError: comparators are measured by hinge losses."""
+        raise no_search("MulticlassPerceptron")
 
 
 @documented(OnlineStructuredPredictor)
@@ -122,6 +129,10 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
+    Notes
+    -----
+    No bound is stated. The bounds of its papers have no explicit constants.
+
     References
     ----------
     Cesa-Bianchi, Conconi, Gentile (2005), "A second-order Perceptron algorithm"; the multiclass
@@ -135,6 +146,8 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     >>> SecondOrderPerceptron(random_state=0).fit(X, y).score(X, y) > 0.9
     True
     """
+
+    _no_theorem = "The bounds of its papers have no explicit constants."
 
     a: float = 1.0
     standardize: bool | Literal["auto"] = "auto"

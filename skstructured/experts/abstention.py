@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
@@ -244,6 +245,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected losses (m,) of the next play at x (1, p) against each vertex (m, 2)."""
+        check_is_fitted(self)
         score = np.repeat(self._hedged(x), len(V))
         return self._expected(score, np.argmax(V, axis=1))
 

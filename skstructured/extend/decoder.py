@@ -31,9 +31,13 @@ class Decoder(Component, ABC):
     def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """Vertices y* (n, dim) and probabilities p (n,) of leaving them for a draw with mean μ."""
 
-    def _only_over(self, kind: type, loss: Loss) -> None:
-        """A ValueError unless the loss is over a space of this kind."""
-        if not isinstance(loss.space, kind):
+    #: The kind of space that it is for; None for every space.
+    only_over: type | None = None
+
+    def check_space(self, loss: Loss) -> None:
+        """Raise a ValueError unless the loss is over a space that the decoder is for."""
+        kind = self.only_over
+        if kind is not None and not isinstance(loss.space, kind):
             given = type(loss.space).__name__
             raise ValueError(
                 f"decoder={type(self).__name__}() is for {kind.__name__}, got the space {given}."

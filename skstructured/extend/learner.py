@@ -1,6 +1,7 @@
 """The protocol of online learners: all that progressive validation asks of an estimator."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -230,4 +231,8 @@ class OnlineLearner(ABC):
         GuaranteeError
             If no theorem covers the rounds; the message says why.
         """
-        raise GuaranteeError(f"No regret bound is known for {type(self).__name__}.")
+        name = type(self).__name__
+        raise GuaranteeError(f"No regret bound is stated for {name}. {self._no_theorem}".strip())
+
+    #: Why no bound is stated, a sentence.
+    _no_theorem: ClassVar[str] = ""

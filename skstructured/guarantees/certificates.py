@@ -11,6 +11,7 @@ __all__ = [
     "AbstentionCertificate",
     "Certificate",
     "CoinBettingCertificate",
+    "PerceptronCertificate",
     "PiSTOLCertificate",
     "gap_constants",
 ]
@@ -50,8 +51,23 @@ class Certificate:
         self.unit = unit
 
     def regret(self, norm: float) -> float:
-        """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset."""
+        """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset.
+
+        Raises
+        ------
+        GuaranteeError
+            If U lies outside the ball of the theorem.
+        """
+        self.check_inside(norm)
         return self.quadratic * norm**2 + self.offset
+
+    def check_inside(self, norm: float) -> None:
+        """Raise a GuaranteeError if no U with ‖U‖_F = norm lies in the ball of the theorem."""
+        if not norm <= self.radius * (1 + 1e-9):
+            raise GuaranteeError(
+                f"{self.theorem} holds for comparators with ‖U‖_F ≤ radius = {self.radius:g}, "
+                f"got {norm:g}."
+            )
 
     def bound(self, comparator_loss: float, norm: float) -> float:
         """The bound for a comparator.
@@ -72,10 +88,6 @@ class Certificate:
         GuaranteeError
             If U lies outside the ball of the theorem.
         """
-        if norm > self.radius * (1 + 1e-9):
-            raise GuaranteeError(
-                f"{self.theorem} holds for comparators with ‖U‖_F ≤ {self.radius:g}, got {norm:g}."
-            )
         return comparator_loss + self.regret(norm)
 
     def __repr__(self):
@@ -164,6 +176,15 @@ class PiSTOLCertificate(Certificate):
 
     ``φ(x) = (x/2) (e^{x/2}(x+1) + 2)²/(1 − x e^{x/2} − x)``. It grows like √T.
 
+    A learner for each of k × p weights (Corollary 3, ``per_coordinate=True``) has β/p for β. With P
+    the sum of all |g|, the sum of their bounds is at most
+
+    .. math:: (1-a)\,c\,\Big(\|U\|_F \sqrt{2 α L (k p L + P)
+        \ln(1 + p \|U\|_F L\sqrt{α(T+1)}/β)} + β k φ(1/α) \ln(1+T)\Big)
+
+    by the inequality of Cauchy and Schwarz. The constants then have k as ``outputs``, p as
+    ``features``.
+
     Parameters
     ----------
     constants : dict
@@ -171,22 +192,67 @@ class PiSTOLCertificate(Certificate):
 
     References
     ----------
-    Orabona (2014), Theorem 1, with the sum and the factor T + 1 that its proof gives.
+    Orabona (2014), Theorem 1 and Corollary 3, with the sum and the factor T + 1 of the proof.
     """
 
     def __init__(self, constants: dict[str, Any]) -> None:
-        super().__init__("PiSTOL, Theorem 1", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
+        name = "Corollary 3" if "features" in constants else "Theorem 1"
+        super().__init__(f"PiSTOL, {name}", None, None, math.inf, constants)  # type: ignore[arg-type]  # no quadratic
 
     def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm."""
         k = self.constants
         L, T, x = k["L"] * k["N"], k["rounds"], 1.0 / k["alpha"]
-        reach = norm * L * math.sqrt(k["alpha"] * (T + 1.0)) / k["beta"]
-        spread = 2.0 * k["alpha"] * L * (L + k["path"]) * math.log1p(reach)
+        outputs, p = k.get("outputs", 1.0), k.get("features", 1.0)
+        reach = norm * L * math.sqrt(k["alpha"] * (T + 1.0)) * p / k["beta"]
+        spread = 2.0 * k["alpha"] * L * (outputs * p * L + k["path"]) * math.log1p(reach)
         top = math.exp(x / 2.0) * (x + 1.0) + 2.0
         phi = 0.5 * x * top**2 / (1.0 - x * math.exp(x / 2.0) - x)
-        linear = norm * math.sqrt(spread) + k["beta"] * phi * math.log1p(T)
+        linear = norm * math.sqrt(spread) + outputs * k["beta"] * phi * math.log1p(T)
         return (1.0 - k["a"]) * k["c"] * linear
+
+
+class PerceptronCertificate(Certificate):
+    r"""The mistakes of a Perceptron, against the hinge losses L of a comparator.
+
+    If its updates have a norm of at most X,
+
+    .. math:: M \le L + X^2 \|U\|_F^2 + X \|U\|_F \sqrt{L}.
+
+    Parameters
+    ----------
+    theorem : str
+        The theorem it is from.
+    X : float
+        The largest norm of an update, over √w of its round.
+
+    References
+    ----------
+    Orabona (2014), (5); van der Hoeven (2020), section 4.2, with the constants that hold.
+    """
+
+    def __init__(self, theorem: str, X: float) -> None:
+        super().__init__(theorem, X**2, 0.0, math.inf, {"X": X})
+
+    def bound(self, comparator_loss: float, norm: float) -> float:
+        """The bound on the number of mistakes, given the sum L of hinge losses and ‖U‖_F."""
+        reach = self.constants["X"] * norm
+        return comparator_loss + reach**2 + reach * math.sqrt(comparator_loss)
+
+    def regret(self, norm: float) -> float:
+        """Raise a GuaranteeError: the regret depends on the comparator's loss."""
+        raise GuaranteeError(
+            f"{self.theorem} has no regret for a norm alone: use bound(comparator_loss, norm), "
+            "with the sum of hinge losses of the comparator."
+        )
+
+
+def no_search(learner: str) -> GuaranteeError:
+    """The error of learners whose comparators are measured by another loss than theirs."""
+    return GuaranteeError(
+        f"The bound of {learner} is about hinge losses: use certificate().bound(loss, norm), with "
+        "the sum of the hinge losses and the norm of a comparator."
+    )
 
 
 class AbstentionCertificate(Certificate):

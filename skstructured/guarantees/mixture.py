@@ -60,9 +60,15 @@ class MixtureCertificate(Certificate):
 
     def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm; a GuaranteeError without a bound."""
-        found = [known.regret(norm) for known in self.certificates if norm <= known.radius]
+        found = [
+            known.regret(norm) for known in self.certificates if norm <= known.radius * (1 + 1e-9)
+        ]
         if not found:
-            raise GuaranteeError(f"None of the experts has a bound against ‖U‖_F = {norm:g}.")
+            radius = max((known.radius for known in self.certificates), default=0.0)
+            raise GuaranteeError(
+                "None of the experts has a bound there: the largest radius is "
+                f"{radius:g}, got ‖U‖_F = {norm:g}."
+            )
         return min(found) + self._price()
 
     def bound_of_experts(self) -> float:

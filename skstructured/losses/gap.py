@@ -243,6 +243,12 @@ class GapSurrogate(Surrogate):
         arguments = self.kernel_arguments(V.shape[1])
         return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
 
+    def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
+        """`mean`, and the losses (n,) that are learned: the hinge is 0 for sure predictions."""
+        theta, V = _scores(theta), np.ascontiguousarray(V, dtype=np.float64)
+        arguments = self.kernel_arguments(V.shape[1])
+        return self.mean(theta), run_gradient_rows(self.kernel, theta, V, *arguments)[1]
+
     def gaps(self, theta: Floats) -> Floats:
         """a(θ) of every row, of shape (n,)."""
         return _gaps(_scores(theta), self.code)

@@ -15,11 +15,12 @@ from skstructured.extend.surrogate import Surrogate
 from skstructured.spaces import Hypercube, OrdinalChain
 
 #: Codes that the kernel knows the losses by.
-KINDS = {"smooth_hinge": 0.0, "hinge": 1.0, "logistic": 2.0, "perceptron": 3.0}
-SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON = KINDS.values()
+KINDS = {"smooth_hinge": 0.0, "hinge": 1.0, "logistic": 2.0, "perceptron": 3.0, "square": 4.0}
+SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON, SQUARE = KINDS.values()
 
 #: Largest |φ'| of each.
 SLOPES = {"smooth_hinge": 2.0, "hinge": 1.0, "logistic": 1.0 / math.log(2.0), "perceptron": 1.0}
+SLOPES["square"] = math.inf
 
 
 @kernel
@@ -31,6 +32,8 @@ def margin_value(z, kind):
         return max(1.0 - z, 0.0)
     if kind == PERCEPTRON:
         return max(-z, 0.0)
+    if kind == SQUARE:
+        return (1.0 - z) ** 2
     return (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
 
 
@@ -43,6 +46,8 @@ def margin_slope(z, kind):
         return 1.0 if z < 1.0 else 0.0
     if kind == PERCEPTRON:
         return 1.0 if z <= 0.0 else 0.0
+    if kind == SQUARE:
+        return 2.0 * (1.0 - z)
     return 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
 
 
@@ -78,13 +83,14 @@ class MarginLoss(Surrogate):
     - "smooth_hinge": ``1 − 2z`` where z ≤ 0, else ``max(1 − z, 0)²``; slopes up to 2;
     - "hinge": ``max(1 − z, 0)``;
     - "logistic": ``log₂(1 + exp(−z))``;
-    - "perceptron": ``max(−z, 0)``, which bounds nothing.
+    - "perceptron": ``max(−z, 0)``, which bounds nothing;
+    - "square": ``(1 − z)²``, whose slopes have no bound.
 
     Parameters
     ----------
     space : Signs
         A fitted space.
-    kind : {"smooth_hinge", "hinge", "logistic", "perceptron"}, default="smooth_hinge"
+    kind : {"smooth_hinge", "hinge", "logistic", "perceptron", "square"}, default="smooth_hinge"
         Which φ.
 
     References
@@ -165,7 +171,7 @@ class IndicatorMargins(MarginLoss):
 
     def over(self, space: OutputSpace) -> Self:
         """A new one over a fitted space; see `Surrogate`."""
-        self._check_kind()
+        check_choice("loss", self.kind, tuple(kind for kind in KINDS if kind != "square"))
         if not isinstance(space, (Hypercube, OrdinalChain)):
             wanted = "multilabel outputs and ordinal classes"
             raise ValueError(f"loss={self!r} is for {wanted}, not for {space!r}.")

@@ -3,7 +3,16 @@
 from skstructured._base.validation import check_positive
 from skstructured._engine.compiled import kernel
 from skstructured._engine.state import OWN, new_state
-from skstructured.extend.optimizer import OnlineOptimizer, unit_scale
+from skstructured.extend.optimizer import OnlineOptimizer
+
+LARGEST_SQ = OWN + 1
+
+
+@kernel
+def measured_scale(state, x_sq, weight):
+    """s = 1; notes the largest w‖x‖²."""
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    return 1.0
 
 
 @kernel
@@ -15,9 +24,9 @@ def fixed_step(state, raw, g, x_sq, weight):
 class FixedStep(OnlineOptimizer):
     """W ← W − η w G."""
 
-    scale_kernel = staticmethod(unit_scale)
+    scale_kernel = staticmethod(measured_scale)
     step_kernel = staticmethod(fixed_step)
-    entries = 1
+    entries = 2
 
     def __init__(self, eta=1.0):
         self.eta = eta

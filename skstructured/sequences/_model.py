@@ -12,8 +12,6 @@ from skstructured._learners.models import SCORES, Model, Played
 from skstructured._learners.scaling import scale_of
 from skstructured.extend.learner import Batch
 from skstructured.optimizers import GradientDescent, ParameterFree, StepMixture, resolve_optimizer
-from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
-from skstructured.sequences._coordinates import coordinate_epoch_for
 from skstructured.sequences._decoding import rule_of
 from skstructured.sequences._epoch import LARGEST_RATIO, LARGEST_SQ, LEFT, epoch_for
 from skstructured.sequences._loss import Chains, SequenceLoss
@@ -70,7 +68,7 @@ class ChainModel(Model):
     def _new_state(self, width, vector):
         """The state of an optimiser whose initial vector is given."""
         optimizer = self.optimizer
-        if optimizer.blocks != (1, 0) and not isinstance(optimizer, CoordinatePiSTOL):
+        if optimizer.blocks != (1, 0):
             raise ValueError(
                 f"optimizer={optimizer!r} keeps more than the weights of a feature: sequences "
                 "have no loop for it."
@@ -149,10 +147,7 @@ class ChainModel(Model):
         return state.Theta, state.A, state.vector, self.options, state.numbers, state.slot
 
     def _loop(self):
-        projects = self.loss.projects
-        if isinstance(self.optimizer, CoordinatePiSTOL):
-            return coordinate_epoch_for(projects)
-        return epoch_for(self.optimizer, projects)
+        return epoch_for(self.optimizer, self.loss.projects)
 
     def refuse(self, learner, batch, place):
         """Raise the ValueError for the sequence that stopped learning."""

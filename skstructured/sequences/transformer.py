@@ -102,9 +102,9 @@ class SequenceTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys
     @available_if(_has("partial_fit"))
     def partial_fit(self, X: Features, y: Any = None) -> Self:
         """Go on fitting with more sequences."""
-        if not hasattr(self, "transformer_"):
-            self.transformer_ = clone(self.transformer)
-        self.transformer_.partial_fit(_stack(X).values, _labels(X, y))
+        stacked, labels = _stack(X), _labels(X, y)
+        fitted = self.transformer_ if hasattr(self, "transformer_") else clone(self.transformer)
+        self.transformer_ = fitted.partial_fit(stacked.values, labels)
         return self
 
     @available_if(_has("inverse_transform"))

@@ -183,6 +183,7 @@ class LabelSequence(LabelSpace):
     def geometry(self, norm: str, dim: int | None = None, length: int = 2) -> Geometry:
         """ν, D, γ for sequences of one length M.
 
+        In ℓ1, γ is an upper bound; the least is 1/(2(2M − 1)).
         ℓ1: 4 (2 if M = 1), 2(2M − 1), 1/(2M); ℓ2: 2 (√2 if M = 1), √(2(2M − 1)), √((k−1)/(kM)).
         """
         k, M = self._dimension(dim), length

@@ -49,9 +49,7 @@ def test_required_and_keyword_only_parameters_and_nothing_else_of_a_dataclass():
         _: KW_ONLY
         copy: bool = False
 
-    assert str(inspect.signature(Scaled)) == (
-        "(factor: float, centre: bool = True, *, copy: bool = False) -> None"
-    )
+    assert str(inspect.signature(Scaled)) == ("(factor, centre=True, *, copy=False)")
     model = clone(Scaled(2.0, copy=True).set_params(centre=False))
     assert vars(model) == {"factor": 2.0, "centre": False, "copy": True}
     assert not hasattr(Scaled, "centre") and not is_dataclass(model)

@@ -43,7 +43,11 @@ MALFORMED = [
     ("csr", {"indptr": np.array([0, 3], np.int32)}, "index pointer size"),
     ("csr", {"indptr": np.arange(9, dtype=np.int32) // 3}, "index pointer size"),
     ("csr", {"indptr": np.array([[0, 1, 2, 3]], np.int32)}, "should be 1-D|index pointer size"),
-    ("csr", {"indptr": np.array([0, 3, 1, 3], np.int32)}, "must (form|be) a non-decreasing sequence"),
+    (
+        "csr",
+        {"indptr": np.array([0, 3, 1, 3], np.int32)},
+        "must (form|be) a non-decreasing sequence",
+    ),
     ("csr", {"indptr": np.array([0, 3, 3, 4], np.int32)}, "less than the size of index and data"),
     ("csr", {"indices": np.array([[0], [1], [2]], np.int32)}, "should be 1-D"),
     ("csr", {"indices": np.array([0, 1], np.int32)}, "same size"),

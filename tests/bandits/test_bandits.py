@@ -18,10 +18,12 @@ from plain import (
 )
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
 from streams import noisy_classes
 
 from skstructured import (
+    BanditGaptronClassifier,
     BanditReduction,
     ConfiditClassifier,
     GuaranteeError,
@@ -513,3 +515,31 @@ def test_learns_an_easy_stream(rng):
     assert newtron.score(X, y) > 0.6
     assert newtron.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
     assert predictor().fit(X, y).score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_updates_measure_rows_with_their_intercept(intercept, rng):
+    X = rng.randn(5, 3)
+    model = BanditGaptronClassifier(
+        radius=1.0, classes=[0, 1, 2], standardize=False, fit_intercept=intercept, random_state=0
+    )
+    for x in X:
+        actions, propensities = model.choose(x[None])
+        model.update(x[None], actions, [1.0], propensities)
+    wanted = np.sqrt((X**2).sum(axis=1).max() + intercept)
+    assert model.certificate().constants["X"] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_probabilities_of_gaptron_are_softmax_of_its_scores(rng):
+    X, y = rng.randn(40, 3), rng.randint(3, size=40)
+    model = BanditGaptronClassifier(radius=1.0, random_state=0).fit(X, y)
+    scores = np.exp(model.decision_function(X))
+    np.testing.assert_allclose(
+        model.predict_proba(X), scores / scores.sum(axis=1, keepdims=True), rtol=1e-12
+    )
+    for loss in ("hinge", "smooth_hinge"):
+        assert not hasattr(BanditGaptronClassifier(loss, radius=1.0), "predict_proba")
+    with pytest.raises(NotFittedError):
+        BanditGaptronClassifier(radius=1.0).predict_proba(X)
+    with pytest.raises(NotFittedError):
+        BanditGaptronClassifier(radius=1.0).certificate()

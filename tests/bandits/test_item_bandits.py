@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -454,3 +455,21 @@ def test_seeds_pickles_and_fit_anew(name):
     anew = vars(model.fit(*rounds_of(2)))
     assert list(differences({name: anew[name] for name in vars(fresh)}, vars(fresh))) == []
     assert set(anew) == set(vars(fresh))
+
+
+def test_of_two_actions_alike_the_first_is_played():
+    offers, alike = [np.array([[1.0, 0.0], [0.0, 1.0]])], np.array([[0.3, 2.0], [0.3, 2.0]])
+    model = LinearThompsonSampling(random_state=0).update(offers, [0], [1.0])
+    np.testing.assert_array_equal(model.decoding_proba([alike])[0], [1.0, 0.0])
+    assert [model.choose([alike])[0][0] for _ in range(5)] == [0] * 5
+
+
+@pytest.mark.parametrize("kind", [LinUCB, LinearThompsonSampling, SquareCB])
+def test_what_is_mapped_from_a_file_is_not_written_to(kind, tmp_path, rng):
+    offers = [rng.randn(3, 4) for _ in range(6)]
+    model = kind().update(offers, [0, 1, 2, 0, 1, 2], rng.rand(6))
+    joblib.dump(model, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    for one in (model, mapped):
+        one.update(offers[:2], [1, 1], [0.5, 1.0])
+    np.testing.assert_array_equal(mapped.coef_, model.coef_)

@@ -122,37 +122,29 @@ class PiSTOL:
 
 
 class CoordinatePiSTOL:
-    """One-dimensional PiSTOL for every weight, with b/p and the largest w|x_j| for N.
+    """One-dimensional PiSTOL for every weight, with b/p; R is L N, or twice the largest |g|.
 
-    Exponents are looked at, and those beyond 300 counted, where N grew and where a weight moved.
+    A weight is computed anew, and its exponent counted if it is beyond 300, if g is not 0.
     """
 
-    def __init__(self, shape, diameter, a, b):
-        self.total, self.path = np.zeros(shape), np.zeros(shape)
-        self.N, self.L, self.a, self.b = np.zeros(shape[1]), diameter, a, b / shape[1]
+    def __init__(self, shape, diameter, a, b, feature_norm=0.0):
+        self.total, self.path, self.W = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.R, self.a, self.b = diameter * feature_norm, a, b / shape[1]
         self.capped = 0
 
-    def beyond(self, k, j):
-        alpha = self.a * self.L * self.N[j] * (self.L * self.N[j] + self.path[k, j])
-        return alpha > 0 and self.total[k, j] ** 2 / (2 * alpha) > 300.0
-
     def play(self, norm, x):
-        grew, self.N = np.abs(x) > self.N, np.maximum(self.N, np.abs(x))
-        shape = self.total.shape
-        self.capped += sum(self.beyond(k, j) for k, j in np.ndindex(shape) if grew[j])
-        W = np.zeros_like(self.total)
-        for k in range(W.shape[0]):
-            for j in range(W.shape[1]):
-                alpha = self.a * self.L * self.N[j] * (self.L * self.N[j] + self.path[k, j])
-                if alpha > 0:
-                    exponent = min(self.total[k, j] ** 2 / (2 * alpha), 300.0)
-                    W[k, j] = self.total[k, j] * self.b / alpha * math.exp(exponent)
-        return W
+        return self.W.copy()
 
     def learn(self, G, x):
-        self.total = self.total - G
-        self.path += np.abs(G)
-        self.capped += sum(self.beyond(k, j) for k, j in np.ndindex(G.shape) if G[k, j] != 0.0)
+        self.total, self.path = self.total - G, self.path + np.abs(G)
+        for k, j in np.ndindex(G.shape):
+            R = max(self.R, 2 * abs(G[k, j]))
+            if G[k, j] != 0.0:
+                alpha = self.a * R * (R + self.path[k, j])
+                exponent = self.total[k, j] ** 2 / (2 * alpha)
+                self.capped += exponent > 300.0
+                self.W[k, j] = self.total[k, j] * self.b / alpha * math.exp(min(exponent, 300.0))
+        self.R = max(self.R, 2 * np.abs(G).max())
 
 
 class AdaGrad:

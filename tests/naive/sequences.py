@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 
-from naive.optimizers import CoordinatePiSTOL
-
 
 def embedding(codes, k):
     """Indicators of positions and of steps, one after the other."""
@@ -102,18 +100,3 @@ def pistol(sequences, labels, k, a, b, intercept=True, power=3):
         path += np.linalg.norm(g)
         G = G - g
     return total / shares(len(labels), power), np.array(losses)
-
-
-def coordinates(sequences, labels, k, a, b, intercept, power):
-    """PiSTOL for every weight by itself: weights last and averaged, and losses."""
-    features = sequences[0].shape[1] + intercept + 2 + k
-    learner, total, losses = CoordinatePiSTOL((k, features), 1.0, a, b), 0.0, []
-    for t, (X, codes) in enumerate(zip(sequences, labels, strict=True), 1):
-        M = len(X)
-        reach = np.append(np.abs(extended(X, intercept)).sum(axis=0), np.full(k, M - 1.0))
-        W = learner.play(None, reach)
-        V, y, theta = vertices(M, k), embedding(codes, k), scores(W.T, X, intercept)
-        total = total + t**power * W
-        losses.append(loss(theta, V, y))
-        learner.learn(gradient(mean(theta, V) - y, X, k, intercept).T, reach)
-    return learner.play(None, reach), total / shares(len(labels), power), np.array(losses)

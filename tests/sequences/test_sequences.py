@@ -234,20 +234,10 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(found, average.T, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
 
-    @pytest.mark.parametrize("average", ["uniform", "polynomial"])
-    @pytest.mark.parametrize(("kind", "intercept"), [("dense", False), ("csr", True)])
-    def test_pistol_per_coordinate(self, kind, intercept, average):
+    def test_learners_of_single_weights_are_refused(self):
         X, y = words()
-        rows = X if kind == "dense" else [sparse.csr_matrix(x) for x in X]
-        given = {"loss_scale": 4.0, "fit_intercept": intercept, "average": average}
-        model = learner(optimizer=PiSTOL(a=0.5, b=2.0, per_coordinate=True), **given)
-        result = progressive_validate(model, rows, y)
-        power = 3 if average == "polynomial" else 0
-        last, mean, losses = literal.coordinates(X, y, 3, 0.5, 2.0, intercept, power)
-        found = result.estimator
-        np.testing.assert_allclose(found.last_weights_, last, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(found.average_weights_, mean, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(result.surrogate_loss, 4.0 * losses, rtol=1e-8, atol=1e-9)
+        with pytest.raises(ValueError, match=r"PiSTOL\(.*: sequences have no loop for it"):
+            learner(optimizer=PiSTOL(per_coordinate=True)).fit(X, y)
 
     def test_weights_are_what_they_are_called(self):
         X, y = words()
@@ -847,3 +837,14 @@ def test_empty_sequences_go_through_transformers():
     assert [labels.tolist() for labels in found] == [[], ["x", "y"], ["y"], []]
     with pytest.raises(ValueError, match="sequence 0 of X is empty"):
         model.fit([[], *X], [[], *y])
+
+
+def test_a_transformer_that_could_not_be_fitted_leaves_nothing():
+    model = SequenceTransformer(StandardScaler())
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="infinity"):
+            learn([[[np.inf]]])
+        assert not hasattr(model, "transformer_")
+    model.partial_fit([[[1.0], [3.0]]]).partial_fit([[[5.0]]])
+    assert model.transformer_.mean_ == 3.0
+    assert not hasattr(model.transformer, "mean_")

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from skstructured import OnlineStructuredPredictor
 from skstructured.decoders import MAP, Nearest, Randomized, Sampled
-from skstructured.spaces import Hypercube, KSubsets, OrdinalChain, Simplex
+from skstructured.spaces import Birkhoff, Hypercube, KSubsets, OrdinalChain, Simplex
+from skstructured.spaces.permutahedron import sort_descending
 
 DECODERS = (MAP(), Nearest(), Randomized(), Sampled())
 
@@ -200,3 +201,28 @@ def test_hypercube_reads_sparse_indicators():
 def test_labels_that_are_missing_are_named_by_row(space, missing):
     with pytest.raises(ValueError, match=f"y contains {missing} in row 2: every row needs a label"):
         space.fit(np.array(["a", "b", missing, "b", missing], dtype=object))
+
+
+def test_twenty_grades_may_all_differ_and_more_may_not():
+    assert len(OrdinalChain().fit(np.arange(20) + 0.5).classes_) == 20
+    with pytest.raises(ValueError, match="21 distinct numbers in 21 rows"):
+        OrdinalChain().fit(np.arange(21) + 0.5)
+
+
+def test_means_of_assignments_have_columns_of_sum_1_too():
+    with pytest.raises(ValueError, match="doubly stochastic, .* got sums from 0 to 2"):
+        Birkhoff().fit([[0, 1]]).sample(np.array([[1.0, 0.0, 1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("y", [[2, 3], [3, 6], [2], [-(2**63), 3]])
+def test_labels_beside_consecutive_ones_are_unknown(y):
+    with pytest.raises(ValueError, match=rf"{y[0] if y[0] != 3 else 6}"):
+        Simplex().fit([3, 4, 5]).pack(np.array(y))
+
+
+@pytest.mark.parametrize("d", [5, 8, 9, 20])
+def test_of_items_with_equal_scores_the_first_comes_first(d):
+    theta = -np.repeat(np.arange(d), 3)[:d].astype(float)
+    order = np.empty(d)
+    sort_descending(theta, order, np.empty(d))
+    np.testing.assert_array_equal(order, np.arange(d))

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_weights, own_arrays, unchanged_on_error
 from skstructured._learners.classifier import ClassScores
@@ -137,6 +138,7 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected mistakes (m,) of the next play at x (1, p) against each vertex (m, K)."""
+        check_is_fitted(self)
         return 1.0 - V @ self._played(x)[0][0]
 
     def _start(self, space):

@@ -17,7 +17,7 @@ from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.extend._types import Array, Bound, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Losses
 from skstructured.extend.optimizer import OnlineOptimizer
-from skstructured.losses.margins import KINDS, MarginLoss
+from skstructured.losses.margins import MarginLoss
 from skstructured.losses.residuals import ResidualLoss
 from skstructured.spaces._real_line import RealLine
 from skstructured.spaces._signs import Signs
@@ -78,9 +78,12 @@ class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
     def _decoder(self):
         return MAP()
 
+    #: Values of the parameter `loss`.
+    _kinds: tuple[str, ...] = ("logistic", "smooth_hinge", "hinge")
+
     def _parts(self, space):
-        if hasattr(self, "loss"):  # that of the Perceptron bounds no mistakes
-            check_choice("loss", self.loss, tuple(kind for kind in KINDS if kind != "perceptron"))
+        if hasattr(self, "loss"):
+            check_choice("loss", self.loss, self._kinds)
         return MarginLoss(space, self._margin_kind()), self._optimizer()
 
     def decision_function(self, X: Features) -> Floats:

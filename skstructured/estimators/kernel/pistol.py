@@ -13,10 +13,10 @@ __all__ = ["PiSTOLClassifier", "PiSTOLRegressor"]
 
 
 class _WithPiSTOL:
-    """Parameters `a`, `b` and `feature_norm` of the optimiser."""
+    """Parameters of the optimiser."""
 
     def _optimizer(self):
-        return PiSTOL(self.a, self.b, self.feature_norm)
+        return PiSTOL(self.a, self.b, self.feature_norm, self.per_coordinate)
 
 
 @documented(KernelStructuredPredictor)
@@ -56,6 +56,8 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     feature_norm : float or None, default=None
         A bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks;
         None learns it.
+    per_coordinate : bool, default=False
+        Learn every weight separately, see `PiSTOL`; needs ``kernel="linear"``.
     {KernelStructuredPredictor: average, standardize}
         With a linear kernel "auto" leaves CSR rows as they are in `fit` if all have one norm, as
         text that was normalised.
@@ -96,7 +98,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     References
     ----------
     Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
-    learning", Algorithm 3 and Theorem 1.
+    learning", Algorithm 3, Theorem 1 and Corollary 3.
 
     Examples
     --------
@@ -116,6 +118,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     a: float = 0.08
     b: float = 1.0
     feature_norm: float | None = None
+    per_coordinate: bool = False
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool | Literal["auto"] = "auto"
@@ -162,8 +165,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
         is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
     quantile : float, default=0.5
         q in (0, 1), of ``loss="quantile"`` alone.
-    {PiSTOLClassifier: a, b, feature_norm, average, standardize, fit_intercept, max_iter, tol,
-    shuffle, cache_size, budget, verbose, random_state, missing}
+    {PiSTOLClassifier: a, b, feature_norm, per_coordinate, average, standardize, fit_intercept,
+    max_iter, tol, shuffle, cache_size, budget, verbose, random_state, missing}
 
     Attributes
     ----------
@@ -210,6 +213,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     a: float = 0.3
     b: float = 1.0
     feature_norm: float | None = None
+    per_coordinate: bool = False
     average: bool | Literal["uniform", "polynomial"] = "polynomial"
     standardize: bool | Literal["auto"] = "auto"
     fit_intercept: bool | Literal["auto"] = "auto"

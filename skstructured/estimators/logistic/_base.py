@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import (
     check_bool,
@@ -27,7 +29,7 @@ from skstructured._learners.guards import exclusive, uninterrupted
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.progress import is_verbose, with_progress
 from skstructured._learners.scaling import scale_of
-from skstructured.decoders import Sampled, resolve_decoder
+from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
 from skstructured.estimators.logistic._heavy_rows import check_rounds, concerned
 from skstructured.estimators.logistic._row_limit import RowLimit
 from skstructured.estimators.logistic._soft import check_distributions, is_distribution, labels_of
@@ -151,6 +153,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
         self._limit, self.loss_ = RowLimit(self.R, self.long_rows), self._loss(space)
+        self._decoder().check_space(self.loss_)
         self._weights = self._new_weights(space.dim_, self._scale.columns + self._intercept)
         self.t_, self._counted, self._kept = 0, 0, None
 
@@ -163,6 +166,14 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def _decoder(self):
         return resolve_decoder(self.decoder)
+
+    def _check_certified(self, theorem, delta):
+        """Raise an error unless a theorem on the sum of the logistic losses covers the play."""
+        check_is_fitted(self, "classes_")
+        if delta is not None:
+            raise GuaranteeError(f"{theorem} bounds the expectation: leave delta out.")
+        if not isinstance(self._decoder(), (MAP, Nearest, Sampled)):
+            raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
 
     def _with_outputs(self, rows, y, sample_weight=None, stream=False):
         if is_distribution(y):
@@ -196,6 +207,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
+        check_is_fitted(self)
         theta = self._logits(self._weights, self._counting(x), Rows.from_array(x))
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
         return self._decoder().expected_loss(*same, V, self.loss_)

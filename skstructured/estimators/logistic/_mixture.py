@@ -1,7 +1,5 @@
 """Several learners of probabilities, mixed by how well each has done."""
 
-import math
-
 import numpy as np
 
 from skstructured._base.validation import check_size
@@ -40,9 +38,10 @@ class MixtureCertificate(Certificate):
         self.parts, self.price = parts, price
 
     def regret(self, norm):
-        """The regret against a comparator with ‖U‖_F = norm; inf beyond the largest ball."""
+        """The regret against a comparator with ‖U‖_F = norm, in the largest ball."""
+        self.check_inside(norm)
         allowed = [part for part in self.parts if norm <= part.radius * (1 + 1e-9)]
-        return self.price + min((part.regret(norm) for part in allowed), default=math.inf)
+        return self.price + min(part.regret(norm) for part in allowed)
 
 
 class Mixture(Learned):

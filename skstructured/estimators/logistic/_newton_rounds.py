@@ -8,9 +8,12 @@ from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._blocks import downdate, products
 from skstructured.estimators.logistic._curvature import inner
 from skstructured.estimators.logistic._heavy_rows import RoundLimit
-from skstructured.estimators.logistic._rounds import LOGIT, SHARE, TARGET, scratch, wait
+from skstructured.estimators.logistic._rounds import LOGIT, POTENTIAL, SHARE, TARGET, scratch, wait
 from skstructured.estimators.logistic._state import FullMatrix
 from skstructured.spaces.simplex import softmax_into
+
+#: The place of the largest 1/γ that the theorem asks for, after those of `FullMatrix`.
+SHARPEST = 3
 
 #: Sweeps of coordinate descent, and the change that ends them, in units of the bound.
 MOST_SWEEPS, STILL = 10000, 1e-15
@@ -94,6 +97,10 @@ def newton_rounds(X, truth, weight, B, gamma, P, W, waiting, factors, numbers, l
             for j in range(K):
                 outer[i, j] = d[i] * d[j]
                 q += outer[i, j] * small[0, i, j]
+        reach = B * math.sqrt(inner(x, x))
+        least = max(4.0 * reach, (K - 1.0) * math.exp(min(2.0 * reach, 700.0)))
+        numbers[SHARPEST] = max(numbers[SHARPEST], 2.0 * w * least)
+        numbers[POTENTIAL] += q / (1.0 + q)
         _newton_step(W, V, d, q, gamma, L)
         downdate(P, L, 1)
         wait(x, outer, 1.0, waiting, factors, numbers)
@@ -132,7 +139,7 @@ class NewtonMatrix(FullMatrix):
 
     def __init__(self, K, width, B, gamma):
         super().__init__(K, width, (gamma * B) ** -2.0 / K, None)
-        self.B, self.gamma = B, gamma
+        self.B, self.gamma, self.numbers = B, gamma, np.zeros(4)
 
     def _basis(self, K):
         return np.eye(K)

@@ -11,7 +11,6 @@ from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured._engine.rows import LONGEST
-from skstructured.decoders import MAP, Nearest, Sampled
 from skstructured.estimators.logistic._approximate import chosen
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._curvature import curvature
@@ -200,10 +199,15 @@ class FolkloreClassifier(LogisticLearner):
         Raises
         ------
         GuaranteeError
-            For an approximate `structure`, another decoder than "map", "nearest" or "sampled", or
-            a `delta`, and before the first round.
+            For an approximate `structure`, another decoder than "map", "nearest" or "sampled",
+            or a `delta`.
         """
-        self._check_certified(delta)
+        self._check_certified("Theorem 3.3", delta)
+        if not getattr(self._weights, "exact", True):
+            raise GuaranteeError(
+                "Theorem 3.3 needs all of A, which structure='full' keeps, not "
+                f"{self._weights.structure!r}."
+            )
         unit = self.loss_.scale_
         parts = [self._certificate(unit, part) for part in self._parts_of()]
         if len(parts) == 1:
@@ -222,19 +226,6 @@ class FolkloreClassifier(LogisticLearner):
         quadratic, offset = unit * part.lam, unit * part.potential
         named = "nats" if unit == 1.0 else "bits"
         return Certificate("Theorem 3.3", quadratic, offset, B, constants, named)
-
-    def _check_certified(self, delta):
-        if not hasattr(self, "_weights"):
-            raise GuaranteeError("certificate is set by fit or partial_fit.")
-        if delta is not None:
-            raise GuaranteeError("Theorem 3.3 bounds the expectation: leave delta out.")
-        if not getattr(self._weights, "exact", True):
-            raise GuaranteeError(
-                "Theorem 3.3 needs all of A, which structure='full' keeps, not "
-                f"{self._weights.structure!r}."
-            )
-        if not isinstance(self._decoder(), (MAP, Nearest, Sampled)):
-            raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
 
 
 @documented(FolkloreClassifier)

@@ -5,7 +5,6 @@ from typing import Literal
 
 import numpy as np
 
-from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_integer, check_size
@@ -14,7 +13,6 @@ from skstructured.estimators.logistic._gaussian import GaussianMatrix
 from skstructured.estimators.logistic._particles import Particles
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend.decoder import Decoder
-from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["AggregatingForecaster", "GaussianAggregatingForecaster"]
 
@@ -53,8 +51,8 @@ class GaussianAggregatingForecaster(LogisticLearner):
 
     Notes
     -----
-    Memory: K(K−1)p² doubles. No bound is stated: the structure of the algorithm is that of the
-    paper as we read it, with the κ of `FolkloreClassifier`.
+    Memory: K(K−1)p² doubles. No bound is stated. Its paper's bound has no explicit constants,
+    and κ is that of `FolkloreClassifier`.
 
     References
     ----------
@@ -98,9 +96,7 @@ class GaussianAggregatingForecaster(LogisticLearner):
         """The largest norm of a row that is taken as it is."""
         return 1e5 * math.sqrt(self._lam())
 
-    def certificate(self, delta: float | None = None) -> Certificate:
-        """Raise a GuaranteeError: no theorem covers this learner."""
-        raise GuaranteeError("No bound with constants is stated for this forecaster.")
+    _no_theorem = "Its paper's bound has no explicit constants."
 
 
 @documented(FolkloreClassifier)
@@ -144,7 +140,8 @@ class AggregatingForecaster(LogisticLearner):
     Notes
     -----
     The rows are kept. With exact integrals the regret is at most
-    ``5(K−1)p ln(BRT/((K−1)p) + e)``; that of particles is not bounded.
+    ``5(K−1)p ln(BRT/((K−1)p) + e)``. No bound is stated: the theorem needs exact integrals, and
+    particles approximate them.
 
     References
     ----------
@@ -190,6 +187,4 @@ class AggregatingForecaster(LogisticLearner):
         given = (check_size("B", self.B), self.n_particles, self.n_moves)
         return Particles(K, width, *given, np.random.RandomState(seed))
 
-    def certificate(self, delta: float | None = None) -> Certificate:
-        """No theorem for particles: a GuaranteeError."""
-        raise GuaranteeError("No bound is stated for an average over particles.")
+    _no_theorem = "The theorem needs exact integrals, and particles approximate them."

@@ -8,7 +8,7 @@ from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured.estimators.logistic._base import LogisticLearner
-from skstructured.estimators.logistic._newton_rounds import NewtonMatrix
+from skstructured.estimators.logistic._newton_rounds import SHARPEST, NewtonMatrix
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
@@ -58,6 +58,9 @@ class OnlineNewtonClassifier(LogisticLearner):
 
     Notes
     -----
+    With ``γ ≤ ½ min{1/(4B‖x‖), e^{−2B‖x‖}/(K−1)}/w`` in every round the regret is at most
+    ``‖U‖²/(2γKB²) + Σ gᵀA⁻¹g/(2γ)``, A after the round, in nats: what `certificate` has.
+
     Memory: K(K+1)p² doubles; a round reads and writes half of them once.
 
     References
@@ -111,8 +114,23 @@ class OnlineNewtonClassifier(LogisticLearner):
         return 1e5 / check_size("B", self.B)
 
     def certificate(self, delta: float | None = None) -> Certificate:
-        """Raise a GuaranteeError: no useful bound is known."""
-        raise GuaranteeError(
-            "The regret of online Newton steps grows like e^(2BR): no bound is stated. "
-            "FolkloreClassifier has one."
-        )
+        """The regret of the rounds seen so far, against U with ``‖U‖_F ≤ B``; see Notes.
+
+        Raises
+        ------
+        GuaranteeError
+            If `gamma` is too large for the longest row, for a `delta`, and for another decoder than
+            "map", "nearest" or "sampled".
+        """
+        self._check_certified("The theorem of online Newton steps", delta)
+        learned, unit = self._weights, self.loss_.scale_
+        if not learned.gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
+            raise GuaranteeError(
+                f"Online Newton steps need gamma ≤ {1.0 / learned.numbers[SHARPEST]:.4g} for the "
+                f"rows learned, got gamma={learned.gamma:g}, which learns faster."
+            )
+        numbers = {"B": learned.B, "gamma": learned.gamma, "rounds": self.t_}
+        offset = 0.5 * unit * learned.potential / learned.gamma
+        quadratic = 0.5 * unit * learned.gamma * learned.lam
+        named = "nats" if unit == 1.0 else "bits"
+        return Certificate("Online Newton steps", quadratic, offset, learned.B, numbers, named)

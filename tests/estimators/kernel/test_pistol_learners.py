@@ -196,8 +196,6 @@ class TestTheoremOne:
             PiSTOLClassifier().fit(X, y).certificate()
         with pytest.raises(GuaranteeError, match="feature_norm"):
             PiSTOLClassifier(a=2.5).fit(X, y).certificate()
-        with pytest.raises(GuaranteeError, match="Perceptron"):
-            KernelPerceptronClassifier().fit(X, y).certificate()
 
 
 class TestClassifiers:
@@ -393,8 +391,8 @@ class TestRegressors:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (PiSTOLClassifier(loss="square"), "loss must be one of 'smooth_hinge', 'hinge'"),
-        (PiSTOLClassifier(loss="perceptron"), "loss must be one of 'smooth_hinge', 'hinge', 'log"),
+        (PiSTOLClassifier(loss="square"), "loss must be one of 'logistic', 'smooth_hinge'"),
+        (PiSTOLClassifier(loss="perceptron"), "loss must be one of 'logistic', 'smooth_h"),
         (PiSTOLRegressor(loss="square"), "loss must be one of 'absolute'"),
         (PiSTOLRegressor(epsilon=-1.0), "epsilon must be a number at least 0, or None, got -1.0"),
         (PiSTOLRegressor(quantile=1.0, loss="quantile"), "quantile must be a number between 0 an"),
