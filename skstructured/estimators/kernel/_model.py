@@ -12,6 +12,7 @@ from skstructured._engine.state import LinearState
 from skstructured._learners.held_out import KERNEL
 from skstructured._learners.models import VectorModel
 from skstructured._learners.scaling import scale_of
+from skstructured.estimators.kernel._block_kernels import block_move_and_score
 from skstructured.estimators.kernel._expansion import Expansion
 from skstructured.estimators.kernel._foreign import (
     PrecomputedKernel,
@@ -148,15 +149,9 @@ class KernelModel(VectorModel):
         self.expansion.settle(n_rounds)
         self.given = None
 
-    def _loop(self):
-        first = self.expansion.move_and_score
-        if first not in self._loops:
-            self._loops[first] = self._new_loop()
-        return self._loops[first]
-
     def _new_loop(self):
         steps = (self.optimizer.scale_kernel, self.optimizer.step_kernel)
-        return epoch_for((self.expansion.move_and_score, self.loss.kernel, *steps))
+        return epoch_for((block_move_and_score, self.loss.kernel, *steps))
 
     def _block_size(self, rows):
         slow = PRODUCTS // max(self.expansion.cost, 1)

@@ -11,10 +11,8 @@ from skstructured._base.validation import check_integer, check_positive, check_r
 from skstructured.estimators.kernel._value_kernels import (
     COSINE,
     KINDS,
-    LAPLACIAN,
     MULTISCALE,
     POLY,
-    RBF,
     divide_by_norms,
     score_rows,
     values_of,
@@ -46,11 +44,6 @@ class KernelFunction(NamedTuple):
 
     kind: int
     numbers: np.ndarray
-
-    @property
-    def is_share(self):
-        """Whether all values lie between 0 and 1."""
-        return self.kind in (RBF, MULTISCALE, LAPLACIAN) and self.numbers[3] == 0.0
 
     def longest(self, dtype):
         """The largest norm of rows whose values are far from overflow; "poly" alone has one."""
