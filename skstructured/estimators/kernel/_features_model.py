@@ -85,7 +85,7 @@ class OverFeatures:
         gamma, _ = width_of(given, features.kernel, Z.shape[1], Z, weight)
         square = features.square
         if self.scale.is_sparse and Z.nnz:
-            squares = Z.multiply(Z).sum(axis=1)
+            squares = np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
             square = BALANCE * float(np.clip(np.average(squares, weights=weight), *SIZES))
         features.set_width(gamma, square)
         features.balance(Z, weight)
