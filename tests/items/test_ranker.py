@@ -189,7 +189,7 @@ def test_curves_are_steps_at_quantiles():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.randn(400), rng.randint(3, size=400), np.ones(400)])
     X[::7, 0] = np.nan
-    steps = QuantileSteps(X)
+    steps = QuantileSteps(X, np.ones(len(X)))
     known = X[~np.isnan(X[:, 0]), 0]
     np.testing.assert_allclose(
         steps.thresholds[steps.features == 0], np.quantile(known, np.arange(1, 20) / 20)
