@@ -183,7 +183,7 @@ class ListwiseRanker(ShortCuts, ItemLearner):
     def _space_of(self, batch: Batch, y: Any, sample_weight: Given) -> Any:
         """See `Passes`; the steps of curves are taken as well."""
         if self.kernel == "additive":
-            lengths = np.diff(batch.offsets)
+            lengths = batch.X.lengths
             weight = check_weights(sample_weight, lengths, len(lengths))
             self._steps = QuantileSteps(batch.rows.matrix, np.repeat(weight, lengths))
         return super()._space_of(batch, y, sample_weight)
