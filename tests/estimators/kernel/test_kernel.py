@@ -100,7 +100,7 @@ class TestValues:
             variance -= np.average(Z, weights=np.outer(weight, np.ones(3))) ** 2
             assert width[0] == pytest.approx(1.0 / (3.0 * variance))
         else:
-            first, second = np.triu_indices(90, 1)
+            first, second = np.triu_indices(400, 1)
             apart = ((Z[first] - Z[second]) ** 2).sum(axis=1)
             pairs = weight[first] * weight[second]
             assert pairs[apart < 1.0 / width[0]].sum() == pytest.approx(pairs.sum() / 2, rel=1e-2)
