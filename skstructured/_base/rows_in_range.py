@@ -59,9 +59,12 @@ def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
     """The least and the largest norm of rows that a learner takes; `fresh` as above."""
     if is_standardized(estimator, fresh):
         return 0.0, LONGEST_GIVEN
+    shortest, longest = SHORTEST, getattr(estimator, "longest_row", LONGEST)
     if takes_singles_as_they_are(estimator, fresh):
-        return SINGLE_NORMS
-    return SHORTEST, getattr(estimator, "longest_row", LONGEST)
+        shortest, longest = SINGLE_NORMS
+    kernel = getattr(estimator, "kernel", None)
+    far = isinstance(kernel, str) and kernel == "precomputed"  # kernels of rows far away are small
+    return 0.0 if far else shortest, longest
 
 
 def refuse_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoReturn:

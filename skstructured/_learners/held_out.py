@@ -89,10 +89,10 @@ class Search(NamedTuple):
 
 
 #: Weights of features are learned in a few passes, and hardly overfit; functions of a kernel do.
-LINEAR = Search(10, 5, 80, 1.5, 0.02, 500, 5000, most_learned=1 << 62, tempered=False, few=1000)
+LINEAR = Search(10, 5, 80, 1.5, 0.02, 1000, 5000, most_learned=1 << 62, tempered=False, few=1000)
 KERNEL = Search(20, 10, 10, 2.0, 0.02, 500, 1 << 62, most_learned=3000, tempered=True, few=0)
 #: Weights of random features are many, and overfit as functions of a kernel do.
-FOURIER = LINEAR._replace(plenty=50_000, tempered=True)
+FOURIER = LINEAR._replace(in_turns=500, plenty=50_000, tempered=True)
 
 
 def alike_in(losses: Floats, weight: Floats, doubt: float, share: float) -> Array:

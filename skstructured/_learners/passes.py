@@ -115,10 +115,14 @@ class Passes:
             if self.standardize:  # afterwards, what was out of range is not seen any more
                 self._check_rows(batch, fresh=True)
             self._expect(batch)
-            self._start(self._unfitted_space().fit(y), self._most_passes())
+            self._start(self._space_of(batch, y, sample_weight), self._most_passes())
             batch = self._with_outputs(batch, y, sample_weight)
             self._make_passes(self._weigh_classes(batch))
         self.warn_of_trouble()
+
+    def _space_of(self, batch: Batch, y: Outputs, sample_weight: Given) -> Any:
+        """The space, fitted to the outputs of rounds."""
+        return self._unfitted_space().fit(y)
 
     def _expect(self, rounds: Batch) -> None:
         """Look at rounds that `fit` is about to learn, before anything is set up."""

@@ -12,7 +12,7 @@ from skstructured._engine.rows import DOUBLE, Rows
 from skstructured.estimators.kernel._features import FourierMap
 from skstructured.estimators.kernel._features_model import BALANCE, SEEN
 from skstructured.estimators.kernel._mapped_scale import MappedScale
-from skstructured.estimators.kernel._values import width_of
+from skstructured.estimators.kernel._values import counted_rows, width_of
 from skstructured.extend._types import Ints
 from skstructured.extend.learner import Batch
 
@@ -37,15 +37,14 @@ class MappedRounds(MappedScale):
 
     def set_width(self, batch: Batch) -> None:
         """Take the width of the kernel from some of the rows."""
-        chosen = np.sort(np.random.RandomState(0).permutation(batch.rows.n_rows)[:SEEN])
-        some, scale = batch.rows.taken(chosen), self.inner.anew()
-        ones = np.ones(len(chosen))
-        scale.apply_rounds(some, np.arange(len(chosen)), ones, np.array([0, len(chosen)]))
+        weight = np.repeat(batch.weights, batch.X.lengths)
+        chosen = counted_rows(weight, SEEN)
+        some, scale, weight = batch.rows.taken(chosen), self.inner.anew(), weight[chosen]
+        scale.apply_rounds(some, np.arange(len(chosen)), weight, np.array([0, len(chosen)]))
         Z = scale.transformed_matrix(some)
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.mapped]
-        self.features.set_width(
-            width_of("multiscale", "rbf", self.mapped, Z)[0], BALANCE * self.mapped
-        )
+        gamma, _ = width_of("multiscale", "rbf", self.mapped, Z, weight)
+        self.features.set_width(gamma, BALANCE * self.mapped)
 
 
 def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:

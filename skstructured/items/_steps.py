@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from skstructured._base.quantiles import weighted_quantile
 from skstructured._engine.rows import Rows
 from skstructured.extend._types import Array, Floats, Ints
 
@@ -21,6 +22,8 @@ class QuantileSteps:
     ----------
     X : ndarray of shape (n, p)
         Rows whose quantiles are taken; NaN does not count.
+    weight : ndarray of shape (n,)
+        How much each row counts.
 
     Attributes
     ----------
@@ -30,13 +33,15 @@ class QuantileSteps:
         What it is compared with.
     """
 
-    def __init__(self, X: Array) -> None:
+    def __init__(self, X: Array, weight: Floats) -> None:
         shares = np.arange(1, QUANTILES) / QUANTILES
         features, thresholds = [], []
         for j, column in enumerate(X.T):
-            known = column[~np.isnan(column)]
-            cuts = np.unique(np.quantile(known, shares)) if len(known) else np.zeros(0)
-            cuts = cuts[cuts < known.max()] if len(known) else cuts  # above the last there is none
+            counted = ~np.isnan(column) & (weight > 0.0)
+            known, cuts = column[counted], np.zeros(0)
+            if len(known):
+                cuts = np.unique(weighted_quantile(known, weight[counted], shares))
+                cuts = cuts[cuts < known.max()]  # above the last there is none
             features.append(np.full(len(cuts), j))
             thresholds.append(cuts)
         self.features: Ints = np.concatenate(features)

@@ -7,7 +7,7 @@ import numpy as np
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.ragged import Ragged
 from skstructured._base.shared_docs import documented
-from skstructured._base.validation import check_choice
+from skstructured._base.validation import check_choice, check_weights
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Array, Floats, Given
 from skstructured.extend.decoder import Decoder
@@ -164,17 +164,23 @@ class ListwiseRanker(ItemLearner):
         return LOSSES[self.loss][2](items, y)
 
     def _read(self, X: Any, reset: bool = False) -> Batch:
-        """The `Batch` of items; of those of `fit`, quantiles are taken."""
+        """The `Batch` of items; those of `fit` begin without steps."""
         batch = super()._read(X, reset)
         if reset:
             check_choice("kernel", self.kernel, KERNELS)
             self._steps = None
-        if self.kernel == "additive" if reset else self._steps is not None:
-            if batch.rows.is_sparse:
-                raise ValueError("kernel='additive' is for dense rows, got a sparse matrix.")
-            if reset:
-                self._steps = QuantileSteps(batch.rows.matrix)
+        additive = self.kernel == "additive" if reset else self._steps is not None
+        if additive and batch.rows.is_sparse:
+            raise ValueError("kernel='additive' is for dense rows, got a sparse matrix.")
         return batch
+
+    def _space_of(self, batch: Batch, y: Any, sample_weight: Given) -> Any:
+        """See `Passes`; the steps of curves are taken as well."""
+        if self.kernel == "additive":
+            lengths = batch.X.lengths
+            weight = check_weights(sample_weight, lengths, len(lengths))
+            self._steps = QuantileSteps(batch.rows.matrix, np.repeat(weight, lengths))
+        return super()._space_of(batch, y, sample_weight)
 
     def _check_stream(self, anew: bool) -> None:
         if self.kernel == "additive" and (anew or not hasattr(self, "space_")):

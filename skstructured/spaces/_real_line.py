@@ -4,6 +4,8 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from skstructured._base.component import Component
+from skstructured._base.quantiles import weighted_quantile
+from skstructured._base.validation import check_weights
 
 #: Largest |y|: differences and sums of a few are finite.
 LARGEST = 1e300
@@ -11,19 +13,21 @@ LARGEST = 1e300
 #: The mean |z| of normal z between the quantiles ½ and ⅘ of |z|.
 NORMAL = 0.94852
 
-#: Share of the mean of roots, squared, that the scale is at least.
+#: Share of the mean of roots, squared, that the scale is where most outputs are the same.
 LEAST = 0.01
 
-
-def _middle_mean(sizes):
-    """The mean of sizes (n,) from their median to the fifth largest of each five."""
-    n = len(sizes)
-    return float(np.mean(np.sort(sizes)[n // 2 : max(4 * n // 5, n // 2 + 1)]))
+#: Mean distances below this share of the median are its rounding.
+ROUNDING = 1e-13
 
 
-def _root_mean(sizes):
-    """(mean √s)² of sizes (n,)."""
-    return float(np.mean(np.sqrt(sizes))) ** 2
+def _middle_mean(sizes, weight):
+    """The weighted mean of sizes (n,) from their median to the fifth largest of each five."""
+    order = np.argsort(sizes)
+    below = np.cumsum(weight[order])
+    start = np.searchsorted(2.0 * below, below[-1], side="right")
+    stop = np.searchsorted(5.0 * below, 4.0 * below[-1], side="right")
+    middle = order[start : max(stop, start + 1)]
+    return float(np.average(sizes[middle], weights=weight[middle]))
 
 
 class RealLine(Component):
@@ -39,18 +43,20 @@ class RealLine(Component):
 
     task = None
 
-    def fit(self, y):
-        """Take centre and scale from outputs (n,); returns self.
+    def fit(self, y, sample_weight=None):
+        """Take centre and scale from outputs (n,) with weights (n,), or ones; returns self.
 
         The median m, and the mean of the distances |y − m| that lie between the quantiles ½ and ⅘
-        of them, in units of a normal deviation; at least 0.01 ``(mean √|y − m|)²``, where more
-        than four fifths of the outputs are the same. So a fifth of outliers hardly moves it, it
-        is continuous in y, and 0 for constant outputs alone.
+        of them, in units of a normal deviation. If more than four fifths of the outputs are the
+        same, 0.01 ``(mean √|y − m|)²``. So a fifth of outliers of any size hardly moves it.
         """
         y = self._numbers(y)
-        self.centre = float(np.median(y))
+        weight = check_weights(sample_weight, y, len(y))
+        self.centre = float(weighted_quantile(y, weight, 0.5))
         sizes = np.abs(y - self.centre)
-        self.scale = max(_middle_mean(sizes) / NORMAL, LEAST * _root_mean(sizes))
+        self.scale = _middle_mean(sizes, weight) / NORMAL
+        if self.scale <= ROUNDING * abs(self.centre):
+            self.scale = LEAST * float(np.average(np.sqrt(sizes), weights=weight)) ** 2
         self.scale = self.scale if self.scale > 0.0 else 1.0
         self.dim_ = 1
         return self

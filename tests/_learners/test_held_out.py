@@ -92,6 +92,24 @@ class TestTheRule:
         assert learned_rows(rounds) == 2
         assert learned_rows(rounds._replace(offsets=np.array([0, 5, 6, 13]))) == 12
 
+    def test_factors_and_losses_are_those_of_the_number_nearest_by_ratio(self):
+        passes = np.array(PASSES[:7])
+        losses = np.repeat(np.arange(7.0)[:, None], 5, axis=1)
+        one = Tried(passes, losses, losses, np.array(FACTORS[:7]), np.ones(5))
+        for given, nearest in ((1, 0), (10, 4), (28, 5), (29, 6), (80, 6)):  # √(20 · 40) = 28.3
+            assert one.factor(given) == FACTORS[nearest]
+            assert one.loss_after(given) == nearest
+
+    def test_rounds_are_plenty_by_both_measures(self):
+        for rounds, features, plenty in (
+            (5000, 10, False),
+            (5001, 250, True),
+            (5001, 251, False),
+            (20_000, 1000, False),
+            (20_001, 1000, True),
+        ):
+            assert LINEAR.has_plenty(rounds, features) == plenty
+
     def test_weights_count_as_repeated_rounds_do_in_means(self):
         losses, w = np.random.RandomState(0).rand(3, 30), np.arange(30) % 4
         once = Tried(np.array(PASSES[:3]), losses, losses, np.ones(3), w.astype(float))
@@ -127,6 +145,10 @@ class TestWhatIsHeldOut:
         np.testing.assert_array_equal(every, np.flatnonzero(weight > 0.0))
         if count > 100:
             assert len(parts[0]) == -(-count // ONCE)
+
+    @pytest.mark.parametrize(("n", "count"), [(507, IN_TURNS), (1000, IN_TURNS), (1001, 2)])
+    def test_linear_learners_hold_out_each_of_up_to_1000_rounds(self, n, count, rng):
+        assert len(parts_of(Batch(None, np.zeros(n, dtype=int), np.ones(n)), LINEAR, rng)) == count
 
     def test_classes_are_spread(self, rng):
         packed = np.repeat([0, 1, 2], [50, 10, 5])
@@ -201,6 +223,13 @@ class TestFactors:
         assert tempered([Scored(0.5, np.full(40, 0.03))], np.ones(40), True)[0] == 1.0
         assert tempered([Scored(0.5, np.full(40, 9.0))], np.ones(40), False)[0] == 1.0
 
+    def test_they_are_tried_until_one_loses_more_than_the_one_before(self):
+        class Dipping:
+            def losses(self, factor):
+                return np.full(30, {1.0: 10.0, 0.8: 8.0, 0.64: 9.0}.get(factor, 1.0))
+
+        assert tempered([Dipping()], np.ones(30), True)[0] == 0.8
+
     def test_rounds_count_by_their_weights(self):
         sure = np.where(np.arange(40) < 20, 0.3, 1.0)
         trial = Scored(sure, np.full(40, 50.0))
@@ -241,6 +270,13 @@ class TestLearners:
         fixed = clone(kernel).set_params(**given).fit(X, y)
         np.testing.assert_allclose(kernel.dual_coef_, kernel.score_factor_ * fixed.dual_coef_)
         assert model.t_ == model.n_iter_ * len(X) and len(fixed.validation_curve_) == 0
+
+    def test_tol_is_not_in_use_where_few_rows_have_a_usual_number_of_their_own(self):
+        X, y = load_iris(return_X_y=True)
+        X, y = X[::2], y[::2]
+        assert LINEAR.for_rows(len(X)).usual == PASSES[-1]
+        model = sk.OnlineStructuredPredictor(optimizer="parameter_free", tol=0.5, random_state=0)
+        assert model.fit(X, y).n_iter_ == PASSES[-1]
 
     @pytest.mark.parametrize("random_state", [3, np.random.RandomState(3)])
     def test_rows_are_visited_as_by_a_learner_that_is_told_the_number(self, random_state):

@@ -132,6 +132,18 @@ def test_bernstein_intervals_are_literal_and_cover(method):
     np.testing.assert_allclose(found.value - low, margin, rtol=1e-10)
 
 
+def test_the_range_of_ips_holds_0_which_rounds_not_matched_have():
+    log = list(world(np.random.RandomState(2), 50)[0])
+    rewards = 0.5 + 0.5 * np.asarray(log[1])
+    bounds = {"min_propensity": 0.2, "interval": "bernstein"}
+    for sign, reward_range in ((1.0, (0.5, 1.0)), (-1.0, (-1.0, -0.5))):
+        given = bounds | {"reward_range": reward_range}
+        log[1] = sign * rewards
+        found = off_policy_value(*log, method="ips", delta=0.1, **given)
+        margin = naive.maurer_pontil(found.estimates.tolist(), 0.0, 5.0, 0.05)
+        np.testing.assert_allclose(found.interval[1] - found.value, margin, rtol=1e-10)
+
+
 def test_bernstein_of_two_rounds_holds_where_the_normal_interval_does_not():
     log = ([0, 0], [1.0, 1.0], [0.5, 0.5], np.eye(2)[[0, 0]])
     bounds = {"reward_range": (-1.0, 1.0), "min_propensity": 0.5}

@@ -7,15 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
+from skstructured.evaluation.conformal._held_out import split_rows
 from skstructured.evaluation.conformal._kinds import kind_of
 from skstructured.evaluation.conformal._levels import RecentScores, quantile
 from skstructured.spaces import KSubsets
@@ -128,18 +132,74 @@ class TestSplit:
             assert not inside or tau >= 4 * sure / (d * (d - 1)) - 1 - 1e-12
         assert several > 20
 
-    def test_labels_that_were_not_learned_are_in_no_set(self):
+    @pytest.mark.parametrize("alpha", [0.1, 0.7])
+    def test_labels_that_were_not_learned_are_in_sets_of_everything_alone(self, alpha):
         X = np.arange(8.0)[:, None]
         y = np.array([0, 0, 0, 0, 1, 1, 1, 2])  # 2 is held out, or alone in what is learned
         for seed in range(12):
-            model = PredictionSets(LogisticRegression(), calibration_size=0.5, random_state=seed)
-            model.fit(X, y)
+            model = PredictionSets(
+                LogisticRegression(), alpha, calibration_size=0.5, random_state=seed
+            ).fit(X, y)
             if 2 not in model.classes_:
                 assert np.inf in model._recent.recent
-                assert not model.covered(X[-1:], y[-1:])[0]
+                everything = model.threshold_ == np.inf
+                assert everything == (alpha == 0.1)
+                assert model.covered(X[-1:], y[-1:])[0] == everything
+                assert model.predict_set(X).all() == everything
                 break
         else:
             raise AssertionError("the label is always learned")
+
+    def test_classes_that_were_not_learned_are_covered_as_often_as_is_asked_for(self):
+        rng, covered = np.random.default_rng(0), []
+        for seed in range(100):
+            X, y = rng.standard_normal((60, 2)), rng.integers(0, 30, 60)
+            model = PredictionSets(GaussianNB(), alpha=0.05, random_state=seed)
+            covered.append(model.fit(X[:40], y[:40]).covered(X[40:], y[40:]).mean())
+        assert np.mean(covered) >= 0.95
+
+
+class TestWeights:
+    def weighted(self, n=120):
+        X, y = problem("simplex", n)
+        return X, y, np.random.RandomState(1).choice([0.5, 2.0], n)
+
+    def test_they_are_those_of_the_estimator(self):
+        X, y, weight = self.weighted()
+        model = PredictionSets(LogisticRegression(), random_state=0).fit(X, y, weight)
+        learned, _ = split_rows(len(y), 0.25, 0)
+        wanted = LogisticRegression().fit(X[learned], y[learned], weight[learned])
+        np.testing.assert_allclose(model.estimator_.coef_, wanted.coef_, rtol=1e-9)
+        assert not np.allclose(
+            model.estimator_.coef_, LogisticRegression().fit(X[learned], y[learned]).coef_
+        )
+
+    def test_rows_of_weight_0_are_left_out(self):
+        X, y, weight = self.weighted()
+        weight[::3], X[::3], y[::3] = 0.0, 1e6, "z"
+        counted = weight > 0.0
+        model = PredictionSets(LogisticRegression(), random_state=0).fit(X, y, sample_weight=weight)
+        wanted = clone(model).fit(X[counted], y[counted], weight[counted])
+        assert model.threshold_ == wanted.threshold_
+        np.testing.assert_array_equal(model.predict_set(X[counted]), wanted.predict_set(X[counted]))
+
+    def test_metadata_go_to_an_estimator_that_requests_them(self):
+        X, y, weight = self.weighted()
+        wanted = PredictionSets(LogisticRegression(), random_state=0).fit(X, y, weight)
+        with config_context(enable_metadata_routing=True):
+            inner = LogisticRegression().set_fit_request(sample_weight=True)
+            outer = GridSearchCV(PredictionSets(inner, random_state=0), {"alpha": [0.1]}, cv=2)
+            found = outer.fit(X, y, sample_weight=weight).best_estimator_
+            np.testing.assert_array_equal(found.estimator_.coef_, wanted.estimator_.coef_)
+            for request in (False, None):
+                inner = LogisticRegression().set_fit_request(sample_weight=request)
+                with pytest.raises((TypeError, UnsetMetadataPassedError), match="sample_weight"):
+                    PredictionSets(inner).fit(X, y, sample_weight=weight)
+
+    def test_bad_ones_are_refused(self):
+        X, y, weight = self.weighted()
+        with pytest.raises(ValueError, match="sample_weight"):
+            PredictionSets(LogisticRegression()).fit(X, y, -weight)
 
 
 class Known(ClassifierMixin, BaseEstimator):
@@ -272,6 +332,14 @@ class TestStreams:
         assert list(model.feature_names_in_) == [*"vwxyz"]
 
 
+@pytest.mark.parametrize("n", range(1, 60))
+def test_quantiles_are_not_moved_by_rounding(n):
+    """For 1 − α = k/(n + 1) the k-th smallest score is exact, whatever that rounds to."""
+    scores = np.arange(1.0, n + 1)
+    for k in range(1, n + 1):
+        assert quantile(scores, 1.0 - k / (n + 1)) == k
+
+
 def test_quantiles_at_the_ends():
     ordered = [1.0, 2.0, 3.0, 4.0]
     assert [quantile(ordered, a) for a in (0.8, 0.6, 0.4, 0.2)] == [1.0, 2.0, 3.0, 4.0]
@@ -338,6 +406,19 @@ class TestBadInput:
             new.partial_fit(bad, outputs, classes=[*"abcd"])
         assert not hasattr(new, "estimator_")
 
+    def test_predictions_that_are_nan_are_refused(self):
+        X = np.random.default_rng(0).standard_normal((40, 2))
+        y = np.arange(40) % 2
+        with np.errstate(all="ignore"):  # scikit-learn's, of the class that never came
+            with pytest.raises(ValueError, match="estimator must predict numbers, got NaN for row"):
+                PredictionSets(GaussianNB()).partial_fit(X, y, classes=[0, 1, 2])
+            model = PredictionSets(LogisticRegression(), random_state=0).fit(X, y)
+            before, model.estimator_.coef_[0, 1] = model.threshold_, np.nan
+            for call in (model.predict_set, lambda X: model.covered(X, y)):
+                with pytest.raises(ValueError, match="got NaN for row 0 of X"):
+                    call(X)
+        assert model.threshold_ == before
+
     def test_estimators_of_another_kind(self):
         X, y = problem("simplex", 40)
         for one, outputs in (
@@ -387,6 +468,10 @@ def test_a_pipeline_has_the_sets_of_its_learner(task):
         PredictionSets(OnlineStructuredPredictor(max_iter=1, random_state=0), random_state=0),
         PredictionSets(Ridge(), random_state=0),
     ],
+    expected_failed_checks=lambda _: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "repeated rows are held out one by one"
+        for kind in ("dense", "sparse")
+    },
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -216,7 +216,7 @@ def test_curves_are_steps_at_quantiles():
     rng = np.random.RandomState(0)
     X = np.column_stack([rng.randn(400), rng.randint(3, size=400), np.ones(400)])
     X[::7, 0] = np.nan
-    steps = QuantileSteps(X)
+    steps = QuantileSteps(X, np.ones(len(X)))
     known = X[~np.isnan(X[:, 0]), 0]
     np.testing.assert_allclose(
         steps.thresholds[steps.features == 0], np.quantile(known, np.arange(1, 20) / 20)
@@ -462,3 +462,21 @@ class TestRandomFeatures:
                 ListwiseRanker(kernel="rbf", n_components=bad).fit(X, y)
         with pytest.raises(ValueError, match="kernel must be"):
             ListwiseRanker(kernel="poly").fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["additive", "rbf"])
+def test_steps_and_widths_go_by_the_weights_of_rounds(kernel):
+    rng = np.random.RandomState(0)
+    X, grades = rng.randn(60, 5, 2), rng.randint(0, 3, (60, 5))
+    weight = rng.choice([0.5, 2.0], 60)
+    far = np.concatenate([1e4 + 1e3 * X, X])
+    model = ListwiseRanker(kernel=kernel, shuffle=False, n_components=30, random_state=0)
+    wanted = clone(model).fit(X, grades, sample_weight=weight)
+    nothing = np.r_[np.zeros(60), weight]
+    found = clone(model).fit(far, np.concatenate([grades, grades]), sample_weight=nothing)
+    if kernel == "additive":
+        for one, other in zip(found.thresholds_, wanted.thresholds_, strict=True):
+            np.testing.assert_array_equal(one, other)
+        alike = clone(model).fit(X, grades).thresholds_[0]
+        assert not np.array_equal(alike, wanted.thresholds_[0])
+    np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-6, atol=1e-9)

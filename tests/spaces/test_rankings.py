@@ -343,6 +343,10 @@ def test_rank_correlations_against_scipy(rng):
     np.testing.assert_allclose(1 - 2 * loss, spearman_rho(a, b), atol=1e-12)
 
 
+def test_any_ranking_is_best_where_nothing_is_relevant():
+    np.testing.assert_array_equal(ndcg([[2, 0, 1], [2, 0, 1]], [[0, 0, 0], [1, 0, 0]])[:1], [1.0])
+
+
 def test_ndcg_against_scikit_learn(rng):
     from sklearn.metrics import ndcg_score
 

@@ -7,7 +7,8 @@ from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.estimators.crf._ascent import line_search
 from skstructured.estimators.crf._lbfgs import Trace
 from skstructured.estimators.kernel._foreign import is_precomputed
-from skstructured.estimators.margin._features import Kernel, check_kernel, scale_of
+from skstructured.estimators.kernel._values import inverse_variance
+from skstructured.estimators.margin._features import Kernel, check_kernel
 from skstructured.regularizers import Shannon
 from skstructured.spaces import Simplex
 from skstructured.spaces.simplex import softmax_into
@@ -88,7 +89,7 @@ class KernelField:
             vars(self).pop(name, None)
         self._scaling = self._scale_for(rows.X, share)
         Z = self._scaling.transform(rows.X)
-        gamma = scale_of(Z, share) if self.gamma in (None, "scale") else float(self.gamma)
+        gamma = inverse_variance(Z, share) if self.gamma in (None, "scale") else float(self.gamma)
         self._kernel = Kernel(self.kernel, gamma, DEGREE, COEF0, float(self.fit_intercept))
         codes, trace = np.asarray(packed, dtype=np.int64), Trace(self.tol, self.verbose)
         dual = self._ascend(self._kernel(Z, Z), codes, share, trace)

@@ -17,13 +17,3 @@ def arc_cosine(product, x_sq, z_sq):
     cosine = min(max(product / size, -1.0), 1.0)
     sine = math.sqrt((1.0 - cosine) * (1.0 + cosine))
     return size * (sine + (math.pi - math.acos(cosine)) * cosine) / math.pi
-
-
-@kernel
-def finish_arc_cosines(numbers, x_sq, z_sq, out):
-    """Out: products of rows x with rows z become kernels, by the squares of their norms."""
-    coef0, constant = numbers[1], numbers[3]
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            value = arc_cosine(out[i, j] + coef0, x_sq[i] + coef0, z_sq[j] + coef0)
-            out[i, j] = value + constant

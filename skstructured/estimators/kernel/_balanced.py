@@ -35,12 +35,12 @@ class BalancedMap(Learned):
         self.gamma, self.square = gamma, square
         self._take_size(gamma * self.p + self.coef0)
 
-    def balance(self, Z):
-        """Take c from rows Z."""
+    def balance(self, Z, weight):
+        """Take c from rows Z, which count as much as their weights (n,)."""
         norms = self.gamma * np.einsum("ij,ij->i", Z, Z, dtype=np.float64) + self.coef0
         largest = norms.max(initial=0.0)
         if 0.0 < largest < np.inf:
-            mean = np.mean((norms / largest) ** self.degree)
+            mean = np.average((norms / largest) ** self.degree, weights=weight)
             self._take_size(largest * mean ** (1.0 / self.degree))
 
     def _take_size(self, size):

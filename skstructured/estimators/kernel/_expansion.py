@@ -14,8 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from skstructured._engine.compiled import EMPTY_INT32
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-from skstructured.estimators.kernel._block_kernels import block_move_and_score, long_move_and_score
-from skstructured.estimators.kernel._kept import kept_kernels
+from skstructured.estimators.kernel._kept import KeptKernels
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
@@ -66,7 +65,7 @@ class Expansion(Learned):
         self.dim, self.budget = dim, budget
         self.support, self.opened = support, support.another()
         self.size = BLOCK if budget is None else max(1, min(BLOCK, budget // 4))
-        self.filled, self.gram, self.rounded = False, None, None
+        self.gram = None
         self.given = self.forgotten = 0
         self.arrived, self.known = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
         self._open()
@@ -90,12 +89,6 @@ class Expansion(Learned):
         return self.gram is not None
 
     @property
-    def move_and_score(self):
-        """The kernel of the loop within blocks."""
-        many = self.gram is not None and not self.gram.by_numpy
-        return long_move_and_score if many else block_move_and_score
-
-    @property
     def cost(self):
         """Numbers to be read for the scores of a row."""
         return self.support.count * self.support.width
@@ -107,18 +100,15 @@ class Expansion(Learned):
         `cache` bytes at most.
         """
         self.support.add(Z, np.arange(len(Z)))
-        self.filled = True
-        self.gram = kept_kernels(self.support, Z, cache)
-        if self.gram is not None:
-            self.size = LONG_BLOCK
-            self._open()
+        self.gram, self.size = KeptKernels(self.support, Z, cache), LONG_BLOCK
+        self._open()
 
     def twin(self):
         """One without coefficients, over the same rows and kernels, which it shares."""
         twin = copy.copy(self)
         twin.support = copy.copy(self.support)
         twin.support.coefs = np.zeros_like(self.support.coefs)
-        twin.opened, twin.rounded = self.opened.another(), None
+        twin.opened = self.opened.another()
         twin._open()
         return twin
 
@@ -126,17 +116,16 @@ class Expansion(Learned):
         """`scores` of some of the rows Z that are support rows, no block being open."""
         if self.gram is None:
             return self.support.scores(coefs, Z[which])
-        return self.gram.scores(coefs, which)
+        return self.gram.read(coefs, which)
 
     def settle(self, rows):
         """End the passes over this many rows; drop rows without coefficients, and kernels."""
         self.close()
-        if self.filled:
-            self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
         if self.gram is not None:
-            self.gram, self.rounded, self.size = None, None, BLOCK
+            self.support.select(np.flatnonzero(self.support.coefs.any(axis=0)))
+            self.gram, self.size = None, BLOCK
             self._open()
-        self.filled, self.given = False, rows
+        self.given = rows
 
     @property
     def room(self):
@@ -157,10 +146,8 @@ class Expansion(Learned):
             self.data[order, : self.dim] = self.support.scores(own, Z, together)
             self.data[order, self.dim :] = self.opened.gram(Z, together)
         else:
-            if self.rounded is None:
-                self.rounded = self.gram.rounded(own)
             places = self.opened.index[: self.opened.count]
-            self.gram.read(own, self.rounded, index, places, self.count, self.data)
+            self.data[order, : self.dim + len(places)] = self.gram.read(own, index, places)
         rows, width = self.data.shape
         pointers = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
         return Rows(self.data.reshape(-1), EMPTY_INT32, pointers, width, rows, None), order
@@ -186,10 +173,7 @@ class Expansion(Learned):
             return
         self._move(self.support.coefs)
         own, index = self._own(), self.opened.index[: self.count]
-        if self.rounded is not None:
-            if not self.rounded.add(own, index, self.support.coefs):
-                self.rounded = None
-        elif self.filled:
+        if self.gram is not None:
             np.add.at(self.support.coefs.T, index, own)
         else:
             which = self._used()
@@ -253,7 +237,6 @@ class Expansion(Learned):
             coefs[dim:] += self.Theta[0, dim] * coefs[:dim]
         if factor != 1.0:
             coefs[:dim] *= factor
-            self.rounded = None
 
     def current(self):
         """Coefficients (c, rows) now; those of the open block come last."""

@@ -117,7 +117,7 @@ class FourierMap(Learned):
             self.tiles = in_tiles(self._drawn * (factors / (2.0 * np.pi)), self.dtype)
         self.amplitudes = np.sqrt(square * self.shares).astype(self.dtype)
 
-    def balance(self, Z):
+    def balance(self, Z, weight):
         """Nothing is to be done: ‖φ‖² is `square` for every row."""
 
     def none(self):

@@ -16,7 +16,7 @@ from skstructured.estimators.kernel._approximations import features_of, new_feat
 from skstructured.estimators.kernel._beside_line import BesideLine
 from skstructured.estimators.kernel._mapped_scale import MappedScale
 from skstructured.estimators.kernel._tried_widths import MANY, tried_gamma
-from skstructured.estimators.kernel._values import width_of
+from skstructured.estimators.kernel._values import counted_rows, width_of
 
 #: Rows, at most, by which the width of the kernel goes.
 SEEN = 5000
@@ -73,20 +73,22 @@ class OverFeatures:
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
         rows, features = batch.rows, self.scale.features
-        chosen = np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:SEEN])
+        chosen = counted_rows(batch.weights, SEEN)
+        weight = batch.weights[chosen]
         some, scale = rows.taken(chosen), self.scale.inner.anew()
-        scale.count_all(some, batch.weights[chosen])
+        scale.count_all(some, weight)
         Z = scale.transformed_matrix(some)
         if hasattr(Z, "toarray") and not self.scale.is_sparse:
             Z = Z.toarray()
         Z = Z[:, : self.scale.mapped]
         given = _gamma_of(learner)
-        gamma, _ = width_of(given, features.kernel, Z.shape[1], Z)
+        gamma, _ = width_of(given, features.kernel, Z.shape[1], Z, weight)
         square = features.square
         if self.scale.is_sparse and Z.nnz:
-            square = BALANCE * float(np.clip(Z.data @ Z.data / Z.shape[0], *SIZES))
+            squares = np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
+            square = BALANCE * float(np.clip(np.average(squares, weights=weight), *SIZES))
         features.set_width(gamma, square)
-        features.balance(Z)
+        features.balance(Z, weight)
         waves = features_of(features.kernel) == "fourier"
         if waves and given == "multiscale" and learned_rounds(batch) > MANY:
             features.set_width(tried_gamma(learner, batch, gamma), features.square)

@@ -41,6 +41,7 @@ class KernelOrLinear(KernelLearner):
     def _make_passes(self, rounds):
         rows = rounds.rows
         if isinstance(self.standardize, str) and self._in_primal() and rows.is_sparse:
+            rows = rows.taken(np.flatnonzero(rounds.weights > 0.0))
             lengths = np.asarray(rows.matrix.multiply(rows.matrix).sum(axis=1))
             if np.ptp(lengths) <= 1e-6 * lengths.max():  # as text is, once it was normalised
                 self._model.scale.used = False
@@ -114,6 +115,9 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
 
     def _unfitted_space(self):
         return RealLine()
+
+    def _space_of(self, batch, y, sample_weight):
+        return self._unfitted_space().fit(y, sample_weight)
 
     def _parts(self, space):
         return ResidualLoss(space, self.loss, self.epsilon, self.quantile), self._optimizer()

@@ -12,6 +12,7 @@ from skstructured._engine.state import LinearState
 from skstructured._learners.held_out import KERNEL
 from skstructured._learners.models import VectorModel
 from skstructured._learners.scaling import scale_of
+from skstructured.estimators.kernel._block_kernels import block_move_and_score
 from skstructured.estimators.kernel._expansion import Expansion
 from skstructured.estimators.kernel._foreign import (
     PrecomputedKernel,
@@ -68,19 +69,20 @@ class KernelModel(VectorModel):
             )
         return budget
 
-    def _new_expansion(self, Z=None):
-        """One without rows; the kernel's width goes by the rows Z, where there are any."""
+    def _new_expansion(self, Z=None, weight=None):
+        """One without rows; the kernel's width goes by weighted rows Z, where there are any."""
         dim = self.space.dim_
         shape = ((1 + self.averaged) * dim, self.scale.columns, self.dtype)
-        return Expansion(dim, support_for(self._function(Z), *shape), self.budget)
+        return Expansion(dim, support_for(self._function(Z, weight), *shape), self.budget)
 
-    def _function(self, Z=None):
-        """The kernel, with a width that goes by the rows Z, where there are any."""
+    def _function(self, Z=None, weight=None):
+        """The kernel, with a width that goes by weighted rows Z, where there are any."""
         foreign = foreign_kernel(self.kernel, self.intercept)
         if foreign is not None:
             return foreign
         gamma = "multiscale" if self.gamma is None else self.gamma
-        width = width_of(gamma, self.kernel, self.width if Z is None else Z.shape[1], Z)
+        p = self.width if Z is None else Z.shape[1]
+        width = width_of(gamma, self.kernel, p, Z, weight)
         return kernel_function(self.kernel, width, self.coef0, self.degree, self.intercept)
 
     @property
@@ -125,7 +127,7 @@ class KernelModel(VectorModel):
             )
         self.scale.count_all(batch.rows, batch.weight)
         self.given = self._prepared(self.scale.transformed(batch.rows).matrix)
-        self.expansion = self._new_expansion(self.given)
+        self.expansion = self._new_expansion(self.given, batch.weights)
         if passes > 1:
             self.expansion.fill(self.given, self.cache)
 
@@ -148,15 +150,9 @@ class KernelModel(VectorModel):
         self.expansion.settle(n_rounds)
         self.given = None
 
-    def _loop(self):
-        first = self.expansion.move_and_score
-        if first not in self._loops:
-            self._loops[first] = self._new_loop()
-        return self._loops[first]
-
     def _new_loop(self):
         steps = (self.optimizer.scale_kernel, self.optimizer.step_kernel)
-        return epoch_for((self.expansion.move_and_score, self.loss.kernel, *steps))
+        return epoch_for((block_move_and_score, self.loss.kernel, *steps))
 
     def _block_size(self, rows):
         slow = PRODUCTS // max(self.expansion.cost, 1)

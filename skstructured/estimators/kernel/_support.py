@@ -10,6 +10,9 @@ from skstructured._engine.state import Learned
 from skstructured.estimators.kernel._foreign import CallableKernel, PrecomputedKernel
 from skstructured.estimators.kernel._values import BLOCK
 
+#: Rows whose kernels are computed side by side, where there are many.
+WIDE = 256
+
 #: Kernels held at a time, where many rows are scored together.
 CELLS = 1 << 22
 
@@ -73,6 +76,12 @@ class Support(Learned):
         self._empty()
         self.add(*kept)
 
+    def kernels(self, Z):
+        """Kernels (n, rows) of rows Z with all."""
+        out = np.empty((len(Z), self.count))
+        self.write_kernels(Z, 0.0, out)
+        return out
+
 
 class BlockSupport(Support):
     """Rows in blocks (p, BLOCK), the last one filled up with rows of zeros."""
@@ -107,19 +116,12 @@ class BlockSupport(Support):
         """Kernels (n, BLOCK) of rows z, which are the last of at most BLOCK, with all of them."""
         return self.function.gram(self.blocks[0], Z)
 
-    def kernels(self, Z):
-        """Kernels (n, rows) of rows Z with all."""
-        pieces = -(-self.count // BLOCK)
-        values = [self.function.gram(block, Z) for block in self.blocks[:pieces]]
-        return np.concatenate(values, axis=1)[:, : self.count].astype(np.float64, copy=False)
-
-    def all_kernels(self, Z):
-        """Kernels (n, rows) of rows Z with all, in single precision."""
-        out = np.empty((len(Z), self.count), dtype=np.float32)
-        for m, block in enumerate(self.blocks):
-            part = out[:, m * BLOCK : (m + 1) * BLOCK]
-            part[:] = self.function.gram(block, Z)[:, : part.shape[1]]
-        return out
+    def write_kernels(self, Z, less, out):
+        """Out (n, rows) = kernels of rows Z with all, less a number."""
+        every = self.rows(np.arange(self.count))
+        for start in range(0, self.count, WIDE):
+            part = slice(start, start + WIDE)
+            out[:, part] = self.function.gram(every[part].T, Z) - less
 
 
 class ForeignSupport(Support):
@@ -149,9 +151,9 @@ class ForeignSupport(Support):
         """Kernels (n, count) of rows Z with the first rows."""
         return self.function.values(Z, self.stored[:count])
 
-    def kernels(self, Z):
-        """Kernels (n, rows) of rows Z with all."""
-        return self.values(Z, self.count)
+    def write_kernels(self, Z, less, out):
+        """Out (n, rows) = kernels of rows Z with all, less a number."""
+        out[:] = self.values(Z, self.count) - less
 
     def scores(self, coefs, Z, together=True):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); not `together`, each row by itself."""
@@ -173,15 +175,6 @@ class ForeignSupport(Support):
         for r in range(len(Z)):
             count = self.count - len(Z) + r + 1
             out[r, :count] = self.values(Z[r : r + 1], count)[0]
-        return out
-
-    def all_kernels(self, Z):
-        """Kernels (n, rows) of rows Z with all, in single precision."""
-        out = np.zeros((len(Z), self.count), dtype=np.float32)
-        step = CELLS // self.count + 1
-        for start in range(0, len(Z), step):
-            part = slice(start, start + step)
-            out[part, : self.count] = self.values(Z[part], self.count)
         return out
 
 

@@ -7,14 +7,13 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 
+from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.validation import check_integer, check_positive, check_real
 from skstructured.estimators.kernel._value_kernels import (
     COSINE,
     KINDS,
-    LAPLACIAN,
     MULTISCALE,
     POLY,
-    RBF,
     divide_by_norms,
     score_rows,
     values_of,
@@ -46,11 +45,6 @@ class KernelFunction(NamedTuple):
 
     kind: int
     numbers: np.ndarray
-
-    @property
-    def is_share(self):
-        """Whether all values lie between 0 and 1."""
-        return self.kind in (RBF, MULTISCALE, LAPLACIAN) and self.numbers[3] == 0.0
 
     def longest(self, dtype):
         """The largest norm of rows whose values are far from overflow; "poly" alone has one."""
@@ -111,24 +105,40 @@ def _sparse_distances(Z):
     return np.where(squares > ROUNDING * norms, squares, 0.0)
 
 
-def _variance(Z):
-    """Variance of all numbers of rows."""
-    if not issparse(Z):
-        return float(np.var(Z, dtype=np.float64))
-    size = float(Z.shape[0]) * float(Z.shape[1])
-    return float(Z.data @ Z.data) / size - (float(np.sum(Z.data)) / size) ** 2
+def counted_rows(weight, most):
+    """Places of `most` rows of positive weight at most, drawn from a fixed seed, in order."""
+    counted = np.flatnonzero(weight > 0.0)
+    return counted[np.sort(np.random.RandomState(0).permutation(len(counted))[:most])]
 
 
-def _median_distance(Z):
+def _median_distance(Z, weight):
     """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
-    few = Z[np.random.RandomState(0).permutation(Z.shape[0])[:SAMPLED]]
+    some = counted_rows(weight, SAMPLED)
+    few, share = Z[some], weight[some] / weight[some].max()
     squares = _sparse_distances(few) if issparse(few) else pdist(few, "sqeuclidean")
-    apart = squares[squares > 0.0]
-    return float(np.median(apart)) if len(apart) else 1.0
+    first, second = np.triu_indices(len(some), 1)
+    pairs, apart = share[first] * share[second], squares > 0.0
+    return float(weighted_quantile(squares, pairs * apart, 0.5)) if (pairs * apart).any() else 1.0
 
 
-def width_of(gamma, kernel, p, Z=None):
-    """γ, and whether it is the middle of three, from the parameter and, where known, the rows Z."""
+def inverse_variance(Z, weight):
+    """1/(p var Z), as scikit-learn has "scale"; rows count as often as their `weight` says."""
+    share, p = weight / weight.sum(), Z.shape[1]
+    if issparse(Z):
+        share = np.repeat(share, np.diff(Z.indptr))
+        mean = share @ Z.data / p
+        variance = share @ (Z.data - mean) ** 2 / p + (1.0 - share.sum() / p) * mean**2
+    else:
+        mean = (share @ Z).mean()
+        variance = (share @ (Z - mean) ** 2).mean()
+    return 1.0 / (p * (float(variance) if variance > 0.0 else 1.0))
+
+
+def width_of(gamma, kernel, p, Z=None, weight=None):
+    """γ, and whether it is the middle of three, from the parameter and, where known, the rows Z.
+
+    These count as much as their weights.
+    """
     if not isinstance(gamma, str):
         return check_positive("gamma", gamma), False
     if gamma not in ("scale", "multiscale"):
@@ -136,9 +146,8 @@ def width_of(gamma, kernel, p, Z=None):
             f'gamma must be a positive number, "scale" or "multiscale", got {gamma!r}.'
         )
     if gamma == "multiscale" and kernel == "rbf":
-        return 1.0 / (2.0 * p if Z is None else _median_distance(Z)), True
-    variance = 1.0 if Z is None else _variance(Z)
-    return 1.0 / (p * (variance if variance > 0.0 else 1.0)), False
+        return 1.0 / (2.0 * p if Z is None else _median_distance(Z, weight)), True
+    return 1.0 / p if Z is None else inverse_variance(Z, weight), False
 
 
 def kernel_function(kernel, width, coef0, degree, intercept):

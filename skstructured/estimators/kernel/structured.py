@@ -76,9 +76,9 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Whether 1 is added to the kernel. With random features there is always an intercept.
     {OnlineStructuredPredictor: max_iter, tol, shuffle, class_weight}
     cache_size : float, default=200
-        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes: in single
-        precision, or of more than 1,000 rows, where they lie between 0 and 1, in 16 bits (to 8e-6).
-        Kernels of rows that do not fit are computed in every pass.
+        Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
+        precision less their mean: 7,000 rows need 200. Kernels of rows that do not fit are
+        computed in every pass.
     budget : int or None, default=None
         The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
         less, is learned at a time; where the next one finds no room, a quarter of the rows leave,
@@ -135,8 +135,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     0, that is most of them where classes are easy to tell apart. float32 rows stay float32, at half
     the memory; coefficients and sums are float64. CSR rows are made dense, but for random features.
     Kernels of streams, of one pass and of predictions are computed by differences of rows and sums
-    in one order, so that chunks of any size give the same bits, and offsets lose no digits; several
-    passes of `fit` take products of rows, to 1e-9 of a value.
+    in one order, so that chunks of any size give the same bits, and offsets lose no digits.
 
     "fourier" is, with m frequencies ω_j drawn by `random_state` from the Fourier transform of the
     kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy of

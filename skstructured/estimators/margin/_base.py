@@ -22,12 +22,11 @@ from skstructured._learners.feature_scale import FeatureScale
 from skstructured._learners.reading import answers_empty, check_batch, over_sequences, read_batch
 from skstructured._learners.training_means import training_means, with_means
 from skstructured.estimators.kernel._foreign import is_precomputed
-from skstructured.estimators.kernel._values import check_cache_size
+from skstructured.estimators.kernel._values import check_cache_size, inverse_variance
 from skstructured.estimators.margin._features import (
     Kernel,
     check_kernel,
     check_memory,
-    scale_of,
 )
 from skstructured.estimators.margin._inputs import Inputs, chains_of
 from skstructured.estimators.margin._outputs import outputs_of
@@ -168,7 +167,7 @@ class MarginLearner(BaseEstimator):
                 f"rows, got X of shape {Z.shape}."
             )
         check_memory(Z.shape[0], self.cache_size)
-        gamma = scale_of(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
+        gamma = inverse_variance(Z, weight) if self.gamma in (None, "scale") else float(self.gamma)
         constant = float(self.fit_intercept)
         self._kernel = Kernel(self.kernel, gamma, self.degree, self.coef0, constant)
         K = self._kernel(Z, np.arange(Z.shape[0]) if computed else Z)

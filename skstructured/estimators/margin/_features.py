@@ -73,19 +73,6 @@ def check_kernel(kernel, gamma, degree, coef0):
     check_real("coef0", coef0, np.isfinite, "be a number")
 
 
-def scale_of(Z, weight):
-    """1/(p var Z), as scikit-learn has "scale"; rows count as often as their `weight` says."""
-    share, p = weight / weight.sum(), Z.shape[1]
-    if sparse.issparse(Z):
-        share = np.repeat(share, np.diff(Z.indptr))
-        mean = share @ Z.data / p
-        variance = share @ (Z.data - mean) ** 2 / p + (1.0 - share.sum() / p) * mean**2
-    else:
-        mean = (share @ Z).mean()
-        variance = (share @ (Z - mean) ** 2).mean()
-    return 1.0 / (p * (float(variance) if variance > 0.0 else 1.0))
-
-
 def check_memory(n, cache_size):
     """A ValueError, with its size, for a matrix (n, n) that is larger than `cache_size` MiB."""
     check_size(f"matrix of kernels of {n} rows", n * n, cache_size)

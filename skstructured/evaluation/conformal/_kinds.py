@@ -40,9 +40,20 @@ class Kind(ABC):
         """The space of the learner, behind whatever pipeline."""
         return learner_behind(self.estimator)[0].space_
 
-    @abstractmethod
     def numbers(self, X: Any) -> Floats:
-        """P of rows, n of them."""
+        """P of rows, n of them; a ValueError if the estimator predicts NaN, which has no score."""
+        P = self._numbers(X)
+        missing = np.isnan(P.reshape(len(P), -1)).any(axis=1)
+        if missing.any():
+            raise ValueError(
+                f"estimator must predict numbers, got NaN for row {int(np.argmax(missing))} of X: "
+                f"{self.estimator!r} predicts {P[np.argmax(missing)]}."
+            )
+        return P
+
+    @abstractmethod
+    def _numbers(self, X: Any) -> Floats:
+        """P of rows as the estimator predicts them."""
 
     @abstractmethod
     def scores(self, P: Floats, y: Array) -> Floats:
@@ -70,7 +81,7 @@ def _of_learner(estimator: Any, method: str, X: Any) -> Floats:
 class OfClasses(Kind):
     """Probabilities (n, K): the score is ``1 − P_y``."""
 
-    def numbers(self, X: Any) -> Floats:
+    def _numbers(self, X: Any) -> Floats:
         return np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
 
     def scores(self, P: Floats, y: Array) -> Floats:
@@ -113,7 +124,7 @@ class OfOrderedClasses(OfClasses):
 class OfLabelSets(Kind):
     """Means (n, d) of indicators: ``max_j |y_j − P_j|``, a range for each label."""
 
-    def numbers(self, X: Any) -> Floats:
+    def _numbers(self, X: Any) -> Floats:
         return _of_learner(self.estimator, "predict_mean", X)
 
     def scores(self, P: Floats, y: Array) -> Floats:
@@ -129,7 +140,7 @@ class OfLabelSets(Kind):
 class OfAssignments(Kind):
     """Probabilities (n, m, m) of positions: ``1 − min_i P_{i, y_i}``."""
 
-    def numbers(self, X: Any) -> Floats:
+    def _numbers(self, X: Any) -> Floats:
         return np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
 
     def scores(self, P: Floats, y: Array) -> Floats:
@@ -146,7 +157,7 @@ class OfAssignments(Kind):
 class OfRankings(Kind):
     """Scores (n, d): the most by which θ contradicts a pair, ``max_{y_i > y_j} (θ_j − θ_i)``."""
 
-    def numbers(self, X: Any) -> Floats:
+    def _numbers(self, X: Any) -> Floats:
         return _of_learner(self.estimator, "embedding_scores", X)
 
     def scores(self, P: Floats, y: Array) -> Floats:
@@ -167,7 +178,7 @@ class OfRankings(Kind):
 class OfNumbers(Kind):
     """Predictions (n,), or (n, k): ``max_j |y_j − P_j|``, intervals of one width."""
 
-    def numbers(self, X: Any) -> Floats:
+    def _numbers(self, X: Any) -> Floats:
         return np.asarray(self.estimator.predict(X), dtype=np.float64)
 
     def scores(self, P: Floats, y: Array) -> Floats:

@@ -3,17 +3,19 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skstructured._base.parameters import Seed, parameters
-from skstructured._base.validation import check_integer, check_real
+from skstructured._base.validation import check_integer, check_real, check_weights
 from skstructured.evaluation.conformal._delegating import Delegating, estimator_has
 from skstructured.evaluation.conformal._held_out import indexed, rows_of, split_rows
 from skstructured.evaluation.conformal._kinds import Kind, kind_of
 from skstructured.evaluation.conformal._levels import RecentScores, quantile
-from skstructured.extend._types import Array, Features, Floats, Outputs
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 
 __all__ = ["PredictionSets"]
 
@@ -138,7 +140,7 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
     window: int = 1000
     random_state: Seed = None
 
-    def fit(self, X: Features, y: Outputs) -> Self:
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:
         """Fit the estimator on some of the rows, and take the threshold from the others.
 
         Parameters
@@ -147,6 +149,10 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
             Features, in a form that the estimator takes.
         y : array-like
             Outputs, in the form that the estimator takes.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights, which are passed to ``estimator.fit``. Rows of weight 0 are left
+            out; the others count alike for the threshold. With metadata routing enabled, the
+            estimator must request them.
 
         Returns
         -------
@@ -160,8 +166,12 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
         """
         self._check()
         X, y = indexed(self, X, y)
-        learned, held_out = split_rows(_num_samples(X), self.calibration_size, self.random_state)
-        estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned))
+        weight = check_weights(sample_weight, X, _num_samples(X))
+        counted = np.flatnonzero(weight > 0.0)
+        split = split_rows(len(counted), self.calibration_size, self.random_state)
+        learned, held_out = (counted[part] for part in split)
+        given = {} if sample_weight is None else self._routed(sample_weight=weight[learned])
+        estimator = clone(self.estimator).fit(rows_of(X, learned), rows_of(y, learned), **given)
         kind = kind_of(estimator)
         P = kind.numbers(rows_of(X, held_out))
         self._begin(estimator, kind.scores(P, kind.read(rows_of(y, held_out))))
@@ -226,6 +236,9 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
     def covered(self, X: Features, y: Outputs) -> Array:
         """Whether the set of every row holds its output.
 
+        If `threshold_` is inf, sets are of everything, also of classes that the estimator has not
+        learned. Else these are in no set.
+
         Parameters
         ----------
         X, y : array-like
@@ -235,8 +248,18 @@ class PredictionSets(Delegating, MetaEstimatorMixin, BaseEstimator):
         -------
         ndarray of bool, of shape (n,)
         """
-        scores = self._scores(X, y)
-        return (scores <= self.threshold_) & (scores < np.inf)
+        return self._scores(X, y) <= self.threshold_
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What ``estimator.fit`` requests of the metadata of `fit`."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def _routed(self, **params: Any) -> dict[str, Any]:
+        """Metadata of `fit` by the names that the estimator has for them."""
+        if not get_config()["enable_metadata_routing"]:
+            return params
+        return dict(process_routing(self, "fit", **params).estimator.fit)
 
     def _check(self) -> None:
         """A ValueError for a parameter that is out of its range."""

@@ -370,3 +370,13 @@ class TestLearner:
         assert type(model.optimizer_).__name__ == "ParameterFree"
         with pytest.raises(GuaranteeError, match="functions"):
             model.comparison(model.resume(X, y))
+
+
+def test_frequencies_may_be_looked_at():
+    """They are those that are drawn later, and the generator does not move."""
+    features = FourierMap("rbf", 3, 10, True, np.random.RandomState(0), np.dtype(float))
+    features.set_width(0.5, 2.0)
+    before = features.rng.get_state()[1].copy()
+    seen = features.frequencies.copy()
+    np.testing.assert_array_equal(features.rng.get_state()[1], before)
+    np.testing.assert_array_equal(features.drawn_for(False).frequencies, seen)

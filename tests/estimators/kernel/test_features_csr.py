@@ -168,7 +168,7 @@ class TestWidths:
         X, y, _ = stream(n=60)
         model = fourier(standardize=False).fit(X, y)
         features, Z = model._model.scale.features, X.toarray()
-        gamma, multiscale = width_of("multiscale", "rbf", 6, Z)
+        gamma, multiscale = width_of("multiscale", "rbf", 6, Z, np.ones(Z.shape[0]))
         assert multiscale and features.gamma == pytest.approx(gamma, rel=1e-12)
         assert features.square == pytest.approx(3.0 * np.mean(np.sum(Z**2, axis=1)), rel=1e-12)
         model = fourier(standardize=False, gamma="scale").fit(X, y)
@@ -177,10 +177,12 @@ class TestWidths:
     def test_rows_that_are_the_same_have_no_distance(self):
         few = sparse_rows(4, 12)
         X = sparse.vstack([few] * 9).tocsr() * 0.1
-        wanted = width_of("multiscale", "rbf", 12, X.toarray())
-        assert width_of("multiscale", "rbf", 12, X) == pytest.approx(wanted, rel=1e-9)
+        wanted = width_of("multiscale", "rbf", 12, X.toarray(), np.ones(X.shape[0]))
+        assert width_of("multiscale", "rbf", 12, X, np.ones(X.shape[0])) == pytest.approx(
+            wanted, rel=1e-9
+        )
         same = sparse.vstack([few[1]] * 9).tocsr()
-        assert width_of("multiscale", "rbf", 12, same) == (1.0, True)
+        assert width_of("multiscale", "rbf", 12, same, np.ones(same.shape[0])) == (1.0, True)
 
     @pytest.mark.parametrize("standardize", [True, False])
     def test_of_a_stream_go_by_the_first_row_that_counts(self, standardize):

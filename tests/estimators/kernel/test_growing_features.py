@@ -155,16 +155,16 @@ class TestFeatures:
     def test_lengths_are_balanced_over_rows(self, kind):
         Z = np.random.RandomState(0).randn(200, 5) * [0.1, 1.0, 1.0, 3.0, 10.0]
         features = made(kind, p=5, m=1000)
-        features.balance(Z)
+        features.balance(Z, np.ones(len(Z)))
         sizes, found = [exact(features)(z, z) for z in Z], phi(features, Z)
         wanted = rows_of(literal_phi(features, np.mean(sizes)), Z[:1])
         np.testing.assert_allclose(found[:1], wanted, rtol=1e-8, atol=1e-10)
         assert np.sum(found**2, axis=1).mean() == pytest.approx(5.0, rel=0.1)
         before = features.copy()
-        features.balance(0.0 * Z)
+        features.balance(0.0 * Z, np.ones(len(Z)))
         assert np.isfinite(phi(features, Z)).all()
         features.coef0 = 0.0
-        features.balance(0.0 * Z)  # leaves it as it was
+        features.balance(0.0 * Z, np.ones(len(Z)))  # leaves it as it was
         assert np.isfinite(phi(features, Z)).all() and before.square == features.square
 
     @BOTH

@@ -6,10 +6,17 @@ import pytest
 from conftest import INTERPRETED
 from learners import OVER_SPACES
 from plain import predictor
+from scipy import sparse
 
 from skstructured import GuaranteeError, KernelStructuredPredictor
 from skstructured._learners.models import SCORES
-from skstructured.estimators.kernel._values import BLOCK, kernel_function, width_of
+from skstructured.estimators.kernel._values import (
+    BLOCK,
+    KINDS,
+    KernelFunction,
+    kernel_function,
+    width_of,
+)
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import OPTIMIZERS, GradientDescent, PiSTOL
 
@@ -38,6 +45,14 @@ def stream(seed=0, n=N, p=3):
     rng = np.random.RandomState(seed)
     X = rng.randn(n, p)
     return X, np.argmax(np.sin(2.0 * X), axis=1)
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [(np.float64, 1e150), (np.float32, 1e18)])
+def test_longest_rows_of_polynomials_go_by_the_precision(dtype, largest):
+    function = KernelFunction(KINDS.index("poly"), np.array([0.5, 1.0, 3.0, 0.0]))
+    longest = function.longest(dtype)
+    assert (0.5 * longest**2 + 1.0) ** 3 == pytest.approx(largest, rel=1e-9)
+    assert function._replace(kind=KINDS.index("rbf")).longest(dtype) == np.inf
 
 
 class TestValues:
@@ -70,15 +85,41 @@ class TestValues:
             alone = np.vstack([function.gram(block, z[None]) for z in Z])
             assert np.array_equal(function.gram(block, Z), alone)
 
+    @pytest.mark.parametrize("as_given", [np.asarray, sparse.csr_matrix])
+    @pytest.mark.parametrize(("gamma", "kernel"), [("multiscale", "rbf"), ("scale", "poly")])
+    def test_widths_go_by_the_weights_of_rows(self, gamma, kernel, as_given):
+        rng = np.random.RandomState(0)
+        Z, weight = rng.standard_normal((400, 3)), rng.choice([0.5, 3.0], 400)
+        width = width_of(gamma, kernel, 3, as_given(Z), weight)
+        far = as_given(np.concatenate([1e3 * Z, Z]))
+        nothing = np.concatenate([np.zeros(400), weight])
+        assert width_of(gamma, kernel, 3, far, nothing) == width
+        assert width_of(gamma, kernel, 3, far, 0.1 * nothing)[0] == pytest.approx(width[0])
+        if gamma == "scale":
+            variance = np.average(Z**2, weights=np.outer(weight, np.ones(3)))
+            variance -= np.average(Z, weights=np.outer(weight, np.ones(3))) ** 2
+            assert width[0] == pytest.approx(1.0 / (3.0 * variance))
+        else:
+            first, second = np.triu_indices(400, 1)
+            apart = ((Z[first] - Z[second]) ** 2).sum(axis=1)
+            pairs = weight[first] * weight[second]
+            assert pairs[apart < 1.0 / width[0]].sum() == pytest.approx(pairs.sum() / 2, rel=1e-2)
+
     def test_widths(self):
         Z = np.random.RandomState(0).randn(50, 2) * 3.0
         squares = [float(np.sum((x - z) ** 2)) for i, x in enumerate(Z) for z in Z[:i]]
-        assert width_of("multiscale", "rbf", 2, Z) == (1 / np.median(squares), True)
+        assert width_of("multiscale", "rbf", 2, Z, np.ones(len(Z))) == (
+            1 / np.median(squares),
+            True,
+        )
         assert width_of("multiscale", "rbf", 2) == (0.25, True)
         assert width_of("multiscale", "poly", 2) == (0.5, False)
-        assert width_of("scale", "rbf", 2, Z) == (1 / (2 * Z.var()), False)
-        assert width_of("scale", "rbf", 2, 0.0 * Z) == (0.5, False)
-        assert width_of("multiscale", "rbf", 2, 0.0 * Z) == (1.0, True)
+        assert width_of("scale", "rbf", 2, Z, np.ones(len(Z))) == (
+            pytest.approx(1 / (2 * Z.var())),
+            False,
+        )
+        assert width_of("scale", "rbf", 2, 0.0 * Z, np.ones(len(Z))) == (0.5, False)
+        assert width_of("multiscale", "rbf", 2, 0.0 * Z, np.ones(len(Z))) == (1.0, True)
 
 
 class TestAgainstLiteral:

@@ -5,61 +5,51 @@ import numpy as np
 import pytest
 
 from skstructured import KernelStructuredPredictor
-from skstructured._engine.compiled import EMPTY_INT32
 from skstructured.estimators.kernel import _kept
-from skstructured.estimators.kernel._block_kernels import block_move_and_score, long_move_and_score
-from skstructured.estimators.kernel._kept import ByProducts, KeptKernels, Rounded, kept_kernels
-from skstructured.estimators.kernel._kept_kernels import CHUNK
+from skstructured.estimators.kernel._kept import KeptKernels
+from skstructured.estimators.kernel._kept_sums import CHUNK
 from skstructured.estimators.kernel._support import support_for
 from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
 
-SHARES = ("rbf", "multiscale")
-PRODUCTS = ("linear", "poly", "sigmoid", "cosine", "arc-cosine")
+NAMES = ("rbf", "multiscale", "linear", "poly", "sigmoid", "laplacian", "cosine", "arc-cosine")
 
 
 def function_of(name, p, constant=0.0):
     return KernelFunction(KINDS.index(name), np.array([0.7 / p, 0.5, 2.0, constant]))
 
 
-def by_differences(function, Z):
+def by_blocks(function, Z):
     """The matrix as streams compute it, a block at a time."""
     parts = [function.gram(Z[i : i + BLOCK].T, Z) for i in range(0, len(Z), BLOCK)]
     return np.concatenate(parts, axis=1)
 
 
-def rows(n=301, p=5, seed=0, offset=0.0):
+def rows(n=301, p=5, seed=0):
     rng = np.random.RandomState(seed)
-    Z = rng.standard_normal((n, p)) + offset
+    Z = rng.standard_normal((n, p))
     Z[7] = Z[3]  # the same row twice, and one that hardly differs
     Z[11] = Z[3] + 1e-9
     return Z
 
 
-class TestValues:
-    @pytest.mark.parametrize("constant", [0.0, 1.0])
-    @pytest.mark.parametrize("p", [1, 5, 70])
-    @pytest.mark.parametrize("name", [*SHARES, *PRODUCTS])
-    def test_are_those_by_differences(self, name, p, constant):
-        function = function_of(name, p, constant)
-        Z = function.prepared(rows(p=p))
-        values = ByProducts(function, Z)
-        assert values.is_exact
-        wanted, every = by_differences(function, Z), slice(0, len(Z))
-        np.testing.assert_allclose(values.tile(every, every), wanted, rtol=1e-9, atol=1e-10)
+def kept(function, Z, cache=1e9):
+    support = support_for(function, 1, Z.shape[1], np.float64)
+    support.add(Z, np.arange(len(Z)))
+    return KeptKernels(support, Z, cache)
 
-    @pytest.mark.parametrize("name", SHARES)
-    def test_offsets_lose_no_digits(self, name):
-        function, Z = function_of(name, 5), rows(offset=1e6)
-        values, every = ByProducts(function, Z), slice(0, len(Z))
-        wanted = by_differences(function, Z)
-        np.testing.assert_allclose(values.tile(every, every), wanted, atol=1e-9)
 
-    @pytest.mark.parametrize("name", SHARES)
-    def test_rows_far_out_are_left_to_differences(self, name):
-        function, Z = function_of(name, 5), rows()
-        Z[0] = 1e7
-        assert not ByProducts(function, Z).is_exact
-        assert not ByProducts(function_of("laplacian", 5), rows()).is_exact
+@pytest.mark.parametrize("constant", [0.0, 1.0])
+@pytest.mark.parametrize("p", [1, 5, 70])
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_those_of_blocks(name, p, constant):
+    function = function_of(name, p, constant)
+    Z = function.prepared(rows(p=p))
+    kernels, wanted = kept(function, Z), by_blocks(function, Z)
+    np.testing.assert_array_equal(kernels.support.kernels(Z), wanted)
+    bound = 1e-7 * np.abs(wanted - kernels.middle).max()
+    np.testing.assert_allclose(
+        kernels.middle + kernels.matrix.astype(np.float64), wanted, rtol=0, atol=bound
+    )
 
 
 @pytest.mark.parametrize("many", [10, 10**6])
@@ -67,94 +57,73 @@ class TestValues:
 @pytest.mark.parametrize("name", ["multiscale", "linear"])
 class TestKept:
     def kept(self, monkeypatch, name, share, many):
-        """A matrix with room for a share of the rows, the literal one, and its error."""
+        """Kernels with room for a share of the rows, and the literal ones."""
         monkeypatch.setattr(_kept, "MANY", many)
         function, Z = function_of(name, 5), rows()
-        size = 2 if many < len(Z) and name in SHARES else 4
-        kernels = KeptKernels.of(ByProducts(function, Z), share * size * len(Z) ** 2 + 1)
+        kernels = kept(function, Z, share * 4 * len(Z) ** 2 + 1)
         assert len(kernels.matrix) == int(share * len(Z))
-        assert kernels.matrix.itemsize == size
-        return kernels, by_differences(function, Z), 0.51 / 65535 if size == 2 else 2e-6
+        return kernels, by_blocks(function, Z)
 
     @pytest.mark.parametrize("dim", [1, 2, 5, 7, 12])
     def test_scores_are_sums_of_all_kernels(self, monkeypatch, name, share, many, dim):
-        kernels, G, error = self.kept(monkeypatch, name, share, many)
+        kernels, G = self.kept(monkeypatch, name, share, many)
         rng = np.random.RandomState(1)
         for size in (1.0, 1e60, 1e-60):
             coefs = size * rng.standard_normal((dim, len(G) + 19))
             which = rng.permutation(len(G))[:97]
             wanted = G[which] @ coefs[:, : len(G)].T
-            bound = error * abs(coefs).sum(axis=1).max()
-            np.testing.assert_allclose(kernels.scores(coefs, which), wanted, atol=bound, rtol=0)
+            bound = 2e-6 * abs(coefs).sum(axis=1).max()
+            np.testing.assert_allclose(kernels.read(coefs, which), wanted, atol=bound, rtol=0)
 
-    def test_rows_of_a_block_have_those_before_them(self, monkeypatch, name, share, many):
-        kernels, G, error = self.kept(monkeypatch, name, share, many)
+    def test_kernels_with_other_rows_stand_behind_the_scores(self, monkeypatch, name, share, many):
+        kernels, G = self.kept(monkeypatch, name, share, many)
         rng, dim = np.random.RandomState(2), 3
         order, coefs = rng.permutation(len(G))[:50], rng.standard_normal((dim, len(G)))
-        rounded, data = Rounded(coefs, len(G)), np.zeros((60, dim + 60))
-        for start, stop in ((0, 13), (13, 14), (14, 50)):
-            kernels.read(coefs, rounded, order[start:stop], order[:stop], start, data)
-        below, found = np.tril_indices(50), data[:50, dim : dim + 50]
-        np.testing.assert_allclose(found[below], G[np.ix_(order, order)][below], atol=error)
-        bound = 5 * error * abs(coefs).sum(axis=1).max()
-        np.testing.assert_allclose(data[:50, :dim], G[order] @ coefs.T, atol=bound)
+        found = kernels.read(coefs, order[13:50], order[:40])
+        assert found.shape == (37, dim + 40)
+        wanted = G[np.ix_(order[13:50], order[:40])]
+        np.testing.assert_allclose(found[:, dim:], wanted, atol=1e-6)
+        bound = 1e-5 * abs(coefs).sum(axis=1).max()
+        np.testing.assert_allclose(found[:, :dim], G[order[13:50]] @ coefs.T, atol=bound)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.uint16])
-def test_sums_go_on_behind_a_chunk(dtype):
+def test_sums_go_on_behind_a_chunk():
     n, rng = CHUNK + 77, np.random.RandomState(0)
-    matrix = (rng.uniform(0.0, 1.0, (6, n)) * (65535 if dtype == np.uint16 else 1)).astype(dtype)
-    kernels, coefs = KeptKernels(matrix), rng.standard_normal((7, n))
-    wanted = matrix[[4, 1, 5, 0, 2]] / kernels.unit @ coefs.T
-    found = kernels.scores(coefs, np.array([4, 1, 5, 0, 2]))
+    kernels = kept(function_of("linear", 2), rng.standard_normal((n, 2)), cache=4 * 6 * n)
+    coefs = rng.standard_normal((7, n))
+    wanted = (kernels.middle + kernels.matrix[[4, 1, 5, 0, 2]].astype(np.float64)) @ coefs.T
+    found = kernels.read(coefs, np.array([4, 1, 5, 0, 2]))
     np.testing.assert_allclose(found, wanted, atol=1e-6 * abs(coefs).sum(axis=1).max())
 
 
-@pytest.mark.parametrize("ahead", [0, 1, 3, 4, 9])
-@pytest.mark.parametrize("dim", [1, 2, 3, 7])
-def test_long_blocks_are_scored_as_short_ones(dim, ahead):
-    rng, width = np.random.RandomState(0), dim + 12
-    data, move = rng.standard_normal(12 * width), rng.standard_normal(2 * dim)
-    Theta = rng.standard_normal((width, 2 * dim))
-    Theta[:dim, :dim], found = 3.0 * np.eye(dim), []
-    for move_and_score in (block_move_and_score, long_move_and_score):
-        moved, raw, none = Theta.copy(), np.empty(dim), np.empty(0)
-        given = (data, EMPTY_INT32, EMPTY_INT32, width, max(ahead - 1, 0), ahead, moved, none)
-        found.append((move_and_score(*given, move, 0.7, 1.0, raw), raw, moved))
-    x, row = data[ahead * width :][:width], dim + max(ahead - 1, 0)
-    Theta[row] += 0.7 * move
-    wanted = 3.0 * x[:dim] + x[dim : dim + ahead] @ Theta[dim : dim + ahead, :dim]
-    for square, raw, moved in found:
-        assert square == x[dim + ahead]
-        np.testing.assert_allclose(raw, wanted, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(moved, Theta, rtol=1e-12)
-
-
-def test_coefficients_that_outgrow_their_room_are_told():
-    coefs = np.array([[1.0, -2.0, 0.5]])
-    rounded, index = Rounded(coefs, 3), np.array([2, 0, 2])
-    assert rounded.add(np.array([[3.0], [1.0], [1.0]]), index, coefs)
-    np.testing.assert_array_equal(coefs, [[2.0, -2.0, 4.5]])  # a row may come twice in a block
-    np.testing.assert_allclose(rounded.size * rounded.small[:1], coefs, rtol=1e-6)
-    assert not rounded.add(np.array([[1e35]]), index[:1], coefs)
-    nothing = np.zeros((2, 3))  # what comes first may be of any size
-    rounded = Rounded(nothing, 3)
-    assert rounded.add(np.zeros((1, 2)), index[:1], nothing)
-    assert not rounded.add(np.array([[0.0, 1e-60]]), index[:1], nothing)
-
-
 def test_outputs_of_any_size_keep_their_digits():
-    kernels, rng = KeptKernels.of(ByProducts(function_of("rbf", 5), rows()), 1e9), np.random
-    sizes = np.array([1e-200, 1e-3, 1.0, 1e60, 0.0])
+    kernels, rng = kept(function_of("rbf", 5), rows()), np.random
+    sizes = np.array([1e-100, 1e-3, 1.0, 1e60, 0.0])
     coefs = sizes[:, None] * rng.RandomState(2).uniform(0.5, 1.0, (5, 301))
-    wanted = kernels.matrix[:8].astype(np.float64) @ coefs.T
-    np.testing.assert_allclose(kernels.scores(coefs, np.arange(8)), wanted, rtol=1e-6)
+    wanted = (kernels.middle + kernels.matrix[:8].astype(np.float64)) @ coefs.T
+    np.testing.assert_allclose(kernels.read(coefs, np.arange(8)), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [300, 1300])
+@pytest.mark.parametrize(("kernel", "parameters"), [("rbf", {}), ("poly", {"coef0": 30.0})])
+def test_kernels_that_hardly_differ_keep_their_digits(kernel, parameters, n):
+    """Scores of kernels that are kept are those of kernels in double precision."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 4))
+    y = (X @ rng.standard_normal((4, 3)) * 3 + rng.gumbel(size=(n, 3))).argmax(axis=1)
+    given = {"kernel": kernel, "gamma": 1e-6, "standardize": False, "max_iter": 10, **parameters}
+    scores = []
+    for size in (200, 0):
+        model = KernelStructuredPredictor(cache_size=size, shuffle=False, random_state=0, **given)
+        theta = model.fit(X, y).embedding_scores(X)
+        scores.append(theta - theta.mean(axis=1, keepdims=True))
+    spread = scores[1].std(axis=0).max()
+    assert np.abs(scores[0] - scores[1]).max() < 1e-3 * spread
 
 
 @pytest.mark.parametrize("name", ["linear", "poly"])
 def test_kernels_too_large_for_single_precision_are_not_kept(name):
-    values = ByProducts(function_of(name, 5), 1e18 * rows())
-    assert len(KeptKernels.of(values, 1e9).matrix) == 0
+    assert len(kept(function_of(name, 5), 1e18 * rows()).matrix) == 0
     rng = np.random.RandomState(0)
     X, y = rng.standard_normal((90, 3)), rng.randint(0, 3, 90)
     given = {"kernel": name, "standardize": False, "max_iter": 3, "gamma": 1.0, "degree": 1}
@@ -162,13 +131,13 @@ def test_kernels_too_large_for_single_precision_are_not_kept(name):
         KernelStructuredPredictor(cache_size=size, random_state=0, **given).fit(1e18 * X, y)
         for size in (0, 200)
     )
-    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("average", [False, "polynomial"])
 @pytest.mark.parametrize("optimizer", ["parameter_free", "pistol"])
 def test_learners_are_those_that_keep_no_kernels(monkeypatch, optimizer, average):
-    """With weights, rows of weight 0, more than one block, and in 16 bits."""
+    """With weights, rows of weight 0, and more than one block."""
     rng = np.random.RandomState(0)
     X = rng.randn(290, 3)
     y, weight = (X[:, 0] * X[:, 1] > 0).astype(int), rng.choice([0.0, 0.5, 3.0], 290)
@@ -178,30 +147,43 @@ def test_learners_are_those_that_keep_no_kernels(monkeypatch, optimizer, average
         model = KernelStructuredPredictor(cache_size=cache_size, **given)
         return model.fit(X, y, sample_weight=weight).embedding_scores(X)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(KernelFunction, "is_share", False)
-        patch.setattr(ByProducts, "is_exact", False)
-        wanted = scores(0)  # by differences, in every pass
-    monkeypatch.setattr(_kept, "MANY", 1000)
-    for megabytes, atol in ((200, 1e-4), (0.15, 1e-4), (0, 1e-7)):
-        np.testing.assert_allclose(scores(megabytes), wanted, rtol=1e-5, atol=atol)
-    monkeypatch.setattr(_kept, "MANY", 1)
-    np.testing.assert_allclose(scores(200), wanted, rtol=1e-2, atol=1e-2)
+    wanted = scores(0)
+    for many in (1000, 1):
+        monkeypatch.setattr(_kept, "MANY", many)
+        for megabytes in (200, 0.15):
+            np.testing.assert_allclose(scores(megabytes), wanted, rtol=1e-5, atol=1e-4)
 
 
-def test_memory_stays_below_the_cache(monkeypatch):
-    Z = rows(n=600)
+@pytest.mark.parametrize("kernel", ["precomputed", "callable"])
+def test_kernels_of_the_user_are_kept_as_well(kernel):
+    rng = np.random.RandomState(0)
+    X = rng.randn(150, 3)
+    y, rbf = (X[:, 0] * X[:, 1] > 0).astype(int), literal.rbf(0.4)
+    given = (lambda A, B: literal.gram(rbf, B, A)) if kernel == "callable" else kernel
+    rows = literal.gram(rbf, X, X) if kernel == "precomputed" else X
+    scores = []
+    for size in (200, 0):
+        model = KernelStructuredPredictor(
+            kernel=given, standardize=False, max_iter=2, cache_size=size, random_state=0
+        )
+        scores.append(model.fit(rows, y).embedding_scores(rows))
+    named = KernelStructuredPredictor(
+        kernel="rbf", gamma=0.4, standardize=False, max_iter=2, random_state=0
+    )
+    scores.append(named.fit(X, y).embedding_scores(X))
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scores[0], scores[2], rtol=1e-5, atol=1e-5)
+
+
+def test_memory_stays_below_the_cache():
     for room in (0, 1e5, 3e5, 1e7):
-        kernels = KeptKernels.of(ByProducts(function_of("rbf", 5), Z), room)
-        assert kernels.matrix.nbytes <= min(room, 4 * 600**2)
-        support = support_for(function_of("rbf", 5), 1, 5, np.float64)
-        support.add(Z, np.arange(len(Z)))
-        assert kept_kernels(support, Z, room).matrix.nbytes == kernels.matrix.nbytes
+        kernels = kept(function_of("rbf", 5), rows(n=600), room)
+        assert kernels.matrix.nbytes == 4 * 600 * min(600, int(room) // (4 * 600))
 
 
 def test_the_literal_kernel_is_the_same_formula():
-    Z = rows(n=40)
-    values, every = ByProducts(function_of("rbf", 5), Z), slice(0, 40)
+    kernels, Z = kept(function_of("rbf", 5), rows(n=40)), rows(n=40)
+    wanted = literal.gram(literal.rbf(0.7 / 5), Z, Z)
     np.testing.assert_allclose(
-        values.tile(every, every), literal.gram(literal.rbf(0.7 / 5), Z, Z), atol=1e-12
+        kernels.middle + kernels.matrix.astype(np.float64), wanted, atol=1e-7
     )

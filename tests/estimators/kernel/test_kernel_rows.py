@@ -245,6 +245,16 @@ class TestPrecomputed:
         with pytest.raises(ValueError, match=r"k\(x, x\) of a row that is not in X"):
             model.expected_losses(G[:1], np.eye(3))
 
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_rows_far_from_all_others_are_predicted(self, dtype):
+        X, y = stream(n=60)
+        G = pairwise.rbf_kernel(X, gamma=0.5)
+        far = np.vstack([G[:3], np.full(60, 1e-106), np.full(60, 1e-30)]).astype(dtype)
+        model = plain(kernel="precomputed").fit(G.astype(dtype), y)
+        theta = model.embedding_scores(far)
+        np.testing.assert_allclose(theta[3:], 0.0, atol=1e-20)
+        assert np.abs(theta[:3]).max() > 0.1
+
     def test_bad_input_is_refused(self):
         X, y = stream(n=40)
         G, model = pairwise.rbf_kernel(X), plain(kernel="precomputed")

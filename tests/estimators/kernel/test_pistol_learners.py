@@ -327,6 +327,37 @@ class TestRegressors:
         y[0] = 5.0
         assert RealLine().fit(y).scale == pytest.approx(0.01 * 5.0 * 0.01**2, rel=1e-12)
 
+    @pytest.mark.parametrize("size", [1e2, 1e9, 1e12])
+    @pytest.mark.parametrize("many", [3, 60])
+    def test_outliers_of_any_size_do_not_set_the_unit(self, many, size):
+        rng = np.random.default_rng(0)
+        X, X_new = rng.standard_normal((300, 3)), rng.standard_normal((200, 3))
+        w = np.array([1.0, -2.0, 0.5])
+        y = X @ w + 0.1 * rng.standard_normal(300)
+        clean = RealLine().fit(y).scale
+        y[:many] += size
+        assert clean / 2.0 < RealLine().fit(y).scale < 2.0 * clean
+        for kernel, least in (("linear", 0.98), ("rbf", 0.85)):
+            model = PiSTOLRegressor(kernel, random_state=0).fit(X, y)
+            assert model.score(X_new, X_new @ w) > least
+
+    def test_the_unit_goes_by_weights(self):
+        rng = np.random.RandomState(0)
+        y = rng.standard_cauchy(101)
+        weight = np.where(np.abs(y) > 1.0, 5, 1 + (rng.rand(101) > 0.5))
+        found = RealLine().fit(y, weight)
+        for times in (0.25, 4.0):
+            again = RealLine().fit(y, times * weight)
+            assert again.centre == found.centre
+            assert again.scale == pytest.approx(found.scale, rel=1e-12)
+        repeated = RealLine().fit(np.repeat(y, weight))
+        assert found.centre == pytest.approx(repeated.centre, abs=0.1)
+        assert found.scale == pytest.approx(repeated.scale, rel=0.05)
+        assert RealLine().fit(y).scale != pytest.approx(repeated.scale, rel=0.05)
+        joined, nothing = np.r_[1e9 * y, y], np.r_[0 * weight, weight]
+        nought = RealLine().fit(joined, nothing)
+        assert (nought.centre, nought.scale) == (found.centre, found.scale)
+
     @pytest.mark.parametrize("kernel", ["linear", "rbf"])
     def test_outputs_near_the_largest_float_are_refused_and_large_ones_learned(self, kernel):
         X, _ = stream(2, n=40)

@@ -1,0 +1,18 @@
+"""Quantiles of weighted numbers."""
+
+import numpy as np
+
+from skstructured.extend._types import Floats
+
+
+def weighted_quantile(values: Floats, weight: Floats, shares: float | Floats) -> Floats:
+    """Quantiles of numbers (n,) that count as much as their weights (n,), interpolated linearly.
+
+    Numbers of weight 0 do not count. With equal weights they are those of `numpy.quantile`.
+    """
+    counted = weight > 0.0
+    order = np.argsort(values[counted])
+    values, weight = values[counted][order], weight[counted][order]
+    place = np.cumsum(weight) - 0.5 * weight
+    place -= place[0]
+    return np.interp(np.multiply(shares, place[-1]), place, values)
