@@ -5,6 +5,7 @@ import numpy as np
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._chains import batch
 from skstructured.estimators.margin._chain_blocks import ChainBlocks
+from skstructured.estimators.margin._mirror_prox import ChainMirrorProx
 from skstructured.spaces._costs import check_costs
 from skstructured.spaces.sequence import mean_of
 
@@ -39,6 +40,10 @@ class SequenceOutputs:
         codes, slack = packed.values.astype(np.int64), 0.01 * learner.tol
         given = (self.A, learner.is_max_min, slack, learner.cache_size)
         return ChainBlocks(inputs, alpha, codes, *given)
+
+    def mirror_prox(self, blocks, n_iter, warm):
+        """What moves the blocks of the max-min network by the oracle of the paper."""
+        return ChainMirrorProx(blocks, self.A, n_iter, warm)
 
     def position_costs(self, packed):
         """Costs c(y) of positions, (N, k), as parts of those of sequences."""

@@ -116,20 +116,20 @@ def move(rule, fixed, costs, v, ell, q, mu, out, point):
 
 
 @kernel
-def row_pass(learned, squares, order, clock, rule, costs, steps, mu):
+def row_pass(learned, squares, order, fixed, rule, costs, steps, mu):
     """One pass over the blocks in `order`.
 
-    `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `clock` the number of
-    steps before.
+    `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `fixed` the steps of
+    the rule FIXED.
     """
     C, codes = costs[4], costs[5]
-    n, dim = mu.shape
+    dim = mu.shape[1]
     v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
         read_scores(learned, i, v)
-        q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
-        if move(rule, fixed, costs, v, C[codes[i]], q, mu[i], out, point):
+        q = squares[i] * steps[i]
+        if move(rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out, point):
             for k in range(dim):
                 mu[i, k] += out[k]
             follow(learned, i, out, steps[i])

@@ -21,7 +21,7 @@ class MaxMinMarginNetwork(DualLearner):
     ----------
     {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
     fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
-    random_state, missing}
+    random_state, missing, oracle, oracle_iter, oracle_warm_start, average, replace}
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class MaxMinMarginNetwork(DualLearner):
         For assignments, rank vectors, sequences and spaces of one's own, losses are the values of
         games: both may be too large, by a tenth of the gap mostly, and after the last pass by
         `tol`/100.
-    {DualLearner: n_iter_, n_features_in_, feature_names_in_}
+    {DualLearner: oracle_gaps_, n_iter_, n_features_in_, feature_names_in_}
 
     Warns
     -----
@@ -72,7 +72,7 @@ class StructuralSVM(DualLearner):
     ----------
     {DualLearner: space, kernel, gamma, degree, coef0, alpha, cost_matrix, standardize,
     fit_intercept, solver, line_search, max_iter, tol, cache_size, warm_start, verbose,
-    random_state, missing}
+    random_state, missing, oracle, oracle_iter, oracle_warm_start, average, replace}
 
     Attributes
     ----------
