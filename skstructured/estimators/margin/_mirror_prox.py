@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from scipy.special import softmax
 
 from skstructured._chains.batch import marginals, viterbi
@@ -142,7 +141,9 @@ class MirrorProx:
             self._found[i] = at, at
         compiled = is_compiled(mean)
         given = (self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20)
-        run, mean = (mirror_prox, address(mean, LOSS)) if compiled else (mirror_prox_in_python, mean)
+        run, mean = (
+            (mirror_prox, address(mean, LOSS)) if compiled else (mirror_prox_in_python, mean)
+        )
         mu, nu = run(mean, *given, v, *self._found[i])
         if self.warm:
             self._found[i] = mu, nu

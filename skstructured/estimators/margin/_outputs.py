@@ -1,11 +1,18 @@
 """Outputs as max-margin models see them: vertices φ(y), and the cost <φ(y'), c(y)> + a(y)."""
 
+import math
+
 import numpy as np
 
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.foreign import check_vertices
 from skstructured._base.validation import check_lengths
 from skstructured._engine.compiled import is_compiled
-from skstructured.estimators.margin._affine import affine_costs, target_costs
+from skstructured.estimators.margin._affine import (
+    affine_costs,
+    lipschitz_constant,
+    target_costs,
+)
 from skstructured.estimators.margin._blocks import ClosedBlocks
 from skstructured.estimators.margin._chain_outputs import SequenceOutputs
 from skstructured.estimators.margin._mirror_prox import MirrorProx, game_of
@@ -39,6 +46,9 @@ from skstructured.spaces._costs import check_costs
 class RowOutputs:
     """Outputs of rows, with scores (dim,) each."""
 
+    #: The largest ‖φ(y)‖, of those that have a `comparison`.
+    longest = 1.0
+
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""
         C, codes, constant = self.costs(packed)
@@ -51,6 +61,16 @@ class RowOutputs:
     def mirror_prox(self, blocks, n_iter, warm):
         """What moves the blocks of the max-min network by the oracle of the paper."""
         return MirrorProx(blocks, self._game(blocks), n_iter, warm)
+
+    def reach(self, inputs, counted):
+        """The largest ‖Φ(x)‖ of the rows that count, and twice the largest ‖φ(y)‖."""
+        return math.sqrt(np.max(inputs.squares()[counted])), 2.0 * self.longest
+
+    def comparison(self):
+        """C of the comparison inequality, and the largest cost; a GuaranteeError without C."""
+        raise GuaranteeError(
+            f"Theorem 3.3 states no constant for outputs of {type(self.space).__name__}."
+        )
 
 
 class ClassOutputs(RowOutputs):
@@ -89,6 +109,10 @@ class ClassOutputs(RowOutputs):
     def costs(self, packed):
         """The costs c(y) that occur, which of them is that of a row, and a(y)."""
         return np.ascontiguousarray(self.A.T), packed.astype(np.int64), np.zeros(len(packed))
+
+    def comparison(self):
+        """(k − q)/(1 − q), which is k for 0–1 costs."""
+        return lipschitz_constant(self.A), self.A.max()
 
     def _game(self, blocks):
         zeros = np.zeros(self.dim)
@@ -190,9 +214,14 @@ class LabelSetOutputs(SpaceOutputs):
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.dim_)
+        self.longest = math.sqrt(self.dim)
 
     def _costs(self, V):
         return (1.0 - 2.0 * V) / self.dim, V.mean(axis=1)
+
+    def comparison(self):
+        """2, that of a label."""
+        return 2.0, 1.0
 
     def _game(self, blocks):
         share = np.full(self.dim, 1.0 / self.dim)

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from conftest import INTERPRETED
 from naive import margin as naive
-from naive.margin import chain_table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF
 
-from skstructured import MaxMinMarginNetwork, StructuralSVM
+from skstructured import GuaranteeError, MaxMinMarginNetwork, StructuralSVM
 from skstructured.estimators.margin import _oracles
 from skstructured.spaces import KSubsets
 
@@ -192,7 +191,7 @@ def test_it_comes_near_the_optimum(name, line_search):
     """What the exact solver finds, with line search without ever losing."""
     passes = 3 if INTERPRETED else 60
     given = {"line_search": line_search, "max_iter": passes, "oracle_iter": 40, "tol": 0.0}
-    model, X, y = fitted(name, MaxMinMarginNetwork, **given)
+    model, *_ = fitted(name, MaxMinMarginNetwork, **given)
     best, *_ = fitted(name, MaxMinMarginNetwork, oracle="exact", max_iter=300, tol=1e-8)
     assert model.oracle_gaps_.shape == (passes,) and not hasattr(best, "oracle_gaps_")
     assert best.loss_curve_[-1] - 1e-7 <= model.loss_curve_[-1]
@@ -247,26 +246,27 @@ def test_fixed_steps_are_algorithm_4(oracle, average, replace, rng):
 
 
 @pytest.mark.parametrize("space", ["birkhoff", "sequence"])
-def test_averages_of_other_blocks_are_recursive_means(space, rng):
-    """Of rows by oracles and of sequences: w̄ ← t/(t + 2) w̄ + 2/(t + 2) w, from visits one by one."""
+def test_averages_of_other_blocks_are_recursive_means(space, rng, monkeypatch):
+    """Of assignments and sequences: w̄ ← t/(t + 2) w̄ + 2/(t + 2) w, from visits one by one."""
     if space == "sequence":
         X, y = [rng.randn(m, 2) for m in (3, 1, 4)], [np.arange(m) % 2 for m in (3, 1, 4)]
     else:
         X, y = rng.randn(3, 2), PERMUTATIONS[:3]
     given = {"alpha": 0.3, "line_search": False, "tol": 0.0, "random_state": 0, "max_iter": 3}
     models = [MaxMinMarginNetwork(space, average=a, **given) for a in (True, False)]
-    seen, follow = [], "skstructured.estimators.margin._ascent.Ascent._pass"
-    with pytest.MonkeyPatch.context() as patch, pytest.warns(ConvergenceWarning):
+    seen = []
+
+    def one_by_one(ascent, order, clock, rule):
+        n = len(order)
+        for t, i in enumerate(order):
+            fixed = np.array([2.0 * n / (clock + t + 2.0 * n)])
+            ascent.mover.move(np.array([i]), fixed, rule)
+            seen.append([part.copy() for part in ascent.blocks.means.point])
+
+    with pytest.warns(ConvergenceWarning):
         averaged = models[0].fit(X, y)._mu.point
-
-        def one_by_one(ascent, order, clock, rule):
-            n = len(order)
-            for t, i in enumerate(order):
-                fixed = np.array([2.0 * n / (clock + t + 2.0 * n)])
-                ascent.mover.move(np.array([i]), fixed, rule)
-                seen.append([part.copy() for part in ascent.blocks.means.point])
-
-        patch.setattr(follow, one_by_one)
+    monkeypatch.setattr("skstructured.estimators.margin._ascent.Ascent._pass", one_by_one)
+    with pytest.warns(ConvergenceWarning):
         models[1].fit(X, y)
     mean = [np.zeros_like(part) for part in seen[0]]
     for t, point in enumerate(seen):
@@ -307,3 +307,99 @@ def test_the_svm_has_no_max_min_oracle(rng):
     X, y = rng.randn(6, 2), np.arange(6) % 2
     with pytest.raises(ValueError, match="oracle must be"):
         StructuralSVM(oracle="mirror_prox").fit(X, y)
+
+
+LIPSCHITZ = np.array([[0.0, 1.0, 1.2], [1.0, 0.0, 1.1], [1.2, 1.1, 0.0]])
+CONSTANTS = {
+    "zero-one": (1.0 - np.eye(4), 4.0),
+    "lipschitz": (LIPSCHITZ, (3 - 2 / 11) / (1 - 2 / 11)),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_the_comparison_inequality_holds(name, rng):
+    """Theorem 3.3 at any scores v and probabilities p, those near ties above all."""
+    A, C = CONSTANTS[name]
+    k, worst = len(A), 0.0
+    X, y = rng.randn(3 * k, 2), np.arange(3 * k) % k
+    model = MaxMinMarginNetwork(cost_matrix=A, alpha=0.5).fit(X, y)
+    assert model.certificate().constants["C"] == pytest.approx(C)
+    for t in range(60 if INTERPRETED else 400):
+        p = rng.dirichlet(np.full(k, rng.choice([0.3, 3.0, 100.0])))
+        v = -A.T @ p * rng.choice([0.0, 0.5, 1.0]) + 10.0 ** rng.uniform(-4, 0) * rng.randn(k)
+        v[rng.permutation(k)[:2]] = v.max() if t % 2 else v[:2]
+        target = (A @ p)[np.argmax(v)] - (A @ p).min()
+        surrogate = naive.max_min(A, np.eye(k), v) - v @ p - (A @ p).min()
+        assert target <= C * surrogate + 1e-9
+        worst = max(worst, target / surrogate if surrogate > 1e-9 else 0.0)
+    assert worst > 1.2
+
+
+@pytest.mark.parametrize("name", ["0-1", "labels"])
+def test_the_certificate_is_its_formula(name):
+    given = {
+        "oracle": "exact",
+        "line_search": False,
+        "replace": True,
+        "max_iter": 5,
+        "kernel": "rbf",
+    }
+    model, X, y = fitted(name, MaxMinMarginNetwork, **given)
+    C, L, G = {"0-1": (4.0, 2.0, 1.0), "labels": (2.0, 2 * np.sqrt(3), 1.0)}[name]
+    kappa, n, alpha = np.sqrt(2.0), len(X), 0.1
+    for delta in (0.05, 0.5):
+        found = model.certificate(delta)
+        spread = np.log(1 / delta)
+        wanted = 2 * model.duality_gap_ + 16 * (kappa * L) ** 2 * (32 + spread) / (alpha * n)
+        assert found.regret(3.0) == pytest.approx(C * (wanted + alpha / 2 * 9.0))
+        lambda_n = kappa * L * np.sqrt(spread / n)
+        assert found.constants["lambda_n"] == pytest.approx(lambda_n)
+        bend = (kappa * L) ** 2 / (alpha * n)
+        steps = 2 * n * (G + bend) / (5 * n + 2 * n)
+        assert found.constants["suboptimality"] == pytest.approx(steps)
+    for other in ({"average": True}, {"line_search": True}, {"replace": False}):
+        again, *_ = fitted(name, MaxMinMarginNetwork, **given | other)
+        assert "suboptimality" not in again.certificate().constants
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("passes", [1, 4])
+def test_fixed_steps_keep_theorem_5_1(alpha, passes):
+    """The mean over draws of rows of what the dual is from its best after t steps."""
+    given = {"oracle": "exact", "kernel": "rbf", "alpha": alpha}
+    best = fitted("0-1", MaxMinMarginNetwork, max_iter=300, tol=1e-9, **given)[0].loss_curve_[-1]
+    given |= {"line_search": False, "replace": True, "tol": 0.0, "max_iter": passes}
+    runs = [fitted("0-1", MaxMinMarginNetwork, **given | {"random_state": s})[0] for s in range(9)]
+    left = [best - (run.loss_curve_[-1] - run.duality_gap_) for run in runs]
+    assert 0.0 < np.mean(left) <= runs[0].certificate().constants["suboptimality"]
+
+
+def test_sequences_have_the_constant_of_a_position(rng):
+    Xs = [rng.randn(3, 2), rng.randn(2, 2)]
+    ys = [np.arange(3), np.arange(2)]
+    model = MaxMinMarginNetwork("sequence", alpha=0.5, standardize=False).fit(Xs, ys)
+    constants = model.certificate().constants
+    sizes = [np.sum(np.sqrt((x**2).sum(axis=1) + 1.0) + 1.0) + 1.0 for x in Xs]
+    assert (constants["C"], constants["L"]) == (pytest.approx(3.0), 2.0)
+    assert constants["kappa"] == pytest.approx(max(sizes))
+
+
+@pytest.mark.parametrize("name", ["costs", "ordinal", "matchings", "ranks", "subsets"])
+def test_without_a_constant_there_is_no_certificate(name):
+    with pytest.raises(GuaranteeError, match="states (no|a) constant"):
+        fitted(name, MaxMinMarginNetwork)[0].certificate()
+
+
+def test_weights_and_delta_of_the_certificate(rng):
+    X, y = rng.randn(8, 2), np.arange(8) % 2
+    model = MaxMinMarginNetwork(alpha=0.5, standardize=False)
+    model.fit(X, y, sample_weight=np.r_[np.ones(7), 2.0])
+    with pytest.raises(GuaranteeError, match="rows of one weight"):
+        model.certificate()
+    X[7] = 1e3  # a row of weight 0 has no say
+    model.fit(X, y, sample_weight=np.r_[np.full(7, 3.0), 0.0])
+    constants, longest = model.certificate().constants, (X[:7] ** 2).sum(axis=1).max()
+    assert constants["n"] == 7 and constants["kappa"] == pytest.approx(np.sqrt(longest + 1.0))
+    for delta in (0.0, 1.0, "half"):
+        with pytest.raises(ValueError, match="delta must"):
+            model.certificate(delta)
