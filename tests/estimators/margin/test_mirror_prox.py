@@ -344,7 +344,7 @@ def test_the_certificate_is_its_formula(name):
         "max_iter": 5,
         "kernel": "rbf",
     }
-    model, X, y = fitted(name, MaxMinMarginNetwork, **given)
+    model, X, _ = fitted(name, MaxMinMarginNetwork, **given)
     C, L, G = {"0-1": (4.0, 2.0, 1.0), "labels": (2.0, 2 * np.sqrt(3), 1.0)}[name]
     kappa, n, alpha = np.sqrt(2.0), len(X), 0.1
     for delta in (0.05, 0.5):
