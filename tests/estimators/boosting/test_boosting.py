@@ -167,6 +167,13 @@ def test_a_tree_alone_is_the_literal_tree(rng):
         np.testing.assert_allclose(model.predict_proba(rows), shares)
 
 
+def test_an_empty_leaf_predicts_all_classes_alike(rng):
+    X, y = stream(rng, 5)
+    tree = OnlineTreeClassifier(random_state=0)
+    tree.partial_fit(X, y, classes=np.arange(K), sample_weight=np.zeros(5))
+    np.testing.assert_array_equal(tree.predict_proba(X), np.full((5, K), 1.0 / K))
+
+
 def test_our_tree_among_other_weak_learners_is_the_compiled_one(rng):
     """A subclass takes the way of foreign learners: with the same features, the same bits.
 
