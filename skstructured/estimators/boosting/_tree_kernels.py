@@ -41,6 +41,12 @@ class Trees(Learned):
         """What kernels are handed."""
         return tuple(vars(self).values())
 
+    def leaves(self, rows, i):
+        """The leaves (n,) of rows in tree i."""
+        found = np.zeros(rows.n_rows, dtype=np.int64)
+        tree_leaves(*rows.arrays, self.arrays, i, found)
+        return found
+
     def one(self, i):
         """Tree i alone, a copy."""
         copy = object.__new__(type(self))
@@ -136,16 +142,6 @@ def learn_in_tree(x, weights, patience, trees, i):
     seen[node] = at + 1
     if seen[node] % patience == 0:
         split(node, feature, threshold, counts, answer, tried, values, sides, n_tests)
-
-
-@kernel
-def tree_answers(data, indices, indptr, width, trees, i, answers):
-    """What tree i answers to rows."""
-    x = np.zeros(width)
-    for row in range(answers.shape[0]):
-        values = read_row(data, indices, indptr, width, row, x)
-        answers[row] = trees[3][i, leaf_of(values, trees[0][i], trees[1][i])]
-        forget_row(indices, indptr, row, x)
 
 
 @kernel

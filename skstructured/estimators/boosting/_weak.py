@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
 from skstructured.estimators.boosting._rounds import boost_rows, play_round
-from skstructured.estimators.boosting._tree_kernels import tree_answers
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier
 from skstructured.experts._binary import part_of
 
@@ -67,9 +66,7 @@ class TreeLearners(Learned):
 
     def answers(self, rows, i):
         """Positions (n,) of the classes that weak learner i answers to rows."""
-        found = np.zeros(rows.n_rows, dtype=np.int64)
-        tree_answers(*rows.arrays, self.trees.arrays, i, found)
-        return found
+        return self.trees.answer[i][self.trees.leaves(rows, i)].astype(np.int64)
 
     def learn(self, rows, order, codes, weight, live, numbers, votes, logs):
         """Play and learn rows in `order`; how many were live so far."""

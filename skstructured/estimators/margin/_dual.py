@@ -56,8 +56,8 @@ class DualLearner(MarginLearner):
         "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
         what the oracle returns (Algorithm 1 of the paper).
     line_search : bool, default=True
-        Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
-        "frank_wolfe".
+        Whether such a step is the best one for the chord of the losses; False is ``2n/(t + 2n)`` of
+        the paper, and implies "frank_wolfe".
     max_iter : int, default=1000
         Most passes.
     tol : float, default=1e-3
