@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import hedge as naive
 
-from skstructured.experts.hedge import AdaHedge
+from skstructured.experts.hedge import AdaHedge, mean_and_variance
 
 
 def literal(losses):
@@ -31,6 +31,14 @@ def rounds(rng, n, d, kind):
     if kind == "alternating":
         return ((np.arange(n)[:, None] + np.arange(d)) % 2).astype(float)
     return rng.random_sample((n, d))
+
+
+def test_the_mean_of_equal_losses_is_that_loss(rng):
+    """Not a rounding beside it, where no expert is, which has a variance."""
+    for _ in range(200):
+        loss = float(rng.random_sample())
+        found = mean_and_variance(rng.random_sample(7), np.full(7, loss))
+        assert found == (loss, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "same", "alternating"])

@@ -70,14 +70,14 @@ class Tree:
             node = children[int(x[feature] > threshold)]
         return node
 
-    def predict(self, x):
+    def predict(self, x, C=None):
         """The heaviest class of the row's leaf, the first of equals."""
         return int(np.argmax(self.leaf(x).counts))
 
-    def update(self, x, y, weight):
-        """A row of class y joins its leaf, and the tests of the leaf."""
-        node = self.leaf(x)
-        node.counts[y] += weight
+    def update(self, x, C, y, weight):
+        """What every class saves of the largest cost joins the leaf of a row, and its tests."""
+        node, saved = self.leaf(x), weight * savings(C[y])
+        node.counts += saved
         if node.place >= len(self.features):
             return
         tried = self.features[node.place]
@@ -85,7 +85,7 @@ class Tree:
             feature = tried[len(node.tests)]
             node.tests.append((feature, x[feature], np.zeros((2, self.K))))
         for feature, threshold, counts in node.tests:
-            counts[int(x[feature] > threshold), y] += weight
+            counts[int(x[feature] > threshold)] += saved
         node.seen += 1
         if node.seen % self.patience == 0:
             self._split(node)
@@ -106,8 +106,19 @@ def gain(counts):
     return sides - ((counts.sum(axis=0) / total) ** 2).sum()
 
 
+def cost_matrix(s):
+    """(C.1): C[y, k], the cost of answering k when y is true, from Ĉ(k, y) = σ(s)_k − 1[k = y]."""
+    C_hat = softmax(s)[:, None] - np.eye(len(s))  # (answer, truth)
+    return (C_hat - np.diag(C_hat)).T / len(s)
+
+
+def savings(costs):
+    """Weights of labels whose weighted 0-1 loss is the cost of an answer, but for a constant."""
+    return costs.max() - costs
+
+
 class Boosting:
-    """Algorithm 4 over weak learners with ``predict(x)`` and ``update(x, y, weight)``."""
+    """Algorithm 4; weak learners have ``predict(x, C)`` and ``update(x, C, y, weight)``."""
 
     def __init__(self, K, weak, lam):
         self.K, self.weak, self.t = K, weak, 0
@@ -137,12 +148,23 @@ class Boosting:
             shifted.append(sum(w * (log_sum(z) - z[y]) for z, y, w in moved))
         return played - min(shifted)
 
+    def mistakes_bound(self, delta=None):
+        """(C.5) and the hedge: of M, T ln K and ΣR by weight, with the largest weight m."""
+        T = sum(w for *_, w in self.seen)
+        regrets = self.regret_bounds().sum()
+        M = 4.0 * (T * np.log(self.K) + regrets) / ((self.edges / self.weights) ** 2).sum()
+        reached = M + self.heaviest * np.log(len(self.weak))
+        if delta is None:
+            return reached / (1.0 - np.exp(-1.0))
+        return np.e * reached + self.heaviest * np.log(1.0 / delta)
+
     def chain(self, x, weight=1.0):
         """The logits s^0 … s^N, the weak answers, and what the regressions need."""
         cap, s, told = np.log(max(self.t + 1, 2)), [np.zeros(self.K)], []
-        answers = [weak.predict(x) for weak in self.weak]
-        for regression, answer in zip(self.regressions, answers, strict=True):
-            new, what = regression.predict(s[-1], answer, cap, weight)
+        answers = []
+        for weak, regression in zip(self.weak, self.regressions, strict=True):
+            answers.append(weak.predict(x, cost_matrix(s[-1])))
+            new, what = regression.predict(s[-1], answers[-1], cap, weight)
             s.append(new)
             told.append(what)
         return s, answers, told
@@ -159,14 +181,14 @@ class Boosting:
         experts, leader = [int(np.argmax(z)) for z in s[1:]], int(np.argmin(self.mistakes))
         votes = np.bincount(experts, self.shares(), self.K)
         for i, answer in enumerate(answers):
-            p, right = softmax(s[i]), float(answer == y)
+            C, p, right = cost_matrix(s[i]), softmax(s[i]), float(answer == y)
             cost = np.delete(p, y).sum()
             self.weights[i] += weight * cost
-            self.edges[i] += weight * (cost if right else -p[answer])
+            self.edges[i] += weight * (cost - self.K * C[y, answer])  # −Ĉ(l, y)
             self.mistakes[i] += weight * (experts[i] != y)
             if weight > 0.0:
                 self.regressions[i].update(told[i], right, weight)
             if weight * cost > 0.0:
-                self.weak[i].update(x, y, weight * cost)
+                self.weak[i].update(x, C, y, weight)
         self._count(s, answers, y, weight)
         return votes, s[leader + 1] - log_sum(s[leader + 1])

@@ -1,7 +1,7 @@
 """Max-margin models by enumeration of vertices: losses by LPs, optima by a QP solver."""
 
 import numpy as np
-from scipy.optimize import linprog, minimize
+from scipy.optimize import linprog, minimize, nnls
 
 
 def max_min(L, V, v):
@@ -141,3 +141,70 @@ def table_optimum(tables, share, alpha, max_min):
         options={"maxiter": 2000, "ftol": 1e-14},
     )
     return result.fun
+
+
+def mirror_prox(move_mu, move_nu, A, a, b, v, mu, nu, eta, K):
+    """Algorithm 2, literally, of max_μ min_ν <ν, Aμ + b> + <a + v, μ>; means of the half-steps.
+
+    ``move(point, gain)`` is the point of largest <gain, ·> − D(·, point), D that of the entropy.
+    """
+    halves = []
+    for _ in range(K):
+        half_mu = move_mu(mu, eta * (A.T @ nu + a + v))
+        half_nu = move_nu(nu, -eta * (A @ mu + b))
+        mu = move_mu(mu, eta * (A.T @ half_nu + a + v))
+        nu = move_nu(nu, -eta * (A @ half_mu + b))
+        halves.append((half_mu, half_nu))
+    return [np.mean(side, axis=0) for side in zip(*halves, strict=True)]
+
+
+def tilt(point, gain):
+    """The move of Σ μ ln μ over the simplex."""
+    e = point * np.exp(gain - gain.max())
+    return e / e.sum()
+
+
+def tilt_labels(point, gain):
+    """The move of Σ μ ln μ + (1 − μ) ln(1 − μ) over the cube."""
+    odds = point / (1.0 - point) * np.exp(gain)
+    return odds / (1.0 + odds)
+
+
+def tilt_matching(point, gain):
+    """The move of Σ P ln P over doubly stochastic matrices: rows and columns in turn."""
+    P = (point * np.exp(gain - gain.max())).reshape(2 * (int(np.sqrt(len(point))),))
+    for _ in range(2_000):
+        P /= P.sum(axis=1, keepdims=True)
+        P /= P.sum(axis=0, keepdims=True)
+    return P.ravel()
+
+
+def step_to(V):
+    """The move of ½‖μ‖² over the hull of V: the nearest point to μ + gain, by least squares."""
+
+    def move(point, gain):
+        heavy = 1e5
+        rows, right = np.vstack([V.T, np.full(len(V), heavy)]), np.r_[point + gain, heavy]
+        return nnls(rows, right)[0] @ V
+
+    return move
+
+
+def saddle_gap(V, A, a, b, v, mu, nu):
+    """How far (μ, ν) is from a saddle point, over vertices V."""
+    upper = np.max(V @ (A.T @ nu + a + v)) + b @ nu
+    return upper - np.min(V @ (A @ mu + b)) - (a + v) @ mu
+
+
+def block_frank_wolfe(oracle, K, truth, alpha, orders, counted):
+    """Algorithm 4 with the steps 2n/(t + 2n): the last means, and those of the averaged weights.
+
+    `oracle(v)` is a mean; `orders` are the rows of each pass, among those `counted`.
+    """
+    mu, mean, n = truth.copy(), truth.copy(), counted.sum()
+    for t, i in enumerate(np.concatenate(orders)):
+        v = K[i] @ (truth - mu) / (alpha * n)
+        gamma = 2.0 * n / (t + 2.0 * n)
+        mu[i] = (1.0 - gamma) * mu[i] + gamma * oracle(v)
+        mean = t / (t + 2.0) * mean + 2.0 / (t + 2.0) * mu
+    return mu, mean

@@ -46,22 +46,29 @@ def start_of_chain(s, p):
 
 
 @kernel(inline=True)
-def weak_weight(code, answer, weight, state, p):
-    """w(1 − p_y), which weak learners learn with; it joins the sums of the edge."""
-    rest = 0.0
-    for k in range(p.shape[0]):
-        rest += p[k] if k != code else 0.0
+def read_costs(code, answer, weight, state, p, saved):
+    """What an answer saves of the largest cost, w(max C − C_k), into `saved` (K,).
+
+    The costs (C.1) of answering k when y is true are C_k = (p_k + 1 − p_y)/K, and C_y = 0. The
+    sums of the edge take w(1 − p_y), and what the weak answer has of it.
+    """
+    rest, top, K = 0.0, 0.0, p.shape[0]
+    for k in range(K):
+        if k != code:
+            rest += p[k]
+            top = max(top, p[k])
+    for k in range(K):
+        saved[k] = weight * (top + rest if k == code else top - p[k]) / K
     state[COST] += weight * rest
     state[EDGE] += weight * (rest if answer == code else -p[answer])
-    return weight * rest
 
 
 @kernel
-def play_round(answers, code, weight, cap, numbers, shares, votes, logs, weights, s, p):
+def play_round(answers, code, weight, cap, numbers, shares, votes, logs, saved, s, p):
     """Play a round from the weak answers (N,), and learn all of it but the weak learners.
 
-    Writes votes (K,) of the hedge, log probabilities (K,) of its leader, and `weights` (N,) for
-    the weak learners. A round of weight 0 is played alone.
+    Writes votes (K,) of the hedge, log probabilities (K,) of its leader, and what every answer
+    saves (N, K), for the weak learners. A round of weight 0 is played alone.
     """
     start_of_chain(s, p)
     for k in range(votes.shape[0]):
@@ -71,7 +78,7 @@ def play_round(answers, code, weight, cap, numbers, shares, votes, logs, weights
     leader, learns = expert_shares(numbers, shares), weight > 0.0
     for i in range(answers.shape[0]):
         state = numbers[i]
-        weights[i] = weak_weight(code, answers[i], weight, state, p)
+        read_costs(code, answers[i], weight, state, p, saved[i])
         r, m, q = correct(answers[i], weight if learns else 1.0, cap, state, s, p)
         expert = best_class(s)
         votes[expert] += shares[i]
@@ -94,17 +101,17 @@ def boost_rows(
     """
     n, K = numbers.shape[0], votes.shape[1]
     x, s, p = np.zeros(width), np.empty(K), np.empty(K)
-    answers, shares, weights = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
+    answers, shares, saved = np.empty(n, dtype=np.int64), np.empty(n), np.empty((n, K))
     for t in range(order.shape[0]):
         row = order[t]
         w, code, cap = weight[row], codes[row], math.log(max(live + 1.0, 2.0))
         values = read_row(data, indices, indptr, width, row, x)
         for i in range(n):
             answers[i] = trees[3][i, leaf_of(values, trees[0][i], trees[1][i])]
-        play_round(answers, code, w, cap, numbers, shares, votes[t], logs[t], weights, s, p)
+        play_round(answers, code, w, cap, numbers, shares, votes[t], logs[t], saved, s, p)
         for i in range(n):
-            if weights[i] > 0.0:
-                learn_in_tree(values, code, weights[i], patience, trees, i)
+            if saved[i, code] > 0.0:
+                learn_in_tree(values, saved[i], patience, trees, i)
         live += 1 if w > 0.0 else 0
         forget_row(indices, indptr, row, x)
     return live

@@ -41,6 +41,12 @@ class Trees(Learned):
         """What kernels are handed."""
         return tuple(vars(self).values())
 
+    def leaves(self, rows, i):
+        """The leaves (n,) of rows in tree i."""
+        found = np.zeros(rows.n_rows, dtype=np.int64)
+        tree_leaves(*rows.arrays, self.arrays, i, found)
+        return found
+
     def one(self, i):
         """Tree i alone, a copy."""
         copy = object.__new__(type(self))
@@ -113,36 +119,29 @@ def split(node, feature, threshold, counts, answer, tried, values, sides, n_test
 
 
 @kernel
-def learn_in_tree(x, code, weight, patience, trees, i):
-    """A row x (p,) of class `code` joins its leaf in tree i, and the tests of the leaf."""
+def learn_in_tree(x, weights, patience, trees, i):
+    """The weights (K,) of classes at a row x (p,) join its leaf in tree i, and the leaf's tests."""
     feature, threshold, counts, answer = trees[0][i], trees[1][i], trees[2][i], trees[3][i]
     seen, tried, values, sides = trees[4][i], trees[5][i], trees[6][i], trees[7][i]
     node = leaf_of(x, feature, threshold)
-    counts[node, code] += weight
-    now, most = counts[node, code], counts[node, answer[node]]
-    if now > most or (now == most and code < answer[node]):
-        answer[node] = code
+    best = 0
+    for k in range(weights.shape[0]):
+        counts[node, k] += weights[k]
+        best = k if counts[node, k] > counts[node, best] else best
+    answer[node] = best
     if node >= tried.shape[0]:
         return
     at, width = seen[node], tried.shape[1]
     if at < width:
         values[node, at] = x[tried[node, at]]
-    n_tests, mine = min(at + 1, width), sides[node, code]
+    n_tests = min(at + 1, width)
     for j in range(n_tests):
-        mine[j, 1 if x[tried[node, j]] > values[node, j] else 0] += weight
+        side = 1 if x[tried[node, j]] > values[node, j] else 0
+        for k in range(weights.shape[0]):
+            sides[node, k, j, side] += weights[k]
     seen[node] = at + 1
     if seen[node] % patience == 0:
         split(node, feature, threshold, counts, answer, tried, values, sides, n_tests)
-
-
-@kernel
-def tree_answers(data, indices, indptr, width, trees, i, answers):
-    """What tree i answers to rows."""
-    x = np.zeros(width)
-    for row in range(answers.shape[0]):
-        values = read_row(data, indices, indptr, width, row, x)
-        answers[row] = trees[3][i, leaf_of(values, trees[0][i], trees[1][i])]
-        forget_row(indices, indptr, row, x)
 
 
 @kernel
@@ -158,11 +157,13 @@ def tree_leaves(data, indices, indptr, width, trees, i, leaves):
 @kernel
 def learn_rows(data, indices, indptr, width, order, codes, weight, patience, trees, played):
     """Play and learn rows in `order` by the first tree; `played` receives its answers."""
-    x = np.zeros(width)
+    x, one = np.zeros(width), np.zeros(trees[2].shape[2])
     for t in range(order.shape[0]):
         row = order[t]
         values = read_row(data, indices, indptr, width, row, x)
         played[t] = trees[3][0, leaf_of(values, trees[0][0], trees[1][0])]
         if weight[row] > 0.0:
-            learn_in_tree(values, codes[row], weight[row], patience, trees, 0)
+            one[codes[row]] = weight[row]
+            learn_in_tree(values, one, patience, trees, 0)
+            one[codes[row]] = 0.0
         forget_row(indices, indptr, row, x)

@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
 from skstructured.estimators.boosting._rounds import boost_rows, play_round
-from skstructured.estimators.boosting._tree_kernels import tree_answers
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier
 from skstructured.experts._binary import part_of
 
@@ -67,9 +66,7 @@ class TreeLearners(Learned):
 
     def answers(self, rows, i):
         """Positions (n,) of the classes that weak learner i answers to rows."""
-        found = np.zeros(rows.n_rows, dtype=np.int64)
-        tree_answers(*rows.arrays, self.trees.arrays, i, found)
-        return found
+        return self.trees.answer[i][self.trees.leaves(rows, i)].astype(np.int64)
 
     def learn(self, rows, order, codes, weight, live, numbers, votes, logs):
         """Play and learn rows in `order`; how many were live so far."""
@@ -111,22 +108,25 @@ class OtherLearners(Learned):
 
     def learn(self, rows, order, codes, weight, live, numbers, votes, logs, **metadata):
         """Play and learn rows in `order`; how many were live so far."""
-        shares, weights = np.empty(len(numbers)), np.empty(len(numbers))
+        shares, saved = np.empty(len(numbers)), np.empty((len(numbers), len(self.classes)))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
         for t, row in enumerate(order):
             x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
             each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
             given = (each, codes[row], weight[row], cap, numbers, shares)
-            play_round(*given, votes[t], logs[t], weights, s, p)
+            play_round(*given, votes[t], logs[t], saved, s, p)
             if weight[row] > 0.0:
-                given = part_of(metadata, [row], rows.n_rows)
-                self._learn_row(x.matrix, codes[row : row + 1], weights, given)
+                self._learn_row(rows, row, saved, metadata)
                 live += 1
         return live
 
-    def _learn_row(self, x, code, weights, given):
-        for learner, weight in zip(self.learners, weights, strict=True):
-            if weight > 0.0:
-                own = {"classes": self.classes, "sample_weight": np.array([weight])}
-                learner.partial_fit(x, code, **own, **given)
+    def _learn_row(self, rows, row, saved, metadata):
+        """One example of the row per class that saves something, with that as its weight."""
+        for learner, weights in zip(self.learners, saved, strict=True):
+            labels = np.flatnonzero(weights > 0.0)
+            if len(labels):
+                again = np.full(len(labels), row)
+                own = {"classes": self.classes, "sample_weight": weights[labels]}
+                given = part_of(metadata, again, rows.n_rows)
+                learner.partial_fit(rows.matrix[again], labels, **own, **given)
         self.fitted = True

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
-from skstructured._base.validation import check_integer, check_size
+from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import reads_state
 from skstructured._learners.metadata import RoutesToEstimator
@@ -18,6 +18,7 @@ from skstructured.estimators.boosting._base import BLOCK, VotingLearner
 from skstructured.estimators.boosting._correction import (
     COST,
     EDGE,
+    HEAVIEST,
     MISTAKES,
     POTENTIAL,
     new_numbers,
@@ -25,7 +26,8 @@ from skstructured.estimators.boosting._correction import (
 from skstructured.estimators.boosting._rounds import advance, expert_shares
 from skstructured.estimators.boosting._weak import reads_sparse, weak_learners
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier
-from skstructured.extend._types import Array, Bound, Features, Floats, Given, Outputs
+from skstructured.extend._types import Array, Features, Floats, Given, Outputs
+from skstructured.guarantees.certificates import Certificate
 
 __all__ = ["AdaBoostOLMClassifier"]
 
@@ -47,13 +49,16 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     Expert i answers argmax s^i. A hedge draws expert i with probability
     :math:`v_i ∝ \exp(-\text{its mistakes}/m)`, m the largest weight of a row so far or 1: what
     `play` and `sample` do; `predict` and probabilities follow the expert with the fewest mistakes.
-    Then weak learner i learns the row with the weight :math:`1 - \mathrm{softmax}(s^{i-1})_y`.
+    Then weak learner i learns the costs of its answers: with σ the softmax of :math:`s^{i-1}` and
+    the true class y, ``C(y, k) = (σ_k + 1 − σ_y)/K`` for k ≠ y and ``C(y, y) = 0``.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        The weak learner: anything with ``partial_fit(X, y, classes=, sample_weight=)``, which sees
-        single rows of positions 0 … K−1 of classes. None is `OnlineTreeClassifier`.
+        The weak learner: anything with ``partial_fit(X, y, classes=, sample_weight=)``. A round
+        gives it the row once per class k = 0 … K−1, as an example of class k with the weight
+        ``max_j C(y, j) − C(y, k)``, if that is positive: its weighted 0-1 loss is then the cost of
+        its answer, but for a constant. None is `OnlineTreeClassifier`.
     n_estimators : int, default=50
         N, the number of weak learners and of experts.
     lam : float, default=1.0
@@ -88,7 +93,8 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     Notes
     -----
     Before its first row every weak learner answers ``classes_[0]``. A sample weight multiplies the
-    weight of the weak learner, the correction's loss and the mistakes of experts.
+    costs, the correction's loss and the mistakes of experts. Weak learners predict labels, without
+    the costs of the round: trees predict the class whose total cost in the leaf is the least.
 
     With metadata routing, what ``partial_fit`` of `estimator` requests is handed on row by row, but
     for `classes` and `sample_weight`: the weights made here contain those given.
@@ -107,10 +113,12 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
     - for every |α| ≤ 2, ``Σ ℓ(s^i) − Σ ℓ(s^{i−1} + α e_l) ≤ λα²/2 + Σ ½σ(m)(1 − σ(m))q +
       Σ ln(1 + e²/max(t, 2)²)``, which is O(ln² T) and at most `correction_regrets_`; q is the
       row's xᵀA⁻¹x;
-    - ``Σ ℓ(s^N) ≤ T ln K − ½ Σ w_i γ_i² + Σ_i correction_regrets_``.
+    - ``Σ ℓ(s^N) ≤ T ln K − ½ Σ w_i γ_i² + Σ_i correction_regrets_``;
+    - hence some expert makes at most ``4 (T ln K + Σ_i correction_regrets_)/Σ γ_i²`` mistakes
+      (C.5), which `certificate` states, with the first line; with probability 1 − δ, mistakes are
+      at most ``e (that number + m ln N) + m ln(1/δ)``.
 
-    Mistakes of the best expert fall with the edges, by a theorem whose constants are not stated:
-    `certificate` therefore raises. The original regularizer is centred at 0, where every
+    The original regularizer is centred at 0, where every
     correction begins by forgetting s, and has λ(4 + α²)/2 in its bound in place of λα²/2.
 
     References
@@ -214,12 +222,42 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         """Bounds (N,) of Σ wℓ(s^i) − min_α Σ wℓ(s^{i−1} + α e_l), |α| ≤ 2, over the rounds."""
         return self._column(POTENTIAL) + 2.0 * self._lam + self._clipped
 
-    def certificate(self, delta: float | None = None) -> Bound:
-        """Always a GuaranteeError: no bound has constants that are stated; see Notes."""
-        raise GuaranteeError(
-            "AdaBoostOLMClassifier has no bound against linear comparators: its mistakes are at "
-            "most O(1) times those of its best expert, whose own depend on the edges."
-        )
+    def certificate(self, delta: float | None = None) -> Certificate:
+        """Proposition 4.4 for the rounds seen so far: ``certificate().bound(0.0, 0.0)``; see Notes.
+
+        Parameters
+        ----------
+        delta : float or None, default=None
+            None bounds the expected mistakes, by weight; a number in (0, 1) bounds those of the
+            draws with probability 1 − delta.
+
+        Returns
+        -------
+        Certificate
+            Its radius is 0: there are no linear comparators. Its ``constants`` are mistakes, which
+            are those of the best expert at most, edges (Σ γ_i²) and regrets (Σ of
+            `correction_regrets_`).
+
+        Raises
+        ------
+        GuaranteeError
+            Before the first round, and if all edges are 0.
+        """
+        if delta is not None:
+            check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
+        edges = float(self.edges_ @ self.edges_) if hasattr(self, "classes_") else 0.0
+        if edges == 0.0:
+            raise GuaranteeError("Proposition 4.4 needs rounds, and weak learners with edges.")
+        K, regrets = self.space_.dim_, float(self.correction_regrets_.sum())
+        total = self._numbers[0, COST] * K / (K - 1)  # the first costs are w(1 − 1/K)
+        mistakes = 4.0 * (total * math.log(K) + regrets) / edges
+        m = self._numbers[0, HEAVIEST]
+        reached = mistakes + m * math.log(len(self._numbers))
+        offset = reached / (1.0 - math.exp(-1.0))
+        if delta is not None:
+            offset = math.e * reached + m * math.log(1.0 / delta)
+        constants = {"mistakes": mistakes, "edges": edges, "regrets": regrets}
+        return Certificate("Proposition 4.4", 0.0, offset, 0.0, constants)
 
     def _weak_learners(self):
         check_is_fitted(self, "classes_")

@@ -9,12 +9,7 @@ from skstructured._base.validation import check_integer
 from skstructured._engine.rows import Rows
 from skstructured._learners.gates import reads_state
 from skstructured.estimators.boosting._base import VotingLearner
-from skstructured.estimators.boosting._tree_kernels import (
-    Trees,
-    learn_rows,
-    tree_answers,
-    tree_leaves,
-)
+from skstructured.estimators.boosting._tree_kernels import Trees, learn_rows
 from skstructured.extend._types import Features, Floats
 
 __all__ = ["OnlineTreeClassifier"]
@@ -125,17 +120,12 @@ class OnlineTreeClassifier(VotingLearner):
         return self.space_.unpack(played), None
 
     def _played(self, X):
-        rows = Rows.from_array(X)
-        answers = np.zeros(rows.n_rows, dtype=np.int64)
-        tree_answers(*rows.arrays, self._trees.arrays, 0, answers)
-        return self.space_.unpack(answers), None
+        answers = self._trees.answer[0][self._trees.leaves(Rows.from_array(X), 0)]
+        return self.space_.unpack(answers.astype(np.int64)), None
 
     @reads_state
     def _thetas(self, X):
-        rows = Rows.from_array(X)
-        leaves = np.zeros(rows.n_rows, dtype=np.int64)
-        tree_leaves(*rows.arrays, self._trees.arrays, 0, leaves)
-        counts = self._trees.counts[0][leaves]
+        counts = self._trees.counts[0][self._trees.leaves(Rows.from_array(X), 0)]
         total = counts.sum(axis=1, keepdims=True)
         return np.divide(
             counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.foreign import check_vertices, refuse
 
 #: Relative differences below this are rounding.
@@ -70,3 +71,22 @@ def affine_costs(space, V):
         )
     A = np.ascontiguousarray(found[:-1, :-1].T)
     return A, found[-1, :-1].copy(), found[:-1, -1].copy(), float(found[-1, -1])
+
+
+def lipschitz_constant(A):
+    """C = (k − q)/(1 − q) of symmetric costs A (k, k) (Proposition C.10); else a GuaranteeError.
+
+    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over the classes t beside them.
+    """
+    k, q = len(A), 0.0
+    for y in range(k):
+        for z in range(y):
+            gaps = np.abs(A[:, y] - A[:, z])
+            rest = gaps.sum() - gaps[y] - gaps[z]
+            q = max(q, rest / A[y, z] if A[y, z] > 0.0 else np.inf)
+    if not np.array_equal(A, A.T) or q >= 1.0:
+        raise GuaranteeError(
+            "Theorem 3.3 states a constant for symmetric costs with Σ_t |A_ty − A_tz| < A_yz over "
+            "the other classes t, as 0–1 costs are; these are not such."
+        )
+    return (k - q) / (1.0 - q)

@@ -31,10 +31,17 @@ class Ascent:
     ----------
     blocks : Blocks
         They have begun.
+    mover : Blocks or MirrorProx
+        What moves them, they themselves or the oracle of the paper.
+    average : bool, default=False
+        Whether they end with the mean of all steps, the s-th of which counts s times.
+    replace : bool, default=False
+        Whether a pass draws its blocks with replacement.
     """
 
-    def __init__(self, blocks):
-        self.blocks = blocks
+    def __init__(self, blocks, mover, average=False, replace=False):
+        self.blocks, self.mover, self.replace = blocks, mover, replace
+        self._late = [np.zeros_like(part) for part in blocks.means.point] if average else None
 
     def run(self, rule, max_iter, tol, rng, verbose=0):
         """Passes in random order until the duality gap is at most `tol`; their `Trace`.
@@ -43,8 +50,12 @@ class Ascent:
         """
         trace, blocks, counted = Trace([], []), self.blocks, self.blocks.counted
         for t in range(max_iter):
-            blocks.move(counted[rng.permutation(len(counted))], t * len(counted), rule)
-            if t % REFRESH == REFRESH - 1:
+            n, here = len(counted), blocks.means
+            order = counted[rng.randint(n, size=n) if self.replace else rng.permutation(n)]
+            self._pass(order, t * n, rule)
+            if self._late is not None:
+                blocks.means = self._averaged((t + 1) * n)
+            if t % REFRESH == REFRESH - 1 or self._late is not None:
                 blocks.refresh()
             loss, gap = self.certificate(PART)
             if gap <= tol or t == max_iter - 1:
@@ -54,9 +65,33 @@ class Ascent:
             trace.gaps.append(float(gap))
             if verbose:
                 print(f"pass {t + 1}: objective {loss:.6g}, duality gap {gap:.3g}")
-            if gap <= tol:
+            if gap <= tol or t == max_iter - 1:
                 break
+            if self._late is not None:
+                blocks.means = here
+                blocks.refresh()
         return trace
+
+    def _pass(self, order, clock, rule):
+        """Steps `clock` + 1 and on, which are 2n/(t + 2n) by the rule FIXED."""
+        n, point = len(order), self.blocks.means.point
+        fixed = 2.0 * n / (clock + np.arange(n) + 2.0 * n)
+        if self._late is None:
+            self.mover.move(order, fixed, rule)
+            return
+        for t, i in enumerate(order):
+            at, s = self.blocks.at(i), clock + t + 1
+            before = [part[j].copy() for part, j in zip(point, at, strict=True)]
+            self.mover.move(order[t : t + 1], fixed[t : t + 1], rule)
+            for late, part, j, old in zip(self._late, point, at, before, strict=True):
+                late[j] += s * (s - 1.0) * (part[j] - old)
+
+    def _averaged(self, steps):
+        """Means ``Σ s μ^s / Σ s`` over the steps: a move at step s is missing from those before."""
+        means = self.blocks.means
+        parts = zip(means.point, self._late, strict=True)
+        point = tuple(part - late / (steps * (steps + 1.0)) for part, late in parts)
+        return means._replace(point=point)
 
     def certificate(self, part=0.0):
         r"""The objective and the gap ``Σ share_i (max_μ H_i(μ) − H_i(μ_i))``, both at most.

@@ -1,5 +1,6 @@
 """Blocks of the dual: the means of outputs, and the weights or scores that follow their moves."""
 
+import functools
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from skstructured._engine.rows import Rows
 from skstructured.estimators.margin._inputs import Found, weights_of, with_weights
+from skstructured.estimators.margin._learned import follow, read_scores
 from skstructured.estimators.margin._passes import row_pass, upper_bounds
 
 
@@ -59,8 +61,32 @@ class Blocks(ABC):
         self._rows = Rows.from_array(inputs.Z if inputs.K is None else np.zeros((0, 0))).arrays
 
     @abstractmethod
-    def move(self, order, clock, rule):
-        """One pass over the blocks in `order`, after `clock` moves."""
+    def move(self, order, fixed, rule):
+        """Visits to the blocks in `order`; `fixed` are the steps of the rule FIXED."""
+
+    def at(self, i):
+        """Where the means of block i are in each array of `Means.point`."""
+        return (i,)
+
+    def scores_at(self, i):
+        """Scores of block i, as learned so far."""
+        v = np.empty(self.truth[0].shape[1])
+        read_scores(self._learned, i, v)
+        return v
+
+    def bend(self, i, d):
+        """How the dual bends along a move of block i."""
+        return self.squares[i] * self.steps[i] * (d @ d)
+
+    def shift(self, i, d):
+        """Move the mean of block i by d, and what is learned with it."""
+        self.means.mu[i] += d
+        follow(self._learned, i, d, self.steps[i])
+
+    @functools.cached_property
+    def squares(self):
+        """k(x, x) of rows."""
+        return self.inputs.squares()
 
     @abstractmethod
     def bound(self, V, means, which):
@@ -126,12 +152,12 @@ class ClosedBlocks(Blocks):
 
     def __init__(self, inputs, alpha, vertices, constant, costs):
         super().__init__(inputs, alpha, (vertices,), constant)
-        self._costs, self._squares = costs, inputs.squares()
+        self._costs = costs
 
-    def move(self, order, clock, rule):
-        """One pass."""
+    def move(self, order, fixed, rule):
+        """Visits in a compiled loop."""
         given = (self._costs, self.steps, self.means.mu)
-        row_pass(self._learned, self._squares, order, clock, rule, *given)
+        row_pass(self._learned, self.squares, order, fixed, rule, *given)
 
     def bound(self, V, means, which):
         """Bounds of all rows."""

@@ -4,8 +4,15 @@ import numpy as np
 
 from skstructured.estimators.margin._blocks import Blocks
 from skstructured.estimators.margin._chain_game import COLUMNS
-from skstructured.estimators.margin._chain_passes import chain_bounds, chain_games, chain_pass
+from skstructured.estimators.margin._chain_passes import (
+    chain_bounds,
+    chain_games,
+    chain_pass,
+    move_edges,
+)
+from skstructured.estimators.margin._chain_points import square
 from skstructured.estimators.margin._features import check_size
+from skstructured.estimators.margin._learned import follow
 
 
 class ChainBlocks(Blocks):
@@ -79,11 +86,36 @@ class ChainBlocks(Blocks):
         self._ends = np.array([D[self._first].sum(axis=0), D[self._last].sum(axis=0)])
         self._T = np.einsum("n,nij->ij", self.steps, self.moved()[1])[None]
 
-    def move(self, order, clock, rule):
-        """One pass."""
+    def move(self, order, fixed, rule):
+        """Visits in a compiled loop."""
         learned, means = (self._learned, self._ends, self._T), self.means
         given = (self._costs, self.steps, means.point, means.parts[:-1])
-        chain_pass(learned, self._chains, order, clock, rule, *given)
+        chain_pass(learned, self._chains, order, fixed, rule, *given)
+
+    def at(self, i):
+        """Positions, and the sequence."""
+        return slice(*self.inputs.offsets[i : i + 2]), i
+
+    def scores_at(self, i):
+        """Scores of positions, with those of ends, and of steps."""
+        rows = range(*self.inputs.offsets[i : i + 2])
+        u = np.array([super(ChainBlocks, self).scores_at(m) for m in rows])
+        u[0] += self._ends[0]
+        u[-1] += self._ends[1]
+        return u, self._T
+
+    def bend(self, i, d, dsums):
+        """How the dual bends along a move of a sequence."""
+        blocks, begins = self._chains[1:]
+        smoothed = blocks[begins[i] : begins[i + 1]].reshape(len(d), len(d)) @ d
+        return self.steps[i] * square(smoothed, d, dsums)
+
+    def shift(self, i, d, dsums):
+        """Move the means of a sequence, and what is learned with them."""
+        (rows, _), step, (mu, sums) = self.at(i), self.steps[i], self.means.point
+        move_edges(mu[rows], sums[i], self._ends, self._T, step, d, dsums)
+        for m, row in enumerate(d, rows.start):
+            follow(self._learned, m, row, step)
 
     def bound(self, V, means, which):
         """Bounds by the ν of sequences."""

@@ -4,7 +4,9 @@ import numpy as np
 
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._chains import batch
+from skstructured.estimators.margin._affine import lipschitz_constant
 from skstructured.estimators.margin._chain_blocks import ChainBlocks
+from skstructured.estimators.margin._mirror_prox import ChainMirrorProx
 from skstructured.spaces._costs import check_costs
 from skstructured.spaces.sequence import mean_of
 
@@ -39,6 +41,19 @@ class SequenceOutputs:
         codes, slack = packed.values.astype(np.int64), 0.01 * learner.tol
         given = (self.A, learner.is_max_min, slack, learner.cache_size)
         return ChainBlocks(inputs, alpha, codes, *given)
+
+    def mirror_prox(self, blocks, n_iter, warm):
+        """What moves the blocks of the max-min network by the oracle of the paper."""
+        return ChainMirrorProx(blocks, self.A, n_iter, warm)
+
+    def reach(self, inputs, counted):
+        """The largest Σ (‖Φ(x_m)‖ + 1) + 1 over positions, first and last labels and steps; 2."""
+        sums = np.add.reduceat(np.sqrt(inputs.squares()) + 1.0, inputs.offsets[:-1])
+        return float(np.max(sums[counted])) + 1.0, 2.0
+
+    def comparison(self):
+        """C of a position, and its largest cost."""
+        return lipschitz_constant(self.A), self.A.max()
 
     def position_costs(self, packed):
         """Costs c(y) of positions, (N, k), as parts of those of sequences."""

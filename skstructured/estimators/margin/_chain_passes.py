@@ -48,7 +48,7 @@ def move_chain(rule, fixed, max_min, A, slack, u, T, Kb, q, mu, sums, own, nu, d
 
 
 @kernel
-def _move_edges(mu, sums, ends, T, q, d, dsums):
+def move_edges(mu, sums, ends, T, q, d, dsums):
     """Means and the weights of first and last labels and of steps, after a move."""
     M = d.shape[0]
     for j in range(d.shape[1]):
@@ -62,7 +62,7 @@ def _move_edges(mu, sums, ends, T, q, d, dsums):
 
 
 @kernel
-def chain_pass(learned, chains, order, clock, rule, costs, steps, means, kept):
+def chain_pass(learned, chains, order, fixed, rule, costs, steps, means, kept):
     """One pass over the sequences in `order`.
 
     Parameters
@@ -83,22 +83,22 @@ def chain_pass(learned, chains, order, clock, rule, costs, steps, means, kept):
     (by_position, ends, T), (offsets, blocks, begins) = learned, chains
     (max_min, A, ell, slack), (mu, sums) = costs, means
     labels, weights, counts, nu = kept
-    n, k = sums.shape[:2]
+    k = sums.shape[1]
     longest = np.max(offsets[1:] - offsets[:-1])
     room, d_room, dsums = np.empty((longest, k)), np.empty((longest, k)), np.empty((k, k))
     for t in range(order.shape[0]):
         i = order[t]
         o, stop = offsets[i], offsets[i + 1]
-        M, q, fixed = stop - o, steps[i], 2.0 * n / (clock + t + 2.0 * n)
+        M, q = stop - o, steps[i]
         u, d, Kb = room[:M], d_room[:M], blocks[begins[i] : begins[i] + M * M].reshape(M, M)
         for m in range(M):
             read_scores(by_position, o + m, u[m])
         _complete(u, ends, max_min, ell[o:stop])
         own = (labels[:, o:stop], weights[i], counts[i])
         args = (max_min, A, slack, u, T, Kb, q, mu[o:stop], sums[i], own, nu[o:stop], d, dsums)
-        moved, counts[i] = move_chain(rule, fixed, *args)
+        moved, counts[i] = move_chain(rule, fixed[t], *args)
         if moved:
-            _move_edges(mu[o:stop], sums[i], ends, T, q, d, dsums)
+            move_edges(mu[o:stop], sums[i], ends, T, q, d, dsums)
             for m in range(M):
                 follow(by_position, o + m, d[m], q)
 

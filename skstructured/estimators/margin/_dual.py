@@ -14,7 +14,7 @@ from skstructured.estimators.margin._base import MarginLearner
 from skstructured.estimators.margin._passes import BEST, FIXED, SEARCH
 from skstructured.extend.output_space import OutputSpace
 
-SOLVERS = ("auto", "frank_wolfe")
+SOLVERS, ORACLES = ("auto", "frank_wolfe"), ("exact", "mirror_prox")
 
 
 @parameters
@@ -56,8 +56,8 @@ class DualLearner(MarginLearner):
         "auto" moves a row's mean to its best, given all others; "frank_wolfe" by a step towards
         what the oracle returns (Algorithm 1 of the paper).
     line_search : bool, default=True
-        Whether such a step is the best one; False is ``2n/(t + 2n)`` of the paper, and implies
-        "frank_wolfe".
+        Whether such a step is the best one for the chord of the losses; False is ``2n/(t + 2n)`` of
+        the paper, and implies "frank_wolfe".
     max_iter : int, default=1000
         Most passes.
     tol : float, default=1e-3
@@ -74,6 +74,21 @@ class DualLearner(MarginLearner):
         What NaN in dense rows is, with `standardize`: the mean of the rows of `fit` that have the
         feature, by their weights (0 where none has it), or an error. `fit` and predictions are
         those of the rows completed so. A matrix of kernels has no gaps.
+    oracle : {"exact", "mirror_prox"}, default="exact"
+        What a row's mean moves to. "mirror_prox" (Algorithm 2 of the paper) is for the max-min
+        network alone, and implies "frank_wolfe": entropies for classes, label sets, assignments
+        and sequences, squared norms for other spaces; the means of its half-steps. Gaps and losses
+        are still those of exact oracles.
+    oracle_iter : int or None, default=None
+        Iterations of mirror prox in a visit to a row. None is 20, or 10 times the length of a
+        sequence.
+    oracle_warm_start : bool, default=True
+        Whether mirror prox begins with what it found in the row's last visit.
+    average : bool, default=False
+        Whether the result is the mean of the weights after each step, the s-th of which counts s
+        times (Algorithm 4 of the paper). Steps are then taken one by one, which takes longer.
+    replace : bool, default=False
+        Whether a pass draws its n rows with replacement (Algorithm 4); False visits each once.
 
     Attributes
     ----------
@@ -97,6 +112,8 @@ class DualLearner(MarginLearner):
         At most so far is the objective from its least value.
     gap_curve_, loss_curve_ : ndarray of shape (n_iter_,)
         The gap and the objective after each pass.
+    oracle_gaps_ : ndarray of shape (n_iter_,)
+        The mean gap that mirror prox left in the visits of each pass; with it alone.
     n_iter_ : int
         Passes.
     n_features_in_ : int
@@ -130,14 +147,22 @@ class DualLearner(MarginLearner):
     verbose: bool | int = 0
     random_state: Seed = None
     missing: Literal["mean", "error"] = "mean"
+    oracle: Literal["exact", "mirror_prox"] = "exact"
+    oracle_iter: int | None = None
+    oracle_warm_start: bool = True
+    average: bool = False
+    replace: bool = False
 
     def _check_parameters(self):
         super()._check_parameters()
         check_choice("solver", self.solver, SOLVERS)
         check_real("tol", self.tol, lambda v: 0.0 <= v < np.inf, "be at least 0")
         check_integer("max_iter", self.max_iter)
-        for name in ("line_search", "warm_start"):
+        for name in ("line_search", "warm_start", "oracle_warm_start", "average", "replace"):
             check_bool(name, getattr(self, name))
+        check_choice("oracle", self.oracle, ORACLES if self.is_max_min else ORACLES[:1])
+        if self.oracle_iter is not None:
+            check_integer("oracle_iter", self.oracle_iter)
         if not isinstance(self.verbose, (bool, np.bool_)):
             check_integer("verbose", self.verbose, lowest=0)
 
@@ -158,12 +183,20 @@ class DualLearner(MarginLearner):
     def _solve(self, outputs, packed, inputs, before, alpha):
         blocks = outputs.blocks(self, packed, inputs, alpha)
         blocks.begin(before)
-        rule = FIXED
+        rule, mirror = FIXED, None
+        if self.oracle == "mirror_prox":
+            mirror = outputs.mirror_prox(blocks, self.oracle_iter, self.oracle_warm_start)
         if self.line_search:
-            rule = BEST if self.solver == "auto" else SEARCH
+            rule = BEST if self.solver == "auto" and mirror is None else SEARCH
+        counted = inputs.share[blocks.counted]
+        self._sizes = len(counted), np.ptp(counted) <= 1e-12, *outputs.reach(inputs, blocks.counted)
         rng = check_random_state(self.random_state)
-        trace = Ascent(blocks).run(rule, self.max_iter, self.tol, rng, self.verbose)
+        ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
+        trace = ascent.run(rule, self.max_iter, self.tol, rng, self.verbose)
         self._mu, self.n_iter_ = blocks.means, len(trace.gaps)
+        vars(self).pop("oracle_gaps_", None)
+        if mirror is not None:
+            self.oracle_gaps_ = np.reshape(mirror.gaps, (self.n_iter_, -1)).mean(axis=1)
         self.loss_curve_, self.gap_curve_ = np.array(trace.losses), np.array(trace.gaps)
         self.duality_gap_ = trace.gaps[-1]
         return blocks.found()

@@ -1,13 +1,21 @@
 """Outputs as max-margin models see them: vertices φ(y), and the cost <φ(y'), c(y)> + a(y)."""
 
+import math
+
 import numpy as np
 
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.foreign import check_vertices
 from skstructured._base.validation import check_lengths
 from skstructured._engine.compiled import is_compiled
-from skstructured.estimators.margin._affine import affine_costs, target_costs
+from skstructured.estimators.margin._affine import (
+    affine_costs,
+    lipschitz_constant,
+    target_costs,
+)
 from skstructured.estimators.margin._blocks import ClosedBlocks
 from skstructured.estimators.margin._chain_outputs import SequenceOutputs
+from skstructured.estimators.margin._mirror_prox import MirrorProx, game_of
 from skstructured.estimators.margin._oracles import (
     GAME,
     HAMMING,
@@ -23,6 +31,7 @@ from skstructured.estimators.margin._oracles import (
 from skstructured.estimators.margin._passes import costs_of
 from skstructured.estimators.margin._vertex_blocks import VertexBlocks
 from skstructured.estimators.margin._vertex_game import vertex_kernel
+from skstructured.regularizers import Shannon, SquaredNorm
 from skstructured.spaces import (
     Birkhoff,
     Hypercube,
@@ -37,6 +46,9 @@ from skstructured.spaces._costs import check_costs
 class RowOutputs:
     """Outputs of rows, with scores (dim,) each."""
 
+    #: The largest ‖φ(y)‖, of those that have a `comparison`.
+    longest = 1.0
+
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""
         C, codes, constant = self.costs(packed)
@@ -45,6 +57,20 @@ class RowOutputs:
             kind, constant = self.max_min, np.full(len(constant), self.max_min_constant)
         costs = costs_of(kind, self.A, C, codes)
         return ClosedBlocks(inputs, alpha, self.vertices(packed), constant, costs)
+
+    def mirror_prox(self, blocks, n_iter, warm):
+        """What moves the blocks of the max-min network by the oracle of the paper."""
+        return MirrorProx(blocks, self._game(blocks), n_iter, warm)
+
+    def reach(self, inputs, counted):
+        """The largest ‖Φ(x)‖ of the rows that count, and twice the largest ‖φ(y)‖."""
+        return math.sqrt(np.max(inputs.squares()[counted])), 2.0 * self.longest
+
+    def comparison(self):
+        """C of the comparison inequality, and the largest cost; a GuaranteeError without C."""
+        raise GuaranteeError(
+            f"Theorem 3.3 states no constant for outputs of {type(self.space).__name__}."
+        )
 
 
 class ClassOutputs(RowOutputs):
@@ -83,6 +109,15 @@ class ClassOutputs(RowOutputs):
     def costs(self, packed):
         """The costs c(y) that occur, which of them is that of a row, and a(y)."""
         return np.ascontiguousarray(self.A.T), packed.astype(np.int64), np.zeros(len(packed))
+
+    def comparison(self):
+        """(k − q)/(1 − q), which is k for 0–1 costs."""
+        return lipschitz_constant(self.A), self.A.max()
+
+    def _game(self, blocks):
+        zeros = np.zeros(self.dim)
+        eta = 2.0 / (self.A.max() - self.A.min())
+        return game_of(Simplex(), Shannon(), (self.A, zeros, zeros), eta, np.max)
 
     def labels(self, packed):
         """Outputs as users have them."""
@@ -141,6 +176,21 @@ class VertexOutputs(SpaceOutputs):
 
     linear: int | None = None
 
+    def _game(self, blocks):
+        A = blocks.loss[0]
+        norm = abs(A[0, 0]) if A.size == 1 else np.linalg.norm(A, 2)
+        eta = self.strength / norm if norm > 0.0 else 1.0
+        return game_of(self.space, self.regularizer, blocks.loss, eta, self._best)
+
+    #: The mirror map, and how convex it is beside A.
+    regularizer, strength = SquaredNorm(), 1.0
+
+    def _best(self, c):
+        return c @ self._argmax(c[None])[0]
+
+    def _argmax(self, theta):
+        return self.space.argmax(theta)
+
     def blocks(self, learner, packed, inputs, alpha):
         """The blocks of a dual learner."""
         if self.linear is not None and not learner.is_max_min:
@@ -164,15 +214,25 @@ class LabelSetOutputs(SpaceOutputs):
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.dim_)
+        self.longest = math.sqrt(self.dim)
 
     def _costs(self, V):
         return (1.0 - 2.0 * V) / self.dim, V.mean(axis=1)
+
+    def comparison(self):
+        """2, that of a label."""
+        return 2.0, 1.0
+
+    def _game(self, blocks):
+        share = np.full(self.dim, 1.0 / self.dim)
+        loss, best = (np.array([[-2.0 / self.dim]]), share, share), lambda c: c[c > 0.0].sum()
+        return game_of(self.space, Shannon(), loss, 2.0 * self.dim, best)
 
 
 class MatchingOutputs(VertexOutputs):
     """Assignments: L(P', P) = 1 − <P', P>/m."""
 
-    linear = LINEAR_MATCHING
+    linear, regularizer, strength = LINEAR_MATCHING, Shannon(), 2.0
 
     def __init__(self, space):
         super().__init__(space, 1.0 / space.n_items_)

@@ -7,7 +7,6 @@ from skstructured._engine.compiled import is_compiled, kernel
 from skstructured.estimators.margin._closed_forms import BLOCK, SOLVERS, as_solver
 from skstructured.estimators.margin._learned import follow, read_scores
 from skstructured.estimators.margin._oracles import (
-    LINEAR_CLASS,
     ORACLE,
     ORACLES,
     as_oracle,
@@ -19,9 +18,6 @@ FIXED, SEARCH, BEST = range(3)
 
 #: Moves closer to 0 than this are rounding.
 STILL = 1e-15
-
-#: Steps of the search for the best step of a concave piecewise quadratic.
-SECTIONS = 40
 
 
 def costs_of(kind, A, C, codes):
@@ -42,14 +38,6 @@ def h_plus(kind, A, v, mu, ell):
 
 
 @kernel
-def _along(kind, A, v, ell, square, mu, d, step, point):
-    """H(μ + step d) − step² square/2."""
-    for k in range(d.shape[0]):
-        point[k] = mu[k] + step * d[k]
-    return h_plus(kind, A, v, point, ell) - 0.5 * step * step * square
-
-
-@kernel
 def chord_step(gain, bend):
     """The step in [0, 1] of the largest ``γ gain − γ² bend/2``."""
     return 0.0 if gain <= 0.0 else 1.0 if gain >= bend else gain / bend
@@ -66,36 +54,7 @@ def shrink(gamma, d):
 
 
 @kernel
-def search(kind, A, v, ell, gain, square, mu, d, point):
-    r"""The step in [0, 1] of the largest ``H(μ + γd) − γ² square/2``.
-
-    Where H is linear it is ``clip(gain/square, 0, 1)`` (Lacoste-Julien et al. 2013). Where it is
-    concave, H is above its chord and the best step is at most that one or beyond it; sections of
-    [0, 1] find it.
-    """
-    chord = chord_step(gain, square)
-    if gain <= 0.0 or kind >= LINEAR_CLASS:
-        return chord
-    low, high, ratio = 0.0, 1.0, 0.6180339887498949
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a = _along(kind, A, v, ell, square, mu, d, a, point)
-    at_b = _along(kind, A, v, ell, square, mu, d, b, point)
-    for _ in range(SECTIONS):
-        if at_a < at_b:
-            low, a, at_a = a, b, at_b
-            b = low + ratio * (high - low)
-            at_b = _along(kind, A, v, ell, square, mu, d, b, point)
-        else:
-            high, b, at_b = b, a, at_a
-            a = high - ratio * (high - low)
-            at_a = _along(kind, A, v, ell, square, mu, d, a, point)
-    best = 0.5 * (low + high)
-    found = _along(kind, A, v, ell, square, mu, d, best, point)
-    return best if found > _along(kind, A, v, ell, square, mu, d, chord, point) else chord
-
-
-@kernel
-def move(rule, fixed, costs, v, ell, q, mu, out, point):
+def move(rule, fixed, costs, v, ell, q, mu, out):
     """The move of a block at scores v into out; whether there is any."""
     kind, oracle, solver, A, _, _ = costs
     if rule == BEST and q > 0.0:
@@ -112,25 +71,25 @@ def move(rule, fixed, costs, v, ell, q, mu, out, point):
             square += out[k] * out[k]
         gamma = fixed
         if rule != FIXED:
-            gamma = search(kind, A, v, ell, gain, q * square, mu, out, point)
+            gamma = chord_step(gain, q * square)
     return shrink(gamma, out)
 
 
 @kernel
-def row_pass(learned, squares, order, clock, rule, costs, steps, mu):
+def row_pass(learned, squares, order, fixed, rule, costs, steps, mu):
     """One pass over the blocks in `order`.
 
-    `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `clock` the number of
-    steps before.
+    `squares` are k(x, x), `costs` those of `costs_of`, `steps` shares over α, `fixed` the steps of
+    the rule FIXED.
     """
     C, codes = costs[4], costs[5]
-    n, dim = mu.shape
-    v, out, point = np.empty(dim), np.empty(dim), np.empty(dim)
+    dim = mu.shape[1]
+    v, out = np.empty(dim), np.empty(dim)
     for t in range(order.shape[0]):
         i = order[t]
         read_scores(learned, i, v)
-        q, fixed = squares[i] * steps[i], 2.0 * n / (clock + t + 2.0 * n)
-        if move(rule, fixed, costs, v, C[codes[i]], q, mu[i], out, point):
+        q = squares[i] * steps[i]
+        if move(rule, fixed[t], costs, v, C[codes[i]], q, mu[i], out):
             for k in range(dim):
                 mu[i, k] += out[k]
             follow(learned, i, out, steps[i])

@@ -4,7 +4,6 @@ import numpy as np
 
 from skstructured._engine.compiled import is_compiled
 from skstructured.estimators.margin._blocks import Blocks, Means
-from skstructured.estimators.margin._learned import follow, read_scores
 from skstructured.estimators.margin._passes import BEST, FIXED, chord_step, shrink
 from skstructured.estimators.margin._vertex_game import VERTICES, oracle_address
 from skstructured.estimators.margin._vertex_visit import (
@@ -37,7 +36,7 @@ class VertexBlocks(Blocks):
     def __init__(self, inputs, alpha, vertices, constant, oracle, max_min, loss, ell, slack):
         super().__init__(inputs, alpha, (vertices,), constant)
         self.plays, self.slack = max_min, slack
-        self._ell, self._squares = ell, inputs.squares()
+        self._ell, self.loss = ell, loss
         self._given = oracle_address(oracle), max_min, loss
         compiled = is_compiled(oracle)
         self._visit = visit if compiled else visit_in_python
@@ -49,26 +48,23 @@ class VertexBlocks(Blocks):
         places = [(vertex[None].copy(), one) for vertex in V]
         return Means((V.copy(),), (V.copy(), places, list(places)))
 
-    def move(self, order, clock, rule):
-        """One pass."""
-        n, v = len(order), np.empty(self.truth[0].shape[1])
-        for t, i in enumerate(order):
-            read_scores(self._learned, i, v)
-            gamma, d = self._direction(i, v + self._ell[i], rule, 2.0 * n / (clock + t + 2.0 * n))
+    def move(self, order, fixed, rule):
+        """Visits, one by one."""
+        for i, step in zip(order, fixed, strict=True):
+            gamma, d = self._direction(i, self.scores_at(i) + self._ell[i], rule, step)
             if shrink(gamma, d):
-                self.means.mu[i] += d
-                follow(self._learned, i, d, self.steps[i])
+                self.shift(i, d)
 
     def _direction(self, i, v, rule, fixed):
         """How far a row's mean moves, and where to."""
-        q, mu = self._squares[i] * self.steps[i], self.means.mu[i]
+        q, mu = self.squares[i] * self.steps[i], self.means.mu[i]
         out = self._target(self.means, i, v, q if rule == BEST else 0.0)
         d, gamma = out - mu, 1.0 if rule == BEST else fixed
         if rule != FIXED and not (rule == BEST and q > 0.0):
             found, reached = np.empty((2, 2))
             pair, both = np.array([v, v]), np.array([out, mu])
             self._bounds(*self._given, pair, both, both, found, reached)
-            gamma = chord_step(reached[0] - reached[1], q * (d @ d))
+            gamma = chord_step(reached[0] - reached[1], self.bend(i, d))
         return gamma, d
 
     def _target(self, means, i, v, q):

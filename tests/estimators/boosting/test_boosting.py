@@ -10,6 +10,7 @@ from naive import boosting as naive
 from naive.logistic import BoostReg, log_sum, softmax
 from scipy import sparse
 from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LinearRegression, Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -27,7 +28,7 @@ from skstructured.estimators.boosting._correction import (
     new_numbers,
     root,
 )
-from skstructured.estimators.boosting._rounds import expert_shares
+from skstructured.estimators.boosting._rounds import expert_shares, read_costs
 from skstructured.evaluation import progressive_validate
 
 N = 60 if INTERPRETED else 400
@@ -62,12 +63,14 @@ class Weak:
     def __init__(self, learner, K):
         self.learner, self.K, self.new = learner, K, True
 
-    def predict(self, x):
+    def predict(self, x, C):
         return 0 if self.new else int(self.learner.predict(x[None])[0])
 
-    def update(self, x, y, weight):
-        self.new = False
-        self.learner.partial_fit(x[None], [y], classes=range(self.K), sample_weight=[weight])
+    def update(self, x, C, y, weight):
+        self.new, saved = False, weight * naive.savings(C[y])
+        labels = np.flatnonzero(saved)
+        rows, given = np.repeat(x[None], len(labels), axis=0), saved[labels]
+        self.learner.partial_fit(rows, labels, classes=range(self.K), sample_weight=given)
 
 
 def compare(model, reference, X, y, weight=None):
@@ -86,6 +89,9 @@ def compare(model, reference, X, y, weight=None):
     bounds = reference.regret_bounds()
     np.testing.assert_allclose(model.correction_regrets_, bounds, rtol=1e-7)
     assert all(reference.regret(i) <= bound + 1e-9 for i, bound in enumerate(bounds))
+    for delta in (None, 0.1):
+        stated = model.certificate(delta).bound(0.0, 0.0)
+        assert stated == pytest.approx(reference.mistakes_bound(delta), rel=1e-7)
 
 
 @pytest.mark.parametrize("change", [lambda rng, X: X, units], ids=["as they are", "in units"])
@@ -95,7 +101,8 @@ def test_the_compiled_loop_is_the_literal_algorithm(lam, change, rng):
     X, y = stream(rng, min(N, 200))
     X, model = change(rng, X), AdaBoostOLMClassifier(TREE, lam=lam, **SMALL)
     model.begin(X, y, np.arange(K))
-    compare(model, naive.Boosting(K, naive_trees(model), lam), X, y)
+    weight = rng.uniform(0.5, 1.5, size=len(y))  # rows of zeros make ties of totals of weight 1
+    compare(model, naive.Boosting(K, naive_trees(model), lam), X, y, weight)
 
 
 @pytest.mark.exhaustive
@@ -154,24 +161,41 @@ def test_a_tree_alone_is_the_literal_tree(rng):
         losses = model.play_and_learn(rounds, np.arange(len(y)))
         for x, label, w, loss in zip(rows, y, weight, losses.target, strict=True):
             assert loss == float(reference.predict(x) != label)
-            reference.update(x, label, w)
+            reference.update(x, 1.0 - np.eye(K), label, w)
         counts = np.array([reference.leaf(x).counts for x in rows])
         shares = counts / counts.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(model.predict_proba(rows), shares)
 
 
+def test_of_equally_heavy_classes_the_first_answers():
+    tree = OnlineTreeClassifier(random_state=0)
+    tree.partial_fit(np.zeros((2, 1)), [2, 1], classes=np.arange(K))
+    x = np.zeros((1, 1))
+    assert tree.predict(x)[0] == np.argmin(tree.expected_losses(x, np.eye(K))) == 1
+
+
+def test_an_empty_leaf_predicts_all_classes_alike(rng):
+    X, y = stream(rng, 5)
+    tree = OnlineTreeClassifier(random_state=0)
+    tree.partial_fit(X, y, classes=np.arange(K), sample_weight=np.zeros(5))
+    np.testing.assert_array_equal(tree.predict_proba(X), np.full((5, K), 1.0 / K))
+
+
 def test_our_tree_among_other_weak_learners_is_the_compiled_one(rng):
-    """A subclass takes the way of foreign learners: with the same features, the same bits."""
+    """A subclass takes the way of foreign learners: with the same features, the same bits.
+
+    Of two classes, where a round is one example; of more, a leaf's patience counts each of them.
+    """
 
     class Other(OnlineTreeClassifier):
         pass
 
-    X, y = stream(rng)
+    X, y = stream(rng, K=2)
     own = AdaBoostOLMClassifier(TREE, **SMALL).fit(X, y)
     other = AdaBoostOLMClassifier(Other(max_depth=2, n_tests=3, patience=10), **SMALL)
     rounds = other.begin(X, y)
     for i, learner in enumerate(other._weak.learners):
-        learner.begin(X, y, np.arange(K))
+        learner.begin(X, y, np.arange(2))
         learner._trees.tried[0] = own._weak.trees.tried[i]
     other.learn(rounds, np.arange(len(y)))
     np.testing.assert_array_equal(own.decision_function(X), other.decision_function(X))
@@ -432,10 +456,62 @@ def test_corrections_keep_their_bound_and_the_losses_fall_by_the_edges(rng):
     assert total <= len(y) * math.log(K) - gained + model.correction_regrets_.sum()
 
 
-def test_no_theorem_is_promised(rng):
+@pytest.mark.parametrize("K", [2, 4, 7])
+def test_the_costs_are_those_of_the_paper(K, rng):
+    """(C.1) is in the set of section 4.2, and what is saved makes 0-1 losses of costs."""
+    s = 3.0 * rng.randn(K)
+    C, state, saved = naive.cost_matrix(s), new_numbers(1, 1.0)[0], np.empty(K)
+    assert np.all(C >= 0.0) and np.all(np.diag(C) == 0.0) and np.all(C.sum(axis=1) <= 1.0)
+    for y in range(K):
+        read_costs(y, 0, 2.5, state, softmax(s), saved)
+        np.testing.assert_allclose(saved, 2.5 * naive.savings(C[y]), atol=1e-15)
+        wrong = saved.sum() - saved  # the weighted 0-1 loss of every answer
+        np.testing.assert_allclose(wrong - wrong[y], 2.5 * C[y], atol=1e-14)
+        assert saved[y] > 0.0 and saved.min() == 0.0
+
+
+def test_weak_learners_see_the_costs_of_every_class(rng):
+    """A learner that is sure of a wrong class is taught all others, and that one not at all."""
+    X, y = stream(rng, 30)
+    model = AdaBoostOLMClassifier(Recording(), n_estimators=2, shuffle=False).fit(X, y)
+    first, second = (learner.seen for learner in model.estimators_)
+    assert all(list(labels) == [y[t]] for t, (labels, _) in enumerate(first))
+    np.testing.assert_allclose([w[0] for _, w in first], 1.0 / K)
+    assert any(len(labels) > 2 for labels, _ in second)
+    assert all(y[t] in labels and len(labels) < K for t, (labels, _) in enumerate(second))
+    assert all(np.all(w > 0.0) for _, w in second)
+
+
+class Recording(ClassifierMixin, BaseEstimator):
+    """Keeps the labels and weights it learns, and answers the last label."""
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        self.seen = [*getattr(self, "seen", []), (np.array(y), np.array(sample_weight))]
+        self.classes_ = np.asarray(classes)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.seen[-1][0][-1])
+
+
+@pytest.mark.parametrize("weights", [(1.0,), (0.5, 3.0)])
+def test_mistakes_are_below_proposition_4_4(weights, rng):
     X, y = stream(rng)
-    with pytest.raises(GuaranteeError, match="no bound against linear comparators"):
-        AdaBoostOLMClassifier(**SMALL).fit(X, y).certificate()
+    weight = rng.choice(weights, size=len(y))
+    model = AdaBoostOLMClassifier(TREE, **SMALL)
+    with pytest.raises(GuaranteeError, match="needs rounds"):
+        model.certificate()
+    rounds = model.begin(X, y, np.arange(K))._replace(weight=weight)
+    losses = model.play_and_learn(rounds, np.arange(len(y)), 0)
+    certificate = model.certificate()
+    assert weight @ losses.expected <= certificate.bound(0.0, 0.0)
+    assert weight @ losses.target <= model.certificate(0.01).bound(0.0, 0.0)
+    assert model.expert_mistakes_.min() <= certificate.constants["mistakes"]
+    with pytest.raises(GuaranteeError, match="holds for comparators"):
+        certificate.bound(0.0, 1.0)
+    for delta in (0.0, 1.0, "half"):
+        with pytest.raises(ValueError, match="delta must"):
+            model.certificate(delta)
 
 
 def test_the_heaviest_and_the_lightest_rows_leave_finite_numbers(rng):

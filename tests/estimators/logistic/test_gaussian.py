@@ -32,6 +32,12 @@ def test_small_probabilities_of_two_classes_keep_their_logarithm():
         )
 
 
+def test_points_are_always_the_same():
+    first = gaussian_points(4).copy()
+    gaussian_points.cache_clear()
+    np.testing.assert_array_equal(gaussian_points(4), first)
+
+
 def shares(m, S):
     """`mean_shares` for logits ∼ N(m, ½QᵀSQ)."""
     r, K = len(S), len(m)

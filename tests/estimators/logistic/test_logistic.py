@@ -544,6 +544,17 @@ class TestMixture:
 
 
 class TestRelatives:
+    def test_gamma_of_theory_is_that_of_all_classes(self):
+        """½ min{1/(4BR), exp(−2BR)/(K − 1)}."""
+        X, Y = stream(4, 2, 60)
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        y, B, R = np.argmax(Y, axis=1), 0.2, 1.5
+        number = 0.5 * min(1.0 / (4.0 * B * R), math.exp(-2.0 * B * R) / 3.0)
+        given_ = {"B": B, "R": R, "standardize": False, "fit_intercept": False}
+        models = [OnlineNewtonClassifier(gamma=g, **given_) for g in ("theory", number)]
+        one, other = (model.partial_fit(X, y, classes=range(4)) for model in models)
+        np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+
     @pytest.mark.parametrize("gamma", [0.1, 0.5, 3.0])
     @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])
     def test_online_newton_is_literal(self, K, p, gamma):
@@ -778,6 +789,14 @@ class TestInput:
             ValueError, match="Only binary classification is supported by AioliClassifier, got 3"
         ):
             AioliClassifier().fit(np.eye(3), [0, 1, 2])
+
+    def test_an_inverse_that_is_no_number_is_made_anew(self, monkeypatch):
+        state, seen = FullMatrix(2, 1, 0.5, reach_of(2.0, 2)), []
+        monkeypatch.setattr(FullMatrix, "drift", lambda self: math.nan)
+        monkeypatch.setattr(FullMatrix, "refactor", lambda self: seen.append(self.learned))
+        X, Y = stream(2, 1, 1024)
+        state.learn(X, Y, np.ones(1024))
+        assert seen == [1024]
 
     def test_theory_needs_the_norm(self):
         with pytest.raises(ValueError, match="needs R"):

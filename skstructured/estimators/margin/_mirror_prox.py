@@ -1,0 +1,197 @@
+"""The max-min oracle by mirror prox (Nowak-Vila, Bach, Rudi 2020, Algorithm 2)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from skstructured._chains.batch import marginals, viterbi
+from skstructured._engine.compiled import LOSS, address, as_loss, is_compiled, kernel
+from skstructured.estimators.margin._chain_points import height
+from skstructured.estimators.margin._passes import FIXED, chord_step
+from skstructured.estimators.margin._vertex_game import add_product
+from skstructured.losses.oracles import find_oracle
+from skstructured.regularizers import SquaredNorm
+from skstructured.spaces import Hypercube
+
+#: ∇Ω of mirror maps: μ, ln μ, and ln μ − ln(1 − μ).
+SQUARED, LOG, LOGIT = range(3)
+
+#: The least share that has a logarithm.
+TINY = 1e-300
+
+
+class Game(NamedTuple):
+    """Outputs as mirror prox sees them: ``max_μ min_ν <ν, Aμ + b> + <a + v, μ>``.
+
+    `loss` is (A, a, b), `mean` the kernel of ``argmax <θ, μ> − Ω(μ)`` with its `work`, `kind` that
+    of Ω, `eta` the step, and ``best(c)`` the largest <c, y>.
+    """
+
+    loss: tuple
+    mean: Any
+    work: int
+    kind: int
+    eta: float
+    best: Any
+
+
+def game_of(space, regularizer, loss, eta, best):
+    """The `Game` whose Ω is the regularizer of a space."""
+    oracle = find_oracle(space, regularizer)
+    kind = LOGIT if isinstance(space, Hypercube) else LOG
+    kind = SQUARED if isinstance(regularizer, SquaredNorm) else kind
+    return Game(loss, oracle.kernel_for(space), oracle.work(len(loss[1])), kind, eta, best)
+
+
+@kernel
+def _potential(kind, mu, theta):
+    """θ = ∇Ω(μ)."""
+    for k in range(mu.shape[0]):
+        theta[k] = mu[k] if kind == SQUARED else np.log(max(mu[k], TINY))
+        if kind == LOGIT:
+            theta[k] -= np.log(max(1.0 - mu[k], TINY))
+
+
+@kernel
+def _gains(loss, v, mu, nu, up, down):
+    """Gradients Aᵀν + a + v of μ, and −(Aμ + b) of ν."""
+    A, a, b = loss
+    down[:] = 0.0
+    add_product(A, False, mu, down)
+    for k in range(v.shape[0]):
+        up[k], down[k] = v[k] + a[k], -(down[k] + b[k])
+    add_product(A, True, nu, up)
+
+
+def mirror_prox_in_python(mean, work, kind, loss, eta, n_iter, v, mu, nu):
+    """Means of the half-steps of μ and ν, from (μ, ν)."""
+    mean_of, dim = as_loss(mean), len(v)
+    means, zeros, theta = np.zeros((2, dim)), np.zeros(dim), np.zeros(dim)
+    up, down, half_mu, half_nu = zeros.copy(), zeros.copy(), zeros.copy(), zeros.copy()
+    mu, nu, scratch, none = mu.copy(), nu.copy(), np.zeros(work), np.empty(0)
+    for _ in range(n_iter):
+        _gains(loss, v, mu, nu, up, down)
+        _potential(kind, mu, theta)
+        mean_of(theta + eta * up, zeros, half_mu, none, scratch)
+        _potential(kind, nu, theta)
+        mean_of(theta + eta * down, zeros, half_nu, none, scratch)
+        _gains(loss, v, half_mu, half_nu, up, down)
+        _potential(kind, mu, theta)
+        mean_of(theta + eta * up, zeros, mu, none, scratch)
+        _potential(kind, nu, theta)
+        mean_of(theta + eta * down, zeros, nu, none, scratch)
+        means[0] += half_mu / n_iter
+        means[1] += half_nu / n_iter
+    return means[0], means[1]
+
+
+mirror_prox = kernel(mirror_prox_in_python)
+
+
+class MirrorProx:
+    """Moves blocks towards what mirror prox finds, from where it ended at the last visit.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    game : Game, or costs (k, k) of positions of sequences
+    n_iter : int or None
+        K; None is 20, or 10 times the length of a sequence.
+    warm : bool
+        Whether a visit begins with what the last one of the block found.
+
+    Attributes
+    ----------
+    gaps : list
+        The gap of the oracle in each visit.
+    """
+
+    def __init__(self, blocks, game, n_iter, warm):
+        self.blocks, self.game, self.n_iter, self.warm = blocks, game, n_iter, warm
+        self.gaps, self._found = [], {}
+
+    def move(self, order, fixed, rule):
+        """Visits to the blocks in `order`; `fixed` are the steps of the rule."""
+        blocks = self.blocks
+        for i, step in zip(order, fixed, strict=True):
+            here = [part[at] for part, at in zip(blocks.means.point, blocks.at(i), strict=True)]
+            v = blocks.scores_at(i)
+            point, upper = self._saddle(i, v)
+            reached = self._height(v, *point)
+            self.gaps.append(upper - reached)
+            moves = [there - part for there, part in zip(point, here, strict=True)]
+            if rule != FIXED:
+                step = chord_step(reached - self._height(v, *here), blocks.bend(i, *moves))
+            blocks.shift(i, *(step * move for move in moves))
+
+    def _height(self, v, mu):
+        """H(μ)."""
+        A, a, b = self.game.loss
+        costs = b.copy()
+        add_product(A, False, mu, costs)
+        return mu @ (v + a) - self.game.best(-costs)
+
+    def _saddle(self, i, v):
+        """(μ,) and an upper bound on max H by ν."""
+        mean, (A, a, b) = self.game.mean, self.game.loss
+        if i not in self._found:
+            at, zeros = np.empty(len(v)), np.zeros(len(v))
+            mean(zeros, zeros, at, np.empty(0), np.zeros(self.game.work))
+            self._found[i] = at, at
+        compiled = is_compiled(mean)
+        given = (self.game.work, self.game.kind, self.game.loss, self.game.eta, self.n_iter or 20)
+        run, mean = (
+            (mirror_prox, address(mean, LOSS)) if compiled else (mirror_prox_in_python, mean)
+        )
+        mu, nu = run(mean, *given, v, *self._found[i])
+        if self.warm:
+            self._found[i] = mu, nu
+        up = v + a
+        add_product(A, True, nu, up)
+        return (mu,), self.game.best(up) + b @ nu
+
+
+class ChainMirrorProx(MirrorProx):
+    """Mirror prox over label sequences: sum-product for μ, a softmax per position for ν.
+
+    θ and the scores of steps are those of Ω's gradient at the first μ, to which all gradients add.
+    """
+
+    def _height(self, v, mu, sums):
+        return height(True, self.game, *v, mu, sums)
+
+    def _saddle(self, i, v):
+        (u, T), A, (M, k) = v, self.game, v[0].shape
+        n_iter = self.n_iter or 10 * M
+        eta, offsets = 2.0 * M / (A.max() - A.min()), np.array([0, M])
+        start = np.zeros((M, k)), np.zeros((M, k, k)), np.zeros((M, k))
+        theta, pair, log_nu = self._found.get(i, start)
+        mu, nu = marginals(theta, offsets, pair)[0], softmax(log_nu, axis=1)
+        mean_mu, mean_each, mean_nu = np.zeros((M, k)), np.zeros((M, k, k)), np.zeros((M, k))
+        for t in range(1, n_iter + 1):
+            steps = pair + eta * t * T
+            half, _, each = marginals(theta + eta * (u + nu @ A / M), offsets, steps, "each")
+            half_nu = softmax(log_nu - eta * mu @ A.T / M, axis=1)
+            theta, log_nu = theta + eta * (u + half_nu @ A / M), log_nu - eta * half @ A.T / M
+            mu, nu = marginals(theta, offsets, steps)[0], softmax(log_nu, axis=1)
+            mean_mu += half / n_iter
+            mean_each += each / n_iter
+            mean_nu += half_nu / n_iter
+        if self.warm:
+            self._found[i] = (*_chain_potentials(mean_mu, mean_each), _log(mean_nu))
+        upper = viterbi(u + mean_nu @ A / M, offsets, T)[1][0]
+        return (mean_mu, mean_each[:-1].sum(axis=0)), upper
+
+
+def _log(share):
+    return np.log(np.maximum(share, TINY))
+
+
+def _chain_potentials(mu, each):
+    """Scores of positions and steps whose marginals are these: ln μ of steps, less inner ones."""
+    if len(mu) == 1:
+        return _log(mu), np.zeros(each.shape)
+    theta, pair = np.zeros(mu.shape), _log(each)
+    theta[1:-1] = -_log(mu[1:-1])
+    return theta, pair
