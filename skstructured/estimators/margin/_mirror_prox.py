@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import softmax
 
 from skstructured._chains.batch import marginals, viterbi
-from skstructured._engine.compiled import LOSS, address, as_loss, is_compiled, kernel
+from skstructured._engine.addresses import LOSS, address, as_loss
+from skstructured._engine.compiled import is_compiled, kernel
 from skstructured.estimators.margin._chain_points import height
 from skstructured.estimators.margin._passes import FIXED, chord_step
 from skstructured.estimators.margin._vertex_game import add_product
