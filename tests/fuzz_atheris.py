@@ -21,7 +21,7 @@ from pathlib import Path
 import atheris
 
 #: Modules whose branches guide the fuzzer: those that read bytes. Kernels cannot be instrumented.
-READERS = ("_base.sparse_arrays", "_cli.read", "checkpoints", "streaming")
+READERS = ("_base.validation", "_cli.read", "checkpoints", "streaming")
 
 with atheris.instrument_imports(include=[f"skstructured.{name}" for name in READERS]):
     import skstructured as sk  # noqa: F401

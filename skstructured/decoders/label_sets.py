@@ -97,7 +97,8 @@ class Threshold(Decoder):
     Parameters
     ----------
     threshold : float or array-like of shape (d,), default=0.5
-        The threshold in [0, 1], or one per label. Searches reach it as ``decoder__threshold``.
+        The threshold in [0, 1], or one per label. Searches reach it as
+        ``decoder__threshold`` if the learner was given ``decoder=Threshold()``.
 
     Raises
     ------
@@ -110,8 +111,9 @@ class Threshold(Decoder):
     >>> from sklearn.datasets import make_multilabel_classification
     >>> from sklearn.model_selection import GridSearchCV
     >>> from skstructured import OnlineStructuredPredictor
+    >>> from skstructured.decoders import Threshold
     >>> X, y = make_multilabel_classification(random_state=0)
-    >>> model = OnlineStructuredPredictor("hypercube", decoder="threshold")
+    >>> model = OnlineStructuredPredictor("hypercube", decoder=Threshold())
     >>> grid = {"decoder__threshold": [0.2, 0.35, 0.5]}
     >>> search = GridSearchCV(model, grid, scoring="f1_macro").fit(X, y)
     >>> sorted(search.best_params_)

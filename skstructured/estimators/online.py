@@ -189,7 +189,7 @@ class OnlineStructuredPredictor(
 
     float32 stays float32: where the first rows are, all weights are too, and dense rows are learned
     in single precision, up to twice as fast at half of the memory; scores and sums are float64.
-    Sequences are float64 always. ``set_params(optimizer__eta=0.1)`` reaches behind a short-cut.
+    Sequences are float64 always.
 
     References
     ----------

@@ -15,6 +15,7 @@ from skstructured import MulticlassPerceptron, OnlineStructuredPredictor
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.one_row import OneRow, played_alone
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
+from skstructured.optimizers import StepMixture
 from skstructured.streaming.shards import average_fitted
 
 CLASSES = np.arange(4)
@@ -176,7 +177,7 @@ def test_nothing_is_left_of_another_fit(tmp_path):
     """Another width, other steps, a stream after `fit`, and a checkpoint."""
     model, X, y, _ = predictor()
     begun(model, X, y).predict(X[:1])
-    model.set_params(optimizer="mixture", optimizer__steps=(2.0,), optimizer__averages=False)
+    model.set_params(optimizer=StepMixture(steps=(2.0,), averages=False))
     narrow = np.ascontiguousarray(X[:, :4])
     for rows in (X, narrow):
         model.fit(rows, y)

@@ -125,7 +125,7 @@ def test_it_scores_better_in_f1_than_the_nearest_set(rng):
 def test_a_search_tunes_the_threshold(rng):
     X, y = sets_of_labels(rng, 150 if INTERPRETED else 1000)
     grid = {"decoder__threshold": [0.05, 0.3, 0.5, [0.2, 0.3, 0.3, 0.2, 0.4, 0.5]]}
-    for learner in (model(decoder="threshold"), model(decoder=Threshold(0.4))):
+    for learner in (model(decoder=Threshold()), model(decoder=Threshold(0.4))):
         search = GridSearchCV(learner, grid, scoring="f1_macro", cv=3, error_score="raise")
         scores = search.fit(X, y).cv_results_["mean_test_score"]
         assert len(set(scores)) == 4

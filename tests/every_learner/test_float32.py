@@ -331,7 +331,7 @@ def test_numbers_that_float32_does_not_have_are_refused(standardize, value, rows
 
 def test_a_step_out_of_float32_ends_in_an_error(rows):
     X, y = rows
-    model = predictor(optimizer="adaptive").set_params(optimizer__diameter=1e60)
+    model = predictor(optimizer=AdaptiveGradientDescent(diameter=1e60))
     with pytest.raises(ValueError, match="scores that are not finite float32 numbers"):
         model.fit(X, y)
     model.fit(X.astype(np.float64), y)

@@ -9,13 +9,9 @@ from pathlib import Path
 
 import pytest
 from conftest import INTERPRETED, ROOT, data_directory
-from learners import SHIPPED
 from planted.__main__ import bugs as planted_bugs
-from sklearn.base import clone
 
 import skstructured
-from skstructured._base.documented import PAGE, SITE
-from skstructured.spaces import KSubsets
 
 DOCS = ROOT / "docs"
 
@@ -227,28 +223,6 @@ def test_versions_agree():
     assert f"version: {skstructured.__version__}\n" in citation
     errata = (DOCS / "errata.md").read_text(encoding="utf-8")
     assert errata.count(f"version {skstructured.__version__}, ") == 2
-    assert configured["project"].get("urls", {}).get("Documentation", "") == SITE
-
-
-def test_diagrams_link_to_the_page_of_the_class():
-    """Where there is a site; now there is none, and no link."""
-    text, site = (DOCS / "api.rst").read_text(encoding="utf-8"), "https://docs.example/"
-    pages = {
-        f"{site}api/skstructured.{name}.html" for name in re.findall(r"^   ([\w.]+)$", text, re.M)
-    }
-    for learner in (*SHIPPED.values(), KSubsets()):
-        assert SITE or learner._get_doc_link() == ""
-        learner = clone(learner)
-        learner._doc_link_template = site + PAGE
-        assert learner._get_doc_link() in pages
-    assert learner._get_doc_link() in learner._repr_html_()
-
-
-def test_classes_of_users_have_no_page():
-    class Mine(KSubsets):
-        pass
-
-    assert Mine()._get_doc_link() == ""
 
 
 def test_no_page_has_marks_of_a_merge():

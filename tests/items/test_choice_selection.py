@@ -16,7 +16,6 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import ConditionalLogit
-from skstructured._base.documented import PAGE
 from skstructured.items import ChooserInteractions
 
 RNG = np.random.RandomState(0)
@@ -221,9 +220,3 @@ def test_scikit_learn_checks_the_logit(name):
     if check is None:
         pytest.skip(f"this scikit-learn has no {name}")
     check("ConditionalLogit", ConditionalLogit(alpha=0.1))
-
-
-def test_diagrams_link_to_the_pages():
-    for model, page in ((ConditionalLogit(), ""), (ChooserInteractions(), "items.")):
-        name, model._doc_link_template = type(model).__name__, f"https://docs.example/{PAGE}"
-        assert model._get_doc_link().endswith(f"/api/skstructured.{page}{name}.html")
