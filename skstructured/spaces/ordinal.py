@@ -83,8 +83,8 @@ class OrdinalChain(LabelSpace):
     ----------
     categories : array-like of shape (d+1,) or None, default=None
         Labels in their order. None uses the order of an ordered pandas categorical, including
-        categories without rows, and sorts numbers; words such as "poor", "fair", "good" have no
-        order of their own and raise a ValueError. scikit-learn's ``cross_val_predict`` sorts labels
+        categories without rows, and sorts numbers. Three or more words such as "poor", "fair",
+        "good" have no order of their own and raise a ValueError. scikit-learn's ``cross_val_predict`` sorts labels
         itself for every method but "predict".
     cost_matrix : array-like of shape (d+1, d+1) or None, default=None
         ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, where
@@ -234,8 +234,8 @@ def _check_known(name, labels, categories):
 
 
 def _check_sortable(classes):
-    """`classes`; a ValueError for words: they are rarely meant in alphabetical order."""
-    if any(isinstance(label, (str, bytes)) for label in classes.tolist()):
+    """`classes`; a ValueError for three words or more, rarely meant in alphabetical order."""
+    if len(classes) > 2 and any(isinstance(label, (str, bytes)) for label in classes.tolist()):
         raise ValueError(
             f"y has labels that are words, {classes.tolist()[:5]}, and their order is not known. "
             "Pass OrdinalChain(categories=[...]) with the labels from lowest to highest, or an "

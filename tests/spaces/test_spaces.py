@@ -171,11 +171,12 @@ def test_words_have_no_order_of_their_own():
     for start in (
         lambda: OrdinalChain().fit(words),
         lambda: OrdinalChain().fit_stream(words, classes=words[:3]),
-        lambda: OrdinalChain().fit(np.array([b"low", b"high"])),
+        lambda: OrdinalChain().fit(np.array([b"low", b"high", b"mid"])),
         lambda: OnlineStructuredPredictor("ordinal").fit(np.eye(4), words),
     ):
         with pytest.raises(ValueError, match=r"words, \[.*categories=.* from lowest to highest"):
             start()
+    assert OrdinalChain().fit(["yes", "no"]).classes_.tolist() == ["no", "yes"]
     graded = pd.Series(pd.Categorical(words, categories=["poor", "fair", "good"], ordered=True))
     np.testing.assert_array_equal(OrdinalChain().fit(graded).classes_, ["poor", "fair", "good"])
 
