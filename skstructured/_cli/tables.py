@@ -27,6 +27,9 @@ PART, DECIDING = 10_000, 100_000
 #: Bytes of a part of a svmlight file, which has at least so many; its largest width; first rows.
 PART_BYTES, PARTS, WIDEST, LOOKED_AT = 1 << 24, 50, 2**31 - 1, 100
 
+#: In fewer rows a column that says the same as the target may do so by chance.
+FEW = 20
+
 #: Spaces whose outputs have a column each.
 WIDE = ("hypercube", "birkhoff", "permutahedron")
 
@@ -295,6 +298,8 @@ def check_classes(path, y, n, name, header):
 def copies(features, y):
     """Yield the names of columns that have one value for each output, and another for others."""
     codes, labels = load_pandas().factorize(y)
+    if len(y) < FEW:
+        return
     cells = features.iloc[: LOOKED_AT + 1].to_numpy(object)
     repeats = (codes[1:] == codes[:-1])[:LOOKED_AT]
     alike = ((cells[1:] == cells[:-1]) == repeats[:, None]).all(axis=0)

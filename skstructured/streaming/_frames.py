@@ -1,5 +1,6 @@
 """Columns of a table, whatever it is: data frames of pandas or polars, Arrow tables, arrays."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,7 +45,7 @@ def columns_of(X: Any) -> dict[Any, Array]:
 
 def _of_frame(X: Any) -> dict[Any, Array]:
     names = list(X.columns)
-    twice = {name for name in names if names.count(name) > 1}
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise ValueError(f"columns must have names of their own, got twice: {sorted(twice)}.")
     return {name: _values(X[name]) for name in names}

@@ -167,9 +167,9 @@ def test_learning_works_where_nothing_can_be_written(copied, tmp_path):
 WARM_UP = """
 from skstructured import MulticlassPerceptron
 from skstructured._cli.warm_up import warm_up
-import skstructured._cli.warm_up as module
-module._learners = lambda: [(MulticlassPerceptron(), [0, 1, 2] * 4)][:{learners}]
-module._single_learners = lambda: []
+learners = [(MulticlassPerceptron(), [0, 1, 2] * 4)][:{learners}]
+import skstructured.__main__ as command
+command.warm_up = lambda: warm_up(learners)
 from skstructured.__main__ import main
 raise SystemExit(main(["--warm-up"]))
 """
