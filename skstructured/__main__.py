@@ -53,6 +53,8 @@ def _warm_up():
 
 def _without_effect(options):
     """Names of options that would do nothing beside the others, and why."""
+    path = options.file or options.data
+    is_sparse = ends_with(path, SVMLIGHT)
     if options.learner is not None:
         yield OURS, "is not for --learner, which is played with its own defaults"
     if options.bounds:
@@ -61,9 +63,9 @@ def _without_effect(options):
         yield ("choice",), "is for choices and --qid for grades: give one of them"
     if options.qid is not None or options.choice is not None:
         yield NOT_FOR_ITEMS, "is not for --qid and --choice, which have a learner of their own"
-    if is_large(options.file) or ends_with(options.file, SVMLIGHT):
+    if is_sparse or is_large(path):
         yield ("bounds", "plot", "passes"), "is for tables that fit into memory"
-    if ends_with(options.file, SVMLIGHT):
+    if is_sparse:
         yield ("delimiter", "columns", "order", "bad_cells"), "is for tables with names of columns"
     if options.save is None:
         yield ("passes",), "is about the model that --save keeps: give --save too"

@@ -41,9 +41,9 @@ def _bounds(options, table):
     """The table of regret bounds."""
     if table.space == "real":
         raise ValueError("--bounds is for classes and the other spaces, not for real numbers.")
-    named = options.learner
-    choices = report.Choice.named(named) if named else _grid(options, table, options.decoder)
-    yield from report.bounds(_ordered(options, table), choices, options.seed)
+    named = report.custom_learner(options.learner) if options.learner else None
+    learners = named or _grid(options, table, options.decoder)
+    yield from report.bounds(_ordered(options, table), learners, options.seed)
 
 
 def _ordered(options, table):
@@ -61,18 +61,14 @@ def _grid(options, table, decoder):
         "random_state": options.seed,
     }
     space = make_space(table.space, options.order)
-    choices = report.Choice.grid(space, options.regularizer, decoder, **given)
-    if options.order is None:
-        for choice in choices:
-            choice.learner.set_params(space=table.space)
-    return choices
+    return report.grid(space, options.regularizer, decoder, **given)
 
 
 def _learner(options, table):
     """The learner to run, and which of its weights are played."""
     if options.learner is not None:
-        return report.Choice.named(options.learner)[0].learner, "iterates"
-    learner = _grid(options, table, options.decoder or "nearest")[0].learner
+        return next(iter(report.custom_learner(options.learner).values())), "iterates"
+    learner = next(iter(_grid(options, table, options.decoder or "nearest").values()))
     learner.set_params(regularizer=options.regularizer)
     if learner.optimizer in ("auto", "mixture"):
         return learner, "iterates"

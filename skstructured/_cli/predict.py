@@ -9,6 +9,7 @@ import numpy as np
 
 from skstructured._cli.files import SVMLIGHT, ends_with, frames, is_large, load_pandas
 from skstructured._cli.items import rounds_of, whole_rounds
+from skstructured._cli.options import names
 from skstructured._cli.tables import PART, check_columns, encoded, svmlight_labels
 from skstructured.checkpoints import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
@@ -28,25 +29,10 @@ order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any si
 input.
 """
 
-OPTIONS = {
-    "MODEL": {"help": "what --save kept"},
-    "FILE": {"help": "rows to predict"},
-    "--proba": {
-        "action": "store_true",
-        "help": "print the probabilities of all classes, or of each label, too",
-    },
-    "--keep": {
-        "metavar": "COL[,COL…]",
-        "type": lambda given: given.split(","),
-        "default": [],
-        "help": "columns of FILE to print before the prediction, such as an id",
-    },
-    "--bad-cells": {
-        "choices": ("error", "missing"),
-        "default": "error",
-        "help": "what a cell is that should be a number or a date, and is not (default: error)",
-    },
-}
+#: Options, and their help.
+PROBA = "print the probabilities of all classes, or of each label, too"
+KEEP = "columns of FILE to print before the prediction, such as an id"
+BAD_CELLS = "take cells that should be numbers or dates and are not as missing"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -64,8 +50,11 @@ def predict(arguments):
     """
     given = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = _Parser("python -m skstructured predict", description=DESCRIPTION, **given)
-    for name, entry in OPTIONS.items():
-        parser.add_argument(name, **entry)
+    parser.add_argument("MODEL", help="what --save kept")
+    parser.add_argument("FILE", help="rows to predict")
+    parser.add_argument("--proba", action="store_true", help=PROBA)
+    parser.add_argument("--keep", metavar="COL[,COL…]", type=names, default=[], help=KEEP)
+    parser.add_argument("--bad-cells", choices=("missing",), help=BAD_CELLS)
     options = parser.parse_args(arguments)
     model, notes, header = load_checkpoint(options.MODEL), [], True
     labels, pd = _labels(model) if options.proba else [], load_pandas()
@@ -84,31 +73,32 @@ def _learner(model):
     return model[-1] if hasattr(model, "steps") else model
 
 
-def _labels_of(model):
-    """Names of the columns of outputs, if they are known."""
-    return getattr(getattr(_learner(model), "space_", None), "label_names_", None)
+def _columns(model, kind, width=0):
+    """Names of columns of predictions or probabilities of this `width`, if there are several."""
+    labels = getattr(getattr(_learner(model), "space_", None), "label_names_", None)
+    return [f"{kind}_{label}" for label in labels or range(width)]
 
 
 def _names(model, width=0):
     """Names of the columns of predictions, of this `width` if they have several."""
     if isinstance(_learner(model), CHOICES):
         return ["probability", "chosen"]
-    if isinstance(_learner(model), ListwiseRanker):
-        return ["score"]
-    labels = _labels_of(model) or range(width)
-    return [f"prediction_{label}" for label in labels] or ["prediction"]
+    plain = "score" if isinstance(_learner(model), ListwiseRanker) else "prediction"
+    return _columns(model, "prediction", width) or [plain]
 
 
 def _labels(model):
     """Names of the columns of probabilities; a ValueError for a model that has none of them."""
     space = getattr(_learner(model), "space_", None)
-    if getattr(space, "task", None) not in TASKS or not hasattr(model, "predict_proba"):
+    task = getattr(space, "task", None)
+    if task not in TASKS or not hasattr(model, "predict_proba"):
         raise ValueError(
             "--proba is for models of classes or labels that have probabilities, and "
             f"{type(_learner(model)).__name__} of this file has none."
         )
-    labels = _labels_of(model) or range(space.dim_)
-    return [f"probability_{n}" for n in (model.classes_ if space.task == TASKS[0] else labels)]
+    if task == "multiclass":
+        return [f"probability_{label}" for label in model.classes_]
+    return _columns(model, "probability", space.dim_)
 
 
 def _predicted(pd, model, labels, X, given):

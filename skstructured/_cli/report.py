@@ -7,7 +7,6 @@ import shlex
 import sys
 import time
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
@@ -54,46 +53,34 @@ FIRST, FEWEST, MOST = 10, 10, 1000
 SHOWN, LONGEST = 3, 30
 
 
-class Choice(NamedTuple):
-    """One line of the table of bounds: its first two cells, and the learner."""
+def custom_learner(path):
+    """A custom learner with default parameters, given as ``module:Class``, by its name.
 
-    first: str
-    second: str
-    learner: OnlineLearner
+    Raises
+    ------
+    ValueError
+        If there is no such module or class, or it is not an `OnlineLearner`.
+    """
+    module, _, name = path.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
+    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+        raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
+    return {(name, "own"): kind()}
 
-    @classmethod
-    def named(cls, path):
-        """A custom learner with default parameters, given as ``module:Class``; a list of one line.
 
-        Raises
-        ------
-        ValueError
-            If there is no such module or class, or it is not an `OnlineLearner`.
-        """
-        module, _, name = path.partition(":")
-        try:
-            kind = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
-        if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-            raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
-        return [cls(name, "own", kind())]
-
-    @classmethod
-    def grid(cls, space, regularizer=None, decoder=None, **parameters):
-        """The lines of the table: every regularizer of the space, randomized; then nearest."""
-        chosen = [name for name, r in REGULARIZERS.items() if (type(space), r) in ORACLES]
-        if regularizer is not None:
-            find_oracle(space, resolve_regularizer(regularizer, space))
-            chosen = [regularizer]
-        decoders = ("randomized", "nearest") if decoder is None else (decoder,)
-        for name in decoders:
-            resolve_decoder(name)
-        return [
-            cls(name, ending, OnlineStructuredPredictor(space, name, decoder=ending, **parameters))
-            for ending in decoders
-            for name in chosen
-        ]
+def grid(space, regularizer=None, decoder=None, **given):
+    """Learners by regularizer and decoder: every regularizer of the space, randomized; nearest."""
+    chosen = [name for name, r in REGULARIZERS.items() if (type(space), r) in ORACLES]
+    if regularizer is not None:
+        find_oracle(space, resolve_regularizer(regularizer, space))
+        chosen = [regularizer]
+    pairs = [(r, d) for d in ([decoder] if decoder else ("randomized", "nearest")) for r in chosen]
+    for _, ending in pairs:
+        resolve_decoder(ending)
+    return {(r, d): OnlineStructuredPredictor(space, r, decoder=d, **given) for r, d in pairs}
 
 
 @contextlib.contextmanager
@@ -329,16 +316,16 @@ def _line(cells):
     return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
 
 
-def bounds(table, choices, seed):
+def bounds(table, learners, seed):
     """Lines of the table of bounds, one as soon as its run is done."""
     yield f"Mistakes and what theory says they never exceed, on {table.name}"
     yield _line(HEADER)
-    for choice in choices:
-        result, seconds = played(table, choice.learner, seed, label=", ".join(choice[:2]))
+    for names, learner in learners.items():
+        result, seconds = played(table, learner, seed, label=", ".join(names))
         n, mistakes, known = len(table.y), result.expected_target_loss.sum(), ("none",) * 3
         with contextlib.suppress(GuaranteeError):
             U = result.best_comparator()
             bound, compared = result.regret_bound(U), result.comparator_loss(U).sum()
             known = (f"{compared:.1f}", f"{bound:.1f}", f"{bound - mistakes:.1f}")
         rate = f"{n / max(seconds, 1e-9):,.0f}"
-        yield _line((*choice[:2], f"{mistakes:.1f}", f"{mistakes / n:.3f}", *known, rate))
+        yield _line((*names, f"{mistakes:.1f}", f"{mistakes / n:.3f}", *known, rate))

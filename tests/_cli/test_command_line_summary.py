@@ -386,7 +386,8 @@ def test_a_copy_of_the_target_is_pointed_out(tmp_path, capsys):
         is_copy = (frame["alive"] == (frame["saved"] == "yes")).all()
         careful = f"Careful          column {copied!r} says the same as the target"
         assert any(line.startswith(careful) for line in lines) == is_copy
-    price = people()[["age", "paid"]].assign(euros=people()["paid"], other=range(240))
+    paid = people()["paid"] + np.arange(240) * 1e-3  # no two are the same
+    price = people()[["age"]].assign(paid=paid, euros=paid, other=range(240))
     price[["age", "other", "euros", "paid"]].to_csv(tmp_path / "t.csv", index=False)
     (careful,) = [line for line in said(capsys, tmp_path / "t.csv") if "says the same" in line]
     assert "'euros'" in careful
