@@ -243,7 +243,10 @@ def test_a_kernel_that_is_not_kept_is_told_and_one_that_is_kept_is_not(monkeypat
 
 
 @pytest.mark.parametrize("place", ["folder", "nowhere/model"])
-def test_where_no_model_could_be_kept_nothing_is_learned(place, iris_csv, tmp_path, capsys):
+def test_where_no_model_could_be_kept_nothing_is_read(
+    place, iris_csv, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("skstructured.__main__.read", lambda options: 1 / 0)
     (tmp_path / "folder").mkdir()
     assert place.partition("/")[0] in refused(capsys, iris_csv, "--save", tmp_path / place)
 
