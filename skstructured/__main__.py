@@ -1,27 +1,30 @@
 """Learn a data set row by row from the command line: ``python -m skstructured --help``."""
 
+import importlib.util
 import os
 import sys
 import time
+import zipfile
+from pathlib import Path
 
-from skstructured._cli.files import SVMLIGHT, ends_with
-from skstructured._cli.learn import lines_of, read
+from skstructured._cli.files import SVMLIGHT, ends_with, is_large
+from skstructured._cli.learn import lines_of
 from skstructured._cli.options import parser
 from skstructured._cli.predict import predict
-from skstructured._cli.stream_file import is_stream
-from skstructured._cli.stream_table import is_large
+from skstructured._cli.tables import read
 from skstructured._cli.warm_up import warm_up
-from skstructured.checkpoints.files import check_path
 
-#: Options that a learner of one's own does not read.
+#: Options that a custom learner does not read.
 OURS = ("optimizer", "no_average", "no_standardize", "passes", "regularizer", "decoder")
 
-
 #: Options that say what is in a file.
-ABOUT_FILES = ("target", "delimiter", "columns", "ignore", "qid", "choice")
+ABOUT_FILES = ("target", "delimiter", "columns", "order", "qid", "choice", "bad_cells")
 
 #: Options that are not for rows that are items.
-NOT_FOR_ITEMS = ("space", "regularizer", "decoder", "learner", "bounds", "plot")
+NOT_FOR_ITEMS = ("space", "order", "regularizer", "decoder", "learner", "bounds", "plot")
+
+#: The member of a file that tells a kept model from other files.
+MEMBER = "skstructured.json"
 
 
 def _fail(message):
@@ -47,6 +50,7 @@ def _warm_up():
 def _without_effect(options):
     """Names of options that would do nothing beside the others, and why."""
     path = options.file or options.data
+    is_sparse = ends_with(path, SVMLIGHT)
     if options.learner is not None:
         yield OURS, "is not for --learner, which is played with its own defaults"
     if options.bounds:
@@ -55,14 +59,14 @@ def _without_effect(options):
         yield ("choice",), "is for choices and --qid for grades: give one of them"
     if options.qid is not None or options.choice is not None:
         yield NOT_FOR_ITEMS, "is not for --qid and --choice, which have a learner of their own"
-    elif is_stream(path) or is_large(path):
+    if is_sparse or is_large(path):
         yield ("bounds", "plot", "passes"), "is for tables that fit into memory"
-    if is_stream(path):
-        yield ("delimiter",), "is for text files"
-    if ends_with(path, SVMLIGHT):
-        yield ("columns", "ignore"), "is for columns that have names"
+    if is_sparse:
+        yield ("delimiter", "columns", "order", "bad_cells"), "is for tables with names of columns"
     if options.save is None:
         yield ("passes",), "is about the model that --save keeps: give --save too"
+    if options.space not in (None, "ordinal"):
+        yield ("order",), "is for --space ordinal"
     if options.file is not None:
         yield ("data",), "names a file, and FILE another: give one of them"
     elif options.data is None:
@@ -76,40 +80,52 @@ def _check_options(options):
             value = getattr(options, name)
             if value is not None and value is not False:
                 raise ValueError(f"--{name.replace('_', '-')} {why}.")
+    options.file = options.file or options.data
 
 
 def _check_save(options):
-    """Raise an error if the model could not be saved, before anything is learned."""
-    if options.save is not None:
-        check_path(options.save)
+    """Raise an error if the model cannot be saved, or would replace what is not a model."""
+    if options.save is None:
+        return
+    path = Path(options.save)
+    if importlib.util.find_spec("skops") is None:
+        raise ImportError("checkpoints need skops, which is not installed: pip install skops")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ValueError(f"--save must name a file in a folder that exists, got {path}.")
+    if path.exists() and not _is_model(path):
+        raise ValueError(f"--save {path} would overwrite a file that is not a model: move it.")
+
+
+def _is_model(path):
+    """Whether a file is a model that was kept."""
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as members:
+        return MEMBER in members.namelist()
 
 
 def main(arguments=None):
     """Run the command; returns the exit status.
 
-    2 for a bad file, column or option, 1 where compiled loops could not be kept, 141 where the
-    reader of the output closed it.
+    2 for a bad file, column or option, 1 if compiled loops could not be kept, 141 if the reader
+    of the output closed it.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] == ["predict"]:
-        return _status(lambda: _predict(given[1:]))
     if hasattr(sys.stdout, "reconfigure"):  # names of columns may have letters that it has not
         sys.stdout.reconfigure(errors="backslashreplace")
+    if given[:1] == ["predict"]:
+        return _status(lambda: predict(given[1:]))
     options = parser().parse_args(given)
     options.given = given
     return _warm_up() if options.warm_up else _status(lambda: _learn(options))
 
 
-def _predict(arguments):
-    """Print predictions."""
-    predict(arguments)
-
-
 def _learn(options):
-    """Learn, and print each line as soon as it is known."""
+    """Learn, and print each line as soon as it is known, or once the model is saved."""
     _check_options(options)
     _check_save(options)
-    for line in lines_of(options, read(options)):
+    lines = lines_of(options, read(options))
+    for line in lines if options.save is None else list(lines):
         print(line, flush=True)
 
 

@@ -21,16 +21,16 @@ from pathlib import Path
 import atheris
 
 #: Modules whose branches guide the fuzzer: those that read bytes. Kernels cannot be instrumented.
-READERS = ("_base.validation", "_cli.read", "checkpoints", "streaming")
+READERS = ("_base.validation", "_cli", "checkpoints", "streaming")
 
 with atheris.instrument_imports(include=[f"skstructured.{name}" for name in READERS]):
     import skstructured as sk  # noqa: F401
-    from skstructured._cli.read import load_text
     from skstructured.checkpoints import load_checkpoint
     from skstructured.streaming import parquet_chunks, svmlight_chunks
 
 import numpy as np  # noqa: E402
 from fuzz_files import check_rows, must_be_refused_well, parquet_bytes, svmlight_text  # noqa: E402
+from table_files import load  # noqa: E402
 
 #: Writes checkpoints into a folder, in a process of its own: numba cannot compile beside atheris.
 CHECKPOINTS = """
@@ -51,7 +51,7 @@ def svmlight(path):
 
 def table(path):
     """A CSV table, the last column its target."""
-    load_text(path, None, "simplex")
+    load(path)
 
 
 def parquet(path):

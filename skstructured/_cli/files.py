@@ -1,32 +1,26 @@
-"""Files of tables for the command line, as columns of cells: CSV, JSON lines, Parquet."""
+"""Files of tables as frames of cells: CSV, JSON lines, Parquet."""
 
 import contextlib
 import csv
 import gzip
 import io
 import json
-import re
+import os
 import sys
+import zlib
 from itertools import chain, islice
 from pathlib import Path
 
-import numpy as np
-
-from skstructured.streaming._frames import columns_of
-
-#: Characters in a cell.
-LONGEST_CELL = 2**31 - 1
-
-#: What may stand between the cells of a line.
-DELIMITERS = ",;\t|"
-
-#: A number as it is written where a comma stands before its fraction: 1,5 and 1.234,5.
-DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
-
-#: Lines of a file that say how it is written.
-LOOKED_AT = 10_000
-
 PARQUET, SVMLIGHT = (".parquet", ".pq"), (".svm", ".svmlight", ".libsvm")
+
+#: Characters that may separate cells; characters in a cell.
+DELIMITERS, LONGEST_CELL = ",;\t|", 2**31 - 1
+
+#: Cells that are missing values.
+MISSING = ("", "?", "nan", "NaN", "NA", "N/A", "<NA>", "null", "NULL", "None", "NaT")
+
+#: Bytes of a file, and of a compressed one, that is read in parts.
+LARGE, LARGE_GZIP = 1 << 26, 1 << 23
 
 
 def ends_with(path, endings):
@@ -34,168 +28,152 @@ def ends_with(path, endings):
     return path is not None and Path(path).suffix.lower() in endings
 
 
-def read_parquet(path):
-    """The columns of a Parquet file by their names."""
-    import pyarrow.parquet
-
-    return columns_of(pyarrow.parquet.read_table(path))
-
-
-def parquet_parts(path, size):
-    """The columns of a Parquet file in parts of `size` rows."""
-    import pyarrow
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(size):
-            yield columns_of(pyarrow.Table.from_batches([batch]))
+def is_large(path):
+    """Whether a file is read in parts."""
+    if path is None or not os.path.isfile(path):
+        return False
+    compressed = str(path).endswith(".gz") or ends_with(path, PARQUET)
+    return os.path.getsize(path) > (LARGE_GZIP if compressed else LARGE)
 
 
-def read_text(path, delimiter=None):
-    """The columns of a CSV file or of JSON lines by their names, arrays of objects."""
-    return next(text_chunks(path, delimiter))
+def load_pandas():
+    """pandas, which tables need."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "tables need pandas, which is not installed: pip install pandas"
+        ) from error
+    return pd
 
 
-def text_chunks(path, delimiter=None, size=None):
-    """The same in parts of `size` rows, one after the other.
+def frames(path, delimiter=None, size=None, notes=None):
+    """Yield the rows of a file as data frames of at most `size` rows; missing values are None.
 
-    A file whose first character is a brace has a JSON object on each line. Others are CSV with a
-    header, whose cells are separated by what separates the header unless `delimiter` is given; `?`
-    is a gap. Where semicolons separate them, ``1,5`` is a number.
+    The index has the number of each row in the file; the header is row 1. Cells of CSV files are
+    texts. A file whose first character is a brace has a JSON object on each line. Others are CSV
+    with a header, whose most frequent separator is that of the cells unless `delimiter` is given.
+    A file without rows yields nothing. `notes` gets a line if rows have several lines.
 
     Raises
     ------
-    OSError, ValueError
-        For what cannot be read; the message is one line and names the row.
+    OSError, ValueError, ImportError
+        If the file cannot be read; the message is one line and names the row.
     """
+    pd = load_pandas()
+    limit = csv.field_size_limit(LONGEST_CELL)
     try:
-        with _long_cells(), _opened(path) as file:
-            yield from _chunks(path, file, delimiter, size)
+        if ends_with(path, PARQUET):
+            yield from _of_parquet(path, size)
+            return
+        with _opened(path) as file:
+            for frame in _of_text(pd, path, file, delimiter, size, [] if notes is None else notes):
+                yield frame.mask(frame.isin(MISSING), None)
     except UnicodeDecodeError as error:
         where = f"byte {error.object[error.start]:#x} at {error.start}"
         raise ValueError(
-            f"{path} is not UTF-8 text ({where}): iconv -f latin1 -t utf-8 FILE > NEW makes it so, "
-            "where Latin-1 is what it is."
+            f"{path} is not UTF-8 text ({where}): iconv -f latin1 -t utf-8 FILE > NEW converts it, "
+            "if it is Latin-1."
         ) from error
-    except gzip.BadGzipFile as error:
-        raise ValueError(f"{path} is not compressed by gzip, as its name says.") from error
-    except (csv.Error, TypeError) as error:
-        raise ValueError(f"{path} is not a CSV file: {error}.") from error
-
-
-def dialect(path, delimiter=None):
-    """What `pandas.read_csv` must be told of a CSV file to read it so; None for JSON lines."""
-    with _long_cells(), _opened(path) as file:
-        head = file.readline()
-        if head.lstrip().startswith("{"):
-            return None
-        mark = _separator(head) if delimiter is None else delimiter
-        cells = chain.from_iterable(csv.reader(islice(file, LOOKED_AT), delimiter=mark))
-        found = {"?" if c == "?" else "," for c in cells if c == "?" or DECIMAL_COMMA.fullmatch(c)}
-    told = {} if mark == "," else {"sep": mark}
-    told |= {"decimal": ","} if mark == ";" and "," in found else {}
-    return told | ({"na_values": "?"} if "?" in found else {})
-
-
-def chosen(path, columns, wanted, ignored, targets):
-    """The columns that `wanted` names, and the targets, without those that `ignored` names.
-
-    Raises
-    ------
-    ValueError
-        For names that the table does not have.
-    """
-    for name in (*(wanted or ()), *(ignored or ())):
-        if name not in columns:
-            raise ValueError(f"{path} has no column {name!r}; it has {', '.join(columns)}.")
-    kept = list(columns) if wanted is None else [*wanted, *targets]
-    return {n: v for n, v in columns.items() if n in kept and n not in (ignored or ())}
-
-
-@contextlib.contextmanager
-def _long_cells():
-    limit = csv.field_size_limit(LONGEST_CELL)
-    try:
-        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        if "Not a gzipped file" in str(error):
+            raise ValueError(f"{path} is not compressed by gzip, as its name says.") from error
+        raise ValueError(f"{path} is damaged or cut off: {error}.") from error
     finally:
         csv.field_size_limit(limit)
 
 
 @contextlib.contextmanager
-def _standard_input(**given):
-    """Standard input as a file would be read, and left open."""
-    if not hasattr(sys.stdin, "buffer"):
-        yield sys.stdin
-        return
-    file = io.TextIOWrapper(sys.stdin.buffer, **given)
-    try:
-        yield file
-    finally:
-        file.detach()
-
-
 def _opened(path):
-    """A file of text, perhaps compressed by gzip; ``-`` is standard input."""
+    """A file of text, perhaps compressed by gzip; ``-`` is standard input, which is left open."""
     given = {"newline": "", "encoding": "utf-8-sig"}
     if str(path) == "-":
-        return _standard_input(**given)
-    return gzip.open(path, "rt", **given) if str(path).endswith(".gz") else open(path, **given)
+        file = io.TextIOWrapper(sys.stdin.buffer, **given)
+        try:
+            yield file
+        finally:
+            file.detach()
+        return
+    is_gzip = str(path).endswith(".gz")
+    with gzip.open(path, "rt", **given) if is_gzip else open(path, **given) as file:
+        yield file
 
 
-def _chunks(path, file, delimiter, size):
-    head = file.readline()
+def _of_text(pd, path, file, delimiter, size, notes):
+    """Frames of CSV or of JSON lines."""
+    head = next((line for line in file if line.strip()), "")
     if not head:
         raise ValueError(f"{path} is empty: a table has a line of column names, then rows.")
     if head.lstrip().startswith("["):
         raise ValueError(f"{path} is a JSON list: write its objects on a line each (JSON lines).")
+    lines = chain([head], file)
     if head.lstrip().startswith("{"):
-        yield from _of_objects(path, chain([head], file), size)
+        yield from _of_objects(pd, path, lines, size)
         return
-    mark = _separator(head) if delimiter is None else delimiter
-    lines = (row for row in csv.reader(chain([head], file), delimiter=mark) if row)
-    header = next(lines, [])
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
+    mark = max(DELIMITERS, key=head.count) if delimiter is None else delimiter
+    if len(mark) != 1:
+        raise ValueError(f"--delimiter must be one character, got {mark!r}.")
+    reader = csv.reader(lines, delimiter=mark, strict=True, skipinitialspace=True)
+    header = next(reader)
+    check_names(path, header)
+    rows, done = _rows(path, reader, len(header), notes), 2
+    while part := list(islice(rows, size)):
+        yield pd.DataFrame(part, range(done, done + len(part)), header, dtype=object)
+        done += len(part)
+
+
+def _rows(path, reader, width, notes):
+    """Rows of a CSV file that have a cell for each column; the first row below the header is 2."""
+    number, end, longest = 1, reader.line_num, (1, 0)
+    try:
+        for row in reader:
+            if row:
+                number += 1
+                if len(row) != width:
+                    raise ValueError(
+                        f"{path} row {number} has {len(row)} cells, the header has {width}: quote "
+                        "cells that contain the separator, or give --delimiter."
+                    )
+                longest = max(longest, (reader.line_num - end, -number))
+                yield row
+            end = reader.line_num
+    except csv.Error as error:
         raise ValueError(
-            f"{path} has two columns of the name {twice[0]!r}: its first line must give each a "
-            "name of its own."
+            f"{path} row {number + 1} is not CSV ({error}): close the quotes of a cell, and "
+            'write a quote within it twice (""), as in "5"" disk".'
+        ) from error
+    if longest[0] > 1:
+        notes.append(
+            f"{number - 1:,} rows were read from {end - 1:,} lines: row {-longest[1]} has "
+            f"{longest[0]:,} lines, by a quoted cell."
         )
-    yield from _of_lines(path, header, lines, size, mark == ";")
 
 
-def _of_lines(path, header, lines, size, has_commas=False):
-    done = 0
-    while rows := list(islice(lines, size)):
-        for number, row in enumerate(rows, start=done + 2):
-            if len(row) != len(header):
-                raise ValueError(
-                    f"{path} row {number} has {len(row)} cells, the header has {len(header)}: "
-                    "quote cells that hold what separates them, or give --delimiter."
-                )
-        cells = np.array(rows, dtype=object)  # as strings all would be as long as the longest
-        cells[cells == "?"] = ""
-        if has_commas:
-            cells = np.frompyfunc(without_decimal_comma, 1, 1)(cells)
-        yield {name: cells[:, j] for j, name in enumerate(header)}
-        done += len(rows)
-    if not done:
-        raise ValueError(f"{path} has no rows below its header.")
+def check_names(path, names):
+    """Raise a ValueError for two columns of one name."""
+    if len(set(names)) < len(names):
+        seen = set()
+        twice = next(name for name in names if name in seen or seen.add(name))
+        raise ValueError(
+            f"{path} has two columns of the name {twice!r}: its first line must give each a name "
+            "of its own."
+        )
 
 
-def _of_objects(path, lines, size):
-    """Chunks of JSON objects; the columns are the names of the first chunk."""
-    done, names = 0, None
-    lines = (line for line in lines if line.strip())
-    while rows := [_object(path, done + i, line) for i, line in enumerate(islice(lines, size), 1)]:
-        names = list(dict.fromkeys(name for row in rows for name in row)) if not done else names
-        done += len(rows)
-        yield {name: _column([row.get(name) for row in rows]) for name in names}
+def _of_objects(pd, path, lines, size):
+    """Frames of JSON objects; the columns are the names of the first part."""
+    done, names, lines = 1, None, (line for line in lines if line.strip())
+    while part := [_object(path, done + i, line) for i, line in enumerate(islice(lines, size))]:
+        names = list(dict.fromkeys(chain.from_iterable(part))) if names is None else names
+        cells = [[row.get(name) for name in names] for row in part]
+        yield pd.DataFrame(cells, range(done, done + len(part)), names, dtype=object)
+        done += len(part)
 
 
 def _object(path, number, line):
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} row {number} is not JSON: {error}.") from error
     if not isinstance(row, dict):
         raise ValueError(f"{path} row {number} is not a JSON object.")
@@ -205,21 +183,27 @@ def _object(path, number, line):
     return row
 
 
-def _column(values):
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
-
-
-def without_decimal_comma(cell):
-    """A number with a point before its fraction; other cells as they are."""
-    if "," in cell and DECIMAL_COMMA.fullmatch(cell):
-        return cell.replace(".", "").replace(",", ".")
-    return cell
-
-
-def _separator(header):
-    """What separates the cells of a header line: the most frequent of the usual ones."""
-    counts = {mark: header.count(mark) for mark in DELIMITERS}
-    best = max(counts, key=counts.get)
-    return best if counts[best] else ","
+def _of_parquet(path, size):
+    """Frames of a Parquet file; whole numbers stay what they are beside missing values."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
+    try:
+        with pq.ParquetFile(path) as file:
+            check_names(path, file.schema_arrow.names)
+            for column in file.schema_arrow:
+                if pa.types.is_nested(column.type):
+                    raise ValueError(f"{path} has several values in column {column.name!r}.")
+            done = 1
+            for batch in file.iter_batches(size or max(1, file.metadata.num_rows)):
+                frame = pa.Table.from_batches([batch]).to_pandas(integer_object_nulls=True)
+                frame.index = range(done, done + len(frame))
+                done += len(frame)
+                for name in frame.columns[[kind.kind == "O" for kind in frame.dtypes]]:
+                    frame[name] = frame[name].mask(frame[name].isin(MISSING), None)
+                yield frame
+    except (pa.ArrowException, OverflowError) as error:
+        told = str(error).splitlines()[0]
+        raise ValueError(f"{path} is not a Parquet file, damaged or cut off: {told}") from error

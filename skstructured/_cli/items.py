@@ -1,157 +1,127 @@
 """Learning to rank and choices on the command line: one vector scores the rows of a round."""
 
 import time
-import warnings
 
 import numpy as np
 
-from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._cli.effects import effects
-from skstructured._cli.order import change_line
-from skstructured._cli.report import DELTA, LAST, time_line
+from skstructured._cli import report
+from skstructured._cli.files import load_pandas
+from skstructured._cli.tables import rounds_of
 from skstructured._learners.models import SCORES
 from skstructured.evaluation.validation import warm_up
 from skstructured.guarantees import risk_bound
 from skstructured.guarantees._running_risk import rise_found
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker
-from skstructured.items._targets import gains_of
-from skstructured.items.metrics import _tied_gain
+from skstructured.items._reading import read_items
+from skstructured.items.metrics import ndcg
 
-#: Places of a list that count.
-PLACES = 10
-
-#: Probabilities below this count as it.
-LEAST = 1e-300
+#: Places of a list that count; probabilities below this count as it.
+PLACES, LEAST = 10, 1e-300
 
 
-def item_lines(options, table, learner, progress):
-    """Yield the lines on a table of items, rounds in random order but for ``--in-order``."""
-    table = table if options.in_order else table.in_random_order(options.seed)
-    means, seconds = means_while_learning(learner, table, progress)
-    losses, told = (_chosen if options.qid is None else _ranked)(table, means)
-    yield table.name
-    yield ""
-    yield from told
-    yield from filter(None, [_change(losses, options)])
-    yield from table.careful
-    yield from effects(learner, table._replace(X=within_rounds(table)))
-    yield time_line(len(table.y), seconds, table.reading)
+def whole_rounds(parts, path, name, is_long):
+    """Parts of a file in which every round is whole: rows of the last one wait for the next part.
+
+    What is not long is one part, whose rows may stand in any order.
+
+    Raises
+    ------
+    ValueError
+        If rows of a round of a long file stand apart.
+    """
+    pd, waiting, done = load_pandas(), None, set()
+    for part in parts if is_long else [pd.concat(read)] if (read := list(parts)) else []:
+        whole = part if waiting is None else pd.concat([waiting, part])
+        rounds = rounds_of(path, whole, name)
+        ready = rounds != rounds[-1] if is_long else np.ones(len(whole), dtype=bool)
+        waiting, new = whole[~ready], set(rounds[ready].tolist())
+        if done & (new | {rounds[-1]}):
+            raise ValueError(f"rows of one {name} stand apart in {path}: sort the file by {name}.")
+        done |= new
+        if ready.any():
+            yield whole[ready]
+    if waiting is not None and len(waiting):
+        yield waiting
 
 
 def item_learner(options):
     """The learner of grades, or of choices."""
-    learner = (ItemStructuredPredictor if options.qid is None else ListwiseRanker)()
-    learner.set_params(random_state=options.seed)
-    if options.optimizer not in (None, "auto"):
-        learner.set_params(optimizer=options.optimizer)
-    if options.no_average:
-        learner.set_params(average=False)
-    return learner.set_params(standardize=False) if options.no_standardize else learner
+    given = {"random_state": options.seed}
+    given |= {"optimizer": options.optimizer} if options.optimizer not in (None, "auto") else {}
+    given |= {"average": False} if options.no_average else {}
+    given |= {"standardize": False} if options.no_standardize else {}
+    return (ItemStructuredPredictor if options.qid is None else ListwiseRanker)(**given)
 
 
-def means_while_learning(learner, table, progress):
+def item_lines(options, table, learner):
+    """Yield the lines on a table of items that stands in the order to learn it."""
+    items, is_choice = read_items(table.X, table.qid), options.qid is None
+    means, seconds = means_while_learning(learner, items, table.y)
+    y, means = (np.split(items.stacked(v), items.offsets[1:-1]) for v in (table.y, means))
+    losses, told = (_chosen if is_choice else _ranked)(table.round, y, means)
+    yield from report.headed(table.name, "predicted" if is_choice else "ranked", table.round)
+    yield from told
+    if options.in_order and rise_found(np.clip(losses, 0.0, 1.0), report.DELTA) is not None:
+        yield report.change_line(True)
+    yield from report.ending(table, learner, len(table.y), seconds)
+
+
+def means_while_learning(learner, items, y):
     """What each item was said to be, (N,), before its round was learned; and seconds.
 
-    Scores for a `ListwiseRanker`, probabilities else. Rounds are learned in the table's order.
+    Scores for a `ListwiseRanker`, probabilities else.
     """
-    items = table.items
-    warm_up(learner, items, table.y)
-    started = time.perf_counter()
-    report, blocks, done = progress("learning", started), [], 0
-    rounds = learner.begin(items, table.y)
+    warm_up(learner, items, y)
+    started, blocks = time.perf_counter(), []
+    rounds = learner.begin(items, y)
 
-    def note(block, weight):
-        nonlocal done
-        done += len(weight)
+    def note(block, _):
         ranks = isinstance(learner, ListwiseRanker)
         blocks.append((block.theta if ranks else learner._decode(block.theta).means()).values)
-        report(done, len(items))
 
     learner._learn(rounds, np.arange(len(items)), note, SCORES)
     return items.unstacked(np.concatenate(blocks)), time.perf_counter() - started
 
 
-def gains_by_round(table, scores):
-    """NDCG@10 (n,) of the rounds; NaN where no grade is above 0."""
-    items, found = table.items, []
-    cuts = items.offsets[1:-1]
-    gains, scores = (items.stacked(numbers) for numbers in (gains_of(table.y), scores))
-    for gain, score in zip(np.split(gains, cuts), np.split(scores, cuts), strict=True):
-        discounts = 1.0 / np.log2(np.arange(2, len(gain) + 2))
-        discounts[PLACES:] = 0.0
-        best = float(np.sort(gain)[::-1] @ discounts)
-        found.append(_tied_gain(gain, score, discounts) / best if best > 0.0 else np.nan)
-    return np.array(found)
+def _gains(grades, scores):
+    """NDCG@10 (n,) of the rounds; NaN if no grade is above 0."""
+    return np.array([ndcg([g], [s], k=PLACES) for g, s in zip(grades, scores, strict=True)])
 
 
-def _ranked(table, scores):
-    """Losses of rounds, lines on their NDCG, and the line that compares it."""
-    random, given = np.zeros(len(table.y)), -np.arange(len(table.y), dtype=np.float64)
-    found, *guesses = (gains_by_round(table, s) for s in (scores, random, given))
+def _ranked(_, grades, scores):
+    """Losses of rounds, and lines on their NDCG."""
+    guesses = ([np.zeros(len(g)) for g in grades], [-np.arange(len(g)) for g in grades])
+    found, *guesses = (_gains(grades, s) for s in (scores, *guesses))
     told = ~np.isnan(found)
-    found, guesses = found[told], [guess[told].mean() for guess in guesses]
+    found, (random, given) = found[told], [guess[told].mean() for guess in guesses]
     means = f"NDCG@{PLACES} {found.mean():.3f}; {found[len(found) // 2 :].mean():.3f}"
-    lines = [
-        f"While learning   every {table.round} was ranked before it was learned, and seen once:",
-        f"                 {means} in the second half.",
-    ]
+    lines = [f"                 {means} in the second half."]
     if not told.all():
         lines.append(f"                 {(~told).sum()} with grades of 0 only are not counted.")
-    random, given = guesses
     beside = f"{random:.3f} in random order; {given:.3f} in the order of the file"
     lines.append(f"Baseline         NDCG@{PLACES} {beside}; here {found.mean():.3f}.")
-    lines.append(f"New lists        {_bound(1.0 - found, 'NDCG@10 at least {:.3f}', 1.0)}")
-    return 1.0 - found, lines
+    bound = _bound(1.0 - found, f"NDCG@{PLACES}", "lists", 1.0)
+    return 1.0 - found, [*lines, f"New lists        {bound}"]
 
 
-def _chosen(table, proba):
-    """Losses of rounds, lines on how often they were right, and those that compare it."""
-    items = table.items
-    proba, y, cuts = items.stacked(proba), items.stacked(table.y), items.offsets[1:-1]
-    chosen = np.array([part.argmax() for part in np.split(y, cuts)])
-    wrong = np.array([part.argmax() for part in np.split(proba, cuts)]) != chosen
-    told = np.log(np.maximum(proba[y == 1.0], LEAST)).mean()
-    means = wrong.mean(), wrong[len(wrong) // 2 :].mean()
-    counts, equal = np.bincount(chosen), -np.log(items.lengths).mean()
+def _chosen(what, marks, proba):
+    """Losses of rounds, and lines on how often they were right."""
+    chosen = np.array([part.argmax() for part in marks])
+    wrong = (np.array([part.argmax() for part in proba]) != chosen).astype(np.float64)
+    told = [part[place] for part, place in zip(proba, chosen, strict=True)]
+    told, equal = np.log(np.maximum(told, LEAST)).mean(), -np.log(list(map(len, proba))).mean()
+    means, counts = (wrong.mean(), wrong[len(wrong) // 2 :].mean()), np.bincount(chosen)
     always = f"always row {counts.argmax() + 1} of each: {counts.max() / len(chosen):.1%}"
-    return wrong.astype(np.float64), [
-        f"While learning   every {table.round} was predicted before it was learned, and seen once:",
+    return wrong, [
         f"                 {means[0]:.1%} wrong; {means[1]:.1%} in the second half.",
         f"Accuracy         {1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half; {always}.",
-        f"Log-likelihood   {told:.3f} a {table.round}; with equal shares {equal:.3f}.",
-        f"New choices      {_bound(wrong, 'at most {:.1%} wrong')}",
+        f"Log-likelihood   {told:.3f} a {what}; with equal shares {equal:.3f}.",
+        f"New choices      {_bound(wrong, 'wrong', 'choices')}",
     ]
 
 
-def _bound(losses, told, best=None):
-    """What is said of new rounds: a bound on their losses, or what is left of `best`."""
-    kept = losses[-max(1, round(LAST * len(losses))) :]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GuaranteeWarning)  # a line tells of changes
-        bound = risk_bound(np.clip(kept, 0.0, 1.0), DELTA)
-    if bound >= 1.0:
-        return "no bound yet: there are too few of them."
-    told = told.format(bound if best is None else best - bound)
-    return (
-        f"{told}, with {1 - DELTA:.0%} confidence,\n"
-        "                 if they come from where these came from."
-    )
-
-
-def _change(losses, options):
-    """The line on rounds that became harder, of those in the file's order."""
-    if not options.in_order:
-        return None
-    return change_line(rise_found(np.clip(losses, 0.0, 1.0), DELTA) is not None)
-
-
-def within_rounds(table):
-    """Dense features less their means in each round: what else of them there is does not matter."""
-    if hasattr(table.X, "toarray"):
-        return table.X
-    items = table.items
-    X, starts = np.asarray(items.values, dtype=np.float64), items.offsets[:-1]
-    there = np.isfinite(X)
-    counts = np.maximum(np.add.reduceat(there.astype(np.int64), starts), 1)
-    means = np.add.reduceat(np.where(there, X, 0.0), starts) / counts
-    return X - np.repeat(means, items.lengths, axis=0)
+def _bound(losses, unit, what, best=None):
+    """What is said of new rounds."""
+    kept = np.clip(losses[-max(1, round(report.LAST * len(losses))) :], 0.0, 1.0)
+    bound = lambda: risk_bound(kept, report.DELTA)  # noqa: E731
+    return report.bound_line(bound, unit, len(losses), what, best)

@@ -1,151 +1,158 @@
 """``python -m skstructured predict MODEL FILE``: a kept model, and new rows of its table."""
 
-import csv
+import argparse
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 
-from skstructured._cli.files import PARQUET, SVMLIGHT, ends_with, parquet_parts, text_chunks
-from skstructured._cli.items_table import rounds_of, whole_rounds
-from skstructured._cli.stream_file import svmlight_width
-from skstructured._cli.stream_table import PART, is_large
-from skstructured.checkpoints.files import load_checkpoint
+from skstructured._cli.files import SVMLIGHT, ends_with, frames, is_large, load_pandas
+from skstructured._cli.items import rounds_of, whole_rounds
+from skstructured._cli.options import names
+from skstructured._cli.tables import PART, check_columns, encoded, svmlight_labels
+from skstructured.checkpoints import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
-from skstructured.streaming._files import svmlight_chunks
+from skstructured.streaming import svmlight_chunks
+from skstructured.streaming.table_encoder import TableEncoder
 
-USAGE = "usage: python -m skstructured predict MODEL FILE [--proba]"
+#: Learners of choices; spaces whose probabilities have a column for each class or label.
+CHOICES, TASKS = (ConditionalLogit, ItemStructuredPredictor), ("multiclass", "multilabel")
 
-#: The option, and the spaces whose probabilities have a column for each class or label.
-PROBA, COLUMNS_OF = "--proba", ("multiclass", "multilabel")
-
-HELP = f"""\
-{USAGE}
-
+DESCRIPTION = """\
 Print a prediction for each row of FILE, as CSV with a header: "> predictions.csv" keeps them.
 Models of --qid print a score for each row, and those of --choice its probability, and 1 for the
-likeliest row of each choice. With --proba the probabilities of all classes, or of each label,
-stand behind the prediction.
+likeliest row of each choice.
 
 MODEL is what "python -m skstructured TABLE --save MODEL" kept. FILE has the same columns, in any
 order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any size; - is standard
 input.
 """
 
+#: Options, and their help.
+PROBA = "print the probabilities of all classes, or of each label, too"
+KEEP = "columns of FILE to print before the prediction, such as an id"
+BAD_CELLS = "take cells that should be numbers or dates and are not as missing"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise ValueError(f"{message}. {' '.join(self.format_usage().split())}")
+
 
 def predict(arguments):
     """Print a prediction for each row of a file, as CSV with a header.
-
-    MODEL is what ``--save`` kept; FILE is CSV, JSON lines, Parquet or svmlight with the same
-    columns, in any order, with or without the target, and of any size. Models of choices need the
-    column that says which rows are of one choice. With ``--proba`` the probabilities of classes or
-    labels stand behind the prediction.
 
     Raises
     ------
     OSError, ValueError, ImportError
         For arguments that are not two, and as `load_checkpoint`, the readers and the model do.
     """
-    if {"-h", "--help"} & set(arguments):
-        print(HELP, end="")
-        return
-    likely, names = PROBA in arguments, [name for name in arguments if name != PROBA]
-    if len(names) != 2:
-        raise ValueError(f"predict takes a model and a file, got {len(names)} names. {USAGE}")
-    model, path = load_checkpoint(names[0]), names[1]
-    labels = _labels(model) if likely else None
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    told = _of_choices(model, path) if _is_of_choices(model) else _of_rows(model, path, labels)
-    for number, (names, rows) in enumerate(told):
-        if not number:
-            writer.writerow(names)
-        writer.writerows(rows)
+    given = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    parser = _Parser("python -m skstructured predict", description=DESCRIPTION, **given)
+    parser.add_argument("MODEL", help="what --save kept")
+    parser.add_argument("FILE", help="rows to predict")
+    parser.add_argument("--proba", action="store_true", help=PROBA)
+    parser.add_argument("--keep", metavar="COL[,COL…]", type=names, default=[], help=KEEP)
+    parser.add_argument("--bad-cells", choices=("missing",), help=BAD_CELLS)
+    options = parser.parse_args(arguments)
+    model, notes, header = load_checkpoint(options.MODEL), [], True
+    labels, pd = _labels(model) if options.proba else [], load_pandas()
+    for kept, X, given in _parts(pd, model, options, notes):
+        found = _predicted(pd, model, labels, X, given)
+        table = pd.concat([kept.reset_index(drop=True), *found], axis=1)
+        table.to_csv(sys.stdout, header=header, index=False, lineterminator="\n")
+        header = False
+    if header:  # there are no rows
+        print(*options.keep, *_names(model), *labels, sep=",")
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _learner(model):
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _columns(model, kind, width=0):
+    """Names of columns of predictions or probabilities of this `width`, if there are several."""
+    labels = getattr(getattr(_learner(model), "space_", None), "label_names_", None)
+    return [f"{kind}_{label}" for label in labels or range(width)]
+
+
+def _names(model, width=0):
+    """Names of the columns of predictions, of this `width` if they have several."""
+    if isinstance(_learner(model), CHOICES):
+        return ["probability", "chosen"]
+    plain = "score" if isinstance(_learner(model), ListwiseRanker) else "prediction"
+    return _columns(model, "prediction", width) or [plain]
 
 
 def _labels(model):
     """Names of the columns of probabilities; a ValueError for a model that has none of them."""
-    space = getattr(_last(model), "space_", None)
-    if getattr(space, "task", None) not in COLUMNS_OF or not hasattr(model, "predict_proba"):
+    space = getattr(_learner(model), "space_", None)
+    task = getattr(space, "task", None)
+    if task not in TASKS or not hasattr(model, "predict_proba"):
         raise ValueError(
-            f"{PROBA} is for models of classes or labels that have probabilities, and "
-            f"{type(_last(model)).__name__} of this file has none."
+            "--proba is for models of classes or labels that have probabilities, and "
+            f"{type(_learner(model)).__name__} of this file has none."
         )
-    labels = model.classes_ if space.task == "multiclass" else range(space.dim_)
-    return [f"probability_{label}" for label in labels]
+    if task == "multiclass":
+        return [f"probability_{label}" for label in model.classes_]
+    return _columns(model, "probability", space.dim_)
 
 
-def _of_rows(model, path, labels=None):
-    """Names of what is predicted of each row, and rows of it, part by part."""
-    ranks = isinstance(_last(model), ListwiseRanker)
-    for part in _parts(model, path):
-        X = _rows(model, part) if isinstance(part, dict) else part
-        y = _called(model.predict, X)
-        wide = y.reshape(len(y), -1)
-        names = [f"prediction_{j}" for j in range(wide.shape[1])]
-        names = names if y.ndim > 1 else ["score" if ranks else "prediction"]
-        if labels is None:
-            yield names, wide.tolist()
-        else:
-            proba = _called(model.predict_proba, X)
-            yield names + labels, [[*one, *p] for one, p in zip(wide, proba, strict=True)]
-
-
-def _parts(model, path):
-    """Parts of a file: columns by their names, or rows of a svmlight file."""
-    if not ends_with(path, SVMLIGHT):
-        is_parquet = ends_with(path, PARQUET)
-        return parquet_parts(path, PART) if is_parquet else text_chunks(path, size=PART)
-    if hasattr(model, "feature_names_in_"):
-        raise ValueError(f"{path} has no names of columns, and the model's rows have.")
-    zero_based = svmlight_width(path)[0]
-    return (X for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based))
-
-
-def _last(model):
-    """The learner of a model."""
-    return model[-1] if hasattr(model, "steps") else model
-
-
-def _is_of_choices(model):
-    return isinstance(_last(model), (ConditionalLogit, ItemStructuredPredictor))
-
-
-def _of_choices(model, path):
-    """The same of alternatives: probabilities, and 1 for the likeliest of each choice."""
-    name = getattr(_last(model), "round_column_", None)
-    if name is None:
-        raise ValueError(
-            "the model does not say in which column choices have their names, for --save did not "
-            "keep it: predict in Python, with qid=."
-        )
-    for columns in whole_rounds(_parts(model, path), path, name, is_large(path)):
-        given = _rows(model, columns), rounds_of(path, columns, name)
-        proba, marks = (
-            _called(method, given[0], qid=given[1])
-            for method in (model.predict_proba, model.predict)
-        )
-        yield ["probability", "chosen"], list(zip(proba.tolist(), marks.tolist(), strict=True))
-
-
-def _called(method, rows, **given):
+def _predicted(pd, model, labels, X, given):
+    """Frames of predictions, and of probabilities if they are asked for."""
+    model = model[1:] if _has_encoder(model) else model
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # columns were found by their names
-        return np.asarray(method(rows, **given))
+        y = np.asarray(model.predict(X, **given))
+        wants = labels or isinstance(_learner(model), CHOICES)
+        proba = np.asarray(model.predict_proba(X, **given)) if wants else None
+    if isinstance(_learner(model), CHOICES):
+        return [pd.DataFrame(dict(zip(_names(model), (proba, y), strict=True)))]
+    found = [pd.DataFrame(y, columns=_names(model, y.shape[1] if y.ndim > 1 else 0))]
+    return [*found, pd.DataFrame(proba, columns=labels)] if labels else found
 
 
-def _rows(model, columns):
-    """What the model takes: the columns, of one with an encoder, else an array of numbers."""
-    if hasattr(model, "steps"):
-        return columns
-    names = getattr(model, "feature_names_in_", list(columns))
-    missing = [name for name in names if name not in columns]
+def _parts(pd, model, options, notes):
+    """Yield columns that are kept, rows that the model takes, and their rounds, part by part."""
+    path = options.FILE
+    if ends_with(path, SVMLIGHT):
+        if options.keep or hasattr(model, "feature_names_in_"):
+            what = "--keep does" if options.keep else "the model's rows have"
+            raise ValueError(f"{path} has no names of columns, and {what}.")
+        zero_based = svmlight_labels(path)[0]
+        for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
+            yield pd.DataFrame(index=range(X.shape[0])), X, {}
+        return
+    parts, name = frames(path, size=PART, notes=notes), None
+    if isinstance(_learner(model), CHOICES):
+        name = getattr(_learner(model), "round_column_", None)
+        if name is None:
+            raise ValueError(
+                "the model does not say in which column choices have their names, for --save did "
+                "not keep it: predict in Python, with qid=."
+            )
+        parts = whole_rounds(parts, path, name, is_large(path))
+    for frame in parts:
+        check_columns(path, frame, options.keep)
+        given = {} if name is None else {"qid": rounds_of(path, frame, name)}
+        encoder = model[0] if _has_encoder(model) else _numbers(model, frame)
+        yield frame[options.keep], encoded(encoder, frame, path, options.bad_cells), given
+
+
+def _has_encoder(model):
+    return hasattr(model, "steps") and isinstance(model[0], TableEncoder)
+
+
+def _numbers(model, frame):
+    """What makes rows of columns of numbers."""
+    names = list(getattr(model, "feature_names_in_", frame.columns))
+    missing = [name for name in names if name not in frame]
     if missing:
         raise ValueError(f"rows must have the columns {', '.join(names)}; missing: {missing[0]}.")
-    return np.column_stack([_numbers(name, columns[name]) for name in names])
-
-
-def _numbers(name, column):
-    try:
-        return column.astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"column {name!r} must hold numbers: {error}.") from error
+    return SimpleNamespace(
+        columns_=[{"column": name, "taken for": "number"} for name in names],
+        transform=lambda frame: frame[names].astype(np.float64).to_numpy(),
+    )

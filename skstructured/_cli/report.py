@@ -1,17 +1,18 @@
-"""What the command line prints."""
+"""What the command line prints of a run."""
 
+import contextlib
+import importlib
 import importlib.util
-import math
 import shlex
+import sys
 import time
-from typing import NamedTuple
+import warnings
 
 import numpy as np
 
-from skstructured._base.exceptions import GuaranteeError
-from skstructured._cli.effects import effects
-from skstructured._cli.order import same_as_before
-from skstructured._cli.read import Table
+from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._cli.files import load_pandas
+from skstructured._cli.tables import make_space
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
@@ -19,251 +20,293 @@ from skstructured.evaluation.validation import warm_up
 from skstructured.extend.learner import OnlineLearner
 from skstructured.losses.oracles import ORACLES, find_oracle
 from skstructured.regularizers import REGULARIZERS, resolve_regularizer
-from skstructured.spaces import SPACES
 
 HEADER = ("regularizer", "decoder", "mistakes", "share", "comparator", "bound", "margin", "rows/s")
 WIDTHS = (11, 10, 10, 6, 11, 10, 10, 9)
 
-#: What a target loss of 1 would be, in each space.
+#: Of each space, what a target loss of 1 would be, and the best answer that is the same for all.
 UNITS = {
-    "simplex": "wrong",
-    "hypercube": "of labels wrong",
-    "ordinal": "of the way from one end to the other off",
-    "birkhoff": "of items misplaced",
-    "permutahedron": "of the largest (Spearman's) distance off",
+    "simplex": ("wrong", "the most frequent class"),
+    "hypercube": ("of labels wrong", "the most frequent value of each label"),
+    "ordinal": ("of the way from one end to the other off", "the median"),
+    "birkhoff": ("of items misplaced", "the assignment nearest to the mean"),
+    "permutahedron": ("of the largest (Spearman's) distance off", "the ranking by mean rank"),
 }
 
-#: What the baseline answers for every row: the nearest output to the mean of all, in each space.
-ALWAYS = {
-    "simplex": "the most frequent class",
-    "hypercube": "the most frequent value of each label",
-    "ordinal": "the median",
-    "birkhoff": "the assignment nearest to the mean",
-    "permutahedron": "the ranking by mean rank",
-}
-
-#: Seconds that the first learner compiles for, on two cores.
-
-#: The certificate is about the last half of the rows, and fails once in twenty.
+#: The bound is about the last half of the rows, and fails once in twenty.
 LAST, DELTA = 0.5, 0.05
 
 #: Of fewer rows no bound is below 1, whatever the errors are, or of no use.
-FEW, TOO_FEW = 50, "no bound yet: there are too few rows."
+FEW, TOO_FEW = 50, "no bound yet: there are too few {}."
+
+#: By how much, and by how many standard errors, the row before must say more than any other.
+POINTS, ERRORS = 0.05, 4.0
+
+#: The part of the rows that units of amounts are taken from: learned and not counted.
+FIRST, FEWEST, MOST = 10, 10, 1000
+
+#: Columns that are named for their effects, and characters of a name.
+SHOWN, LONGEST = 3, 30
 
 
-class Choice(NamedTuple):
-    """One line of the table of bounds: its first two cells, and the learner."""
+def custom_learner(path):
+    """A custom learner with default parameters, given as ``module:Class``, by its name.
 
-    first: str
-    second: str
-    learner: OnlineLearner
-
-    @classmethod
-    def named(cls, path):
-        """A user's learner with default parameters, given as ``module:Class``; a list of one line.
-
-        Raises
-        ------
-        ValueError
-            If there is no such module or class, or it is not an `OnlineLearner`.
-        """
-        module, _, name = path.partition(":")
-        try:
-            kind = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
-        if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-            raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
-        return [cls(name, "own", kind())]
-
-    @classmethod
-    def grid(cls, space, regularizer=None, decoder=None, **parameters):
-        """The lines of the table: every regularizer of the space, randomized; then nearest."""
-        kind = SPACES[space]
-        chosen = [name for name, r in REGULARIZERS.items() if (kind, r) in ORACLES]
-        if regularizer is not None:
-            find_oracle(kind(), resolve_regularizer(regularizer, kind()))
-            chosen = [regularizer]
-        decoders = ("randomized", "nearest") if decoder is None else (decoder,)
-        for name in decoders:
-            resolve_decoder(name)
-        return [
-            cls(name, ending, OnlineStructuredPredictor(space, name, decoder=ending, **parameters))
-            for ending in decoders
-            for name in chosen
-        ]
+    Raises
+    ------
+    ValueError
+        If there is no such module or class, or it is not an `OnlineLearner`.
+    """
+    module, _, name = path.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"--learner must be MODULE:CLASS, got {path!r} ({error}).") from error
+    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+        raise ValueError(f"--learner {path}: {name} is not an OnlineLearner.")
+    return {(name, "own"): kind()}
 
 
-def shuffled(table, seed):
-    """The rows of a table in random order."""
-    return _taken(table, _order(table, seed))
+def grid(space, regularizer=None, decoder=None, **given):
+    """Learners by regularizer and decoder: every regularizer of the space, randomized; nearest."""
+    chosen = [name for name, r in REGULARIZERS.items() if (type(space), r) in ORACLES]
+    if regularizer is not None:
+        find_oracle(space, resolve_regularizer(regularizer, space))
+        chosen = [regularizer]
+    pairs = [(r, d) for d in ([decoder] if decoder else ("randomized", "nearest")) for r in chosen]
+    for _, ending in pairs:
+        resolve_decoder(ending)
+    return {(r, d): OnlineStructuredPredictor(space, r, decoder=d, **given) for r, d in pairs}
 
 
-def unshuffled(table, seed):
-    """The rows as they were before `shuffled`."""
-    return _taken(table, np.argsort(_order(table, seed)))
+def progress(label, started):
+    """Print a rewritten line to stderr once a run has taken two seconds."""
+
+    def report(done, total):
+        elapsed = time.perf_counter() - started
+        if elapsed > 2.0 and sys.stderr.isatty():
+            of = f"/{total}" if isinstance(total, int) else ""
+            end = "\n" if done == total else ""
+            print(f"\r{label}: {done}{of} rows, {elapsed:.0f} s", end=end, file=sys.stderr)
+
+    return report
 
 
-def _order(table, seed):
-    return np.random.RandomState(seed).permutation(table.X.shape[0])
+def played(table, learner, seed, play="iterates", label="learning"):
+    """The result of playing and learning each row once, and seconds without compiling."""
+    rows = (table.X, table.y) if table.chunks is None else (table.chunks,)
+    rest = {} if table.chunks is None else {"classes": table.y}
+    first = rows if table.chunks is None else next(iter(table.chunks))
+    warm_up(learner, *first, **rest, play=play)
+    started = time.perf_counter()
+    rest |= {"random_state": seed, "play": play, "progress": progress(label, started)}
+    result = progressive_validate(learner, *rows, **rest)
+    return result, time.perf_counter() - started
 
 
-def _taken(table, order):
-    return table._replace(X=table.X[order], y=table.y[order])
-
-
-class Run(NamedTuple):
-    """A progressive validation and how long it took."""
-
-    result: object
-    seconds: float
-
-    @classmethod
-    def of(cls, table, learner, seed, progress, label, play="iterates"):
-        """Play and learn the rows of a table once; compiling is not in the time."""
-        warm_up(learner, table.X, table.y, play=play)
-        started = time.perf_counter()
-        report = progress(label, started)
-        rest = {"random_state": seed, "progress": report, "play": play}
-        result = progressive_validate(learner, table.X, table.y, **rest)
-        return cls(result, time.perf_counter() - started)
-
-
-def summary(table, run, space, is_ordered=False):
+def summary(table, result, seconds, options):
     """Lines on a run: how it went, a bound for new rows, and how long it took."""
-    losses = run.result.expected_target_loss
-    means = losses.mean(), losses[len(losses) // 2 :].mean()
-    beside = comparison(space, table.y, means, is_ordered=is_ordered)
-    bound = _certificate(lambda: run.result.risk_bound(DELTA, LAST), UNITS[space], len(losses))
-    yield from _told(table.name, means, beside, bound, UNITS[space])
-    yield from table.careful
-    if table.encoder is not None and space == "simplex":
-        yield from effects(run.result.estimator, table)
-    yield time_line(len(losses), run.seconds, table.reading)
+    losses, unit = result.expected_target_loss, UNITS[table.space][0]
+    if table.chunks is None:
+        n, given = len(losses), (DELTA, LAST)
+        means = losses.mean(), losses[n // 2 :].mean()
+    else:
+        n, given, late = result.n_rounds, (), result.chunks[len(result.chunks) // 2 :]
+        means = losses, float(late[:, 0] @ late[:, 2] / late[:, 0].sum())
+    yield from headed(table.name, "predicted")
+    yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
+    if table.y is not None:
+        yield comparison(table, means, options)
+    yield f"New rows         {bound_line(lambda: result.risk_bound(*given), unit, n)}"
+    yield from ending(table, result.estimator if table.space == "simplex" else None, n, seconds)
 
 
-def stream_summary(table, result, seconds, space):
-    """The same lines on a run over chunks, which were taken in their own order."""
-    chunks = result.chunks
-    late = chunks[len(chunks) // 2 :]
-    second = float(late[:, 0] @ late[:, 2] / late[:, 0].sum())
-    means, beside = (result.expected_target_loss, second), None
-    if table.counts is not None:
-        beside = comparison(space, table.classes, means, table.counts)
-    bound = _certificate(result.risk_bound, UNITS[space], result.n_rounds)
-    yield from _told(table.name, means, beside, bound, UNITS[space])
-    if table.encoder is not None and space == "simplex":
-        first = next(iter(table.chunks))[0]
-        yield from effects(result.estimator, Table(first, None, table.name, table.encoder))
-    yield time_line(result.n_rounds, seconds)
+def headed(name, verb, unit="row"):
+    """The first lines."""
+    yield name
+    yield ""
+    yield f"While learning   every {unit} was {verb} before it was learned, and seen once:"
+
+
+def ending(table, learner, n, seconds):
+    """The last lines: what may be wrong, what matters, and how long it took."""
+    for j, line in enumerate(table.careful):
+        yield f"{'' if j else 'Careful':17}{line}"
+    yield from effects(learner, table)
+    read = f" after {table.reading:.2f} s of reading" if table.reading else ""
+    yield f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
 
 
 def baseline_loss(space, y, counts=None):
     """Mean target loss of the best simple guess: the vertex nearest to the mean output, always.
 
-    Outputs stand for as many rows as `counts` says, each for one where it is None.
+    Outputs stand for as many rows as `counts` says, each for one if it is None.
     """
-    space = SPACES[space]().fit(y)
+    space = space.fit(y)
     V = space.encode(y)
     constant = space.nearest(np.average(V, axis=0, weights=counts)[None])
     losses = space.expected_loss(np.broadcast_to(constant, V.shape), V)
     return float(np.average(losses, weights=counts))
 
 
-def comparison(space, y, means, counts=None, is_ordered=False):
-    """The line that sets mean losses, of a run and its second half, beside one answer for all rows.
+def comparison(table, means, options):
+    """The line that compares mean losses, of a run and its second half, with one answer for all.
 
-    Of rows in order the label of the row before is another.
+    With rows in order the label of the row before is another.
     """
-    least, always = baseline_loss(space, y, counts), ALWAYS[space]
-    if space == "simplex":
-        before = f"; the label before: {same_as_before(y):.1%}" if is_ordered else ""
+    least = baseline_loss(make_space(table.space, options.order), table.y, table.counts)
+    unit, always = UNITS[table.space]
+    if table.space == "simplex":
+        is_ordered = options.in_order and table.counts is None
+        before = f"; the label before: {same_as_before(table.y):.1%}" if is_ordered else ""
         found = f"{1 - means[0]:.1%}, {1 - means[1]:.1%} in the second half"
         return f"Accuracy         {found}; always {always}: {1 - least:.1%}{before}."
-    unit, here = UNITS[space], f"here {means[0]:.1%}"
-    return f"Baseline         {least:.1%} {unit} with {always} for every row; {here}."
+    return f"Baseline         {least:.1%} {unit} with {always} for every row; here {means[0]:.1%}."
 
 
-def next_command(given, has_file, saved=None):
+def bound_line(risk_bound, unit, n, what="rows", best=None):
+    """What is said of new rows: a bound on their losses, or what it leaves of the `best`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GuaranteeWarning)  # lines tell of order and changes
+            bound = risk_bound()
+    except GuaranteeError as error:
+        return f"no bound: {error}" if n >= FEW else TOO_FEW.format(what)
+    if bound >= 1.0 and n < FEW:
+        return TOO_FEW.format(what)
+    if bound >= 1.0:
+        return f"no bound: {n:,} {what} are too few for errors as many as these."
+    told = f"at most {bound:.1%} {unit}" if best is None else f"{unit} at least {best - bound:.3f}"
+    return (
+        f"{told}, with {1 - DELTA:.0%} confidence,\n"
+        "                 if they come from where these came from."
+    )
+
+
+def same_as_before(y):
+    """The share of rows with the label of the row before."""
+    return float(np.mean(y[1:] == y[:-1])) if len(y) > 1 else 0.0
+
+
+def order_line(y):
+    """The line that says that neighbours have one label, in a file that is not sorted by it."""
+    if y.ndim > 1 or len(y) < 2:
+        return None
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
+    noise = ERRORS * np.sqrt(by_chance * (1.0 - by_chance) / len(y))
+    is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
+    if is_sorted or same - by_chance < max(POINTS, noise):
+        return None
+    return (
+        f"Order            {same:.1%} of the rows have the label of the row before, by chance it\n"
+        f"                 would be {by_chance:.1%}. Rows were shuffled: if they stand in order of "
+        "time, give --in-order."
+    )
+
+
+def change_line(changed):
+    """The line that says that a stream changes."""
+    if not changed:
+        return None
+    return (
+        "Changes          the rows changed on the way, or became harder to predict:\n"
+        "                 the bound above is about rows like the last ones."
+    )
+
+
+def effects(learner, table):
+    """Yield the line that names the columns with the largest effects, if there are any.
+
+    The effect of a feature on a class is its weight times its standard deviation, for items within
+    rounds; with two classes it has a sign, for the second one. With more it is the range of the
+    effects on the classes. Each column is named once, by its largest feature.
+    """
+    W, classes = getattr(learner, "coef_", None), getattr(learner, "classes_", ())
+    if W is None or table.encoder is None or (W.ndim == 2 and len(W) != len(classes)):
+        return
+    has_sign = W.ndim == 1 or len(W) == 2
+    unit = W if W.ndim == 1 else W[1] - W[0] if has_sign else np.ptp(W, axis=0)
+    sizes = unit * deviations(next(iter(table.chunks))[0] if table.chunks else table.X, table.qid)
+    names, shown = table.encoder.get_feature_names_out(), {}
+    owners = [one["column"] for one in table.encoder.columns_ for _ in range(one["outputs"])]
+    for j in np.argsort(-np.abs(sizes), kind="stable"):
+        if sizes[j] != 0.0 and len(shown) < SHOWN and owners[j] not in shown:
+            name = names[j] if len(names[j]) <= LONGEST else f"{names[j][: LONGEST - 3]}..."
+            shown[owners[j]] = name + (f" ({'+' if sizes[j] > 0 else '-'})" if has_sign else "")
+    if shown:
+        towards = f", for {classes[1]}" if len(classes) == 2 else ""
+        yield f"Matters most     {', '.join(shown.values())}{towards}."
+
+
+def deviations(X, within=None):
+    """Standard deviations of the columns of rows, dense with missing values, or CSR."""
+    if hasattr(X, "toarray"):
+        mean, square = X.mean(axis=0), X.multiply(X).mean(axis=0)
+        return np.sqrt(np.maximum(np.ravel(square) - np.ravel(mean) ** 2, 0.0))
+    frame = load_pandas().DataFrame(X)
+    if within is not None:
+        frame = frame - frame.groupby(within).transform("mean")
+    return frame.std(ddof=0).fillna(0.0).to_numpy()
+
+
+def next_command(options):
     """The line that names the command to try next, from the arguments of this one."""
-    before = after = ""
-    if saved is not None:
-        given, after = ["predict", saved, "NEW_FILE"], " > predictions.csv"
-    elif has_file:
-        given = [*given, "--save", "model"]
-        before = "" if importlib.util.find_spec("skops") else "pip install skops && "
-    else:
+    given, before, after = [*options.given, "--save", "model"], "", ""
+    if options.save is not None:
+        given, after = ["predict", options.save, "NEW_FILE"], " > predictions.csv"
+    elif options.file is None:
         given = ["FILE.csv"]
+    elif not importlib.util.find_spec("skops"):
+        before = "pip install skops && "
     return f"Next             {before}python -m skstructured {shlex.join(given)}{after}"
 
 
-def time_line(n, seconds, reading=0.0):
-    """The line that says how long it took, and what."""
-    read = f" after {reading:.2f} s of reading" if reading else ""
-    return f"Time             {seconds:.2f} s{read}, {n / max(seconds, 1e-9):,.0f} rows a second."
+def units(y):
+    """Median and spread of the first amounts."""
+    first = y[: min(MOST, max(FEWEST, len(y) // FIRST))]
+    spread = np.median(np.abs(first - np.median(first)))
+    return np.median(first), spread or np.std(first) or 1.0
 
 
-def _told(name, means, beside, bound, unit):
-    yield f"{name}"
-    yield ""
-    yield "While learning   every row was predicted before it was learned, and seen once:"
-    yield f"                 {means[0]:.1%} {unit}; {means[1]:.1%} in the second half."
-    yield from filter(None, [beside])
-    yield f"New rows         {bound}"
+def amount(value):
+    """An amount with four digits, or as a whole number if it has more before the point."""
+    return f"{value:,.0f}" if abs(value) >= 10**4 else f"{value:.4g}"
 
 
-def _certificate(risk_bound, unit, n):
-    try:
-        bound = risk_bound()
-    except GuaranteeError as error:
-        return f"no bound: {error}" if n >= FEW else TOO_FEW
-    if bound >= 1.0:
-        return (
-            TOO_FEW if n < FEW else f"no bound: {n:,} rows are too few for errors as many as these."
-        )
-    return (
-        f"at most {bound:.1%} {unit}, with {1 - DELTA:.0%} confidence,\n"
-        "                 if they come from where these came from."
-    )
+def regression_summary(table, learner, seed):
+    """Lines on a run over amounts: how far it was off, beside the median, and what mattered."""
+    middle, spread = units(table.y)
+    scaled = table._replace(y=(table.y - middle) / spread)
+    result, seconds = played(scaled, learner, seed, "average")
+    n, missed = len(table.y), spread * result.target_loss
+    warm = min(MOST, max(FEWEST, n // FIRST)) if n > FEWEST else 0
+    counted, y = missed[warm:], table.y[warm:]
+    late, always = counted[len(counted) // 2 :], np.abs(y - np.median(y)).mean()
+    shown = map(amount, (counted.mean(), late.mean(), np.quantile(late, 0.9), always))
+    mean, second, most, always = shown
+    yield from headed(f"{table.name}: real numbers", "predicted")
+    yield f"                 off by {mean} on average; {second} in the second half,"
+    yield f"                 where nine of ten were off by {most} at most."
+    yield f"Baseline         off by {always} with the median for every row; here {mean}."
+    yield "New rows         no bound: errors of real numbers have no largest one."
+    yield from ending(table, result.estimator, n, seconds)
 
 
 def _line(cells):
     return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
 
 
-def bounds(table, choices, seed, progress):
+def bounds(table, learners, seed):
     """Lines of the table of bounds, one as soon as its run is done."""
     yield f"Mistakes and what theory says they never exceed, on {table.name}"
     yield _line(HEADER)
-    needed = []
-    for choice in choices:
-        label = f"{choice.first}, {choice.second}"
-        run = Run.of(table, choice.learner, seed, progress, label)
-        cells, more = _cells(run, table.X.shape[0])
-        yield _line((choice.first, choice.second, *cells))
-        needed += [f"{label}: {more}"] if more else []
-    if needed:
-        yield "A bound above the number of rows says nothing yet. Rows it would take:"
-        yield from needed
-
-
-def _cells(run, n):
-    """Cells of one line of the table, and the rows needed where its bound says nothing."""
-    result, mistakes = run.result, run.result.expected_target_loss.sum()
-    cells, more = (f"{mistakes:.1f}", f"{mistakes / n:.3f}"), None
-    try:
-        U = result.best_comparator()
-        bound, compared = result.regret_bound(U), result.comparator_loss(U).sum()
-    except GuaranteeError:
-        known = ("none", "none", "none")
-    else:
-        known = (f"{compared:.1f}", f"{bound:.1f}", f"{bound - mistakes:.1f}")
-        more = _rows_needed(bound, compared, n) if bound > n else None
-    return (*cells, *known, f"{n / max(run.seconds, 1e-9):,.0f}"), more
-
-
-def _rows_needed(bound, compared, n):
-    """How many rows like these it takes until the bound is below their number."""
-    if compared >= n:
-        return "no number: the comparator loses 1 a row or more."
-    return f"about {math.ceil((bound - compared) / (1.0 - compared / n)):,}"
+    for names, learner in learners.items():
+        result, seconds = played(table, learner, seed, label=", ".join(names))
+        n, mistakes, known = len(table.y), result.expected_target_loss.sum(), ("none",) * 3
+        with contextlib.suppress(GuaranteeError):
+            U = result.best_comparator()
+            bound, compared = result.regret_bound(U), result.comparator_loss(U).sum()
+            known = (f"{compared:.1f}", f"{bound:.1f}", f"{bound - mistakes:.1f}")
+        rate = f"{n / max(seconds, 1e-9):,.0f}"
+        yield _line((*names, f"{mistakes:.1f}", f"{mistakes / n:.3f}", *known, rate))

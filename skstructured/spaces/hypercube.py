@@ -59,6 +59,8 @@ class Hypercube(OutputSpace):
     ----------
     dim_ : int
         d, the number of labels.
+    label_names_ : list of str or None
+        Columns of the y of `fit`, if it is a data frame.
 
     References
     ----------
@@ -71,6 +73,7 @@ class Hypercube(OutputSpace):
     def fit(self, y: Outputs) -> Self:
         """Learn the number of labels from an indicator matrix (n, d); returns self."""
         self.dim_ = _indicator_matrix(y).shape[1]
+        self.label_names_ = [str(name) for name in getattr(y, "columns", ())] or None
         return self
 
     def encode(self, y: Outputs) -> Floats:

@@ -84,8 +84,8 @@ class OrdinalChain(LabelSpace):
     categories : array-like of shape (d+1,) or None, default=None
         Labels in their order. None uses the order of an ordered pandas categorical, including
         categories without rows, and sorts numbers. Three or more words such as "poor", "fair",
-        "good" have no order of their own and raise a ValueError. scikit-learn's ``cross_val_predict`` sorts labels
-        itself for every method but "predict".
+        "good" have no order of their own and raise a ValueError. scikit-learn's
+        ``cross_val_predict`` sorts labels itself for every method but "predict".
     cost_matrix : array-like of shape (d+1, d+1) or None, default=None
         ``cost_matrix[i, j]`` is what it costs to predict class i, in the order of `classes_`, where
         j is true: not negative, 0 where they are the same. The target loss is the cost over the

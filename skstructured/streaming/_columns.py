@@ -1,7 +1,5 @@
 """What becomes of a column of a table: numbers, indicators, or counts of words."""
 
-from collections import Counter
-from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -127,15 +125,6 @@ class Hashed:
     def transform(self, values: Array) -> Floats:
         """Counts, 0 for what is missing."""
         return self._hasher().transform(as_texts(values, is_missing(values))).toarray()
-
-    def most_frequent(self, values: Array, bucket: int, most: int = 10_000) -> str:
-        """Of the words and pairs of words that a bucket counts, the most frequent of some texts."""
-        texts = as_texts(values[:most], is_missing(values[:most]))
-        split = self._hasher().build_analyzer()
-        counts = Counter(chain.from_iterable(map(split, texts)))
-        terms = np.array(list(counts), dtype=object)
-        there = terms[Hashed("", self.buckets)._hasher().transform(terms).indices == bucket]
-        return max(there, key=counts.__getitem__, default=self.names[bucket])
 
     def _hasher(self) -> HashingVectorizer:
         whole = {"analyzer": _whole} if self.kind != "words" else {"ngram_range": (1, 2)}

@@ -1,6 +1,7 @@
 """Columns of a table, whatever it is: data frames of pandas or polars, Arrow tables, arrays."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -56,7 +57,7 @@ def _parts_of(X: Any) -> Mapping[Any, Any]:
         return {name: X.column(name).to_pandas().to_numpy(object) for name in X.column_names}
     if hasattr(X, "columns"):
         names = list(X.columns)
-        twice = {name for name in names if names.count(name) > 1}
+        twice = {name for name, count in Counter(names).items() if count > 1}
         if twice:
             raise ValueError(f"columns must have names of their own, got twice: {sorted(twice)}.")
         return {name: X[name] for name in names}

@@ -1,21 +1,21 @@
-"""``python -m skstructured``."""
+"""``python -m skstructured``: options, errors, exit codes, what is saved."""
 
-import csv
-import gzip
 import os
 import signal
 import subprocess
 import sys
-import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import INTERPRETED, ROOT
 from sklearn.datasets import load_iris
+from table_files import refused, said
 
+import skstructured
 from skstructured.__main__ import main
-from skstructured._cli.read import load_text
+from skstructured.checkpoints import load_checkpoint
 
 compiled = pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
 
@@ -71,13 +71,6 @@ def test_a_csv_file(iris_csv, capsys):
     assert all(float(line[3]) < 0.7 for line in rows(out))
 
 
-def test_text_columns_and_several_targets(tmp_path, capsys):
-    path = tmp_path / "t.csv"
-    path.write_text("u,v,p,q\n1,red,0,1\n2,blue,1,1\n3,red,0,0\n4,blue,1,0\n", encoding="utf-8")
-    assert main(["--data", str(path), "--target", "p,q", "--space", "hypercube"]) == 0
-    assert "(4 rows, 2 columns as 3 features)" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -101,6 +94,10 @@ def test_text_columns_and_several_targets(tmp_path, capsys):
         (["--target", "kind"], "--target is about a file, and none is given"),
         (["--delimiter", ";"], "--delimiter is about a file, and none is given"),
         (["{csv}", "--data", "{csv}"], "--data names a file, and FILE another"),
+        (["{csv}", "--space", "ordinal"], "words with --order A,B,C"),
+        (["{csv}", "--order", "setosa,virginica"], "row 52: --order does not name 'versicolor'"),
+        (["{csv}", "--order", "a,b", "--space", "simplex"], "--order is for --space ordinal"),
+        (["--order", "a,b"], "--order is about a file, and none is given"),
     ],
 )
 def test_errors_are_one_line_and_status_two(arguments, message, iris_csv, tmp_path, capsys):
@@ -145,74 +142,11 @@ def test_a_learner_of_ones_own_takes_no_parameters(given, more, tmp_path, monkey
     assert (captured.out, captured.err) == ("", message) and not list(tmp_path.iterdir())
 
 
-def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, capsys):
-    path = tmp_path / "t.csv"
-    path.write_bytes("y,x\n0,1\n1,2\n0,3\n1,4\n".encode("utf-8-sig"))
-    assert main(["--data", str(path), "--target", "y"]) == 0
-    assert "(4 rows, 1 features)" in capsys.readouterr().out
-
-
-def test_cells_may_be_long(tmp_path, capsys):
-    path = tmp_path / "t.csv"
-    rows = "".join(f"{i},{'ab'[i % 2] * 200_000},{i % 2}\n" for i in range(20))
-    path.write_text("x,text,y\n" + rows, encoding="utf-8")
-    limit = csv.field_size_limit()
-    assert main(["--data", str(path), "--target", "y", "--decoder", "nearest"]) == 0
-    assert "(20 rows, 2 columns as 3 features)" in capsys.readouterr().out
-    assert csv.field_size_limit() == limit
-
-
-def test_one_long_cell_costs_its_own_length_only(tmp_path):
-    path = tmp_path / "t.csv"
-    rows = "".join(f"{i},{'b' * 200_000 if i == 7 else 'a'},{i % 2}\n" for i in range(500))
-    path.write_text("x,text,y\n" + rows, encoding="utf-8")
-    tracemalloc.start()
-    try:
-        X, *_ = load_text(str(path), "y", "simplex")
-        assert X.shape == (500, 3) and tracemalloc.get_traced_memory()[1] < 50e6
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("space", ["simplex", "ordinal"])
-def test_too_many_labels_are_refused_in_a_line(space, tmp_path, capsys):
-    path = tmp_path / "t.csv"
-    rows = "".join(f"{i % 7},{i}\n" for i in range(40_000))
-    path.write_text("x,label\n" + rows, encoding="utf-8")
-    assert main(["--data", str(path), "--target", "label", "--space", space]) == 2
-    error = capsys.readouterr().err
-    assert "error: column 'label' has 40000 distinct" in error and error.count("\n") == 1
-
-
-def test_a_table_with_gaps_words_and_dates(tmp_path, capsys):
-    path = tmp_path / "t.csv.gz"
-    ages = ["" if i % 5 == 0 else i for i in range(2000)]
-    days = [f"2024-01-{1 + i % 28:02d}" for i in range(2000)]
-    sexes = [("male", "female", "?")[i % 3] for i in range(2000)]
-    cells = zip(ages, sexes, days, strict=True)
-    lines = "".join(f"{a},{s},w{i},{d},{i % 3}\n" for i, (a, s, d) in enumerate(cells))
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.write("age,sex,ticket,day,kind\n" + lines)
-    assert main([str(path)]) == 0
-    out = capsys.readouterr().out
-    assert (
-        "(2000 rows, 4 columns as 27 features), target kind" in out
-    )  # 2 + 3 + 1 for tickets, all different + 21
-    assert float(out.split("Accuracy         ")[1].split("%")[0]) > 90.0
-
-
-def test_standard_input(iris_csv, monkeypatch, capsys):
-    with open(iris_csv, newline="", encoding="utf-8") as file:
-        monkeypatch.setattr(sys, "stdin", file)
-        assert main(["-", "--target", "kind"]) == 0
-    assert capsys.readouterr().out.startswith("standard input (150 rows, 4 features), target kind")
-
-
 def test_too_little_memory_is_told_in_a_line(monkeypatch, capsys):
     def fails(*_):
         raise MemoryError("Unable to allocate 12 GiB")
 
-    monkeypatch.setattr("skstructured._cli.learn.load_digits_stream", fails)
+    monkeypatch.setattr("skstructured._cli.tables._digits", fails)
     assert main([]) == 2
     assert capsys.readouterr().err == "error: not enough memory: Unable to allocate 12 GiB\n"
 
@@ -268,3 +202,67 @@ def test_the_warm_up_runs_learners_of_every_kind(monkeypatch, capsys):
     monkeypatch.setattr(_warm_up, "_learners", lambda: few)
     assert main(["--warm-up"]) == 0
     assert "compiled in" in capsys.readouterr().out
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"skstructured {skstructured.__version__}\n"
+
+
+@pytest.mark.parametrize("place", ["folder", "nowhere/model"])
+def test_where_no_model_could_be_kept_nothing_is_read(
+    place, iris_csv, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("skstructured.__main__.read", lambda options: 1 / 0)
+    (tmp_path / "folder").mkdir()
+    assert place.partition("/")[0] in refused(capsys, iris_csv, "--save", tmp_path / place)
+
+
+@pytest.mark.parametrize("name", ["iris.csv", "link.csv", "notes.txt", "other.zip"])
+def test_a_model_takes_the_place_of_a_model_only(name, iris_csv, tmp_path, capsys):
+    """Neither of the data, by whatever name, nor of any other file."""
+    (tmp_path / "link.csv").symlink_to(iris_csv)
+    (tmp_path / "notes.txt").write_text("mine")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as members:
+        members.writestr("mine.txt", "mine")
+    content = (tmp_path / name).read_bytes()
+    told = refused(capsys, iris_csv, "--save", tmp_path / name)
+    assert "would overwrite a file that is not a model" in told
+    assert (tmp_path / name).read_bytes() == content
+
+
+def test_a_model_may_be_replaced(iris_csv, tmp_path, capsys):
+    pytest.importorskip("skops")
+    for passes in "12":
+        said(capsys, iris_csv, "--save", tmp_path / "model", "--passes", passes)
+        assert load_checkpoint(tmp_path / "model")[-1].max_iter == int(passes)
+
+
+def test_a_model_is_kept_before_anything_is_printed(iris_csv, tmp_path, monkeypatch):
+    """A reader that has enough, as head has, does not lose it."""
+    pytest.importorskip("skops")
+
+    def closed(*_, **__):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("builtins.print", closed)
+    monkeypatch.setattr("skstructured.__main__._close_quietly", lambda: 141)
+    assert main([str(iris_csv), "--save", str(tmp_path / "model")]) == 141
+    assert load_checkpoint(tmp_path / "model")[-1].t_ > 0
+
+
+def test_without_skops_the_error_says_what_to_install(iris_csv, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    told = refused(capsys, iris_csv, "--save", tmp_path / "model")
+    assert told.endswith("pip install skops\n")
+
+
+def test_without_pandas_digits_are_learned_and_files_say_what_to_install(
+    iris_csv, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert "pip install pandas" in refused(capsys, iris_csv)
+    assert said(capsys)[0] == "digits (1797 rows, 64 features)"

@@ -7,12 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
+from sklearn.pipeline import make_pipeline
+from table_files import refused, said
 
 from skstructured import TableEncoder
 from skstructured.__main__ import main
-from skstructured._cli import items_table
-from skstructured._cli.items import within_rounds
-from skstructured._cli.items_table import ItemTable, whole_rounds
+from skstructured._cli import tables
+from skstructured._cli.items import whole_rounds
+from skstructured._cli.report import deviations
+from skstructured._cli.tables import Table
 from skstructured.evaluation import progressive_validate
 from skstructured.guarantees import risk_bound
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker
@@ -51,18 +54,6 @@ def _with_choice(frame):
 def written(tmp_path, frame, name="t.csv"):
     frame.to_csv(tmp_path / name, index=False)
     return str(tmp_path / name)
-
-
-def said(capsys, *arguments):
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out.splitlines()
-
-
-def failed(capsys, *arguments):
-    assert main(list(arguments)) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1
-    return error
 
 
 def predicted(capsys, *arguments):
@@ -156,9 +147,8 @@ def test_rounds_are_shuffled_whole_and_their_rows_keep_their_order(option, make,
     path = written(tmp_path, frame)
     first, other = (said(capsys, path, option, name, "--seed", s)[3] for s in "12")
     assert first != other
-    given = {"encoder": None, "targets": (target,), "round": name, "name": ""}
-    place = np.arange(len(frame))
-    table = ItemTable(place[:, None], frame[target].to_numpy(), frame[name].to_numpy(), **given)
+    place, qid = np.arange(len(frame))[:, None], frame[name].to_numpy()
+    table = Table(place, frame[target].to_numpy(), "", qid=qid, round=name)
     mixed = table.in_random_order(1)
     assert (mixed.qid == frame[name].to_numpy()[mixed.X[:, 0]]).all()
     assert (mixed.y == frame[target].to_numpy()[mixed.X[:, 0]]).all()
@@ -174,12 +164,11 @@ def test_a_kept_ranker_writes_scores_as_in_python(tmp_path, capsys):
     pytest.importorskip("skops")
     frame, kept = results(), str(tmp_path / "model")
     path = written(tmp_path, frame)
-    lines = said(capsys, path, "--target", "grade", "--qid", "query", "--in-order", "--save", kept)
+    said(capsys, path, "--target", "grade", "--qid", "query", "--in-order", "--save", kept)
     found = predicted(capsys, kept, path)
-    start = next(i for i, line in enumerate(lines) if line.startswith("In Python"))
-    names = {}
-    exec("\n".join(line[17:] for line in lines[start : start + 6]), names)
-    model, features = names["model"], frame.drop(columns=["query", "grade"])
+    features = frame.drop(columns=["query", "grade"])
+    model = make_pipeline(TableEncoder(), ListwiseRanker(shuffle=False, max_iter=1, random_state=0))
+    model.fit(features, frame["grade"], listwiseranker__qid=frame["query"])
     assert list(found) == ["score"]
     np.testing.assert_allclose(found["score"], model.predict(features))
     without = written(tmp_path, features[["kind", "age", "match"]], "new.csv")
@@ -205,15 +194,17 @@ def test_a_kept_model_of_choices_writes_probabilities_and_marks(tmp_path, capsys
     monkeypatch.setattr("skstructured._cli.predict.PART", 7)
     monkeypatch.setattr("skstructured._cli.predict.is_large", lambda path: True)
     np.testing.assert_allclose(predicted(capsys, kept, path), found)
-    assert "stand apart" in failed(capsys, "predict", kept, str(tmp_path / "apart.csv"))
+    assert main(["predict", kept, str(tmp_path / "apart.csv")]) == 2
+    assert "stand apart" in capsys.readouterr().err
     lost = written(tmp_path, frame.drop(columns="trip"), "lost.csv")
-    assert "no column 'trip'" in failed(capsys, "predict", kept, lost)
+    assert "no column 'trip'" in refused(capsys, "predict", kept, lost)
 
 
 def test_rounds_of_parts_are_whole():
     qid = np.array([3, 3, 3, 3, 3, 1, 2, 2, 5], dtype=object)
     columns = {"round": qid, "x": np.arange(9)}
-    parts = [{name: cells[i : i + 2] for name, cells in columns.items()} for i in range(0, 9, 2)]
+    frame = pd.DataFrame(columns)
+    parts = [frame[i : i + 2] for i in range(0, 9, 2)]
     found = list(whole_rounds(parts, "t", "round", True))
     assert [part["round"].tolist() for part in found] == [[3] * 5, [1], [2, 2], [5]]
     assert np.concatenate([part["x"] for part in found]).tolist() == list(range(9))
@@ -247,26 +238,25 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_told_in_a_line(case, tmp_path, capsys):
     frame, options, message = WRONG[case]
-    assert re.search(message, failed(capsys, written(tmp_path, frame), *options))
+    assert re.search(message, refused(capsys, written(tmp_path, frame), *options))
 
 
 def test_files_whose_rounds_are_not_read_are_refused(tmp_path, capsys, monkeypatch):
-    assert "query_id=True" in failed(capsys, str(tmp_path / "t.svm"), "--qid", "q")
-    monkeypatch.setattr(items_table, "is_large", lambda path: True)
-    assert "fit into memory" in failed(capsys, written(tmp_path, trips(9)), "--choice", "trip")
-    assert "none is given" in failed(capsys, "--choice", "trip")
+    assert "query_id=True" in refused(capsys, str(tmp_path / "t.svm"), "--qid", "q")
+    monkeypatch.setattr(tables, "is_large", lambda path: True)
+    assert "fit into memory" in refused(capsys, written(tmp_path, trips(9)), "--choice", "trip")
+    assert "none is given" in refused(capsys, "--choice", "trip")
 
 
 @compiled
 def test_too_few_rounds_are_no_promise(tmp_path, capsys):
     lines = said(capsys, written(tmp_path, trips(5)), "--choice", "trip")
-    assert one(lines, "New choices").endswith("no bound yet: there are too few of them.")
+    assert one(lines, "New choices").endswith("no bound yet: there are too few choices.")
 
 
 def test_columns_count_by_how_they_vary_within_rounds():
     X = np.array([[1.0, 9.0], [3.0, 9.0], [5.0, np.nan], [9.0, 2.0], [1.0, 4.0]])
     qid = np.array([0, 0, 1, 1, 1])
-    given = {"encoder": None, "targets": ("y",), "round": "q", "name": ""}
-    found = within_rounds(ItemTable(X, np.zeros(5), qid, **given))
-    wanted = [[-1.0, 0.0], [1.0, 0.0], [0.0, np.nan], [4.0, -1.0], [-4.0, 1.0]]
-    np.testing.assert_allclose(found, wanted)
+    within = [[-1.0, 0.0], [1.0, 0.0], [0.0, np.nan], [4.0, -1.0], [-4.0, 1.0]]
+    np.testing.assert_allclose(deviations(X, qid), np.nanstd(within, axis=0))
+    np.testing.assert_allclose(deviations(X), np.nanstd(X, axis=0))

@@ -1,20 +1,19 @@
-"""On the command line: real numbers, JSON lines, chosen columns, large files, order of rows."""
+"""On the command line: real numbers, files that are read in parts, the order of rows."""
 
-import json
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file, load_digits, load_svmlight_file
+from sklearn.utils import shuffle
+from table_files import load, refused, said
 
 from skstructured import PiSTOLRegressor, TableEncoder
-from skstructured.__main__ import main
-from skstructured._cli import stream_table
-from skstructured._cli.files import text_chunks
-from skstructured._cli.order import order_line, same_as_before
-from skstructured._cli.read import space_of
-from skstructured._cli.regression import amount, units
+from skstructured._cli import files, tables
+from skstructured._cli.report import amount, order_line, same_as_before, units
 from skstructured.checkpoints import load_checkpoint
 from skstructured.evaluation import progressive_validate
 
@@ -31,20 +30,8 @@ def homes(n=400):
     return frame
 
 
-def said(capsys, *arguments):
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out.splitlines()
-
-
 def numbers(line):
     return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*\.?\d*", line)]
-
-
-def refused(capsys, *arguments):
-    assert main(list(arguments)) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    return err
 
 
 @compiled
@@ -72,7 +59,6 @@ class TestRealNumbers:
         assert wanted[0] < always / 3
         assert "no bound" in lines[6]
         assert any(line.startswith("Matters most     area (+)") for line in lines)
-        assert "model.fit(frame.drop(columns='price'), frame['price'])" in "\n".join(lines)
 
     def test_a_model_is_kept_and_predicts(self, tmp_path, capsys):
         pytest.importorskip("skops")
@@ -104,88 +90,12 @@ class TestRealNumbers:
         assert message in refused(capsys, path, *given)
 
 
-@pytest.mark.parametrize(
-    ("y", "space"),
-    [
-        ([0, 1] * 50, "simplex"),
-        ([0.5, 1.0] * 50, "real"),
-        (list(range(101)) * 9, "real"),
-        (list(range(101)) * 10, "simplex"),
-        (list(range(100)), "simplex"),
-        (["a", "1.5"], "simplex"),
-        (["1.5", "2"], "real"),
-    ],
-)
-def test_what_a_target_is(y, space):
-    column = np.array(y, dtype=object)[:, None]
-    assert space_of(column, None) == space
-    assert space_of(column, "ordinal") == "ordinal"
-
-
 def test_units_are_of_the_first_rows():
     y = np.r_[np.arange(10.0), 1e9 * np.ones(90)]
     assert units(y) == (4.5, 2.5)
     assert units(np.r_[np.zeros(9), 10.0]) == (0.0, 3.0)
     assert units(np.full(5, 2.0)) == (2.0, 1.0)
     assert (amount(12345.6), amount(0.123456)) == ("12,346", "0.1235")
-
-
-class TestJSON:
-    def test_lines_are_rows(self, tmp_path):
-        rows = [{"a": 1, "b": "x"}, {"b": "y", "c": True}, {"a": 2.5, "b": None}]
-        path = tmp_path / "t.jsonl"
-        path.write_text("\n\n".join(map(json.dumps, rows)))
-        (columns,) = text_chunks(path)
-        assert {name: list(values) for name, values in columns.items()} == {
-            "a": [1, None, 2.5],
-            "b": ["x", "y", None],
-            "c": [None, True, None],
-        }
-        first, second = text_chunks(path, size=2)
-        assert list(first["b"]) == ["x", "y"] and list(second["a"]) == [2.5]
-
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ('{"a": 1}\n{"a": }', "row 2 is not JSON"),
-            ('{"a": 1}\n[1]', "row 2 is not a JSON object"),
-            ('{"a": [1], "b": 2}', "row 1 has several values in column 'a'"),
-        ],
-    )
-    def test_errors_name_the_row(self, text, message, tmp_path, capsys):
-        path = tmp_path / "t.jsonl"
-        path.write_text(text)
-        assert message in refused(capsys, str(path))
-
-    @compiled
-    def test_the_same_as_csv(self, tmp_path, capsys):
-        frame = homes()[["area", "town", "dear"]]
-        frame.to_csv(tmp_path / "t.csv", index=False)
-        frame.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
-        both = [said(capsys, str(tmp_path / name))[2:6] for name in ("t.csv", "t.jsonl")]
-        assert both[0] == both[1]
-
-
-@compiled
-def test_columns_are_chosen(tmp_path, capsys):
-    path = str(tmp_path / "t.csv")
-    homes().to_csv(path, index=False)
-    given = [path, "--target", "dear"]
-    chosen = said(capsys, *given, "--columns", "area,town")
-    ignored = said(capsys, *given, "--ignore", "price")
-    assert "(400 rows, 2 columns as 5 features)" in chosen[0] and chosen[:6] == ignored[:6]
-    shown = "model.fit(frame[['area', 'town']], frame['dear'])"
-    assert shown in "\n".join(chosen) and shown in "\n".join(ignored)
-    for option in ("--columns", "--ignore"):
-        assert "t.csv has no column 'rooms'; it has area, town" in refused(
-            capsys, *given, option, "rooms"
-        )
-    assert "no column besides the target" in refused(capsys, *given, "--ignore", "price,area,town")
-    assert "--columns is about a file" in refused(capsys, "--columns", "a")
-    (tmp_path / "t.svm").write_text("1 1:2\n")
-    assert "--ignore is for columns that have names" in refused(
-        capsys, str(tmp_path / "t.svm"), "--ignore", "a"
-    )
 
 
 @compiled
@@ -201,9 +111,9 @@ def test_files_that_are_large_are_read_in_parts(kind, tmp_path, capsys, monkeypa
         frame.to_json(path, orient="records", lines=True)
     else:
         frame.to_csv(path, index=False)
-    monkeypatch.setattr(stream_table, "LARGE", 100)
-    monkeypatch.setattr(stream_table, "LARGE_GZIP", 100)
-    monkeypatch.setattr(stream_table, "PART", 500)
+    monkeypatch.setattr(files, "LARGE", 100)
+    monkeypatch.setattr(files, "LARGE_GZIP", 100)
+    monkeypatch.setattr(tables, "PART", 500)
     lines = said(capsys, path, "--save", kept)
     assert lines[0] == f"{path} (3000 rows, 2 columns as 5 features), target dear"
     (matters,) = [line for line in lines if line.startswith("Matters most")]
@@ -216,28 +126,27 @@ def test_files_that_are_large_are_read_in_parts(kind, tmp_path, capsys, monkeypa
 
 
 @compiled
-@pytest.mark.parametrize(("most", "width"), [(150, 149 + 1 + 2), (149, 128 + 2)])
-def test_words_of_large_files_have_features_of_their_own(
-    most, width, tmp_path, capsys, monkeypatch
-):
-    """Also those that come late, where they are not too many; what is there once has none."""
+def test_the_first_rows_of_a_large_file_decide_what_columns_are(tmp_path, capsys, monkeypatch):
+    """Words that are there twice have an indicator; a number that is none is named."""
     pytest.importorskip("skops")
     rng = np.random.RandomState(0)
     words = np.array([f"w{i}" for i in rng.permutation(150)])
-    codes = np.r_[rng.randint(99, size=500), rng.randint(149, size=5500)]
-    frame = pd.DataFrame({"word": words[codes], "size": rng.randn(6000)})
-    frame.loc[5999, "word"], frame.loc[::10, "size"] = words[149], np.nan
-    frame["kind"] = (rng.randn(150) > 0)[codes].astype(int)
+    codes = rng.randint(149, size=6000)
+    codes[5999], frame = 149, pd.DataFrame({"size": rng.randn(6000).round(3)}, dtype=object)
+    frame["word"], frame["kind"] = words[codes], (rng.randn(150) > 0)[codes].astype(int)
     path, kept = str(tmp_path / "t.csv"), str(tmp_path / "model")
     frame.to_csv(path, index=False)
-    for name, value in (("LARGE", 100), ("PART", 500), ("MOST_VALUES", most)):
-        monkeypatch.setattr(stream_table, name, value)
+    monkeypatch.setattr(files, "LARGE", 100)
+    monkeypatch.setattr(tables, "PART", 500)
+    monkeypatch.setattr(tables, "DECIDING", 3000)
     lines = said(capsys, path, "--save", kept)
-    encoder = load_checkpoint(kept)[0]
-    rows = encoder.transform(frame[["word", "size"]])
-    assert rows.shape == (6000, width) and f"2 columns as {width} features" in lines[0]
+    assert "(6000 rows, 2 columns as 150 features)" in lines[0]  # 149 words, the size
     found = np.array(said(capsys, "predict", kept, path)[1:], dtype=int)
-    assert (np.mean(found == frame["kind"]) > 0.98) == (most == 150)
+    assert np.mean(found == frame["kind"]) > 0.98
+    frame.loc[4001, "size"] = "large"
+    frame.to_csv(path, index=False)
+    assert "row 4003 has 'large' in column 'size'" in refused(capsys, path)
+    assert "(6000 rows" in said(capsys, path, "--bad-cells", "missing")[0]
 
 
 @compiled
@@ -247,8 +156,8 @@ def test_columns_of_large_files_are_what_their_first_values_are(tmp_path, capsys
     frame.insert(0, "day", [None] * 30 + ["2024-05-31"] * 30)
     frame.insert(0, "none", None)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.setattr(stream_table, "LARGE", 100)
-    monkeypatch.setattr(stream_table, "PART", 20)
+    monkeypatch.setattr(files, "LARGE", 100)
+    monkeypatch.setattr(tables, "PART", 20)
     lines = said(capsys, str(tmp_path / "t.csv"))
     assert f"(60 rows, 3 columns as {22 + frame['area'].isna().any()} features)" in lines[0]
 
@@ -258,8 +167,8 @@ def test_large_files_say_which_row_has_no_label(tmp_path, capsys, monkeypatch):
     frame = homes(60)[["area", "dear"]]
     frame.loc[44, "dear"] = None
     frame.to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.setattr(stream_table, "LARGE", 100)
-    monkeypatch.setattr(stream_table, "PART", 20)
+    monkeypatch.setattr(files, "LARGE", 100)
+    monkeypatch.setattr(tables, "PART", 20)
     told = refused(capsys, str(tmp_path / "t.csv"))
     assert "row 46 has no value in column 'dear'" in told
     assert "--bounds is for tables that fit" in refused(capsys, str(tmp_path / "t.csv"), "--bounds")
@@ -299,3 +208,77 @@ class TestOrder:
         pd.DataFrame({"a": a, "y": y}).to_csv(path, index=False)
         assert any(line.startswith("Changes") for line in said(capsys, path, "--in-order"))
         assert not any(line.startswith("Changes") for line in said(capsys, path))
+
+
+def percents(line):
+    return [float(number) / 100.0 for number in re.findall(r"([\d.]+)%", line)]
+
+
+@pytest.fixture
+def digit_files(tmp_path):
+    """Digits in the order of the stream, as Parquet and as svmlight."""
+    pytest.importorskip("pyarrow")
+    X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+    frame = pd.DataFrame(X[:600], columns=[f"p{j}" for j in range(64)]).assign(digit=y[:600])
+    frame.to_parquet(tmp_path / "digits.parquet")
+    dump_svmlight_file(X[:600], y[:600], str(tmp_path / "digits.svm"), zero_based=False)
+    dump_svmlight_file(X[:600] + 1, y[:600], str(tmp_path / "from0.svm"), zero_based=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        ("digits.svm", 64),
+        ("from0.svm", 64),
+    ],
+)
+def test_files_larger_than_memory_are_read_in_chunks(name, width, digit_files, capsys):
+    path, kept = str(digit_files / name), str(digit_files / "model")
+    lines = said(capsys, path, "--save", kept)
+    assert lines[0].startswith(f"{path} (600 rows, {width} features)")
+    first, second = percents(lines[3])
+    assert second < first < 0.4
+    model = load_checkpoint(kept)
+    assert model.t_ == 600
+    X, y = load_svmlight_file(path, n_features=64, zero_based=name != "digits.svm")
+    losses = progressive_validate(
+        clone(model), X, y, play="average", classes=range(10)
+    ).expected_target_loss
+    assert first == pytest.approx(losses.mean(), abs=0.02)  # averages are taken at every chunk
+
+
+def test_labels_of_a_stream_are_counted_row_by_row(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{label} 1:1.0\n" for label in (3, 1, 3, 3, 7, 1)))
+    stream = load(path)
+    assert stream.y.tolist() == [1, 3, 7] and stream.counts.tolist() == [2, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["digits.svm", "--target", "p0"], "--target is not for svmlight"),
+        (["digits.svm", "--space", "hypercube"], "--space hypercube is not for svmlight"),
+        (["digits.svm", "--plot", "a.png"], "--plot is for tables that fit into memory"),
+        (["digits.svm", "--bounds"], "--bounds is for tables that fit into memory"),
+        (["digits.svm", "--columns", "a"], "--columns is for tables with names of columns"),
+        (["digits.parquet", "--target", "no"], "no column 'no'; it has p0"),
+        (["none.parquet"], "none.parquet"),
+        (["empty.parquet"], "empty.parquet is not a Parquet file, damaged or cut off"),
+        (["short.parquet"], "short.parquet is not a Parquet file, damaged or cut off"),
+        (["rows.parquet"], "rows.parquet has no rows"),
+        (["lists.parquet"], "lists.parquet has several values in column 'a'"),
+        (["none.svm"], "No such file"),
+        (["empty.svm"], "has no rows"),
+    ],
+)
+def test_what_does_not_go_with_large_files(arguments, message, digit_files, capsys):
+    for name in ("empty.svm", "empty.parquet"):
+        (digit_files / name).write_text("")
+    frame = pd.DataFrame({"a": [[1, 2], [3]], "y": [0, 1]})
+    frame.to_parquet(digit_files / "lists.parquet")
+    frame[["y"]][:0].to_parquet(digit_files / "rows.parquet")
+    whole = (digit_files / "digits.parquet").read_bytes()
+    (digit_files / "short.parquet").write_bytes(whole[: len(whole) // 2])
+    assert message in refused(capsys, digit_files / arguments[0], *arguments[1:])
