@@ -11,7 +11,7 @@ from skstructured._base.documented import linked
 from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import check_bool, check_positive, is_ready, own_arrays
 from skstructured._engine.rows import LONGEST, Rows
-from skstructured._learners.gates import reads_state
+from skstructured._learners.lock import Locked
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured.bandits._item_rounds import Actions, read_actions
@@ -20,7 +20,7 @@ from skstructured.extend._types import Floats
 
 
 @linked
-class ItemState(BaseEstimator):
+class ItemState(Locked, BaseEstimator):
     """Ridge regression on the features of actions; what `ItemBandit` chooses by."""
 
     lam: float
@@ -53,11 +53,11 @@ class ItemState(BaseEstimator):
         """The longest row whose square leaves digits of the regularization, as learned raw."""
         return min(LONGEST, np.sqrt(check_positive("lam", self.lam)) * LONGEST_OF_UNIT)
 
-    @reads_state
     def _weights(self):
         if not hasattr(self, "t_"):
             raise AttributeError("coef_ and intercept_ are set by the first round.")
-        return self._ridge.weights
+        with self.lock:
+            return self._ridge.weights
 
     def _noise(self):
         """R as given; or √(the least of the regularized squares/Σ w), and 1 where that is 0."""
@@ -87,8 +87,8 @@ class ItemState(BaseEstimator):
             own_arrays(self)
             return
         self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, X.shape[1], self._intercept)
-        self._ridge = RunningRidge(self._scale, X.shape[1], self._intercept, float(self.lam))
+        scale = scale_of(self, X.shape[1], self._intercept)
+        self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.lam))
         if self.randomized:
             self.random_state_ = check_random_state(self.random_state)
         self.t_ = 0

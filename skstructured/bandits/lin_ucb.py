@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import parameters
 from skstructured._base.validation import check_positive, check_real
-from skstructured._learners.gates import reads_state
 from skstructured.bandits._item_bandit import ItemBandit
 from skstructured.extend._types import Floats
 
@@ -127,7 +126,6 @@ class LinUCB(ItemBandit):
         check_is_fitted(self, "t_")
         return self._radius()
 
-    @reads_state
     def confidence_bounds(
         self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> tuple[Any, Any]:
@@ -145,8 +143,9 @@ class LinUCB(ItemBandit):
         high : list of n arrays (m,), or with `qid` ndarray of shape (N,)
             ``<ŵ, x> + β √(xᵀA⁻¹x)``, likewise.
         """
-        actions, Z = self._fitted(X_actions, qid, available)
-        means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
+        with self.lock:
+            actions, Z = self._fitted(X_actions, qid, available)
+            means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
         back = actions.items.unstacked
         return back(means - margins), back(means + margins)
 
@@ -179,7 +178,7 @@ class LinUCB(ItemBandit):
 
     def _covered(self):
         known = self.noise_scale is not None and self.norm_bound is not None
-        return known and self.alpha == "theory" and not self._scale.used
+        return known and self.alpha == "theory" and not self._ridge.scale.used
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -14,7 +14,6 @@ import numpy as np
 import sklearn
 
 import skstructured
-from skstructured._learners.gates import reads_state, refuse_elsewhere
 from skstructured.checkpoints._archive import FORMAT, HEADER, SCHEMA, open_archive, unpacked
 from skstructured.checkpoints._schema import is_of_the_package, trouble_in, types_in
 from skstructured.checkpoints._whole_file import write_whole
@@ -34,9 +33,8 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     ----------
     estimator : object
         An estimator of this package or of scikit-learn, fitted or not, or a pipeline of them; also
-        a `RiskMonitor` or a `StreamResult`. It is not changed. A learner of this package may be
-        predicting meanwhile, and learning in the same thread between two calls, but not in another
-        thread.
+        a `RiskMonitor` or a `StreamResult`. It is not changed. Other
+        threads may predict or learn with it meanwhile: the file has a state between two blocks.
     path : str or os.PathLike
         The file; its folder must be there. It keeps its permissions and, where the process may
         give it away, its owner. Of several processes that save to it the last one wins.
@@ -51,8 +49,6 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
         For what could not be read back: lambdas, classes defined within functions, dicts whose keys
         are bool, None or tuples, memory-mapped arrays, objects that hold themselves; for a `path`
         that is there and no regular file, such as a pipe or a device.
-    RuntimeError
-        While another thread learns with the estimator.
     OSError
         Where the file cannot be written; the checkpoint that was there is as it was.
 
@@ -76,10 +72,7 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
         hint = "; the estimator comes first, the path second" if swapped else ", one a file"
         raise TypeError(f"estimator must be an estimator, got {estimator!r}{hint}.")
     target = check_path(path)
-    learners = _learners_in(estimator)
-    for learner in (estimator, *learners):
-        refuse_elsewhere(learner)
-    content = _held(estimator, learners, lambda: _serialised(estimator, skops))
+    content = _serialised(estimator, skops)
     write_whole(target, content.getbuffer())
 
 
@@ -156,18 +149,6 @@ def _skops():
             "checkpoints need skops, which is not installed: pip install skops"
         ) from error
     return skops.io
-
-
-def _learners_in(estimator):
-    """The parts of an estimator that may learn by themselves."""
-    parts = estimator.get_params() if hasattr(estimator, "get_params") else {}
-    return [part for part in parts.values() if hasattr(part, "partial_fit")]
-
-
-@reads_state
-def _held(self, others, task):  # noqa: ARG001  # `reads_state` reads it
-    """Run a task while none of the estimators learns a block; returns its result."""
-    return _held(others[0], others[1:], task) if others else task()
 
 
 def _serialised(estimator, skops):

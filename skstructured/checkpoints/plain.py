@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 import skstructured
-from skstructured._learners.gates import refuse_elsewhere
 from skstructured.checkpoints._plain_outputs import outputs_of
 from skstructured.checkpoints._plain_parts import refuse, scores_of
 from skstructured.checkpoints._whole_file import write_whole
@@ -155,8 +154,6 @@ def to_numpy(estimator: Any) -> NumpyModel:
         ``decoder="map"``, other estimators.
     sklearn.exceptions.NotFittedError
         Before the estimator is fitted.
-    RuntimeError
-        While another thread learns with the estimator.
 
     Examples
     --------
@@ -173,7 +170,6 @@ def to_numpy(estimator: Any) -> NumpyModel:
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(f"estimator must be a fitted estimator, got {estimator!r}.")
     check_is_fitted(estimator)
-    refuse_elsewhere(estimator)
     if not hasattr(estimator, "space_"):
         refuse(estimator, "")
     arrays, roles = scores_of(estimator)

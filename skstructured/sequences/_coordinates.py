@@ -145,8 +145,8 @@ def _compiled():
 
 
 def coordinate_epoch_for(projects):
-    """The loop, to be called with all but its kernels, for a regularizer."""
+    """What makes a `Call` of the loop of all but its kernels, for a regularizer."""
     solve = projection_gap if projects else chain_gap
     if is_compiled(solve):
-        return functools.partial(_compiled(), kernels=(address(solve, SOLVER),))
-    return functools.partial(coordinate_epoch, kernels=(solve,))
+        return lambda *given: (_compiled(), *given, (address(solve, SOLVER),))
+    return lambda *given: (coordinate_epoch, *given, (solve,))

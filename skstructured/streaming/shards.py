@@ -10,8 +10,8 @@ from sklearn.base import clone
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.merged_scale import merged
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import CLOCK, MeanState, refuse_to_move
-from skstructured._learners.gates import reads_state
+from skstructured._engine.state import CLOCK, ROUNDS, MeanState, refuse_to_move
+from skstructured._learners.lock import lock_of
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
 from skstructured.streaming._shard_checks import check_shards, check_shares
@@ -167,24 +167,23 @@ def _mean(values, shares):
     return sum(share * value for share, value in zip(shares, values, strict=True))
 
 
-@reads_state
 def _shard(estimator):
     space, state = estimator.space_, estimator._state
     real = isinstance(space, RealLine)
-    return Shard(
-        last=np.asarray(estimator._weights(averaged=False), dtype=np.float64),
-        average=estimator._weights(averaged=True) if estimator._model.averaged else None,
-        learned=float(state.vector[CLOCK]),
-        rounds=estimator.t_,
-        passes=getattr(estimator, "n_iter_", 1),
-        scale=estimator._scale.copy(),
-        unit=space.scale if real else 1.0,
-        centre=space.centre if real else 0.0,
-        lengths=getattr(estimator._model, "lengths", None),
-    )
+    with lock_of(estimator):
+        return Shard(
+            last=np.asarray(estimator._weights(averaged=False), dtype=np.float64),
+            average=estimator._weights(averaged=True) if estimator._model.averaged else None,
+            learned=float(state.vector[CLOCK]),
+            rounds=estimator.t_,
+            passes=getattr(estimator, "n_iter_", 1),
+            scale=estimator._scale.copy(),
+            unit=space.scale if real else 1.0,
+            centre=space.centre if real else 0.0,
+            lengths=getattr(estimator._model, "lengths", None),
+        )
 
 
-@reads_state
 def _like(estimator):
     """A new estimator with copies of what was fitted, but for the weights and their optimiser."""
     result = clone(estimator)
@@ -204,7 +203,7 @@ def _calibrate(result, estimators, shares):
 
 def _count(result, shards):
     """Rounds and passes of all; and label sequences from the shortest to the longest of all."""
-    result.t_ = sum(shard.rounds for shard in shards)
+    result._model.state.vector[ROUNDS] = sum(shard.rounds for shard in shards)
     result.n_iter_ = max(shard.passes for shard in shards)
     if shards[0].lengths is not None:
         lengths = np.array([shard.lengths for shard in shards])

@@ -16,16 +16,14 @@ import pytest
 from bits import differences
 from conftest import INTERPRETED, ROOT
 from fitted import FITTED, learns_in_parts
-from plain import predictor
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toy_learner import NearestMean
-from waiting import Waiting, learning_elsewhere, stream
+from waiting import stream
 
 import skstructured
 from skstructured import RiskMonitor, SequenceTransformer
@@ -538,19 +536,25 @@ class TestWriting:
 
 
 class TestThreads:
-    @pytest.mark.parametrize("inside", [False, True])
-    def test_an_estimator_that_learns_in_another_thread_is_refused(self, inside, path):
-        X, y = stream(200)
-        model = predictor().fit(X, y)
-        given = make_pipeline(StandardScaler().fit(X), model) if inside else model
-        with (
-            learning_elsewhere(model, X, y),
-            pytest.raises(RuntimeError, match="learning in another thread"),
-        ):
-            save_checkpoint(given, path)
-        assert not path.exists()
-        save_checkpoint(given, path)
-        same(copied(given), load_checkpoint(path, [Waiting]))
+    def test_what_is_saved_beside_a_learning_thread_is_between_two_blocks(self, path):
+        case, done = FITTED["default"], threading.Event()
+        model, (X, y) = case.started(), case.halves()[1]
+
+        def learn():
+            while not done.is_set():
+                case.learn(model, X, y)
+
+        learning = threading.Thread(target=learn)
+        learning.start()
+        try:
+            save_checkpoint(model, path)
+        finally:
+            done.set()
+            learning.join()
+        loaded, twin = load_checkpoint(path), case.started()
+        for _ in range((loaded.t_ - twin.t_) // len(y)):
+            case.learn(twin, X, y)
+        same(twin, loaded)
 
     def test_threads_that_save_to_one_file_leave_one_of_theirs(self, path):
         models = [FITTED["default"].started() for _ in range(4)]

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from datetime import date
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import skstructured as sk
-from skstructured._learners.guards import exclusive
 from skstructured.checkpoints import to_numpy
 from skstructured.decoders import Threshold
 from skstructured.spaces import KSubsets, LabelSequence, OrdinalChain, Simplex, SpanningTrees
@@ -377,23 +375,3 @@ def test_the_weights_are_those_that_predict(optimizer):
     model.set_params(average=False)
     compare(model, X, lambda method: getattr(to_numpy(model), method)(X))
     assert np.abs(model.predict_proba(X) - averaged).max() > 1e-3
-
-
-def test_a_model_that_another_thread_learns_is_refused():
-    model = predictor().fit(*outputs("classes"))
-    started, done = threading.Event(), threading.Event()
-
-    @exclusive
-    def learn(learner):
-        started.set()
-        done.wait(20)
-
-    thread = threading.Thread(target=learn, args=(model,))
-    thread.start()
-    started.wait(20)
-    try:
-        with pytest.raises(RuntimeError):
-            to_numpy(model)
-    finally:
-        done.set()
-        thread.join()

@@ -71,10 +71,13 @@ class TreeLearners(Learned):
         tree_answers(*rows.arrays, self.trees.arrays, i, found)
         return found
 
-    def learn(self, rows, order, codes, weight, live, numbers, votes, logs):
-        """Play and learn rows in `order`; how many were live so far."""
+    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
+        """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
         given = (order, codes, weight, live, self.patience, self.trees.arrays)
-        return boost_rows(*rows.arrays, *given, numbers, votes, logs)
+        return boost_rows, *rows.arrays, *given, numbers, votes, logs
+
+    def teach(self, rows, order, codes):
+        """They have learned as they played."""
 
 
 class OtherLearners(Learned):
@@ -109,20 +112,24 @@ class OtherLearners(Learned):
     def _known(self, found):
         return len(found) == 0 or (found.min() >= 0 and found.max() < len(self.classes))
 
-    def learn(self, rows, order, codes, weight, live, numbers, votes, logs, **metadata):
-        """Play and learn rows in `order`; how many were live so far."""
-        shares, weights = np.empty(len(numbers)), np.empty(len(numbers))
+    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
+        """The `Call` that counts the row of `order` as played, `live` rounds after the first."""
+        (row,), aside = order, numbers.copy()
+        x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
+        each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
+        shares, self._due = np.empty(len(numbers)), np.zeros(len(numbers))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
-        for t, row in enumerate(order):
-            x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
-            each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
-            given = (each, codes[row], weight[row], cap, numbers, shares)
-            play_round(*given, votes[t], logs[t], weights, s, p)
-            if weight[row] > 0.0:
-                given = part_of(metadata, [row], rows.n_rows)
-                self._learn_row(x.matrix, codes[row : row + 1], weights, given)
-                live += 1
-        return live
+        given = (each, codes[row], weight[row], cap, aside, shares)
+        play_round(*given, votes[0], logs[0], self._due, s, p)
+        if weight[row] == 0.0:
+            self._due[:] = 0.0
+        return np.copyto, numbers, aside
+
+    def teach(self, rows, order, codes, **metadata):
+        """Teach the row that was played to those that are to learn it."""
+        if self._due.any():
+            given = part_of(metadata, order, rows.n_rows)
+            self._learn_row(rows.matrix[order], codes[order], self._due, given)
 
     def _learn_row(self, x, code, weights, given):
         for learner, weight in zip(self.learners, weights, strict=True):

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import reads_state
+from skstructured._engine.state import at_once
 from skstructured.estimators.boosting._base import VotingLearner
 from skstructured.estimators.boosting._tree_kernels import (
     Trees,
@@ -92,7 +92,6 @@ class OnlineTreeClassifier(VotingLearner):
         return self._thetas(self._fitted_rows(X))
 
     @property
-    @reads_state
     def n_leaves_(self) -> int:
         """Number of leaves so far."""
         check_is_fitted(self, "classes_")
@@ -121,7 +120,9 @@ class OnlineTreeClassifier(VotingLearner):
 
     def _learn_block(self, rows, order, codes, weight):
         played = np.zeros(len(order), dtype=np.int64)
-        learn_rows(*rows.arrays, order, codes, weight, self.patience, self._trees.arrays, played)
+        given = (order, codes, weight, self.patience, self._trees.arrays, played)
+        count = (vars(self).update, {"t_": self.t_ + len(order)})
+        at_once((learn_rows, *rows.arrays, *given), count)
         return self.space_.unpack(played), None
 
     def _played(self, X):
@@ -130,12 +131,12 @@ class OnlineTreeClassifier(VotingLearner):
         tree_answers(*rows.arrays, self._trees.arrays, 0, answers)
         return self.space_.unpack(answers), None
 
-    @reads_state
     def _thetas(self, X):
         rows = Rows.from_array(X)
         leaves = np.zeros(rows.n_rows, dtype=np.int64)
-        tree_leaves(*rows.arrays, self._trees.arrays, 0, leaves)
-        counts = self._trees.counts[0][leaves]
+        with self.lock:
+            tree_leaves(*rows.arrays, self._trees.arrays, 0, leaves)
+            counts = self._trees.counts[0][leaves]
         total = counts.sum(axis=1, keepdims=True)
         return np.divide(
             counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0
