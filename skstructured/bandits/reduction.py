@@ -207,12 +207,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the wrapped learner."""
-        p = np.exp(self._thetas(self._fitted_rows(X)))
+        p = np.exp(self._scores(X))
         return p / p.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
         X = self._fitted_rows(X)
-        if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
-            return self.estimator_.predict_log_proba(X)
-        return log_softmax(self._thetas(X))
+        with self.lock:
+            if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
+                return self.estimator_.predict_log_proba(X)
+            return log_softmax(self._thetas(X))
