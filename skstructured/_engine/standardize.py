@@ -48,7 +48,7 @@ class Counted(NamedTuple):
         The rows as transformed.
     places : ndarray of shape (n,)
         Their order.
-    count : Call
+    commit : Call
         What counts them; see `at_once`.
     undo : Call
         What uncounts them again.
@@ -59,7 +59,7 @@ class Counted(NamedTuple):
 
     rows: Rows
     places: Array
-    count: Call
+    commit: Call
     undo: Call
     before: Array
 
@@ -154,9 +154,9 @@ class RunningScale(Learned):
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
-        ready, places, count, *_ = self.counted(rows, order, weight)
-        at_once(count)
-        return ready, places
+        found = self.counted(rows, order, weight)
+        at_once(found.commit)
+        return found.rows, found.places
 
     def count_all(self, rows: Rows, weight: Floats) -> None:
         """Count the first rows all at once: the moments of dense ones are those of all of them."""
@@ -200,9 +200,10 @@ class RunningScale(Learned):
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
+        moments = self.statistics.copy(), self.counts.copy()
+        self._standardize(rows, order, weight, moments, out, before)
         own = {"statistics": self.statistics, "counts": self.counts}
-        now = {name: array.copy() for name, array in own.items()}
-        self._standardize(rows, order, weight, tuple(now.values()), out, before)
+        now = dict(zip(own, moments, strict=True))
         if self.indicators:
             gaps = np.isnan(rows.X[order])
             out = np.hstack([out, (gaps & (weight > 0.0)[:, None]).astype(self.dtype)])

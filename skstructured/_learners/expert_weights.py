@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skstructured._learners.lock import lock_of
 from skstructured.extend._types import Floats
 from skstructured.extend.optimizer import OnlineOptimizer
 
@@ -68,7 +69,7 @@ def of_experts(what: str, read: Callable[[ExpertWeights], Any]) -> property:
         model = getattr(self, "_model", None)
         if not isinstance(model, ExpertWeights):
             raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
-        with model.lock:
+        with lock_of(self):
             return read(model)
 
     return property(get, doc=what)

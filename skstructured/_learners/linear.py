@@ -92,9 +92,8 @@ class LinearModel(VectorModel):
         ahead = record in (LAST, AVERAGE)
         ready, places, count, undo, before = self.scale.counted(rows, block, weight, ahead)
         loop = self._new_loop_ahead() if ahead else self._loop()[0]
-        given, rest = (ready, places, V, weight), (self.params, self.work, theta)
-        if ahead:
-            rest = (*rest, before, record == AVERAGE)
+        given, more = (ready, places, V, weight), (before, record == AVERAGE) if ahead else ()
+        rest = (self.params, self.work, theta, *more)
         stopped = self._learn_at_once(
             lambda state: [loop(*given, state, *rest), count, *self._besides(state, V, weight)]
         )

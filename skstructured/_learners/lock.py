@@ -36,11 +36,15 @@ if hasattr(os, "register_at_fork"):
 class Locked:
     """Base of objects that hold what was learned; copies and pickles are between two blocks."""
 
+    _lock: _Lock
+
     @property
     def lock(self) -> Any:
         """The lock, which pickles and deep copies do not have."""
-        found = vars(self).get("_lock")
-        return (found or vars(self).setdefault("_lock", _Lock())).held
+        try:
+            return self._lock.held
+        except AttributeError:
+            return vars(self).setdefault("_lock", _Lock()).held
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:

@@ -140,7 +140,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         given = (found.rows, found.places, self.space_.unpack(codes), np.ones(m))
         # The state is what the gradient kernels read as parameters: ρ is another in every round.
         loop = learn(*given, state, state.vector, drawn, np.empty((0, 0)))
-        stopped, _ = at_once(loop, found.count)
+        stopped, _ = at_once(loop, found.commit)
         if stopped >= 0:  # the rows before it are counted again, without it
             at_once(found.undo)
             self._scale.apply(rows, block[:stopped])

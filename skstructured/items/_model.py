@@ -121,7 +121,7 @@ class ItemModel(Model):
         stopped = self._learn_at_once(
             lambda state: [
                 loop(*given, *self._moved(state, most), scores, losses),
-                counted.count,
+                counted.commit,
             ]
         )
         if stopped >= 0:  # the rounds before it are counted again, without it
@@ -129,7 +129,7 @@ class ItemModel(Model):
             weight, places = weight[:stopped], places[: truth.offsets[stopped]]
             each = np.repeat(weight, lengths[:stopped])
             again = truth.offsets[: stopped + 1]
-            at_once(self.scale.counted_rounds(rows, places, each, again).count)
+            at_once(self.scale.counted_rounds(rows, places, each, again).commit)
         return Played(stopped, Ragged(scores, truth.offsets), truth)
 
     def _of_sizes(self, truth: Ragged) -> tuple[Any, ...]:

@@ -131,7 +131,7 @@ class ChainModel(Model):
         stopped = self._learn_at_once(
             lambda state: [
                 self._loop()(*ready.arrays, *given, *self._moved(state), *rest),
-                counted.count,
+                counted.commit,
             ]
         )
         if stopped >= 0:  # the sequences before it are counted again, without it

@@ -186,7 +186,7 @@ class TestUndo:
         grown = np.array([[2.0, 1.0, 0.0], [3.0, 0.0, 0.5], [7.0, 4.0, 9.0]])
         found = scale.counted(Rows.from_array(sparse.csr_matrix(grown)), np.arange(3), np.ones(3))
         np.testing.assert_array_equal(scale.statistics, before)
-        at_once(found.count)
+        at_once(found.commit)
         assert scale.statistics[:, 0].max() == 7.0
         at_once(found.undo)
         np.testing.assert_array_equal(scale.statistics, before)

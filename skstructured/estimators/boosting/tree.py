@@ -95,7 +95,8 @@ class OnlineTreeClassifier(VotingLearner):
     def n_leaves_(self) -> int:
         """Number of leaves so far."""
         check_is_fitted(self, "classes_")
-        return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
+        with self.lock:
+            return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
 
     def _setup(self, K):
         self._trees = self._new_trees([check_random_state(self.random_state)], K)

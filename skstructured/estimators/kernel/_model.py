@@ -210,7 +210,7 @@ class KernelModel(VectorModel):
             lambda state: [
                 learn(*taken, V, weight, state, *rest),
                 expansion.keeping(len(block), state.Theta),
-                counted.count,
+                counted.commit,
             ]
         )
         if stopped >= 0:
