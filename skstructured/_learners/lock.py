@@ -9,28 +9,42 @@ import copy
 import os
 import threading
 from typing import Any, Self
-from weakref import WeakSet
 
 from skstructured._engine.state import at_once, own
+
+
+class _Process:
+    """The process, another one after a fork; held while a lock of the parent is replaced."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+_process = _Process()
+
+
+def _forked() -> None:
+    global _process
+    _process = _Process()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class _Lock:
     """A lock that is a new one in a child process, where no thread would release the old one."""
 
-    every: "WeakSet[_Lock]" = WeakSet()
-
     def __init__(self) -> None:
-        self.held = threading.RLock()
-        self.every.add(self)
+        self.held, self.process = threading.RLock(), _process
 
-
-def _renew() -> None:
-    for lock in list(_Lock.every):
-        lock.held = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    def here(self) -> Any:
+        """The lock of this process."""
+        if self.process is not _process:
+            with _process.lock:
+                if self.process is not _process:
+                    self.held, self.process = threading.RLock(), _process
+        return self.held
 
 
 class Locked:
@@ -42,9 +56,9 @@ class Locked:
     def lock(self) -> Any:
         """The lock, which pickles and deep copies do not have."""
         try:
-            return self._lock.held
+            return self._lock.here()
         except AttributeError:
-            return vars(self).setdefault("_lock", _Lock()).held
+            return vars(self).setdefault("_lock", _Lock()).here()
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
