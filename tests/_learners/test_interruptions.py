@@ -36,9 +36,9 @@ LEARNERS = {
     "confidit": (300, ["coef_", "n_mistakes_"]),
     "reduction": (40, ["n_mistakes_", "n_taught_"]),
     "boosting": (20_000, ["edges_", "expert_mistakes_"]),
-    "folklore": (2_000, ["t_"]),
-    "kernel": (2_000, ["dual_coef_"]),
-    "kernel budget": (2_000, ["dual_coef_"]),
+    "folklore": (1_000, ["t_"]),
+    "kernel": (300, ["dual_coef_"]),
+    "kernel budget": (500, ["dual_coef_"]),
     "second order": (500, ["coef_", "n_mistakes_"]),
 }
 
