@@ -35,8 +35,13 @@ if hasattr(os, "register_at_fork"):
 class _Lock:
     """A lock that is a new one in a child process, where no thread would release the old one."""
 
+    __slots__ = ("held", "process")
+
     def __init__(self) -> None:
         self.held, self.process = threading.RLock(), _process
+
+    def __reduce__(self) -> Any:
+        return _Lock, ()
 
     def here(self) -> Any:
         """The lock of this process."""

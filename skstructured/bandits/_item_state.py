@@ -11,6 +11,7 @@ from skstructured._base.documented import linked
 from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import check_bool, check_positive, is_ready, own_arrays
 from skstructured._engine.rows import LONGEST, Rows
+from skstructured._engine.standardize import RunningScale
 from skstructured._learners.lock import Locked
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.second_order import LONGEST_OF_UNIT
@@ -47,6 +48,10 @@ class ItemState(Locked, BaseEstimator):
         """R: as given, or learned."""
         check_is_fitted(self, "t_")
         return self._noise()
+
+    @property
+    def _scale(self) -> RunningScale:
+        return self._ridge.scale
 
     @property
     def longest_row(self) -> float:
