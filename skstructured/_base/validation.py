@@ -5,7 +5,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -242,15 +242,23 @@ def check_size(name: str, value: object, default: float | None = None) -> float:
 
 
 class unchanged_on_error:  # noqa: N801
-    """Context manager that restores the attributes of `estimator` if its block raises."""
+    """Context manager that leaves the attributes of `estimator` as they were if its block raises.
 
-    def __init__(self, estimator: Any) -> None:
+    It binds the estimator, or with `aside` a copy, whose attributes become its own at the end of
+    the block, all at once.
+    """
+
+    def __init__(self, estimator: Any, aside: bool = False) -> None:
         self._estimator, self._before = estimator, dict(vars(estimator))
+        self._bound = object.__new__(type(estimator)) if aside else estimator
+        if aside:
+            vars(self._bound).update(self._before)
 
-    def __enter__(self) -> Self:
-        return self
+    def __enter__(self) -> Any:
+        return self._bound
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is not None:
-            vars(self._estimator).clear()
-            vars(self._estimator).update(self._before)
+        if kind is None:
+            self._estimator.__dict__ = vars(self._bound)
+        elif self._bound is self._estimator:
+            self._estimator.__dict__ = self._before

@@ -19,9 +19,9 @@ from skstructured._engine.epoch import (
     SLOW_BLOCK,
     _compiled_epoch,
     bound_kernels,
+    call_of,
     epoch,
-    run,
-    run_interpreted,
+    quiet,
     signature_of,
 )
 from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM
@@ -142,5 +142,5 @@ def ahead_for(kernels: tuple[Kernel, ...], single: bool = False) -> tuple[Kernel
     """As `epoch_for`; the loop is called with `before` and `averaged` behind `scores`."""
     at = bound_kernels(kernels, single)
     if at is not None:
-        return functools.partial(run, _compiled_ahead(single), at), BLOCK
-    return functools.partial(run_interpreted, ahead_of(epoch), kernels), SLOW_BLOCK
+        return functools.partial(call_of, _compiled_ahead(single), at), BLOCK
+    return functools.partial(call_of, quiet(ahead_of(epoch)), kernels), SLOW_BLOCK

@@ -42,9 +42,11 @@ from skstructured._engine.state import (
     RENEW,
     RENEWED,
     RESCALE,
+    ROUNDS,
     SCALED_WEIGHT_SUM,
     SINCE,
     WEIGHT_SUM,
+    Call,
     LinearState,
     renew_norm,
     share_of,
@@ -125,6 +127,7 @@ def epoch(
         state[SCALED_WEIGHT_SUM] += share * s
         state[WEIGHT_SUM] += share
         state[CLOCK] += w
+        state[ROUNDS] += 1.0
         u = step(state, raw, g, x_sq, w)
         if drifting and w > 0.0:
             state[SINCE] += 1.0
@@ -183,18 +186,23 @@ def bound_kernels(kernels: tuple[Kernel, ...], single: bool) -> tuple[int, ...] 
 def epoch_for(kernels: tuple[Kernel, ...], single: bool = False) -> tuple[Kernel, int]:
     """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
 
-    It is called as ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
-    `LinearState`. Compiled, here and now, when every kernel is a numba function; interpreted
-    otherwise, with fewer rows, so that an interruption does not wait for long. `single` is for
-    dense rows and weights in float32.
+    It takes ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
+    `LinearState`, and returns the `Call` that learns. Compiled, here and now, when every kernel is
+    a numba function; interpreted otherwise, with fewer rows. `single` is for dense rows and weights
+    in float32.
     """
     at = bound_kernels(kernels, single)
     if at is not None:
-        return functools.partial(run, _compiled_epoch(single), at), BLOCK
-    return functools.partial(run_interpreted, epoch, kernels), SLOW_BLOCK
+        return functools.partial(call_of, _compiled_epoch(single), at), BLOCK
+    return functools.partial(call_of, quiet(epoch), kernels), SLOW_BLOCK
 
 
-def run(
+def quiet(loop: Kernel) -> Kernel:
+    """An interpreted loop without numpy's warnings, which compiled ones do not have."""
+    return np.errstate(over="ignore", invalid="ignore")(loop)
+
+
+def call_of(
     loop: Kernel,
     kernels: tuple[Any, ...],
     rows: Rows,
@@ -203,27 +211,7 @@ def run(
     weight: Floats,
     state: LinearState,
     *rest: Any,
-) -> int:
-    """A loop over rows, handed the arrays of its arguments."""
+) -> Call:
+    """A loop over rows, and the arrays of its arguments."""
     learned = (state.Theta, state.A, state.summed, *state.limits_sq, state.vector)
-    return loop(*rows.arrays, order, truth, weight, *learned, *rest, kernels)
-
-
-def run_interpreted(
-    loop: Kernel,
-    kernels: tuple[Kernel, ...],
-    rows: Rows,
-    order: Array,
-    truth: Array,
-    weight: Floats,
-    state: LinearState,
-    *rest: Any,
-) -> int:
-    """`run` with kernels that may raise: Θ, A and the vector are then as they were."""
-    before = state.Theta.copy(), state.A.copy(), state.vector.copy()
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return run(loop, kernels, rows, order, truth, weight, state, *rest)
-    except BaseException:
-        state.Theta[...], state.A[...], state.vector[...] = before
-        raise
+    return loop, *rows.arrays, order, truth, weight, *learned, *rest, kernels

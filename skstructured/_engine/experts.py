@@ -8,11 +8,11 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.exponential import LOWEST, exp_of
 from skstructured._engine.mixing import CLASSES, SCORES, learn_log_losses, learn_losses
 from skstructured._engine.state import (
-    CLOCK,
     FLUSH,
     RESCALE,
     SCALED_WEIGHT_SUM,
     WEIGHT_SUM,
+    count_round,
     renew_norm,
     share_of,
 )
@@ -135,9 +135,7 @@ def settle_step(
 ) -> float:
     """Count a round of an expert; its step u."""
     part = share_of(vector, weight)
-    vector[SCALED_WEIGHT_SUM] += part * s
-    vector[WEIGHT_SUM] += part
-    vector[CLOCK] += weight
+    count_round(vector, s, weight, part)
     return as_step(step)(vector, raw, g, x_sq, weight)
 
 

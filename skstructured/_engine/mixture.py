@@ -29,7 +29,7 @@ from skstructured._engine.addresses import (
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured._engine.epoch import BLOCK, LARGEST, SLOW_BLOCK
+from skstructured._engine.epoch import BLOCK, LARGEST, SLOW_BLOCK, quiet
 from skstructured._engine.experts import (
     fold_expert,
     learn_shares,
@@ -43,7 +43,14 @@ from skstructured._engine.mixing import SCORES, mix, temper_for
 from skstructured._engine.mixture_state import MixtureState
 from skstructured._engine.near import squares_of
 from skstructured._engine.rows import Rows, is_zero_row
-from skstructured._engine.state import FLUSH, RENEW, RENEWED, RESCALE, SCALED_WEIGHT_SUM
+from skstructured._engine.state import (
+    FLUSH,
+    RENEW,
+    RENEWED,
+    RESCALE,
+    SCALED_WEIGHT_SUM,
+    Call,
+)
 
 
 def mixture_epoch(
@@ -190,12 +197,12 @@ def mixture_epoch_for(
     """
     at = bound_kernels(kernels, experts)
     if at is not None:
-        return functools.partial(run, compiled_epoch(), at, inner), BLOCK
+        return functools.partial(call_of, compiled_epoch(), at, inner), BLOCK
     given = (kernels, *steps_of(experts))
-    return functools.partial(run_interpreted, mixture_epoch, given, inner), SLOW_BLOCK
+    return functools.partial(call_of, quiet(mixture_epoch), given, inner), SLOW_BLOCK
 
 
-def run(
+def call_of(
     loop: Kernel,
     kernels: tuple[Any, ...],
     inner: float,
@@ -207,31 +214,8 @@ def run(
     params: Floats,
     work: Floats,
     *rest: Any,
-) -> int:
-    """A loop over rows, handed the arrays of its arguments."""
+) -> Call:
+    """A loop over rows, and the arrays of its arguments."""
     given = (order, truth, weight, state.Theta, state.summed, *state.limits_sq, state.vectors)
     mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
-    return loop(*rows.arrays, *given, *mixed, inner, params, work[0], *rest, *kernels)
-
-
-def run_interpreted(
-    loop: Kernel,
-    kernels: tuple[Any, ...],
-    inner: float,
-    rows: Rows,
-    order: Array,
-    truth: Array,
-    weight: Floats,
-    state: MixtureState,
-    *rest: Any,
-) -> int:
-    """`run` with kernels that may raise: the state is then as it was."""
-    arrays = (state.Theta, state.vectors, state.shares, state.totals, state.sums)
-    before = [array.copy() for array in arrays]
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return run(loop, kernels, inner, rows, order, truth, weight, state, *rest)
-    except BaseException:
-        for array, copy in zip(arrays, before, strict=True):
-            array[...] = copy
-        raise
+    return loop, *rows.arrays, *given, *mixed, inner, params, work[0], *rest, *kernels

@@ -9,15 +9,14 @@ from numba import types
 from skstructured._engine.addresses import READ_VECTOR, as_move_and_score
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import kernel
-from skstructured._engine.epoch import BLOCK, SLOW_BLOCK
+from skstructured._engine.epoch import BLOCK, SLOW_BLOCK, quiet
 from skstructured._engine.experts import means_of, score_experts
 from skstructured._engine.mixing import SCORES, mix
 from skstructured._engine.mixture import (
     bound_kernels,
+    call_of,
     compiled_epoch,
     mixture_epoch,
-    run,
-    run_interpreted,
     signature_of,
     steps_of,
 )
@@ -113,6 +112,6 @@ def mixture_ahead_for(
     """As `mixture_epoch_for`; the loop is called with `before` and `averaged` behind `scores`."""
     at = bound_kernels(kernels, experts)
     if at is not None:
-        return functools.partial(run, _compiled_ahead(), at, inner), BLOCK
+        return functools.partial(call_of, _compiled_ahead(), at, inner), BLOCK
     given, loop = (kernels, *steps_of(experts)), mixture_ahead_of(mixture_epoch)
-    return functools.partial(run_interpreted, loop, given, inner), SLOW_BLOCK
+    return functools.partial(call_of, quiet(loop), given, inner), SLOW_BLOCK

@@ -155,6 +155,20 @@ def standardize_rows(
 
 
 @kernel
+def exchange(statistics: Floats, grown: Floats, count: int, forward: bool) -> None:
+    """Exchange the largest entries of columns with those in `grown` (2, …), one by one.
+
+    Rows are columns and entries; the first `count` are exchanged, from the last one on backwards
+    unless `forward`.
+    """
+    for i in range(count):
+        t = i if forward else count - 1 - i
+        j, x = int(grown[0, t]), grown[1, t]
+        grown[1, t], statistics[DEVIATION, j] = statistics[DEVIATION, j], x
+        statistics[INVERSE, j] = 1.0 / x if x > SMALLEST else 0.0
+
+
+@kernel
 def scale_entries(
     data: Array,
     indices: Array,
@@ -171,8 +185,8 @@ def scale_entries(
 
     Rows of weight zero become 0, and `before` is filled, as in `standardize_rows`.
 
-    `grown` (2, entries) receives the columns whose largest entry grew, and what it was before;
-    returns how many.
+    `statistics` are afterwards as before: `grown` (2, entries) receives the columns whose largest
+    entry grew, and that entry, see `exchange`; returns how many.
     """
     largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
     ahead = before.shape[0] > 0
@@ -190,4 +204,5 @@ def scale_entries(
             columns[place] = j
             out[place] = z if weight[r] > 0.0 and abs(z) > SHORTEST else 0.0
             place += 1
+    exchange(statistics, grown, count, False)
     return count

@@ -6,8 +6,7 @@ first, and later when the weight of the rows since then reaches 1/32 of all: at 
 out, and at any round whose row is unlike those before it.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -22,18 +21,47 @@ from skstructured._engine.moments import (
     MEAN,
     MISSED,
     SMALLEST,
+    exchange,
     scale_entries,
     standardize_rows,
 )
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
-from skstructured._engine.state import Learned
+from skstructured._engine.state import Call, Learned, at_once
 
 #: The order of one row; it is not written to.
 FIRST = np.zeros(1, dtype=np.int64)
 
 
-def _nothing() -> None:
-    """Undo nothing."""
+#: Statistics and counts, as kernels of dense rows bring them up to date.
+Moments: TypeAlias = tuple[Floats, Floats]
+
+#: What changes nothing.
+NOTHING: Call = (int,)
+
+
+class Counted(NamedTuple):
+    """Rows that were transformed as if they had been counted.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows as transformed.
+    places : ndarray of shape (n,)
+        Their order.
+    commit : Call
+        What counts them; see `at_once`.
+    undo : Call
+        What uncounts them again.
+    before : ndarray
+        Where it was asked for, the data of the rows as they were transformed before each was
+        counted. That is what would be done to them for a prediction.
+    """
+
+    rows: Rows
+    places: Array
+    commit: Call
+    undo: Call
+    before: Array
 
 
 class RunningScale(Learned):
@@ -121,16 +149,17 @@ class RunningScale(Learned):
 
     def apply(
         self, rows: Rows, order: Array | None = None, weight: Floats | None = None
-    ) -> tuple[Rows, Array, Callable[[], None]]:
-        """Count and transform rows; returns them, their order, and what undoes the count.
+    ) -> tuple[Rows, Array]:
+        """Count and transform rows; returns them, and their order.
 
         `order` of the rows given, all where it is None, are counted one by one; `weight` has an
         entry for each of `order`, None is 1.
         """
         order = np.arange(rows.n_rows) if order is None else order
         weight = np.ones(len(order)) if weight is None else weight
-        ready, places, undo, _ = self._applied(rows, order, weight, False)
-        return ready, places, undo
+        found = self.counted(rows, order, weight)
+        at_once(found.commit)
+        return found.rows, found.places
 
     def count_all(self, rows: Rows, weight: Floats) -> None:
         """Count the first rows all at once: the moments of dense ones are those of all of them."""
@@ -151,75 +180,64 @@ class RunningScale(Learned):
         self.statistics[INVERSE] = 0.0
         np.divide(1.0, deviation, out=self.statistics[INVERSE], where=there)
 
-    def apply_ahead(
-        self, rows: Rows, order: Array, weight: Floats
-    ) -> tuple[Rows, Array, Callable[[], None], Array]:
-        """As `apply`; with the data of the rows as they were transformed before each was counted.
+    def counted(self, rows: Rows, order: Array, weight: Floats, ahead: bool = False) -> Counted:
+        """Transform rows as `apply` does, and count them by what is returned.
 
-        That is what would be done to them for a prediction.
+        `ahead` asks for the rows as they were before.
         """
-        return self._applied(rows, order, weight, True)
-
-    def _applied(
-        self, rows: Rows, order: Array, weight: Floats, ahead: bool
-    ) -> tuple[Rows, Array, Callable[[], None], Array]:
         if not self.used:
             if self.indicators:
                 rows, order = self._widened(rows.taken(order)), np.arange(len(order))
             ready, places = rows.read_as(self.dtype, order)
-            return ready, places, _nothing, ready.data
+            return Counted(ready, places, NOTHING, NOTHING, ready.data)
         self.makes_sparse(rows)
         n, order = len(order), np.ascontiguousarray(order, dtype=np.int64)
-        transformed = self._moments if self._kind == "dense" else self._largest
-        ready, undo, before = transformed(rows, order, weight, ahead)
-        return ready, FIRST if n == 1 else np.arange(n), undo, before
+        places = FIRST if n == 1 else np.arange(n)
+        transformed = self._by_moments if self._kind == "dense" else self._by_largest
+        return transformed(rows, order, weight, ahead, places)
 
-    def _moments(
-        self, rows: Rows, order: Array, weight: Floats, ahead: bool
-    ) -> tuple[Rows, Callable[[], None], Array]:
+    def _by_moments(
+        self, rows: Rows, order: Array, weight: Floats, ahead: bool, places: Array
+    ) -> Counted:
         if rows.is_sparse:
             rows, order = Rows.from_array(rows.X[order].toarray()), np.arange(len(order))
         out = np.empty((len(order), rows.width), dtype=self.dtype)
         before = np.empty_like(out) if ahead else out[:0]
-        kept = self.statistics.copy(), self.counts.copy()
-        self._standardize(rows, order, weight, out, before)
-
-        def undo() -> None:
-            self.statistics[:], self.counts[:] = kept
-
+        moments = self.statistics.copy(), self.counts.copy()
+        self._standardize(rows, order, weight, moments, out, before)
+        own = {"statistics": self.statistics, "counts": self.counts}
+        now = dict(zip(own, moments, strict=True))
         if self.indicators:
             gaps = np.isnan(rows.X[order])
             out = np.hstack([out, (gaps & (weight > 0.0)[:, None]).astype(self.dtype)])
             before = np.hstack([before, gaps[: len(before)].astype(self.dtype)])
-        return Rows.from_array(out), undo, before.reshape(-1)
+        update = vars(self).update
+        before = before.reshape(-1)
+        return Counted(Rows.from_array(out), places, (update, now), (update, own), before)
 
-    def _largest(
-        self, rows: Rows, order: Array, weight: Floats, ahead: bool
-    ) -> tuple[Rows, Callable[[], None], Array]:
+    def _by_largest(
+        self, rows: Rows, order: Array, weight: Floats, ahead: bool, places: Array
+    ) -> Counted:
         rows = rows if rows.is_sparse else Rows.from_array(csr_matrix(rows.without_gaps().X))
         indptr = np.zeros(len(order) + 1, dtype=np.int32)
         np.cumsum(rows.indptr[order + 1] - rows.indptr[order], out=indptr[1:])
         columns, out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
         before, grown = np.empty(len(out) * ahead), np.empty((2, len(out)))
         count = self._divide(rows, order, weight, columns, out, before, grown)
-
-        def undo() -> None:
-            places, values = grown[0, :count][::-1].astype(np.intp), grown[1, :count][::-1]
-            for j, value in zip(places, values, strict=True):
-                self.statistics[DEVIATION, j] = value
-                self.statistics[INVERSE, j] = 1.0 / value if value > SMALLEST else 0.0
-
-        return Rows(out, columns, indptr, self.columns, len(order), None), undo, before
+        ready = Rows(out, columns, indptr, self.columns, len(order), None)
+        grow = (exchange, self.statistics, grown, count)
+        exchange(self.statistics, grown, 0, True)  # to be compiled before it is called at once
+        return Counted(ready, places, (*grow, True), (*grow, False), before)
 
     def _standardize(
-        self, rows: Rows, order: Array, weight: Floats, out: Array, before: Array
+        self, rows: Rows, order: Array, weight: Floats, moments: Moments, out: Array, before: Array
     ) -> None:
         """Count and transform dense rows; see `standardize_rows`."""
-        learned = (self.statistics, self.counts, self.centred, self.divided)
+        learned = (*moments, self.centred, self.divided)
         standardize_rows(rows.data, rows.width, order, weight, *learned, out, before)
 
     def _divide(self, rows: Rows, order: Array, weight: Floats, *into: Any) -> int:
-        """Count and transform CSR rows; see `scale_entries`."""
+        """Transform CSR rows; see `scale_entries`."""
         arrays = (rows.data, rows.indices, rows.indptr, order, weight)
         return scale_entries(*arrays, self.statistics, *into)
 

@@ -1,6 +1,8 @@
 """What a linear learner has learned: W = s Θ, the sums behind Θ, and a vector of numbers."""
 
-from typing import Any, NoReturn, Self
+from itertools import starmap
+from operator import call
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
@@ -9,15 +11,30 @@ from skstructured._engine.average import aligned, aligned_zeros
 from skstructured._engine.compiled import kernel
 from skstructured._engine.rows import LONGEST, SHORTEST
 
+#: A function and its arguments.
+Call: TypeAlias = tuple[Any, ...]
+
+
+def at_once(*calls: Call) -> list[Any]:
+    """Call functions that are no Python, one after the other; what they return.
+
+    Handlers of signals run, and raise, between two instructions of Python alone: there is none
+    here, so that what the calls move is moved as a whole or not at all.
+    """
+    return list(starmap(call, calls))
+
+
 #: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
 #: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
 #: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
 #: rounds since a float32 Θ asked, Σ w over all rounds, and whether shares are w t³ in place of w;
-#: rounds since ‖Θ‖² was summed anew, and the place of ‖Θ‖² in the vector, 0 where it is not kept.
+#: rounds since ‖Θ‖² was summed anew, the place of ‖Θ‖² in the vector, 0 where it is not kept, and
+#: how many rounds were learned.
 RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE, CLOCK, DECAYS, RENEWED, NORM_AT = range(9)
+ROUNDS = 9
 
 #: Where an optimiser's own entries begin.
-OWN = 9
+OWN = 10
 
 #: Rounds after which ‖Θ‖² is summed anew: its recursion loses a few last digits in each.
 RENEW = 1 << 16
@@ -69,10 +86,11 @@ def share_of(vector: Floats, weight: float) -> float:
 
 @kernel
 def count_round(vector: Floats, s: float, weight: float, share: float) -> None:
-    """Σ v s, Σ v and Σ w grow by a round."""
+    """Σ v s, Σ v and Σ w grow by a round, and so does the number of rounds."""
     vector[SCALED_WEIGHT_SUM] += share * s
     vector[WEIGHT_SUM] += share
     vector[CLOCK] += weight
+    vector[ROUNDS] += 1.0
 
 
 @kernel
@@ -102,7 +120,7 @@ class Learned:
     def copy(self) -> Self:
         """An independent copy, with copies of the arrays and of the parts that learn."""
         twin = object.__new__(type(self))
-        vars(twin).update({name: _own(value) for name, value in vars(self).items()})
+        vars(twin).update({name: own(value) for name, value in vars(self).items()})
         return twin
 
     #: Whether an optimizer can go on from this state.
@@ -114,9 +132,10 @@ class Learned:
             refuse_to_move()
 
 
-def _own(value: Any) -> Any:
+def own(value: Any) -> Any:
+    """A copy of an array, or of what holds some; other values as they are."""
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return type(value)(map(_own, value))
+        return type(value)(map(own, value))
     return value.copy() if isinstance(value, (np.ndarray, Learned)) else value
 
 

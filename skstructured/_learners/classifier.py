@@ -18,8 +18,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import Locked, learned_aside, lock_of
 from skstructured._learners.progress import is_verbose, with_progress
 from skstructured._learners.scaling import scale_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
@@ -32,6 +31,10 @@ def with_intercept(X: Matrix, intercept: bool) -> Array:
     """Rows as a C-contiguous dense array, a constant 1 appended where there is an intercept."""
     X = np.asarray(X.todense()) if hasattr(X, "todense") else X
     return np.hstack([X, np.ones((len(X), 1))]) if intercept else np.ascontiguousarray(X)
+
+
+#: Rows learned at a time.
+BLOCK = 64
 
 
 class ClassScores:
@@ -60,19 +63,19 @@ class ClassScores:
 
         Bandits whose constructor names the classes have those.
         """
-        with unchanged_on_error(self):
-            rows = self._rows(X, reset=True)
-            self._start(Simplex().fit(y if classes is None else classes))
-            return Batch(rows, self._check_labels(rows, y))
+        with unchanged_on_error(self, aside=True) as new:
+            rows = new._rows(X, reset=True)
+            new._start(Simplex().fit(y if classes is None else classes))
+            return Batch(rows, new._check_labels(rows, y))
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
         rows = self._rows(X)
         return Batch(rows, self._check_labels(rows, y))
 
-    @reads_state
     def _scores(self, X: Features) -> Floats:
-        return self._thetas(self._fitted_rows(X))
+        with lock_of(self):
+            return self._thetas(self._fitted_rows(X))
 
     def _fitted_rows(self, X: Features) -> Matrix:
         check_is_fitted(self, "classes_")
@@ -98,7 +101,7 @@ class ClassScores:
         return tags
 
 
-class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(Locked, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of full-information learners that see one dense row at a time.
 
     Has the parameters `fit_intercept`, `shuffle`, `random_state`, maybe `standardize` and
@@ -119,28 +122,27 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._fit(X, y)
         return self
 
-    @exclusive
     def _fit(self, X: Features, y: Outputs) -> None:
         check_bool("shuffle", self.shuffle)
-        with unchanged_on_error(self):
-            rows = self._rows(X, reset=True)
-            self._start(Simplex().fit(y))
-            codes, order = self._check_labels(rows, y), np.arange(rows.n_rows)
+        with unchanged_on_error(self, aside=True) as new:
+            rows = new._rows(X, reset=True)
+            new._start(Simplex().fit(y))
+            codes, order = new._check_labels(rows, y), np.arange(rows.n_rows)
             if self.shuffle:
                 order = check_random_state(self.random_state).permutation(rows.n_rows)
-            self._learn_rows(rows.X, codes, order)
+            new._learn_rows(rows.X, codes, order)
 
-    @exclusive
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""
-        with unchanged_on_error(self):
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
             is_verbose(self)
-            rows = self._rows(X)
-            if not hasattr(self, "classes_"):
-                self._start(Simplex().fit_stream(y, classes))
+            rows = new._rows(X)
+            if first:
+                new._start(Simplex().fit_stream(y, classes))
             elif classes is not None:
                 self.space_.check_classes(classes)
-            codes = self._check_labels(rows, y)
+            codes = new._check_labels(rows, y)
         own_arrays(self)
         self._learn_rows(rows.X, codes, np.arange(rows.n_rows))
         return self
@@ -151,7 +153,6 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         mistakes = (best != rounds.packed[which]).astype(np.float64)
         return Losses(mistakes, mistakes, np.full(len(mistakes), np.nan))
 
-    @exclusive
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn_rows(rounds.X, rounds.packed, np.asarray(which))
@@ -168,9 +169,10 @@ class OnlineClassifier(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimato
         self._setup(space.dim_, self._scale.columns + self._intercept)
 
     def _learn_rows(self, X: Matrix, codes: Ints, order: Ints) -> None:
-        for i in with_progress(self, order, len(order)):
-            with uninterrupted(self):
-                rows, *_ = self._scale.apply(Rows.from_array(X[i : i + 1]))
-                x = with_intercept(rows.matrix, self._intercept)[0]
-                self.n_mistakes_ += int(self._learn_row(x, codes[i]))
-                self.t_ += 1
+        for start in with_progress(self, range(0, len(order), BLOCK), len(order)):
+            with self.lock, learned_aside(self) as twin:
+                for i in order[start : start + BLOCK]:
+                    rows, _ = twin._scale.apply(Rows.from_array(X[i : i + 1]))
+                    x = with_intercept(rows.matrix, self._intercept)[0]
+                    twin.n_mistakes_ += int(twin._learn_row(x, codes[i]))
+                    twin.t_ += 1

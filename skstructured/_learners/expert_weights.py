@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._learners.gates import reads_state
+from skstructured._learners.lock import lock_of
 from skstructured.extend._types import Floats
 from skstructured.extend.optimizer import OnlineOptimizer
 
@@ -65,11 +65,11 @@ class ExpertWeights:
 def of_experts(what: str, read: Callable[[ExpertWeights], Any]) -> property:
     """Make the property that reads something of a learner's model of experts."""
 
-    @reads_state
     def get(self: Any) -> Any:
         model = getattr(self, "_model", None)
         if not isinstance(model, ExpertWeights):
             raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
-        return read(model)
+        with lock_of(self):
+            return read(model)
 
     return property(get, doc=what)

@@ -1,5 +1,6 @@
 """Weights of features that an optimiser moves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from skstructured._engine.epoch import epoch_for
 from skstructured._engine.mixture_row import REFUSED
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
 from skstructured._engine.standardize import FIRST, RunningScale
-from skstructured._engine.state import LinearState
-from skstructured._learners.models import AVERAGE, LAST, NOTHING, Count, VectorModel
+from skstructured._engine.state import Call, LinearState, at_once
+from skstructured._learners.models import AVERAGE, LAST, NOTHING, VectorModel
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel
@@ -73,9 +74,7 @@ class LinearModel(VectorModel):
     #: Whether `learn_alone` works.
     learns_alone = True
 
-    def learn_alone(
-        self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats, count: Count
-    ) -> int:
+    def learn_alone(self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats) -> int:
         """Learn one row X (1, p) with the vertex V (1, dim).
 
         0 where it stops the model, `REFUSED` where its norm is not in range, else −1.
@@ -84,38 +83,28 @@ class LinearModel(VectorModel):
         if rows.first_bad(self.intercept, *norms) >= 0:
             return REFUSED
         self.state.store_for(self.scale.makes_sparse(rows))
-        return self._learn(rows, FIRST, V, weight, V[:0], count, NOTHING)
+        return self._learn(rows, FIRST, V, weight, V[:0], NOTHING)
 
     def _learn(
-        self,
-        rows: Rows,
-        block: Ints,
-        V: Floats,
-        weight: Floats,
-        theta: Floats,
-        count: Count,
-        record: int,
+        self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int
     ) -> int:
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
-        if record in (LAST, AVERAGE):
-            ready, places, undo, before = self.scale.apply_ahead(rows, block, weight)
-            learn = self._new_loop_ahead()
-            rest: tuple[Any, ...] = (before, record == AVERAGE)
-        else:
-            ready, places, undo = self.scale.apply(rows, block, weight)
-            learn, rest = self._loop()[0], ()
-        given = (ready, places, V, weight, self.state, self.params, self.work, theta)
-        try:
-            stopped = learn(*given, *rest)
-        except BaseException:
-            undo()
-            raise
+        ahead = record in (LAST, AVERAGE)
+        ready, places, count, undo, before = self.scale.counted(rows, block, weight, ahead)
+        loop = self._new_loop_ahead() if ahead else self._loop()[0]
+        given, more = (ready, places, V, weight), (before, record == AVERAGE) if ahead else ()
+        rest = (self.params, self.work, theta, *more)
+        stopped = self._learn_at_once(
+            lambda state: [loop(*given, state, *rest), count, *self._besides(state, V, weight)]
+        )
         if stopped >= 0:  # the rows before it are counted again, without it
-            undo()
-            weight = weight[:stopped]
-            self.scale.apply(rows, block[:stopped], weight)
-        count(weight)
+            at_once(undo)
+            self.scale.apply(rows, block[:stopped], weight[:stopped])
         return stopped
+
+    def _besides(self, state: Any, V: Floats, weight: Floats) -> Sequence[Call]:
+        """What else a block moves."""
+        return ()
 
     def weights(self, averaged: bool) -> Floats:
         """W of rows as they are given; see `Model`."""

@@ -1,5 +1,6 @@
 """A mixture of linear models, each moved by an optimiser of its own."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,9 @@ from skstructured._engine.move_and_score import (
     move_and_score_kernel,
 )
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
-from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Call
 from skstructured._learners.expert_weights import ExpertWeights
 from skstructured._learners.linear import LinearModel
-from skstructured._learners.models import Count
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Matrix
 from skstructured.extend.learner import Batch
@@ -87,39 +87,33 @@ class MixtureModel(ExpertWeights, LinearModel):
         return self.optimizer.certificate(self.loss, self.state, delta)
 
     def _learn(
-        self,
-        rows: Rows,
-        block: Ints,
-        V: Floats,
-        weight: Floats,
-        theta: Floats,
-        count: Count,
-        record: int,
+        self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int
     ) -> int:
-        stopped = super()._learn(rows, block, V, weight, theta, count, record)
-        if self._inner and self.state.kind == SCORES:  # log-losses are whole: Ω of a vertex is 0
-            learned = slice(stopped if stopped >= 0 else None)
-            self.state.sums += weight[learned] @ self.loss.omega(V[learned])
+        stopped = super()._learn(rows, block, V, weight, theta, record)
+        if stopped >= 0:
+            for _, sums, more, _ in self._besides(self.state, V[stopped:], weight[stopped:]):
+                sums -= more
         return stopped
 
-    def learn_alone(
-        self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats, count: Count
-    ) -> int:
+    def _besides(self, state: Any, V: Floats, weight: Floats) -> Sequence[Call]:
+        """Ω of the truths; log-losses are whole, because Ω of a vertex is 0."""
+        if not (self._inner and state.kind == SCORES):
+            return ()
+        return ((np.add, state.sums, weight @ self.loss.omega(V), state.sums),)
+
+    def learn_alone(self, X: Floats, norms: tuple[float, float], V: Floats, weight: Floats) -> int:
         """As `LinearModel`, in one call of a kernel where nothing else has to be done."""
         state, scale = self.state, self.scale
         dense = state.placed and not state.by_feature and scale.counts_dense
         quick = dense and state.kind != SCORES and X.dtype == DOUBLE
         learn = self._row_loop() if quick else None
         if learn is None:
-            return super().learn_alone(X, norms, V, weight, count)
+            return super().learn_alone(X, norms, V, weight)
         how = (state.kind, state.summed, self.intercept, norms[1] * norms[1], *state.limits_sq)
         moments = (scale.statistics, scale.counts)
         mixed = (state.shares, state.rates, state.totals, state.sums)
         scaled = (scale.centred, scale.divided)
-        stopped = learn(*how, *scaled, X, V, weight, *moments, state.Theta, state.vectors, *mixed)
-        if stopped == -1:
-            count(weight)
-        return stopped
+        return learn(*how, *scaled, X, V, weight, *moments, state.Theta, state.vectors, *mixed)
 
     def _row_loop(self) -> Kernel | None:
         """What learns a row by itself, kept with the loops; None for interpreted kernels."""

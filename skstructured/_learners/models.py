@@ -9,16 +9,15 @@ import numpy as np
 
 from skstructured._base.foreign import check_state, check_vertices, is_ours
 from skstructured._base.rows_in_range import refuse_row
+from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import Learned
+from skstructured._engine.state import Call, Learned, at_once
 from skstructured._learners.held_out import LINEAR, Search, Tried, tried_passes
+from skstructured._learners.lock import Locked
 from skstructured.extend._types import Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison
-
-#: Who counts rounds as soon as they are learned, by their weights.
-Count: TypeAlias = Callable[[Floats], object]
 
 #: Who is told of every block and its weights, if anybody is.
 Note: TypeAlias = "Callable[[Played, Floats], object] | None"
@@ -57,7 +56,7 @@ class Played(NamedTuple):
         return slice(self.stopped if self.stopped >= 0 else None)
 
 
-class Model(Learned, ABC):
+class Model(Locked, Learned, ABC):
     """What is learned, and how a block of rounds moves it.
 
     Parameters
@@ -106,11 +105,19 @@ class Model(Learned, ABC):
         """Parts of `order`, each to be learned by one call of `learn`."""
 
     @abstractmethod
-    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
-        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`.
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
+        """Learn the rounds `block` (m,), of weights (m,), in order; returns what was `Played`."""
 
-        ``count(weight)`` is told of rounds as soon as they are learned.
+    def _learn_at_once(self, moving: Callable[[Any], list[Call]]) -> int:
+        """Learn a block by the calls that move a state; the place that stopped it, or −1.
+
+        The first call is the loop. One in Python, which may be left anywhere, moves a copy.
         """
+        state, calls = self.state, moving(self.state)
+        if not is_compiled(calls[0][0]):
+            state = self.state.copy()
+            calls = moving(state)
+        return at_once(*calls, (vars(self).update, {"state": state}))[0]
 
     @abstractmethod
     def upcoming(self, x: Floats, V: Floats, weight: Floats) -> tuple[Any, int]:
@@ -212,7 +219,7 @@ class VectorModel(Model):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without addresses of compiled kernels, which are those of this process."""
-        return {name: value for name, value in vars(self).items() if name != "_loops"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_loops"}
 
     def trouble(self) -> list[str]:
         """Sentences about what went wrong; before that the loss warns of its residual."""
@@ -229,24 +236,17 @@ class VectorModel(Model):
         twin, one, rows = self.copy(), np.arange(1), Rows.from_array(x)
         twin._block_size(rows)
         theta = np.empty((1, self.space.dim_))
-        stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, len, SCORES)
+        stopped = twin._learn(rows, one, np.array(V[:1]), weight, theta, SCORES)
         return theta, stopped
 
-    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
         """See `Model`."""
         V = self.truths(batch.packed[block])
         theta = np.empty((len(block) * (record > NOTHING), self.space.dim_))
-        return Played(self._learn(batch.rows, block, V, weight, theta, count, record), theta, V)
+        return Played(self._learn(batch.rows, block, V, weight, theta, record), theta, V)
 
     @abstractmethod
     def _learn(
-        self,
-        rows: Rows,
-        block: Ints,
-        V: Floats,
-        weight: Floats,
-        theta: Floats,
-        count: Count,
-        record: int,
+        self, rows: Rows, block: Ints, V: Floats, weight: Floats, theta: Floats, record: int
     ) -> int:
         """Learn a block; the place of the row that stopped it, or −1."""

@@ -4,7 +4,6 @@ A call of ``partial_fit`` with one row would else take three times as long, for 
 checks of what is known. Nothing is kept between calls, so that nothing gets stale.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.mixture_row import REFUSED
 from skstructured._engine.rows import DOUBLE
-from skstructured._learners.guards import uninterrupted
 from skstructured._learners.models import Model
 from skstructured.extend._types import Array, Floats, Given, Outputs
 
@@ -45,7 +43,6 @@ class OneRow:
     space_: Any
     _model: Model
     _calibrator: Any
-    _count: Callable[[Floats], object]
 
     def _learned_alone(self, X: Any, y: Outputs, classes: Given, sample_weight: Given) -> bool:
         """Learn the one row of X; False, and nothing is done, where it takes more than that.
@@ -62,8 +59,8 @@ class OneRow:
         check_lengths(1, len(packed))
         weight = ONE if sample_weight is None else self._checked_weight(sample_weight, packed)
         V = model.truths(packed)
-        with uninterrupted(self):
-            stopped = model.learn_alone(X, norms_of(self), V, weight, self._count)
+        with model.lock:
+            stopped = model.learn_alone(X, norms_of(self), V, weight)
         if stopped == REFUSED:
             return False
         if stopped >= 0:

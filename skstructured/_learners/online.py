@@ -20,9 +20,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
     writable,
 )
-from skstructured._engine.state import DECAYS
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._engine.state import DECAYS, ROUNDS
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.models import AVERAGE, LAST, NOTHING, SCORES, Model, Note, Played
 from skstructured._learners.one_row import OneRow
@@ -89,39 +87,44 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         self._partial_fit(X, y, classes, sample_weight)
         return self
 
-    @exclusive
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         if self._learned_alone(X, y, classes, sample_weight):
             self.n_iter_ = 1
             return self.warn_of_trouble()
-        first = not hasattr(self, "space_")
-        if not first:
-            self._model.state.check_moves()
+        if not hasattr(self, "space_"):
+            with unchanged_on_error(self, aside=True) as new:
+                new._learn_first(X, y, classes, sample_weight)
+            return self.warn_of_trouble()
+        self._model.state.check_moves()
         with unchanged_on_error(self):
-            batch = self._read(X, reset=first)
-            if self.standardize or not first:  # the weights move in place but on a first call
-                self._check_rows(batch, fresh=first)
-            if first:
-                self._start(self._unfitted_space().fit_stream(y, classes))
-            elif classes is not None:
+            batch = self._read(X)
+            self._check_rows(batch)
+            if classes is not None:
                 self.space_.check_classes(classes)
             batch = self._with_outputs(batch, y, sample_weight, stream=True)
             batch = self._weigh_classes(batch, stream=True)
-            every = np.arange(batch.n_rounds)
-            if first:
-                self._learn(batch, every)
-        if not first:  # what interrupts it from here on leaves whole blocks that are counted
-            self._learn(batch, every)
+        self._learn(batch, np.arange(batch.n_rounds))
         self.n_iter_ = 1
         self.warn_of_trouble()
 
+    def _learn_first(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
+        """Start a stream, and learn its first rows."""
+        batch = self._read(X, reset=True)
+        if self.standardize:  # afterwards, what was out of range is not seen any more
+            self._check_rows(batch, fresh=True)
+        self._start(self._unfitted_space().fit_stream(y, classes))
+        batch = self._with_outputs(batch, y, sample_weight, stream=True)
+        batch = self._weigh_classes(batch, stream=True)
+        self._learn(batch, np.arange(batch.n_rounds))
+        self.n_iter_ = 1
+
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
-        with unchanged_on_error(self):
-            batch = self._read(X, reset=True)
-            self._check_rows(batch, fresh=True)
-            self._start(self._space_of_stream(y, classes))
-            return self._weigh_classes(self._with_outputs(batch, y), stream=True)
+        with unchanged_on_error(self, aside=True) as new:
+            batch = new._read(X, reset=True)
+            new._check_rows(batch, fresh=True)
+            new._start(new._space_of_stream(y, classes))
+            return new._weigh_classes(new._with_outputs(batch, y), stream=True)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
@@ -140,12 +143,10 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         theta = self._scores_by(rounds, False)
         return self._losses(theta, self._truths(rounds.packed), random_state)
 
-    @exclusive
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn(rounds, np.asarray(which))
 
-    @exclusive
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round with the weights the optimiser plays, learn it, and go on; `Losses`."""
         return self._learned_losses(rounds, np.asarray(which), SCORES, random_state)
@@ -155,7 +156,6 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         """Whether `play_ahead` works: weights are s Θ, and no decoder follows what is played."""
         return self._model.scores_ahead and self._calibrator is None
 
-    @exclusive
     def _play_ahead(self, rounds: Batch, which: Ints, averaged: bool, random_state: Seed) -> Losses:
         return self._learned_losses(rounds, which, AVERAGE if averaged else LAST, random_state)
 
@@ -181,7 +181,8 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         Label sequences are given as one matrix in a list, V as `Ragged` positions or embeddings.
         """
         check_is_fitted(self)
-        theta, stopped = self._model.upcoming(x, V, np.ones(1))
+        with self._model.lock:
+            theta, stopped = self._model.upcoming(x, V, np.ones(1))
         if stopped >= 0:
             refuse_row(self, x, 0)
         return self._decode(theta).expected_losses(V)
@@ -199,7 +200,6 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
             self.classes_ = getattr(space, "classes_", np.arange(space.dim_))
         self.random_state_ = check_random_state(self.random_state)
         self._intercept = self._wants_intercept()
-        self.t_ = 0
         self._model = self._new_model()
         self._model.state.vector[DECAYS] = float(self._average_decays())
 
@@ -235,8 +235,8 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         record = record if self._calibrator is None else SCORES
         for block in model.blocks(batch, order, record):
             now = weight[block]
-            with uninterrupted(self):
-                played = model.learn(batch, block, now, record, self._count)
+            with model.lock:
+                played = model.learn(batch, block, now, record)
                 played = self._calibrated(played, now)
             if played.stopped >= 0:
                 model.refuse(self, batch, block[played.stopped])
@@ -258,9 +258,12 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         """What scores are compared with."""
         return self._model.truths(packed)
 
-    def _count(self, weight: Floats) -> None:
-        """Count rounds learned with these weights."""
-        self.t_ += len(weight)
+    @property
+    def t_(self) -> int:
+        """Rounds learned, by the clock of what learned them."""
+        model = self._fitted_model("t_ is")
+        with model.lock:
+            return int(model.state.vector[ROUNDS])
 
     def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator is measured by; see `OnlineLearner.comparison`."""
@@ -271,10 +274,10 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         for trouble in self._model.trouble():
             warnings.warn(trouble, GuaranteeWarning, stacklevel=5)
 
-    @reads_state
     def _scores_by(self, batch: Batch, averaged: bool) -> Any:
         """Scores of checked rows by the last weights, or by their average."""
-        return self._model.scores(batch, averaged)
+        with self._model.lock:
+            return self._model.scores(batch, averaged)
 
     def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))

@@ -20,7 +20,6 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.guards import exclusive
 from skstructured._learners.held_out import PASSES, Tried, learned_rows
 from skstructured._learners.models import LOSSES, Model, Played
 from skstructured._learners.progress import is_verbose
@@ -103,22 +102,24 @@ class Passes:
                 f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}{about}"
             )
 
-    @exclusive
     def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
         self._check_max_iter()
         check_bool("shuffle", self.shuffle)
         is_verbose(self)
         if self.tol is not None:
             check_real("tol", self.tol, math.isfinite, "be a number or None")
-        with unchanged_on_error(self):
-            batch = self._read(X, reset=True)
-            if self.standardize:  # afterwards, what was out of range is not seen any more
-                self._check_rows(batch, fresh=True)
-            self._expect(batch)
-            self._start(self._space_of(batch, y, sample_weight), self._most_passes())
-            batch = self._with_outputs(batch, y, sample_weight)
-            self._make_passes(self._weigh_classes(batch))
+        with unchanged_on_error(self, aside=True) as new:
+            new._fit_anew(X, y, sample_weight)
         self.warn_of_trouble()
+
+    def _fit_anew(self, X: Features, y: Outputs, sample_weight: Given) -> None:
+        batch = self._read(X, reset=True)
+        if self.standardize:  # afterwards, what was out of range is not seen any more
+            self._check_rows(batch, fresh=True)
+        self._expect(batch)
+        self._start(self._space_of(batch, y, sample_weight), self._most_passes())
+        batch = self._with_outputs(batch, y, sample_weight)
+        self._make_passes(self._weigh_classes(batch))
 
     def _space_of(self, batch: Batch, y: Outputs, sample_weight: Given) -> Any:
         """The space, fitted to the outputs of rounds."""

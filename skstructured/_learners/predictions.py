@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.rows_in_range import takes_gaps
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.gates import reads_state
+from skstructured._learners.lock import lock_of
 from skstructured._learners.one_row import played_alone
 from skstructured._learners.reading import answers_empty, check_batch, read_batch
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs, Seed
@@ -57,7 +57,6 @@ class DecodedPredictions:
     _decoder: Callable[[], Decoder]
     _task: Callable[[], str | None]
 
-    @reads_state
     def _scores(self, X: Features) -> Any:
         """θ of every row of a new X, (n, dim)."""
         if not hasattr(self, "space_"):  # it takes longer than the rest of a call with one row
@@ -78,17 +77,17 @@ class DecodedPredictions:
         """How scores become outputs, by the learner's decoder or by another."""
         return Decoding(theta, self.loss_, decoder or self._decoder())
 
-    @reads_state
     def _decoding(self, X: Features) -> Decoding:
-        alone = played_alone(self, X)
-        if alone is None:
-            return self._decode(self._scores(X))
-        return Decoding(alone[:1], self.loss_, self._decoder(), alone[1:])
+        with lock_of(self):
+            alone = played_alone(self, X)
+            if alone is None:
+                return self._decode(self._scores(X))
+            return Decoding(alone[:1], self.loss_, self._decoder(), alone[1:])
 
-    @reads_state
     def _mean(self, X: Features) -> Any:
         """Regularized predictions (n, dim) of a new X."""
-        alone = played_alone(self, X)
+        with lock_of(self):
+            alone = played_alone(self, X)
         return self._decoding(X).mu if alone is None else alone[1:]
 
     def embedding_scores(self, X: Features) -> Any:

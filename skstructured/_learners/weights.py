@@ -10,7 +10,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skstructured._base.validation import dtype_of
 from skstructured._engine.epoch import BLOCK
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import reads_state
 from skstructured._learners.models import Model
 from skstructured.extend._types import Array, Floats, Matrix
 from skstructured.extend.learner import Batch, Comparison
@@ -94,11 +93,11 @@ class ModelWeights(LinearWeights):
     _model: Model
     _dtype: DTypeLike
 
-    @reads_state
     def _weights(self, averaged: bool | None = None) -> Floats:
         """The weights that predictions use, the last ones, or their average, in float64."""
         model = self._fitted_model("weights are")
-        return model.weights(bool(self.average if averaged is None else averaged))
+        with model.lock:
+            return model.weights(bool(self.average if averaged is None else averaged))
 
     @property
     def last_weights_(self) -> Array:

@@ -17,8 +17,7 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.classifier import ClassScores
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import learned_aside
 from skstructured._learners.progress import is_verbose
 from skstructured._learners.scaling import scale_of
 from skstructured.bandits._own_choices import OwnChoices
@@ -55,8 +54,6 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
     def _learn_rows(self, X, codes, rewards, propensities):
         """Learn checked rounds; `codes` are positions of the actions in `classes_`."""
 
-    @exclusive
-    @reads_state
     def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose a class for every row, before anything about it is known.
 
@@ -79,16 +76,14 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         ValueError
             Before the first round, if the classes are not known.
         """
-        with unchanged_on_error(self):
-            X = self._rows(X).X
-            self._start_with(None)
+        X = self._started(X)
+        with self.lock:
             theta = self._thetas(X)
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
             P = self._distribution(theta, X)
         codes = invert(P, rng.random_sample(len(P)))
         return self.classes_[codes], self._propensities_of(X, codes, P, random_state)
 
-    @exclusive
     def update(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
     ) -> Self:
@@ -116,20 +111,20 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             Naming the row, for actions that are not among the classes, propensities outside (0, 1]
             and rewards that are not allowed; the fitted state is then unchanged.
         """
-        with unchanged_on_error(self):
-            X = self._rows(X).X
-            self._start_with(None)
-            codes, rewards, propensities = self._check_feedback(
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
+            X = new._rows(X).X
+            new._start_with(None)
+            codes, rewards, propensities = new._check_feedback(
                 X.shape[0], actions, rewards, propensities
             )
-        with uninterrupted(self):
-            self._account(X, codes, propensities)
-            self._learn_rows(X, codes, rewards, propensities)
-            self.t_ += X.shape[0]
+        with self.lock, learned_aside(self, self.draws > 1) as twin:
+            twin._account(X, codes, propensities)
+            twin._learn_rows(X, codes, rewards, propensities)
+            twin.t_ += X.shape[0]
         self._check_horizon()
         return self
 
-    @exclusive
     def fit(self, X: Features, y: Outputs) -> Self:
         """Start anew and simulate one pass of bandit feedback over labelled rows.
 
@@ -149,10 +144,10 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         return self
 
     def _fit(self, X, y, **given):
-        with unchanged_on_error(self):
-            rows = self._rows(X, reset=True)
-            self._start(Simplex().fit(y))
-            self._simulate(rows, self._check_labels(rows, y), **given)
+        with unchanged_on_error(self, aside=True) as new:
+            rows = new._rows(X, reset=True)
+            new._start(Simplex().fit(y))
+            new._simulate(rows, new._check_labels(rows, y), **given)
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Simulate bandit feedback over labelled rows, one round each, in order.
@@ -173,7 +168,6 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         self.simulate(X, y, classes)
         return self
 
-    @exclusive
     def simulate(self, X: Features, y: Outputs, classes: Given = None) -> BanditRounds:
         """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
         rounds = self._simulate_labels(X, y, classes)
@@ -181,19 +175,19 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         return rounds
 
     def _simulate_labels(self, X, y, classes, **given):
-        with unchanged_on_error(self):
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
             is_verbose(self)
-            rows = self._rows(X)
-            self._start_with(classes)
+            rows = new._rows(X)
+            new._start_with(classes)
             if classes is not None:
-                self.space_.check_classes(classes)
-            codes = self._check_labels(rows, y)
+                new.space_.check_classes(classes)
+            codes = new._check_labels(rows, y)
         self._await(None)
         actions, propensities = self._simulate(rows, codes, **given)
         rewards = (actions == codes).astype(np.float64)
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
-    @exclusive
     def replay(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
     ) -> Floats:
@@ -215,10 +209,11 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             if the logging policy could have chosen every class; where all propensities are 1 it
             could not, and a GuaranteeWarning says so.
         """
-        with unchanged_on_error(self):
-            X = self._rows(X).X
-            self._start_with(None)
-            checked = self._check_feedback(X.shape[0], actions, rewards, propensities)
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
+            X = new._rows(X).X
+            new._start_with(None)
+            checked = new._check_feedback(X.shape[0], actions, rewards, propensities)
         if len(checked[2]) and len(self.classes_) > 1 and np.all(checked[2] == 1.0):
             warnings.warn(
                 "All propensities are 1: such a log has nothing to say of other choices than its "
@@ -234,11 +229,19 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             self.update(x, labels[i : i + 1], [reward], [propensity])
         return estimates
 
-    @reads_state
     def decoding_proba(self, X: Features) -> Floats:
         """Exact probabilities (n, K) with which `choose` plays each class."""
-        X = self._fitted_rows(X)
-        return self._distribution(self._thetas(X), X)
+        with self.lock:
+            X = self._fitted_rows(X)
+            return self._distribution(self._thetas(X), X)
+
+    def _started(self, X):
+        """Checked rows, of a learner that has begun."""
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
+            X = new._rows(X).X
+            new._start_with(None)
+        return X
 
     def _start_with(self, classes):
         """Start the first round with the classes given here or to the constructor."""

@@ -9,9 +9,8 @@ from skstructured._engine.epoch import epoch_for
 from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
-from skstructured._engine.state import OWN, LinearState, new_state
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import uninterrupted
+from skstructured._engine.state import OWN, LinearState, at_once, new_state
+from skstructured._learners.lock import learned_aside
 from skstructured._learners.progress import with_progress
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.bandits._base import BanditClassifier
@@ -85,16 +84,15 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         Z = self._scale.copy().apply(Rows.from_array(X))[0].matrix
         return Z, self.scale_kernel(vector, self._largest_sq(Z), 1.0), vector
 
-    @reads_state
     def _thetas(self, X):
         Z, s, _ = self._next_round(X)
         return s * linear_scores(self._state.matrix, Z)
 
-    @reads_state
     def _scores(self, X):
         """Scores of new rows, which do not count."""
         rows = Rows.from_array(self._fitted_rows(X))
-        return linear_scores(self._weights(), self._scale.completed(rows).matrix)
+        with self.lock:
+            return linear_scores(self._weights(), self._scale.completed(rows).matrix)
 
     def _rho(self, X):
         return self._next_round(X)[2][RHO]
@@ -124,11 +122,11 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):
             block = np.arange(start, min(start + size, n))
-            with uninterrupted(self):
-                drawn, stopped = self._simulate_block(learn, rows, block, codes[block])
+            with self.lock, learned_aside(self, draws=True) as twin:
+                drawn, stopped = twin._simulate_block(learn, rows, block, codes[block])
                 learned = block[: stopped if stopped >= 0 else None]
                 actions[block], propensities[block] = drawn[:, ACTION], drawn[:, PROPENSITY]
-                self._count(actions[learned], codes[learned])
+                twin._count(actions[learned], codes[learned])
             if stopped >= 0:
                 refuse_row(self, rows.X, block[stopped])
         return actions, propensities
@@ -138,18 +136,19 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         m, state = len(block), self._state
         drawn = np.zeros((m, 3))
         drawn[:, UNIFORM] = self.random_state_.random_sample(m)
-        ready, places, undo = self._scale.apply(rows, block)
-        given = (ready, places, self.space_.unpack(codes), np.ones(m))
+        found = self._scale.counted(rows, block, np.ones(m))
+        given = (found.rows, found.places, self.space_.unpack(codes), np.ones(m))
         # The state is what the gradient kernels read as parameters: ρ is another in every round.
-        stopped = learn(*given, state, state.vector, drawn, np.empty((0, 0)))
+        loop = learn(*given, state, state.vector, drawn, np.empty((0, 0)))
+        stopped, _ = at_once(loop, found.commit)
         if stopped >= 0:  # the rows before it are counted again, without it
-            undo()
+            at_once(found.undo)
             self._scale.apply(rows, block[:stopped])
         return drawn, stopped
 
-    @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("coef_ and intercept_ are set by the first round.")
-        state = self._state
-        return self._scale.fold(self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix)
+        with self.lock:
+            state = self._state
+            return self._scale.fold(self.scale_kernel(state.vector.copy(), 0.0, 1.0) * state.matrix)

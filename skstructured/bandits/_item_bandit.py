@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import unchanged_on_error
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import learned_aside
 from skstructured.bandits._item_rounds import (
     check_propensities,
     check_rewards,
@@ -34,8 +33,6 @@ class ItemBandit(ItemState):
     def _probabilities(self, Z: Floats) -> Floats:
         """Probabilities (m,) of the actions of a round, given their rows z."""
 
-    @exclusive
-    @reads_state
     def choose(
         self,
         X_actions: Any,
@@ -73,16 +70,17 @@ class ItemBandit(ItemState):
             For rounds without an available action, rows that are not finite or of another width
             than before, and parameters out of range; the state is then unchanged.
         """
-        with unchanged_on_error(self):
-            actions, X = self._read(X_actions, qid, available)
-            self._start_with(X)
-            Z, own = self._ridge.ready(X), random_state is None and self.randomized
-            rng = self.random_state_ if own else check_random_state(random_state)
-        drawn = [self._draw(Z[rows], rng) for rows in actions.rounds()]
+        with unchanged_on_error(self, not hasattr(self, "t_")) as new:
+            actions, X = new._read(X_actions, qid, available)
+            new._start_with(X)
+            own = random_state is None and self.randomized
+            rng = new.random_state_ if own else check_random_state(random_state)
+        with self.lock:
+            Z = self._ridge.ready(X)
+            drawn = [self._draw(Z[rows], rng) for rows in actions.rounds()]
         chosen = actions.items.offsets[:-1] + np.array([code for code, _ in drawn], dtype=np.intp)
         return actions.places[chosen], np.array([p for _, p in drawn])
 
-    @exclusive
     def fit(
         self,
         X_actions: Any,
@@ -104,12 +102,12 @@ class ItemBandit(ItemState):
         -------
         self
         """
-        with unchanged_on_error(self):
-            if hasattr(self, "t_"):
-                del self.t_
-            return self.update(X_actions, actions, rewards, propensities, **given)
+        with unchanged_on_error(self, aside=True) as new:
+            if hasattr(new, "t_"):
+                del new.t_
+            new.update(X_actions, actions, rewards, propensities, **given)
+        return self
 
-    @exclusive
     def update(
         self,
         X_actions: Any,
@@ -151,21 +149,20 @@ class ItemBandit(ItemState):
             As `choose`, and for actions that are no places of available ones, rewards that are not
             finite and propensities outside (0, 1]; the fitted state is then unchanged.
         """
-        with unchanged_on_error(self):
-            given, X = self._read(X_actions, qid, available)
+        with unchanged_on_error(self, not hasattr(self, "t_")) as new:
+            given, X = new._read(X_actions, qid, available)
             chosen, n = rows_of(given, actions), len(given.items)
             rewards = check_rewards(rewards, n)
             check_propensities(propensities, n)
             weight = check_round_weights(sample_weight, n)
-            self._start_with(X)
+            new._start_with(X)
         for i, rows in enumerate(given.rounds()):
             if weight[i] > 0.0:
-                with uninterrupted(self):
-                    self._learn(X[rows], chosen[i] - rows.start, rewards[i], weight[i])
-                    self.t_ += 1
+                with self.lock, learned_aside(self) as twin:
+                    twin._learn(X[rows], chosen[i] - rows.start, rewards[i], weight[i])
+                    twin.t_ += 1
         return self
 
-    @reads_state
     def decision_function(
         self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> Any:
@@ -181,10 +178,10 @@ class ItemBandit(ItemState):
         list of n arrays (m,), or with `qid` ndarray of shape (N,)
             Estimates in the form of X_actions; NaN for hidden actions.
         """
-        actions, Z = self._fitted(X_actions, qid, available)
-        return actions.items.unstacked(self._ridge.means(Z))
+        with self.lock:
+            actions, Z = self._fitted(X_actions, qid, available)
+            return actions.items.unstacked(self._ridge.means(Z))
 
-    @reads_state
     def predict(
         self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> Ints:
@@ -200,12 +197,12 @@ class ItemBandit(ItemState):
         ndarray of shape (n,)
             Places of the actions in their rounds.
         """
-        actions, Z = self._fitted(X_actions, qid, available)
-        means = self._ridge.means(Z)
+        with self.lock:
+            actions, Z = self._fitted(X_actions, qid, available)
+            means = self._ridge.means(Z)
         best = [rows.start + np.argmax(means[rows]) for rows in actions.rounds()]
         return actions.places[best]
 
-    @reads_state
     def decoding_proba(
         self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> Any:
@@ -221,8 +218,9 @@ class ItemBandit(ItemState):
         list of n arrays (m,), or with `qid` ndarray of shape (N,)
             Probabilities in the form of X_actions, of sum 1 in each round; 0 for hidden actions.
         """
-        actions, Z = self._fitted(X_actions, qid, available)
-        P = [self._probabilities(Z[rows]) for rows in actions.rounds()]
+        with self.lock:
+            actions, Z = self._fitted(X_actions, qid, available)
+            P = [self._probabilities(Z[rows]) for rows in actions.rounds()]
         return actions.items.unstacked(np.concatenate(P), hidden=0.0)
 
     def _draw(self, Z, rng):

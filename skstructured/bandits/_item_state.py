@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import check_bool, check_positive, is_ready, own_arrays
 from skstructured._engine.rows import LONGEST, Rows
-from skstructured._learners.gates import reads_state
+from skstructured._engine.standardize import RunningScale
+from skstructured._learners.lock import Locked
 from skstructured._learners.scaling import scale_of
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured.bandits._item_rounds import Actions, read_actions
@@ -18,7 +19,7 @@ from skstructured.bandits._ridge import RunningRidge
 from skstructured.extend._types import Floats
 
 
-class ItemState(BaseEstimator):
+class ItemState(Locked, BaseEstimator):
     """Ridge regression on the features of actions; what `ItemBandit` chooses by."""
 
     lam: float
@@ -47,15 +48,19 @@ class ItemState(BaseEstimator):
         return self._noise()
 
     @property
+    def _scale(self) -> RunningScale:
+        return self._ridge.scale
+
+    @property
     def longest_row(self) -> float:
         """The longest row whose square leaves digits of the regularization, as learned raw."""
         return min(LONGEST, np.sqrt(check_positive("lam", self.lam)) * LONGEST_OF_UNIT)
 
-    @reads_state
     def _weights(self):
         if not hasattr(self, "t_"):
             raise AttributeError("coef_ and intercept_ are set by the first round.")
-        return self._ridge.weights
+        with self.lock:
+            return self._ridge.weights
 
     def _noise(self):
         """R as given; or √(the least of the regularized squares/Σ w), and 1 where that is 0."""
@@ -85,8 +90,8 @@ class ItemState(BaseEstimator):
             own_arrays(self)
             return
         self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, X.shape[1], self._intercept)
-        self._ridge = RunningRidge(self._scale, X.shape[1], self._intercept, float(self.lam))
+        scale = scale_of(self, X.shape[1], self._intercept)
+        self._ridge = RunningRidge(scale, X.shape[1], self._intercept, float(self.lam))
         if self.randomized:
             self.random_state_ = check_random_state(self.random_state)
         self.t_ = 0

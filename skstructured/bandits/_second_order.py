@@ -8,16 +8,15 @@ import numpy as np
 from skstructured._base.validation import check_share
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import with_intercept
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import uninterrupted
+from skstructured._learners.lock import learned_aside
 from skstructured._learners.progress import with_progress
 from skstructured._learners.second_order import LONGEST_OF_UNIT
 from skstructured._learners.weights import LinearWeights
 from skstructured.bandits._base import BanditClassifier
 from skstructured.bandits._rounds import invert
 
-#: Rounds simulated between two signals, and numbers of matrices that they pass over: milliseconds.
-BLOCK, NUMBERS = 64, 10**6
+#: Rounds simulated at a time.
+BLOCK = 64
 
 
 class SecondOrderBandit(LinearWeights, BanditClassifier):
@@ -52,16 +51,15 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         """Scores (n, K) of rows z."""
         return Z @ self._W.T
 
-    @reads_state
     def _thetas(self, X):
         return self._scores_at(self._next(X))
 
-    @reads_state
     def _scores(self, X):
         """Scores of new rows, which do not count."""
         rows = Rows.from_array(self._fitted_rows(X))
-        ready = self._scale.transformed(rows).matrix
-        return self._scores_at(with_intercept(ready, self._intercept))
+        with self.lock:
+            ready = self._scale.transformed(rows).matrix
+            return self._scores_at(with_intercept(ready, self._intercept))
 
     def _learn_rows(self, X, codes, rewards, propensities):
         self._learn_at(self._counted(X), codes, rewards, propensities)
@@ -69,15 +67,14 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     def _simulate(self, rows, codes):
         n, X = len(codes), rows.X
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        size = max(1, min(BLOCK, NUMBERS // self._W.size**2))
-        for start in with_progress(self, range(0, n, size), n):
-            block = range(start, min(start + size, n))
-            with uninterrupted(self):
-                Z = self._counted(X[block.start : block.stop])
-                uniforms = self.random_state_.random_sample((len(block), self.draws))
+        for start in with_progress(self, range(0, n, BLOCK), n):
+            block = range(start, min(start + BLOCK, n))
+            with self.lock, learned_aside(self, draws=True) as twin:
+                Z = twin._counted(X[block.start : block.stop])
+                uniforms = twin.random_state_.random_sample((len(block), self.draws))
                 for i, z, u in zip(block, Z, uniforms, strict=True):
-                    actions[i], propensities[i] = self._round(z, codes[i], u)
-                    self._count(actions[i : i + 1], codes[i : i + 1])
+                    actions[i], propensities[i] = twin._round(z, codes[i], u)
+                    twin._count(actions[i : i + 1], codes[i : i + 1])
         return actions, propensities
 
     def _round(self, z, truth, uniforms):
@@ -102,8 +99,8 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         if given is not None:
             check_share("exploration", given)
 
-    @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("coef_ and intercept_ are set by the first round.")
-        return self._scale.fold(self._W.copy())
+        with self.lock:
+            return self._scale.fold(self._W.copy())

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._engine.rows import Rows
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import Locked, learned_aside
 from skstructured._learners.progress import with_progress
 from skstructured.bandits._rounds import invert
 from skstructured.experts._binary import part_of
@@ -16,7 +16,7 @@ from skstructured.extend._types import Floats, Ints, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 
 
-class BanditStream(OnlineLearner):
+class BanditStream(Locked, OnlineLearner):
     """The protocol for learners that see the reward of their own choice and nothing else.
 
     Needs what `BanditClassifier` has.
@@ -34,12 +34,10 @@ class BanditStream(OnlineLearner):
         actions = invert(P, check_random_state(random_state).random_sample(len(P)))
         return self._losses(theta, P, actions, codes)
 
-    @exclusive
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""
         self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
 
-    @exclusive
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Simulate rounds; the `Losses` of the choices, which the learner's own generator draws."""
         kept = []
@@ -82,14 +80,14 @@ class BanditStream(OnlineLearner):
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for i in with_progress(self, range(n), n):
             x = X[i : i + 1]
-            with uninterrupted(self):
-                uniforms = self.random_state_.random_sample(self.draws)
-                p = self._distribution(self._thetas(x), x)
+            with self.lock, learned_aside(self, draws=True) as twin:
+                uniforms = twin.random_state_.random_sample(self.draws)
+                p = twin._distribution(twin._thetas(x), x)
                 code = invert(p, uniforms[:1])
                 actions[i], propensities[i] = code[0], p[0, code[0]]
                 own, at = part_of(given, [i], n), propensities[i : i + 1]
-                self._learn_simulated(x, code, code == codes[i], at, uniforms, **own)
-                self._count(actions[i : i + 1], codes[i : i + 1])
+                twin._learn_simulated(x, code, code == codes[i], at, uniforms, **own)
+                twin._count(actions[i : i + 1], codes[i : i + 1])
         return actions, propensities
 
     def _count(self, actions, codes):

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
-from skstructured._base.validation import check_positive, check_real, unchanged_on_error
+from skstructured._base.validation import check_positive, check_real
 from skstructured._engine.compiled import kernel
-from skstructured._learners.gates import reads_state
 from skstructured._learners.second_order import rotate_in, solve_transposed, solve_upper
 from skstructured.bandits._rounds import mix_uniform
 from skstructured.bandits._second_order import SecondOrderBandit
@@ -131,12 +130,10 @@ class ConfiditClassifier(SecondOrderBandit):
     def _distribution(self, theta, X):
         return mix_uniform(self._bounds(X), 0.0)
 
-    @reads_state
     def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose the class of the largest upper confidence bound; propensities are 1."""
-        with unchanged_on_error(self):
-            X = self._rows(X).X
-            self._start_with(None)
+        X = self._started(X)
+        with self.lock:
             codes = np.argmax(self._bounds(X), axis=1)
         return self.classes_[codes], np.ones(len(codes))
 

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import parameters
 from skstructured._base.validation import check_positive, check_real
-from skstructured._learners.gates import reads_state
 from skstructured.bandits._item_bandit import ItemBandit
 from skstructured.extend._types import Floats
 
@@ -129,7 +128,6 @@ class LinUCB(ItemBandit):
         check_is_fitted(self, "t_")
         return self._radius()
 
-    @reads_state
     def confidence_bounds(
         self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
     ) -> tuple[Any, Any]:
@@ -147,8 +145,9 @@ class LinUCB(ItemBandit):
         high : list of n arrays (m,), or with `qid` ndarray of shape (N,)
             ``<ŵ, x> + β √(xᵀA⁻¹x)``, likewise.
         """
-        actions, Z = self._fitted(X_actions, qid, available)
-        means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
+        with self.lock:
+            actions, Z = self._fitted(X_actions, qid, available)
+            means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
         back = actions.items.unstacked
         return back(means - margins), back(means + margins)
 
@@ -181,7 +180,7 @@ class LinUCB(ItemBandit):
 
     def _covered(self):
         known = None not in self._promised and self._promised == self._theorem()
-        return known and self.alpha == "theory" and not self._scale.used
+        return known and self.alpha == "theory" and not self._ridge.scale.used
 
     def _theorem(self):
         """R, S and δ of the theorem."""

@@ -1,6 +1,7 @@
 """Bandit feedback for any online learner with class probabilities."""
 
 import math
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +13,6 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_real, check_share, check_weights
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.bandits._base import BanditClassifier
 from skstructured.bandits.gaptron import BanditGaptronClassifier
@@ -99,7 +98,6 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     verbose: bool | int = 0
     random_state: Seed = None
 
-    @exclusive
     def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
         """Start anew and simulate one pass; `params` are metadata that the estimator requests."""
         self._fit(X, y, **self._checked(X, self._routed("fit", params)))
@@ -111,7 +109,6 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         self._simulate_routed(X, y, classes, params)
         return self
 
-    @exclusive
     def _simulate_routed(self, X, y, classes, params):
         given = self._checked(X, self._routed("partial_fit", params))
         self._simulate_labels(X, y, classes, **given)
@@ -171,7 +168,6 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
                 f"({error})."
             ) from error
 
-    @reads_state
     def _thetas(self, X):
         """Log-probabilities of the wrapped learner; uniform before it has learned anything."""
         if self.n_taught_ == 0:
@@ -205,18 +201,19 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         taught = np.flatnonzero(explored & (rewards == 1.0))
         if len(taught):
             y = self.classes_[codes[taught]]
-            self.estimator_.partial_fit(X[taught], y, classes=self.classes_, **given)
-            self.n_taught_ += len(taught)
+            estimator = deepcopy(self.estimator_)  # an interruption leaves the one that was there
+            estimator.partial_fit(X[taught], y, classes=self.classes_, **given)
+            self.estimator_, self.n_taught_ = estimator, self.n_taught_ + len(taught)
 
     def predict_proba(self, X: Features) -> Floats:
         """Probabilities (n, K) of the wrapped learner."""
-        p = np.exp(self._thetas(self._fitted_rows(X)))
+        p = np.exp(self._scores(X))
         return p / p.sum(axis=1, keepdims=True)
 
-    @reads_state
     def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms (n, K) of `predict_proba`: the wrapped learner's own, where it has them."""
         X = self._fitted_rows(X)
-        if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
-            return self.estimator_.predict_log_proba(X)
-        return log_softmax(self._thetas(X))
+        with self.lock:
+            if self.n_taught_ > 0 and hasattr(self.estimator_, "predict_log_proba"):
+                return self.estimator_.predict_log_proba(X)
+            return log_softmax(self._thetas(X))

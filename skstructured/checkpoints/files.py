@@ -53,7 +53,8 @@ def save_checkpoint(estimator: object, path: str | PathLike[str]) -> None:
     ----------
     estimator : object
         An estimator of this package or of scikit-learn, fitted or not, or a pipeline of them; also
-        a `RiskMonitor` or a `StreamResult`. It is not changed.
+        a `RiskMonitor` or a `StreamResult`. It is not changed. Other threads may predict or learn
+        with it meanwhile: the file has a state between two blocks.
     path : str or os.PathLike
         The file; its folder must exist. It keeps its permissions. If several processes save to it,
         the last one wins.

@@ -11,7 +11,6 @@ from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import OnlineClassifier
-from skstructured._learners.gates import reads_state
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
@@ -165,7 +164,6 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     def _setup(self, K, width):
         self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))
 
-    @reads_state
     def _thetas(self, X):
         rows = self._scale.completed(Rows.from_array(X))
         return linear_scores(self._weights(), rows.matrix)
@@ -175,8 +173,8 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
         self._learned.learn(theta, x, code)
         return np.argmax(theta) != code
 
-    @reads_state
     def _weights(self):
         if not hasattr(self, "classes_"):
             raise AttributeError("coef_ and intercept_ are set by fit or partial_fit.")
-        return self._scale.fold(self._learned.W.copy())
+        with self.lock:
+            return self._scale.fold(self._learned.W.copy())

@@ -17,8 +17,7 @@ from skstructured._base.validation import (
     check_share,
     unchanged_on_error,
 )
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import Locked
 from skstructured._learners.progress import is_verbose, with_progress
 from skstructured.experts._binary import (
     checked_rows,
@@ -43,27 +42,28 @@ from skstructured.spaces import Simplex
 BLOCK = 4096
 
 
-class HedgedExperts(OnlineLearner, OverExperts):
+class HedgedExperts(Locked, OnlineLearner, OverExperts):
     """Rounds of experts with `AdaHedge` over them; parameters `estimators`, `train`, `cv`.
 
     Experts that learn are in ``estimators_`` as copies; ``_learns`` tells which do, ``_naive``
     which of them have not seen a row, so that they say 0.
     """
 
-    @exclusive
     def _fit(self, X, y, params):
-        with unchanged_on_error(self):
-            given = self._routed("fit", params)
-            rows, codes = self._begin(X, y, None, online=False)
-            check_integer("cv", self.cv, lowest=2)
-            said = np.zeros((len(codes), len(self.estimators_)))
-            fold = folds(codes, self.cv)
-            for j in with_progress(self, range(len(self._names)), len(self._names), "experts"):
-                said[:, j] = self._fit_expert(j, rows, codes, fold, given.get(self._names[j], {}))
-                self._maps[j] = calibrator(self.calibrate, said[:, j], codes)
-                said[:, j] = calibrated_out_of_fold(self.calibrate, said[:, j], codes, fold)
-            self._naive = [False] * len(self._naive)
-            self._learn_rows(None, said, codes)
+        with unchanged_on_error(self, aside=True) as new:
+            new._fit_anew(X, y, self._routed("fit", params))
+
+    def _fit_anew(self, X, y, given):
+        rows, codes = self._begin(X, y, None, online=False)
+        check_integer("cv", self.cv, lowest=2)
+        said = np.zeros((len(codes), len(self.estimators_)))
+        fold = folds(codes, self.cv)
+        for j in with_progress(self, range(len(self._names)), len(self._names), "experts"):
+            said[:, j] = self._fit_expert(j, rows, codes, fold, given.get(self._names[j], {}))
+            self._maps[j] = calibrator(self.calibrate, said[:, j], codes)
+            said[:, j] = calibrated_out_of_fold(self.calibrate, said[:, j], codes, fold)
+        self._naive = [False] * len(self._naive)
+        self._learn_rows(None, said, codes)
 
     def _fit_expert(self, j, rows, codes, fold, given):
         """Fit an expert that learns on all rows; what it says of rows that it did not see."""
@@ -74,14 +74,14 @@ class HedgedExperts(OnlineLearner, OverExperts):
         self.estimators_[j] = fresh.fit(rows, self.classes_[codes], **given)
         return said
 
-    @exclusive
     def _partial_fit(self, X, y, classes, params):
-        with unchanged_on_error(self):
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
             is_verbose(self)
             given = self._routed("partial_fit", params)
-            if not hasattr(self, "classes_"):
-                rows, codes = self._begin(X, y, classes, stream=True)
-                self._learn(rows, codes, np.arange(len(codes)), given=given)
+            if first:
+                rows, codes = new._begin(X, y, classes, stream=True)
+                new._learn(rows, codes, np.arange(len(codes)), given=given)
                 return
             rows = checked_rows(self, X, reset=False)
             if classes is not None:
@@ -92,7 +92,6 @@ class HedgedExperts(OnlineLearner, OverExperts):
                 self._ask(rows)  # what an expert refuses is refused before any learns
         self._learn(rows, codes, np.arange(len(codes)), given=given)
 
-    @exclusive
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn(rounds.X, rounds.packed, np.asarray(which), record_of(rounds))
@@ -102,9 +101,9 @@ class HedgedExperts(OnlineLearner, OverExperts):
 
         Its `rows` take the losses of the experts (n, d), as rounds are learned.
         """
-        with unchanged_on_error(self):
-            rows, codes = self._begin(X, y, classes)
-            return Batch(self._asked(rows), codes)
+        with unchanged_on_error(self, aside=True) as new:
+            rows, codes = new._begin(X, y, classes)
+            return Batch(new._asked(rows), codes)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
@@ -200,19 +199,19 @@ class HedgedExperts(OnlineLearner, OverExperts):
     def _learn_rows(self, x, said, codes, given=()):
         """Learn rounds with these opinions, and teach the experts the row x if there is one.
 
-        Where an expert raises, the others learn the round all the same, and it is counted before
-        the error goes on: rounds are whole, always.
+        The round is counted first. Where an expert raises, the others learn it all the same, and
+        then the error goes on.
         """
         losses, sign, failed = losses_of(said, codes), 2.0 * codes - 1.0, None
-        with uninterrupted(self):
+        with self.lock:
+            hedge, dearest = deepcopy(self.hedge_), max(self._dearest, float(self.abstention_cost))
+            hedged = hedge.update(losses)
+            vars(self).update(hedge_=hedge, t_=hedge.n_rounds, _dearest=dearest)
             for j in np.flatnonzero(self._learns) if x is not None else ():
                 try:
                     self._teach(j, x, self.classes_[codes], given)
                 except Exception as error:
                     failed = error if failed is None else failed
-            hedged = self.hedge_.update(losses)
-            self.t_ = self.hedge_.n_rounds
-            self._dearest = max(self._dearest, float(self.abstention_cost))
         if failed is not None:
             raise failed
         return sign * (1.0 - 2.0 * hedged)
@@ -229,11 +228,12 @@ class HedgedExperts(OnlineLearner, OverExperts):
         """ŷ (n,) of checked rows, with the weights of the next round."""
         return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
 
-    @reads_state
     def _scores(self, X):
         """ŷ (n,) of new rows."""
         check_is_fitted(self, "classes_")
-        return self._hedged(checked_rows(self, X, reset=False))
+        rows = checked_rows(self, X, reset=False)
+        with self.lock:
+            return self._hedged(rows)
 
     def _constants(self):
         """What goes into the certificate."""

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_share
-from skstructured._learners.guards import exclusive
 from skstructured.experts._advice import HedgedExperts, losses_of, record_of
 from skstructured.experts._binary import check_marker, rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
@@ -236,7 +235,6 @@ class AbstainingHedgeClassifier(HedgedExperts):
         score = self._hedged(rows_of(rounds.X, which)) if len(which) else np.empty(0)
         return self._losses(score, rounds.packed[which], random_state)
 
-    @exclusive
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         which = np.asarray(which)

@@ -230,11 +230,11 @@ def _compiled_epoch():
 
 
 def item_epoch_for(loss, experts):
-    """The epoch, to be called with all but its kernels, for a loss's kernel and experts."""
+    """What makes a `Call` of the epoch of all but its kernels, for a loss's kernel and experts."""
     scales = [expert.scale_kernel for expert in experts]
     steps = [expert.step_kernel for expert in experts]
     if all(map(is_compiled, (loss, *scales, *steps))):
         at = np.array([address(f, SCALE) for f in scales])
         rest = (address(loss, LOSS), at, np.array([address(f, STEP) for f in steps]))
-        return lambda *given: _compiled_epoch()(*given, *rest)
-    return lambda *given: item_epoch(*given, loss, scales, steps)
+        return lambda *given: (_compiled_epoch(), *given, *rest)
+    return lambda *given: (item_epoch, *given, loss, scales, steps)

@@ -1,14 +1,14 @@
 """Items as standardised, with random features of them behind their own."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_integer
-from skstructured._engine.arrays import Array, Floats
+from skstructured._engine.arrays import Floats
 from skstructured._engine.rows import DOUBLE, Rows
+from skstructured._engine.standardize import Counted
 from skstructured.estimators.kernel._features import FourierMap
 from skstructured.estimators.kernel._features_model import BALANCE, SEEN
 from skstructured.estimators.kernel._mapped_scale import MappedScale
@@ -27,13 +27,11 @@ class MappedRounds(MappedScale):
         """Weights are those of rows as they are learned, and have no intercept folded in."""
         return False
 
-    def apply_rounds(
-        self, rows: Rows, order: Ints, weight: Floats, offsets: Ints
-    ) -> tuple[Rows, Array, Callable[[], None]]:
+    def counted_rounds(self, rows: Rows, order: Ints, weight: Floats, offsets: Ints) -> Counted:
         """See `RoundScale`."""
-        ready, places, undo = self.inner.apply_rounds(rows, order, weight, offsets)
-        matrix = ready.matrix[places]
-        return self._mapped(matrix), np.arange(len(places)), undo
+        found = self.inner.counted_rounds(rows, order, weight, offsets)
+        mapped = self._mapped(found.rows.matrix[found.places])
+        return found._replace(rows=mapped, places=np.arange(len(found.places)))
 
     def set_width(self, batch: Batch) -> None:
         """Take the width of the kernel from some of the rows."""

@@ -11,9 +11,9 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._engine.mixing import THINNING
 from skstructured._engine.rows import Rows
-from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, at_once
 from skstructured._learners.expert_weights import ExpertWeights
-from skstructured._learners.models import SCORES, Count, Model, Played
+from skstructured._learners.models import SCORES, Model, Played
 from skstructured._learners.scaling import scale_of
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
@@ -95,30 +95,32 @@ class ItemModel(Model):
         columns = math.ceil(math.sqrt(self.width))
         return blocks_of(order, batch.X.lengths, columns, self.steps is not None)
 
-    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int, count: Count) -> Played:
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
         """See `Model`; scores are those that were played."""
         truth = batch.packed[block]
         rows, places, lengths = batch.rows, batch.X.places(block), truth.lengths
         if self.steps is not None:
             rows, places = self.steps.rows(rows, places)
         each = np.repeat(weight, lengths)
-        ready, at, undo = self.scale.apply_rounds(rows, places, each, truth.offsets)
+        counted = self.scale.counted_rounds(rows, places, each, truth.offsets)
+        ready, at = counted.rows, counted.places
         firsts = np.asarray(at[truth.offsets[:-1]], dtype=np.int64)
         scores, losses = np.empty(len(places)), np.empty(len(block))
         given = (firsts, lengths, np.asarray(truth.values, dtype=np.float64), weight)
-        try:
-            moved = (*self._moved(lengths.max()), scores, losses)
-            learn = item_epoch_for(self.loss.kernel, self._experts())
-            stopped = learn(*ready.arrays, *given, *self._of_sizes(truth), *moved)
-        except BaseException:
-            undo()
-            raise
+        given = (*ready.arrays, *given, *self._of_sizes(truth))
+        loop, most = item_epoch_for(self.loss.kernel, self._experts()), lengths.max()
+        stopped = self._learn_at_once(
+            lambda state: [
+                loop(*given, *self._moved(state, most), scores, losses),
+                counted.commit,
+            ]
+        )
         if stopped >= 0:  # the rounds before it are counted again, without it
-            undo()
+            at_once(counted.undo)
             weight, places = weight[:stopped], places[: truth.offsets[stopped]]
             each = np.repeat(weight, lengths[:stopped])
-            self.scale.apply_rounds(rows, places, each, truth.offsets[: stopped + 1])
-        count(weight)
+            again = truth.offsets[: stopped + 1]
+            at_once(self.scale.counted_rounds(rows, places, each, again).commit)
         return Played(stopped, Ragged(scores, truth.offsets), truth)
 
     def _of_sizes(self, truth: Ragged) -> tuple[Any, ...]:
@@ -130,9 +132,8 @@ class ItemModel(Model):
             self.loss.work_sizes(lengths),
         )
 
-    def _moved(self, most: int) -> tuple[Any, ...]:
+    def _moved(self, state: ItemState, most: int) -> tuple[Any, ...]:
         """What the loop moves."""
-        state = self.state
         mixed = (state.shares, state.rates, state.totals, state.sums)
         work = np.zeros(int(self.loss.work_sizes(np.array([most]))[0]))
         numbers = (self.options, state.numbers, state.slot, self.params, work)
@@ -156,7 +157,7 @@ class ItemModel(Model):
         truth = Ragged(np.zeros(len(x.values)), x.offsets)
         batch = Batch(Rows.from_array(np.ascontiguousarray(x.values)), truth, None, x.offsets)
         twin = self.noting(batch).copy()
-        return twin.learn(batch, np.arange(1), weight, SCORES, len).theta, -1
+        return twin.learn(batch, np.arange(1), weight, SCORES).theta, -1
 
     def concatenated(self, scores: Sequence[Any]) -> Ragged:
         """The scores of several blocks."""

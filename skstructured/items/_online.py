@@ -12,7 +12,6 @@ from skstructured._base.ragged import Ragged
 from skstructured._base.rows_in_range import takes_gaps
 from skstructured._base.validation import check_features, dtype_of
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import reads_state
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.reading import check_batch
 from skstructured._learners.weights import rounded
@@ -204,7 +203,6 @@ class ItemLearner(OnlineEstimator):
         items = self._items(X)
         return super().resume(items, self._targets(items, y))
 
-    @reads_state
     def _scores(self, items: Items) -> Ragged:
         """Scores of the items of new rounds."""
         if not hasattr(self, "space_"):
@@ -213,7 +211,6 @@ class ItemLearner(OnlineEstimator):
         self._check_rows(batch)
         return self._thetas(batch)
 
-    @reads_state
     def _decoding(self, items: Items) -> ItemDecoding:
         return self._decode(self._scores(items))
 

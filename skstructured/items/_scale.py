@@ -1,6 +1,5 @@
 """Items as standardised: all of a round by the same means and deviations, its own rows included."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,12 @@ from skstructured._engine.moments import (
     DEVIATION,
     INVERSE,
     SMALLEST,
+    exchange,
     standardize_rows,
     transform,
 )
 from skstructured._engine.rows import SHORTEST, Rows
-from skstructured._engine.standardize import RunningScale
+from skstructured._engine.standardize import Counted, Moments, RunningScale
 from skstructured.extend._types import Ints
 
 
@@ -58,8 +58,7 @@ def divide_rounds(
 ) -> int:
     """Divide the entries of a round by the largest of their columns so far, the round included.
 
-    `grown` (2, entries) receives the columns whose largest entry grew, and what it was before;
-    returns how many.
+    `statistics` and `grown` are as in `scale_entries`; returns how many grew.
     """
     largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
     for r in range(offsets.shape[0] - 1):
@@ -77,6 +76,7 @@ def divide_rounds(
                 columns[place] = indices[t]
                 out[place] = z if weight[i] > 0.0 and abs(z) > SHORTEST else 0.0
                 place += 1
+    exchange(statistics, grown, count, False)
     return count
 
 
@@ -85,17 +85,23 @@ class RoundScale(RunningScale):
 
     _offsets: Ints
 
+    def counted_rounds(self, rows: Rows, order: Ints, weight: Floats, offsets: Ints) -> Counted:
+        """As `counted`, of rounds: round r has the rows ``order[offsets[r]:offsets[r + 1]]``."""
+        self._offsets = offsets
+        return self.counted(rows, order, weight)
+
     def apply_rounds(
         self, rows: Rows, order: Ints, weight: Floats, offsets: Ints
-    ) -> tuple[Rows, Array, Callable[[], None]]:
-        """As `apply`, of rounds: round r has the rows ``order[offsets[r]:offsets[r + 1]]``."""
+    ) -> tuple[Rows, Array]:
+        """As `apply`, of rounds."""
         self._offsets = offsets
         return self.apply(rows, order, weight)
 
-    def _standardize(self, rows: Rows, order: Ints, weight: Floats, out: Array, _: Array) -> None:
-        learned = (self.statistics, self.counts, self.centred, self.divided)
+    def _standardize(
+        self, rows: Rows, order: Ints, weight: Floats, moments: Moments, out: Array, _: Array
+    ) -> None:
         given = (rows.data, rows.width, order, self._offsets, weight)
-        standardize_rounds(*given, *learned, out)
+        standardize_rounds(*given, *moments, self.centred, self.divided, out)
 
     def _divide(self, rows: Rows, order: Ints, weight: Floats, *into: Any) -> int:
         columns, out, _, grown = into

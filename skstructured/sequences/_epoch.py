@@ -201,7 +201,7 @@ def _compiled_epoch():
 
 
 def epoch_for(optimizer, projects):
-    """The epoch, to be called with all but its kernels, for an optimiser and a regularizer.
+    """What makes a `Call` of the epoch of all but its kernels, for an optimiser and a regularizer.
 
     For optimisers whose weights are a number times Θ.
     """
@@ -209,5 +209,5 @@ def epoch_for(optimizer, projects):
     kernels = (optimizer.scale_kernel, optimizer.step_kernel, solve)
     if all(map(is_compiled, kernels)):
         at = tuple(map(address, kernels, (SCALE, STEP, SOLVER)))
-        return functools.partial(_compiled_epoch(), kernels=at)
-    return functools.partial(epoch, kernels=kernels)
+        return lambda *given: (_compiled_epoch(), *given, at)
+    return lambda *given: (epoch, *given, kernels)

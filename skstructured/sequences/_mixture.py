@@ -62,9 +62,8 @@ class ChainMixture(ExpertWeights, ChainModel):
     def _loop(self):
         return mixture_epoch_for(self.optimizer.experts(), self.loss.projects)
 
-    def _moved(self):
+    def _moved(self, state):
         """What the loop moves."""
-        state = self.state
         mixed = (state.shares, state.rates, state.totals, state.sums)
         numbers = (self.options, state.numbers, state.slot)
         return (state.Theta, state.summed, state.vectors, *mixed, *numbers)

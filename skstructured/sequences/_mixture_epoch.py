@@ -239,12 +239,12 @@ def _compiled_epoch():
 
 
 def mixture_epoch_for(experts, projects):
-    """The epoch, to be called with all but its kernels, for experts and a regularizer."""
+    """What makes a `Call` of the epoch of all but its kernels, for experts and a regularizer."""
     solve = projection_gap if projects else chain_gap
     scales = [expert.scale_kernel for expert in experts]
     steps = [expert.step_kernel for expert in experts]
     if all(map(is_compiled, (solve, *scales, *steps))):
         at = (address(solve, SOLVER), [address(f, SCALE) for f in scales])
         rest = (at[0], np.array(at[1]), np.array([address(f, STEP) for f in steps]))
-        return lambda *given: _compiled_epoch()(*given, *rest)
-    return lambda *given: mixture_epoch(*given, solve, scales, steps)
+        return lambda *given: (_compiled_epoch(), *given, *rest)
+    return lambda *given: (mixture_epoch, *given, solve, scales, steps)

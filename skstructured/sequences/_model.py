@@ -8,6 +8,7 @@ import numpy as np
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._engine.rows import Rows
+from skstructured._engine.state import at_once
 from skstructured._learners.models import SCORES, Model, Played
 from skstructured._learners.scaling import scale_of
 from skstructured.extend.learner import Batch
@@ -113,37 +114,35 @@ class ChainModel(Model):
         """Blocks of some thousand positions."""
         return blocks_of(order, batch.X.lengths, self.space.dim_, record == SCORES)
 
-    def learn(self, batch, block, weight, record, count):
+    def learn(self, batch, block, weight, record):
         """See `Model`; losses come from the loop, scores where they are recorded."""
         labels, keeps = batch.packed[block], record == SCORES
         places, lengths = batch.X.places(block), labels.lengths
-        ready, at, undo = self.scale.apply(batch.rows, places, np.repeat(weight, lengths))
+        counted = self.scale.counted(batch.rows, places, np.repeat(weight, lengths))
+        ready, at = counted.rows, counted.places
         k, n = self.space.dim_, keeps * len(block)
         scores, pairs = np.empty((keeps * len(places), k)), np.empty((n, k, k))
         firsts = np.asarray(at[labels.offsets[:-1]], dtype=np.int64)
         given = (firsts, lengths, np.asarray(labels.values, dtype=np.int64), weight)
         losses = np.empty((2, len(block)))
-        try:
-            learn = self._loop()
-            stopped = learn(
-                *ready.arrays, *given, *self._moved(), self.space.costs_, *losses, scores, pairs
-            )
-        except BaseException:
-            undo()
-            raise
+        rest = (self.space.costs_, *losses, scores, pairs)
+        stopped = self._learn_at_once(
+            lambda state: [
+                self._loop()(*ready.arrays, *given, *self._moved(state), *rest),
+                counted.commit,
+            ]
+        )
         if stopped >= 0:  # the sequences before it are counted again, without it
-            undo()
+            at_once(counted.undo)
             weight, places = weight[:stopped], places[: labels.offsets[stopped]]
             self.scale.apply(batch.rows, places, np.repeat(weight, lengths[:stopped]))
-        count(weight)
         theta = Chains(
             scores, labels.offsets, np.repeat(pairs, lengths, axis=0) if keeps else pairs
         )
         return Played(stopped, theta, labels, (self.loss.scale_ * losses[0], losses[1]))
 
-    def _moved(self):
+    def _moved(self, state):
         """What the loop moves."""
-        state = self.state
         return state.Theta, state.A, state.vector, self.options, state.numbers, state.slot
 
     def _loop(self):
@@ -161,7 +160,7 @@ class ChainModel(Model):
         x = stack_rows(x)
         labels = Ragged(np.zeros(len(x.values), dtype=np.int64), x.offsets)
         batch = Batch(Rows.from_array(x.values), labels, None, x.offsets)
-        played = self.copy().learn(batch, np.arange(1), weight, SCORES, len)
+        played = self.copy().learn(batch, np.arange(1), weight, SCORES)
         return played.theta, -1
 
     def concatenated(self, scores):

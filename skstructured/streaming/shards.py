@@ -16,7 +16,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive
 from skstructured._engine.moments import MEAN
 from skstructured._engine.standardize import RunningScale
-from skstructured._engine.state import CLOCK, WEIGHT_SUM, new_state, refuse_to_move
+from skstructured._engine.state import CLOCK, ROUNDS, WEIGHT_SUM, new_state, refuse_to_move
 from skstructured._learners.online import OnlineEstimator
 from skstructured.optimizers import OnlineOptimizer
 from skstructured.spaces._real_line import RealLine
@@ -153,7 +153,7 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     model.scale.set_moments(means, np.ones(len(means)))
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
     _note_lengths(result, shards)
-    result.t_ = sum(shard.t_ for shard in shards)
+    model.state.vector[ROUNDS] = sum(shard.t_ for shard in shards)
     result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
     if getattr(result, "_calibrator", None) is not None:
         result._calibrator = result._calibrator.mean([s._calibrator for s in shards], shares)

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
+from skstructured._engine.state import at_once
 
 
 def odd_weights(kind, rng, n=N):
@@ -60,8 +61,12 @@ def test_indicators_stand_behind_the_features(centred, dtype, rng):
     X = np.where(rng.rand(*X.shape) < 0.3, np.nan, X).astype(dtype)
     p = X.shape[1]
     scale, plain = (RunningScale(p, centred, True, dtype, given) for given in (True, False))
-    ready, places, undo, before = scale.apply_ahead(Rows.from_array(X), np.arange(40), weight)
-    alone, _, _, first = plain.apply_ahead(Rows.from_array(X), np.arange(40), weight)
+    given = (Rows.from_array(X), np.arange(40), weight, True)
+    ready, places, count, undo, before = scale.counted(*given)
+    alone, first = plain.counted(*given)[::4]
+    assert not scale.statistics.any()
+    for one in (scale, plain):
+        one.apply(*given[:3])
     gaps, counted = np.isnan(X), weight > 0.0
     assert scale.columns == 2 * p == ready.width and ready.data.dtype == dtype
     np.testing.assert_array_equal(ready.matrix[:, :p], alone.matrix)
@@ -77,8 +82,10 @@ def test_indicators_stand_behind_the_features(centred, dtype, rng):
     folded, own = scale.fold(W), plain.fold(W[:, [*range(p), 2 * p]])
     np.testing.assert_array_equal(folded[:, [*range(p), 2 * p]], own)
     np.testing.assert_array_equal(folded[:, p : 2 * p], W[:, p : 2 * p])
-    undo()
+    at_once(undo)
     assert not scale.statistics.any()
+    at_once(count)
+    np.testing.assert_array_equal(scale.statistics, plain.statistics)
 
 
 def test_rows_that_stay_as_they_are_have_room_for_indicators(rng):

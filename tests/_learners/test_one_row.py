@@ -270,7 +270,7 @@ def test_files_that_are_mapped_are_not_written_to(tmp_path):
     assert path.read_bytes() == content
 
 
-def test_a_signal_waits_for_the_row(monkeypatch):
+def test_a_signal_before_the_row_leaves_it(monkeypatch):
     model, X, y, _ = predictor()
     begun(model, X, y)
     learn = MixtureModel.learn_alone
@@ -287,5 +287,6 @@ def test_a_signal_waits_for_the_row(monkeypatch):
     finally:
         signal.signal(signal.SIGINT, before)
     monkeypatch.undo()
-    other = begun(clone(model), X, y).partial_fit(X[3:4], y[3:4])
+    other = begun(clone(model), X, y)
     assert_same(model, other, X)
+    assert_same(*(one.partial_fit(X[3:4], y[3:4]) for one in (model, other)), X)

@@ -24,6 +24,7 @@ from skstructured import (
 )
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
+from skstructured._engine.state import at_once
 from skstructured.bandits._rounds import invert
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation._stream_result import StreamResult
@@ -183,9 +184,11 @@ class TestUndo:
         scale.apply(first)
         before = scale.statistics.copy()
         grown = np.array([[2.0, 1.0, 0.0], [3.0, 0.0, 0.5], [7.0, 4.0, 9.0]])
-        _, _, undo = scale.apply(Rows.from_array(sparse.csr_matrix(grown)))
+        found = scale.counted(Rows.from_array(sparse.csr_matrix(grown)), np.arange(3), np.ones(3))
+        np.testing.assert_array_equal(scale.statistics, before)
+        at_once(found.commit)
         assert scale.statistics[:, 0].max() == 7.0
-        undo()
+        at_once(found.undo)
         np.testing.assert_array_equal(scale.statistics, before)
 
     @pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])

@@ -1,11 +1,12 @@
-"""What predicts beside a thread that learns is told of states between two blocks alone."""
+"""What is read, copied and saved beside a thread that learns: a state between two blocks."""
 
 import contextlib
+import copy
 import os
+import pickle
+import signal
 import sys
 import threading
-import time
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,22 +15,18 @@ from fitted import FITTED, learns_in_parts
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skstructured._learners import gates
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import lock_of
 from skstructured.extend.learner import OnlineLearner
 from skstructured.utils._trial import PREDICTIONS
 
 #: Seconds after which a thread that waits for another has been forgotten.
 LATE = 60.0
 #: What is told of a learner without rows.
-ATTRIBUTES = ("coef_", "expert_weights_", "leader_", "n_leaves_")
+ATTRIBUTES = ("coef_", "expert_weights_", "leader_", "n_leaves_", "dual_coef_")
 #: One of each kind, where kernels are interpreted.
 KINDS = ("default", "second order", "kernel", "folklore", "boosting", "abstaining", "sequences")
-#: Spaces known by an oracle in Python, whose kernels every process compiles.
-SLOW = ("pairs", "trees")
 LEARNERS = [
-    pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+    name
     for name, case in FITTED.items()
     if isinstance(case.estimator, OnlineLearner) and learns_in_parts(case.estimator)
     if name in KINDS or not INTERPRETED
@@ -62,14 +59,6 @@ class Asked(threading.Thread):
         except BaseException as error:
             self.error = error
 
-    def wait_at(self, gate):
-        """Until the thread waits at the gate, or has ended; whether it waits."""
-        late = time.monotonic() + LATE
-        while self.is_alive() and not gate.waiting:
-            assert time.monotonic() < late
-            time.sleep(1e-4)
-        return bool(gate.waiting)
-
     def answer(self):
         """What the thread was told."""
         self.join(LATE)
@@ -77,249 +66,123 @@ class Asked(threading.Thread):
         return self.said
 
 
-@pytest.fixture
-def in_the_block(monkeypatch):
-    """`in_the_block(model, task)`: run a task once, within the next block that it learns."""
-    entered, waiting = uninterrupted.__enter__, {}
-
-    def enter(self):
-        found = entered(self)
-        if self._estimator is not None and waiting.get("model") is self._estimator:
-            waiting.pop("model")
-            waiting["task"]()
-        return found
-
-    monkeypatch.setattr(uninterrupted, "__enter__", enter)
-    return lambda model, task: waiting.update(model=model, task=task)
-
-
 @pytest.mark.parametrize("name", LEARNERS)
-def test_who_asks_within_a_block_is_told_after_it(name, in_the_block):
+def test_who_reads_copies_or_learns_waits_for_a_block(name):
     case = FITTED[name]
-    model, twin, X = case.started(), case.started(), case.X
-    for i, method in enumerate(methods(model)):
-        asked, row = [], (case.X[i : i + 1], case.y[i : i + 1])
+    model, row = case.started(), (case.X[:1], case.y[:1])
+    tasks = {
+        m: lambda m=m: answers(model, case.X, m) for m in methods(model) if m != "staged_predict"
+    }
+    tasks |= {"pickle": lambda: pickle.dumps(model), "copy": lambda: copy.deepcopy(model)}
+    tasks["learn"] = lambda: case.learn(model, *row)
+    with lock_of(model):
+        threads = {task: Asked(call) for task, call in tasks.items()}
+        threads["learn"].join(0.05)
+        assert [task for task, thread in threads.items() if not thread.is_alive()] == []
+    for thread in threads.values():
+        thread.answer()
 
-        def ask(method=method, asked=asked):
-            asked.append(Asked(lambda: answers(model, X, method)))
-            assert asked[0].wait_at(gates._LEARNING[id(model)]), method
 
-        in_the_block(model, ask)
-        case.learn(model, *row)
-        case.learn(twin, *row)
-        assert asked[0].answer() == answers(twin, X, method), method
-    assert gates._LEARNING == gates._READING == {}
+def state_of(model, X):
+    return model.t_, answers(model, X, "decision_function")
 
 
-def every_state(case, X, method):
-    """The answers after every row of the second half."""
-    model, (_, second) = case.started(), case.halves()
-    found = {answers(model, X, method)}
-    for i in range(len(second[1])):
-        case.learn(model, *(part[i : i + 1] for part in second))
-        found.add(answers(model, X, method))
-    return found
+#: How a state is taken beside a thread that learns.
+TAKEN = {"pickle": lambda model: pickle.loads(pickle.dumps(model)), "copy": copy.deepcopy}
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("rows", [1, 7])
 @pytest.mark.parametrize(
-    "name",
-    [
-        "default",
-        "default second order",
-        "bandit gaptron",
-        "reduction",
-        "folklore",
-        "boosting",
-        "kernel",
-        "kernel budget",
-        "abstaining",
-        "sequences",
-    ],
+    "name", ["default", "bandit gaptron", "folklore", "boosting", "kernel budget", "sequences"]
 )
 @pytest.mark.short(every=4)
-def test_eight_threads_are_told_what_was_between_two_rows(name, rows):
-    case, method = FITTED[name], "decision_function"
+def test_what_threads_are_told_was_between_two_blocks(name, rows):
+    case = FITTED[name]
     model, (_, (X, y)) = case.started(), case.halves()
-    done = threading.Event()
+    done, before = threading.Event(), sys.getswitchinterval()
 
-    def ask():
+    def ask(take):
         found = set()
         while not done.is_set():
-            found.add(answers(model, case.X, method))
+            found.add(take())
         return found
 
-    said = [Asked(ask) for _ in range(8)]
+    said = [Asked(lambda: ask(lambda: answers(model, case.X, "decision_function")))]
+    taken = [Asked(lambda t=t: ask(lambda: state_of(t(model), case.X))) for t in TAKEN.values()]
+    sys.setswitchinterval(1e-5)
     try:
         for start in range(0, len(y), rows):
-            part = slice(start, start + rows)
-            case.learn(model, X[part], y[part])
+            case.learn(model, X[start : start + rows], y[start : start + rows])
     finally:
         done.set()
-    states = every_state(case, case.X, method)
-    assert set().union(*(thread.answer() for thread in said)) <= states
-    assert answers(model, case.X, method) in states
-    assert gates._LEARNING == gates._READING == {}
+        sys.setswitchinterval(before)
+    twin = case.started()
+    states = {state_of(twin, case.X)}
+    for i in range(len(y)):
+        case.learn(twin, X[i : i + 1], y[i : i + 1])
+        states.add(state_of(twin, case.X))
+    assert set().union(*(thread.answer() for thread in taken)) <= states
+    assert said[0].answer() <= {answer for _, answer in states}
+    assert state_of(model, case.X) in states
+
+
+@pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
+@pytest.mark.parametrize("name", ["default", "folklore", "boosting", "sequences"])
+def test_two_threads_that_learn_take_turns(name):
+    case = FITTED[name]
+    model, (X, y) = case.started(), case.halves()[1]
+    learned = [Asked(lambda: [case.learn(model, X, y) for _ in range(3)]) for _ in range(2)]
+    for thread in learned:
+        thread.answer()
+    assert model.t_ == case.started().t_ + 6 * len(y)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="slow without compiled kernels")
 @pytest.mark.parametrize("name", ["default", "numbers", "folklore", "kernel", "sequences"])
 @pytest.mark.parametrize("anew", [True, False])
 def test_threads_that_ask_as_a_learner_begins_are_told_or_refused(name, anew):
-    case, before = FITTED[name], sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for _ in range(5):
-            model = case.started() if anew else clone(case.estimator)
-            done = threading.Event()
+    case = FITTED[name]
+    for _ in range(5):
+        model, done = case.started() if anew else clone(case.estimator), threading.Event()
 
-            def ask(model=model, done=done):
-                while not done.is_set():
-                    with contextlib.suppress(NotFittedError):
-                        model.predict(case.X)
+        def ask(model=model, done=done):
+            while not done.is_set():
+                with contextlib.suppress(NotFittedError):
+                    model.predict(case.X)
 
-            said = [Asked(ask) for _ in range(3)]
-            try:
-                (model.fit if anew else partial(case.learn, model))(*case.halves()[0])
-            finally:
-                done.set()
-            for thread in said:
-                thread.answer()
-    finally:
-        sys.setswitchinterval(before)
-
-
-class Slow:
-    """A learner whose methods wait until they are told to go on."""
-
-    def __init__(self):
-        self.entered, self.go_on = threading.Event(), threading.Event()
-
-    def _wait(self):
-        self.entered.set()
-        assert self.go_on.wait(LATE)
-
-    @reads_state
-    def read(self):
-        self._wait()
-        return "read"
-
-    @reads_state
-    def read_twice(self):
-        return self.read(), self.read()
-
-    @exclusive
-    def learn(self, *blocks):
-        for block in blocks:
-            with uninterrupted(self):
-                block()
-        return "learned"
-
-
-def test_learning_waits_for_those_that_read():
-    slow = Slow()
-    reading = Asked(slow.read_twice)
-    assert slow.entered.wait(LATE)
-    learning = Asked(lambda: slow.learn(lambda: None))
-    learning.join(0.05)
-    assert learning.said is None
-    slow.go_on.set()
-    assert reading.answer() == ("read", "read") and learning.answer() == "learned"
-
-
-def test_readers_do_not_wait_for_each_other():
-    slow = Slow()
-    first = Asked(slow.read)
-    assert slow.entered.wait(LATE)
-    slow.entered.clear()
-    second = Asked(slow.read)
-    assert slow.entered.wait(LATE)
-    slow.go_on.set()
-    assert first.answer() == second.answer() == "read"
-
-
-def test_who_learns_may_read_and_others_wait_for_one_block_only():
-    slow, said = Slow(), []
-    slow.go_on.set()
-
-    def first():
-        assert slow.read_twice() == ("read", "read")
-        said.append(Asked(slow.read_twice))
-        assert said[0].wait_at(gates._LEARNING[id(slow)])
-
-    assert slow.learn(first, lambda: said.append(said[0].said)) == "learned"
-    assert said[1] == ("read", "read")
-
-
-def test_errors_leave_no_gate():
-    slow, asked = Slow(), []
-    slow.go_on.set()
-
-    def fails():
-        asked.append(Asked(slow.read))
-        assert asked[0].wait_at(gates._LEARNING[id(slow)])
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        slow.learn(fails)
-    assert asked[0].answer() == "read"
-    assert gates._LEARNING == gates._READING == {}
-    assert slow.learn(lambda: None) == "learned"
+        said = [Asked(ask) for _ in range(3)]
+        try:
+            X, y = case.halves()[0]
+            model.fit(X, y) if anew else case.learn(model, X, y)
+        finally:
+            done.set()
+        for thread in said:
+            thread.answer()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no children")
-def test_a_child_has_no_gates():
-    gates._LEARNING[3], gates._READING[3, 4] = None, None
-    try:
-        gates._forget()
-        assert gates._LEARNING == gates._READING == {}
-    finally:
-        gates._forget()
+@pytest.mark.parametrize("name", ["default", "folklore", "soba"])
+def test_a_child_learns_though_another_thread_did(name):
+    """The locks that threads of the parent hold as it forks are new ones in the child."""
+    case = FITTED[name]
+    model, row = case.started(), (case.X[:1], case.y[:1])
+    held, done = threading.Event(), threading.Event()
 
+    def hold():
+        with lock_of(model):
+            held.set()
+            done.wait(LATE)
 
-def raising_at(place):
-    """A trace function that raises KeyboardInterrupt as the place-th function of gates begins.
-
-    There, and at the end of loops and calls, Python calls handlers of signals.
-    """
-    left = [place]
-
-    def trace(frame, event, _):
-        if frame.f_code.co_filename == gates.__file__ and event == "call":
-            left[0] -= 1
-            if left[0] == 0:
-                raise KeyboardInterrupt
-
-    return trace
-
-
-@pytest.mark.parametrize("reader_waits", [False, True])
-def test_a_signal_anywhere_leaves_no_gate(reader_waits):
-    """As any function of the gates begins; a reader of another thread always gets through."""
-    traced, interrupted, place = sys.gettrace(), True, 0
-    if traced is not None:
-        pytest.skip("coverage is traced")
-    while interrupted:
-        place += 1
-        slow, asked = Slow(), []
-        slow.go_on.set()
-
-        def block(slow=slow, asked=asked):
-            if reader_waits:
-                asked.append(Asked(slow.read))
-                assert asked[0].wait_at(gates._LEARNING[id(slow)])
-
-        sys.settrace(raising_at(place))
-        try:
-            slow.learn(block)
-            interrupted = False
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.settrace(None)
-        assert all(thread.answer() == "read" for thread in asked)
-        assert Asked(slow.read).answer() == "read" and slow.learn(lambda: None) == "learned"
-        assert gates.gate_of(id(slow)) is None and not gates._READING
-    assert place > 4
-    gates._forget()
+    holder = Asked(hold)
+    assert held.wait(LATE)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(LATE))
+        case.learn(model, *row)
+        model.predict(case.X)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    done.set()
+    holder.answer()
+    assert status == 0

@@ -661,6 +661,26 @@ def test_no_class_of_the_package_runs_what_is_in_a_file():
 
 
 class TestThreads:
+    def test_what_is_saved_beside_a_learning_thread_is_between_two_blocks(self, path):
+        case, done = FITTED["default"], threading.Event()
+        model, (X, y) = case.started(), case.halves()[1]
+
+        def learn():
+            while not done.is_set():
+                case.learn(model, X, y)
+
+        learning = threading.Thread(target=learn)
+        learning.start()
+        try:
+            save_checkpoint(model, path)
+        finally:
+            done.set()
+            learning.join()
+        loaded, twin = load_checkpoint(path), case.started()
+        for _ in range((loaded.t_ - twin.t_) // len(y)):
+            case.learn(twin, X, y)
+        same(copied(twin), loaded)
+
     def test_threads_that_save_to_one_file_leave_one_of_theirs(self, path):
         models = [FITTED["default"].started() for _ in range(4)]
         errors = []

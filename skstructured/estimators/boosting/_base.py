@@ -10,17 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_weights, own_arrays, unchanged_on_error
 from skstructured._learners.classifier import ClassScores
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import Locked
 from skstructured._learners.progress import is_verbose, with_progress
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex
 
-#: Rows learned between two moments at which a signal may come in.
+#: Rows learned at a time.
 BLOCK = 1024
 
 
-class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
+class VotingLearner(Locked, ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
     """A learner that plays every class with some probability, and learns rows in blocks.
 
     A subclass makes what it learns in `_setup(K)`, plays and learns a block in `_learn_block`,
@@ -66,16 +66,15 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._fit(X, y, sample_weight)
         return self
 
-    @exclusive
     def _fit(self, X, y, sample_weight, **given):
-        with unchanged_on_error(self):
-            rows = self._rows(X, reset=True)
-            self._start(Simplex().fit(y))
-            codes = self._check_labels(rows, y)
+        with unchanged_on_error(self, aside=True) as new:
+            rows = new._rows(X, reset=True)
+            new._start(Simplex().fit(y))
+            codes = new._check_labels(rows, y)
             weight, order = check_weights(sample_weight, rows.X, rows.n_rows), np.arange(len(codes))
             if self.shuffle:
                 order = check_random_state(self.random_state).permutation(len(codes))
-            self._learn(rows, order, codes, weight, **given)
+            new._learn(rows, order, codes, weight, **given)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -106,16 +105,16 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         self._partial_fit(X, y, classes, sample_weight)
         return self
 
-    @exclusive
     def _partial_fit(self, X, y, classes, sample_weight, **given):
-        with unchanged_on_error(self):
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
             is_verbose(self)
-            rows = self._rows(X)
-            if not hasattr(self, "classes_"):
-                self._start(Simplex().fit_stream(y, classes))
+            rows = new._rows(X)
+            if first:
+                new._start(Simplex().fit_stream(y, classes))
             elif classes is not None:
-                self.space_.check_classes(classes)
-            codes = self._check_labels(rows, y)
+                new.space_.check_classes(classes)
+            codes = new._check_labels(rows, y)
             weight = check_weights(sample_weight, rows.X, rows.n_rows, stream=True)
         own_arrays(self)
         self._learn(rows, np.arange(rows.n_rows), codes, weight, **given)
@@ -125,12 +124,10 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         votes, logs = self._played(rounds.X[which])
         return losses_of(votes, logs, rounds.packed[which], random_state)
 
-    @exclusive
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn_rounds(rounds, which)
 
-    @exclusive
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         votes, logs = self._learn_rounds(rounds, which)
@@ -154,15 +151,14 @@ class VotingLearner(ClassScores, OnlineLearner, ClassifierMixin, BaseEstimator):
         played, codes = [], np.asarray(codes, dtype=np.int64)
         for start in with_progress(self, range(0, len(order), self._block), len(order)):
             block = order[start : start + self._block]
-            with uninterrupted(self):
+            with self.lock:
                 played.append(self._learn_block(rows, block, codes, weight, **given))
-                self.t_ += len(block)
         votes, logs = zip(*played, strict=True) if played else ([self._none()], [None])
         return np.concatenate(votes), None if logs[0] is None else np.concatenate(logs)
 
     @property
     def _block(self):
-        """How many rows are learned before a signal may come in."""
+        """How many rows are learned at a time."""
         return BLOCK
 
     def _none(self):

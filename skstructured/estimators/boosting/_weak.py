@@ -68,10 +68,13 @@ class TreeLearners(Learned):
         """Positions (n,) of the classes that weak learner i answers to rows."""
         return self.trees.answer[i][self.trees.leaves(rows, i)].astype(np.int64)
 
-    def learn(self, rows, order, codes, weight, live, numbers, votes, logs):
-        """Play and learn rows in `order`; how many were live so far."""
+    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
+        """The `Call` that plays and learns rows in `order`, `live` rounds after the first."""
         given = (order, codes, weight, live, self.patience, self.trees.arrays)
-        return boost_rows(*rows.arrays, *given, numbers, votes, logs)
+        return boost_rows, *rows.arrays, *given, numbers, votes, logs
+
+    def teach(self, rows, order, codes):
+        """They have learned as they played."""
 
 
 class OtherLearners(Learned):
@@ -106,19 +109,23 @@ class OtherLearners(Learned):
     def _known(self, found):
         return len(found) == 0 or (found.min() >= 0 and found.max() < len(self.classes))
 
-    def learn(self, rows, order, codes, weight, live, numbers, votes, logs, **metadata):
-        """Play and learn rows in `order`; how many were live so far."""
-        shares, saved = np.empty(len(numbers)), np.empty((len(numbers), len(self.classes)))
+    def playing(self, rows, order, codes, weight, live, numbers, votes, logs):
+        """The `Call` that counts the row of `order` as played, `live` rounds after the first."""
+        (row,), aside = order, numbers.copy()
+        x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
+        each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
+        shares, self._due = np.empty(len(numbers)), np.zeros((len(numbers), len(self.classes)))
         s, p = np.empty(len(self.classes)), np.empty(len(self.classes))
-        for t, row in enumerate(order):
-            x, cap = Rows.from_array(rows.matrix[row : row + 1]), math.log(max(live + 1.0, 2.0))
-            each = np.array([self.answers(x, i)[0] for i in range(len(numbers))])
-            given = (each, codes[row], weight[row], cap, numbers, shares)
-            play_round(*given, votes[t], logs[t], saved, s, p)
-            if weight[row] > 0.0:
-                self._learn_row(rows, row, saved, metadata)
-                live += 1
-        return live
+        given = (each, codes[row], weight[row], cap, aside, shares)
+        play_round(*given, votes[0], logs[0], self._due, s, p)
+        if weight[row] == 0.0:
+            self._due[:] = 0.0
+        return np.copyto, numbers, aside
+
+    def teach(self, rows, order, codes, **metadata):
+        """Teach the row that was played to those that are to learn it."""
+        if self._due.any():
+            self._learn_row(rows, order[0], self._due, metadata)
 
     def _learn_row(self, rows, row, saved, metadata):
         """One example of the row per class that saves something, with that as its weight."""

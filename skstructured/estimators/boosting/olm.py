@@ -12,7 +12,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import reads_state
+from skstructured._engine.state import at_once
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.estimators.boosting._base import BLOCK, VotingLearner
 from skstructured.estimators.boosting._correction import (
@@ -191,10 +191,10 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
             yield np.exp(logits)
 
     @property
-    @reads_state
     def estimators_(self) -> list[Any]:
         """Weak learners, in the order of the experts."""
-        return self._weak_learners().estimators(self)
+        with self.lock:
+            return self._weak_learners().estimators(self)
 
     @property
     def expert_weights_(self) -> Floats:
@@ -263,16 +263,16 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
         check_is_fitted(self, "classes_")
         return self._weak
 
-    @reads_state
     def _column(self, place):
         check_is_fitted(self, "classes_")
-        return self._numbers[:, place].copy()
+        with self.lock:
+            return self._numbers[:, place].copy()
 
-    @reads_state
     def _shares(self):
         check_is_fitted(self, "classes_")
         shares = np.empty(len(self._numbers))
-        return shares, expert_shares(self._numbers, shares)
+        with self.lock:
+            return shares, expert_shares(self._numbers, shares)
 
     def _rows(self, X, reset=False):
         rows = super()._rows(X, reset)
@@ -298,12 +298,15 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
 
     def _learn_block(self, rows, order, codes, weight, **metadata):
         votes, logs = np.empty((2, len(order), self.space_.dim_))
-        given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
-        live = self._weak.learn(*given, **metadata)
+        weights = weight[order][weight[order] > 0.0]
+        live = self._live + len(weights)
         rounds = np.maximum(np.arange(self._live, live) + 1.0, 2.0)
-        clipped = weight[order][weight[order] > 0.0] * np.log1p((math.e / rounds) ** 2)
-        self._clipped = float(np.cumsum(np.append(self._clipped, clipped))[-1])
-        self._live = live
+        clipped = weights * np.log1p((math.e / rounds) ** 2)
+        now = {"t_": self.t_ + len(order), "_live": live}
+        now["_clipped"] = float(np.cumsum(np.append(self._clipped, clipped))[-1])
+        given = (rows, order, codes, weight, self._live, self._numbers, votes, logs)
+        at_once(self._weak.playing(*given), (vars(self).update, now))
+        self._weak.teach(rows, order, codes, **metadata)
         return votes, logs
 
     def _chain(self, X):
@@ -322,11 +325,10 @@ class AdaBoostOLMClassifier(RoutesToEstimator, VotingLearner):
             logs = logits if i == leader else logs
         return votes, logs
 
-    @reads_state
     def _votes(self, X):
-        return self._played(X)[0]
+        with self.lock:
+            return self._played(X)[0]
 
-    @reads_state
     def _thetas(self, X):
         leader = self._shares()[1]
         return next(logits for i, logits in enumerate(self._chain(X)) if i == leader)

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.rows import Rows
-from skstructured._learners.gates import reads_state
+from skstructured._engine.state import at_once
 from skstructured.estimators.boosting._base import VotingLearner
 from skstructured.estimators.boosting._tree_kernels import Trees, learn_rows
 from skstructured.extend._types import Features, Floats
@@ -87,11 +87,11 @@ class OnlineTreeClassifier(VotingLearner):
         return self._thetas(self._fitted_rows(X))
 
     @property
-    @reads_state
     def n_leaves_(self) -> int:
         """Number of leaves so far."""
         check_is_fitted(self, "classes_")
-        return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
+        with self.lock:
+            return 1 + int(np.count_nonzero(self._trees.feature[0] >= 0))
 
     def _setup(self, K):
         self._trees = self._new_trees([check_random_state(self.random_state)], K)
@@ -116,16 +116,18 @@ class OnlineTreeClassifier(VotingLearner):
 
     def _learn_block(self, rows, order, codes, weight):
         played = np.zeros(len(order), dtype=np.int64)
-        learn_rows(*rows.arrays, order, codes, weight, self.patience, self._trees.arrays, played)
+        given = (order, codes, weight, self.patience, self._trees.arrays, played)
+        count = (vars(self).update, {"t_": self.t_ + len(order)})
+        at_once((learn_rows, *rows.arrays, *given), count)
         return self.space_.unpack(played), None
 
     def _played(self, X):
         answers = self._trees.answer[0][self._trees.leaves(Rows.from_array(X), 0)]
         return self.space_.unpack(answers.astype(np.int64)), None
 
-    @reads_state
     def _thetas(self, X):
-        counts = self._trees.counts[0][self._trees.leaves(Rows.from_array(X), 0)]
+        with self.lock:
+            counts = self._trees.counts[0][self._trees.leaves(Rows.from_array(X), 0)]
         total = counts.sum(axis=1, keepdims=True)
         return np.divide(
             counts, total, np.full(counts.shape, 1.0 / counts.shape[1]), where=total > 0

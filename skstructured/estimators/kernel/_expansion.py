@@ -156,16 +156,20 @@ class Expansion(Learned):
         """k(x, x) of a row that was taken."""
         return self.data[place, self.dim + place]
 
-    def keep(self, count):
-        """So many of the rows taken were learned; the block ends where it is full.
+    def keeping(self, count, Theta):
+        """The `Call` that says that so many of the rows taken were learned by Θ."""
+        now = {"count": self.count + count, "given": self.given + count, "Theta": Theta}
+        return vars(self).update, now
 
-        Returns by how much ‖Θ‖² fell because rows left.
-        """
-        self.count, self.given = self.count + count, self.given + count
-        if self.count < self.size:
-            return 0.0
-        self.close()
-        return self._forget()
+    def ended(self):
+        """What it is once the block has ended, and by how much ‖Θ‖² falls because rows leave."""
+        twin = copy.copy(self)
+        twin.opened = copy.copy(self.opened)
+        if not self.filled:  # passes of `fit` are over a copy of all
+            twin.support = copy.copy(self.support)
+            twin.support.coefs = self.support.coefs.copy()
+        twin.close()
+        return twin, twin._forget()
 
     def close(self):
         """Add the block's coefficients to those of the support rows."""

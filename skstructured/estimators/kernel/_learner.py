@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from skstructured._learners.lock import lock_of
 from skstructured.estimators.kernel._features_model import OverFeatures, features_model
 from skstructured.estimators.kernel._foreign import is_precomputed
 from skstructured.estimators.kernel._model import KernelModel
@@ -41,7 +42,8 @@ class KernelLearner:
     @property
     def dual_coef_(self) -> Floats:
         """Coefficients (dim, n_support) that predictions use; set by `fit` or `partial_fit`."""
-        return self._kernel_model("dual_coef_ is").coefficients(bool(self.average))
+        with lock_of(self):
+            return self._kernel_model("dual_coef_ is").coefficients(bool(self.average))
 
     @property
     def score_factor_(self) -> float:
@@ -59,12 +61,14 @@ class KernelLearner:
             raise AttributeError(
                 "support_vectors_ is not available with kernel='precomputed': use support_."
             )
-        return model.expansion.support_rows
+        with model.lock:
+            return model.expansion.support_rows
 
     @property
     def support_(self) -> Ints:
         """Indices (n_support,) of the support rows; set by `fit` or `partial_fit`."""
-        return self._kernel_model("support_ is").expansion.index
+        with lock_of(self):
+            return self._kernel_model("support_ is").expansion.index
 
     @property
     def coef_(self) -> Array:

@@ -67,27 +67,23 @@ class MappedScale(Learned):
 
     def apply(self, rows, order=None, weight=None):
         """See `RunningScale`."""
-        ready, places, undo = self.inner.apply(rows, order, weight)
-        if self.is_sparse:
-            mapped = self._mapped_rows(ready, places)
-            return mapped, _all_of(mapped), undo
-        mapped = self._mapped(ready.matrix if self.used else ready.matrix[places])
-        return mapped, _all_of(mapped), undo
+        mapped = self._behind(*self.inner.apply(rows, order, weight))
+        return mapped, _all_of(mapped)
 
-    def apply_ahead(self, rows, order, weight):
+    def counted(self, rows, order, weight, ahead=False):
         """See `RunningScale`."""
-        ready, places, undo, before = self.inner.apply_ahead(rows, order, weight)
+        found = self.inner.counted(rows, order, weight, ahead)
+        mapped = self._behind(found.rows, found.places)
+        before = mapped.data
+        if ahead and self.used:
+            before = self._behind(_with_data(found.rows, found.before), found.places).data
+        return found._replace(rows=mapped, places=_all_of(mapped), before=before)
+
+    def _behind(self, ready, places):
+        """Rows z in the order of `places`, with φ behind."""
         if self.is_sparse:
-            mapped = self._mapped_rows(ready, places)
-            if not self.used:
-                return mapped, _all_of(mapped), undo, mapped.data
-            ahead = self._mapped_rows(_with_data(ready, before), places)
-            return mapped, _all_of(mapped), undo, ahead.data
-        if not self.used:
-            mapped = self._mapped(ready.matrix[places])
-            return mapped, _all_of(mapped), undo, mapped.data
-        mapped, X = self._mapped(ready.matrix), _with_data(ready, before).matrix
-        return mapped, _all_of(mapped), undo, self._mapped(X).data
+            return self._mapped_rows(ready, places)
+        return self._mapped(ready.matrix if self.used else ready.matrix[places])
 
     def transformed_matrix(self, rows):
         """Rows as they are transformed now; they are not counted."""

@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.rows_in_range import takes_gaps
 from skstructured._base.validation import check_choice
-from skstructured._learners.gates import reads_state
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
@@ -156,7 +155,6 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
     _scores, _losses = DecodedPredictions._scores, DecodedPredictions._losses
     _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
 
-    @reads_state
     def predict(self, X: Features) -> Array:
         """Predictions f(x), (n,)."""
         theta = self._scores(X)

@@ -8,7 +8,8 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import check_integer, dtype_of
 from skstructured._engine.epoch import epoch_for
-from skstructured._engine.state import LinearState
+from skstructured._engine.standardize import NOTHING, Counted
+from skstructured._engine.state import ROUNDS, LinearState, at_once
 from skstructured._learners.held_out import KERNEL
 from skstructured._learners.models import VectorModel
 from skstructured._learners.scaling import scale_of
@@ -28,7 +29,7 @@ from skstructured.estimators.kernel._values import (
     width_of,
 )
 
-#: Products of about a second: signals wait for the rows that take them.
+#: Products of about a second: other threads wait for the rows that take them.
 PRODUCTS = 1 << 32
 
 
@@ -158,7 +159,7 @@ class KernelModel(VectorModel):
         slow = PRODUCTS // max(self.expansion.cost, 1)
         return max(BLOCK, min(self._loop()[1], slow))
 
-    def _learn(self, rows, block, V, weight, theta, count, record):
+    def _learn(self, rows, block, V, weight, theta, record):
         """Rows of weight 0 are played, and take no place, so that others fall into the same blocks.
 
         The place of the row that stopped it, or −1.
@@ -167,53 +168,64 @@ class KernelModel(VectorModel):
         changes = [*(np.flatnonzero(idle[1:] != idle[:-1]) + 1), len(block)]
         for change in changes:
             while start < change:
+                self._end_block()
                 most = change if idle[start] else min(change, start + self.expansion.room)
                 part = slice(start, most)
-                given = (block[part], V[part], weight[part], theta[part], count)
+                given = (block[part], V[part], weight[part], theta[part])
                 one = self._pass_by if idle[start] else self._learn_part
                 stopped = one(rows, *given)
                 if stopped >= 0:
                     return start + stopped
                 start = most
+        self._end_block()
         return -1
 
-    def _pass_by(self, rows, block, V, weight, theta, count):
+    def _end_block(self):
+        """End the open block if it is full; some rows leave where no other would find room."""
+        if self.expansion.room > 0:
+            return
+        (after, lost), vector = self.expansion.ended(), self.state.vector.copy()
+        if lost != 0.0:
+            self.optimizer.forget(vector, lost)
+        change = (vars(self.expansion).update, vars(after))
+        at_once(change, (vars(self.state).update, {"vector": vector}))
+
+    def _pass_by(self, rows, block, V, weight, theta):
         """Count rows of weight 0, whose scores count for nothing."""
         theta[:] = 0.0
-        count(weight)
+        self.state.vector[ROUNDS] += len(weight)
         return -1
 
-    def _learn_part(self, rows, block, V, weight, theta, count):
+    def _learn_part(self, rows, block, V, weight, theta):
         """Learn rows that fit into the open block; the place of the one that stopped it, or −1."""
-        taken, undo = self._take(rows, block, weight)
-        self.state.Theta, self.state.by_feature = self.expansion.Theta, True
-        learn = self._loop()[0]
-        stopped = learn(*taken, V, weight, self.state, self.params, self.work, theta)
-        learned = len(block) if stopped < 0 else stopped
-        if stopped >= 0 and self.given is None:
-            undo()
-            self.scale.apply(rows, block[:stopped], weight[:stopped])
-        count(weight[:learned])
-        lost = self.expansion.keep(learned)
-        if lost != 0.0:
-            self.optimizer.forget(self.state.vector, lost)
+        taken, counted = self._take(rows, block, weight)
+        expansion, learn = self.expansion, self._loop()[0]
+        self.state.Theta, self.state.by_feature = expansion.Theta, True
+        rest = (self.params, self.work, theta)
+        stopped = self._learn_at_once(
+            lambda state: [
+                learn(*taken, V, weight, state, *rest),
+                expansion.keeping(len(block), state.Theta),
+                counted.commit,
+            ]
+        )
         if stopped >= 0:
+            at_once(expansion.keeping(stopped - len(block), expansion.Theta), counted.undo)
+            if self.given is None:
+                self.scale.apply(rows, block[:stopped], weight[:stopped])
             self._check_length(taken[1][stopped], block[stopped])
         return stopped
 
     def _take(self, rows, block, weight):
-        """Rows as `Expansion.take` gives them, and a function that uncounts them in the scale."""
+        """Rows as `Expansion.take` gives them, and as they were `Counted`."""
         if self.given is not None:
             Z = None if self.expansion.has_kernels else self.given[block]
-            return self.expansion.take(Z, block, together=True), None
-        ready, places, undo = self.scale.apply(rows, block, weight)
+            taken = self.expansion.take(Z, block, together=True)
+            return taken, Counted(*taken, NOTHING, NOTHING, None)
+        counted = self.scale.counted(rows, block, weight)
         index = self.expansion.given + np.arange(len(block))
-        try:
-            Z = self._prepared(ready.matrix[places])
-            return self.expansion.take(Z, block if self.is_precomputed else index), undo
-        except BaseException:  # of a function of the user's
-            undo()
-            raise
+        Z = self._prepared(counted.rows.matrix[counted.places])
+        return self.expansion.take(Z, block if self.is_precomputed else index), counted
 
     def _check_length(self, place, row):
         """A ValueError if a row stopped the loop because k(x, x) is negative."""

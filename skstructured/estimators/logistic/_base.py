@@ -23,9 +23,9 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._engine.rows import LONGEST, Rows
+from skstructured._engine.state import at_once
 from skstructured._learners.classifier import with_intercept
-from skstructured._learners.gates import reads_state
-from skstructured._learners.guards import exclusive, uninterrupted
+from skstructured._learners.lock import Locked, learned_aside
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured._learners.progress import is_verbose, with_progress
 from skstructured._learners.scaling import scale_of
@@ -42,7 +42,7 @@ from skstructured.losses import FenchelYoung
 READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 
 
-class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
+class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, the logits (n, K)
@@ -79,13 +79,12 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self._fit(X, y, sample_weight)
         return self
 
-    @exclusive
     def _fit(self, X, y, sample_weight):
         check_bool("shuffle", self.shuffle)
-        with unchanged_on_error(self):
-            rounds = self._begin(X, y, None, sample_weight)
+        with unchanged_on_error(self, aside=True) as new:
+            rounds = new._begin(X, y, None, sample_weight)
             order = np.arange(len(rounds.packed))
-            self._learn(rounds, self.random_state_.permutation(order) if self.shuffle else order)
+            new._learn(rounds, new.random_state_.permutation(order) if self.shuffle else order)
         self.warn_of_trouble()
 
     def partial_fit(
@@ -111,15 +110,14 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         self._partial_fit(X, y, classes, sample_weight)
         return self
 
-    @exclusive
     def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "classes_")
-        with unchanged_on_error(self):
+        with unchanged_on_error(self, first) as new:
             is_verbose(self)
             if first:
                 classes = labels_of(y) if classes is None and is_distribution(y) else classes
-                rounds = self._begin(X, y, classes, sample_weight, stream=True)
-                self._learn(rounds, np.arange(len(rounds.packed)))
+                rounds = new._begin(X, y, classes, sample_weight, stream=True)
+                new._learn(rounds, np.arange(len(rounds.packed)))
             else:
                 if classes is not None:
                     self.space_.check_classes(classes)
@@ -131,8 +129,8 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
-        with unchanged_on_error(self):
-            return self._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
+        with unchanged_on_error(self, aside=True) as new:
+            return new._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
 
     def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
@@ -192,12 +190,10 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         theta = self._logits(self._weights, self._scale, rounds.rows)
         return self._losses(theta, self._truths(rounds.packed), random_state)
 
-    @exclusive
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
         self._learn(rounds, np.asarray(which))
 
-    @exclusive
     def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """Play each round, learn it, and go on; `Losses`."""
         played = []
@@ -233,7 +229,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         for start in with_progress(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
             V, now = self._truths(rounds.packed[block]), weight[block]
-            with uninterrupted(self):
+            with self.lock:
                 theta = self._learn_block(rows, block, V, now)
             if note is not None:
                 note(theta, V)
@@ -243,25 +239,45 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         scale = self._scale.copy()
         for start in range(0, len(order), size):
             block = order[start : start + size]
-            ready, places, _ = scale.apply(rows, block, weight[block])
+            ready, places = scale.apply(rows, block, weight[block])
             Z = with_intercept(ready.matrix[places], self._intercept)
             self._limit.check(Z, block, weight[block] > 0.0)
             check_rounds(limits, self._limit.shortened(Z), weight[block], block)
 
     def _rows_at_a_time(self, rows):
-        """Rows to learn before a signal may come in: a second's work at most."""
+        """Rows to learn before another thread may read: a second's work at most."""
         wide, slow = READY // max(rows.width, 1), PRODUCTS // self._weights.products
         return max(1, min(BLOCK, wide, slow))
 
     def _learn_block(self, rows, block, V, weight):
         """Learn a block; the logits played. A random stop keeps what is known within it."""
-        hit, played = self._stops(weight), []
-        for part in (slice(0, hit), slice(hit, None)):
-            if part.start == hit and hit < len(block):
-                self._kept = (self._weights.copy(), self._scale.copy())
-            if len(block[part]):
-                played.append(self._learn_part(rows, block[part], V[part], weight[part]))
-        return np.concatenate(played)
+        if self.iterate == "last" and hasattr(self._weights, "calls"):
+            return self._learn_in_place(rows, block, V, weight)
+        with learned_aside(self, draws=True) as twin:
+            hit, played = twin._stops(weight), []
+            for part in (slice(0, hit), slice(hit, None)):
+                if part.start == hit and hit < len(block):
+                    twin._kept = (twin._weights.copy(), twin._scale.copy())
+                if len(block[part]):
+                    played.append(twin._learn_part(rows, block[part], V[part], weight[part]))
+            return np.concatenate(played)
+
+    def _learn_in_place(self, rows, block, V, weight):
+        """Learn a block in compiled calls; the logits played."""
+        logits, start = np.empty(V.shape), 0
+        while start < len(block):
+            part = slice(start, start + self._weights.room())
+            ready, places, count, *_ = self._scale.counted(rows, block[part], weight[part])
+            Z = self._limit.shortened(with_intercept(ready.matrix[places], self._intercept))
+            known = {"t_": self.t_ + len(Z)}
+            known["_counted"] = self._counted + int(np.count_nonzero(weight[part]))
+            learn = self._weights.calls(
+                Z, np.ascontiguousarray(V[part]), weight[part], logits[part]
+            )
+            at_once(*learn, count, (vars(self).update, known))
+            start += len(Z)
+        self._weights.tidy()
+        return logits
 
     def _stops(self, weight):
         """Place of the last round at which a random stop takes what was learned before it."""
@@ -273,7 +289,7 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
         return int(hits[-1]) if len(hits) else len(weight)
 
     def _learn_part(self, rows, block, V, weight):
-        ready, places, _ = self._scale.apply(rows, block, weight)
+        ready, places = self._scale.apply(rows, block, weight)
         Z = self._limit.shortened(with_intercept(ready.matrix[places], self._intercept))
         theta = self._weights.learn(Z, np.ascontiguousarray(V), weight)
         self.t_ += len(block)
@@ -291,10 +307,10 @@ class LogisticLearner(OverClasses, DecodedPredictions, OnlineLearner, BaseEstima
             found.append(weights.logits(self._limit.cut(Z)))
         return np.concatenate(found)
 
-    @reads_state
     def _thetas(self, batch):
-        kept = self._kept if self.iterate == "random" else None
-        return self._logits(*(kept or (self._weights, self._scale)), batch.rows)
+        with self.lock:
+            kept = self._kept if self.iterate == "random" else None
+            return self._logits(*(kept or (self._weights, self._scale)), batch.rows)
 
     def warn_of_trouble(self) -> None:
         """Tell of predictions whose equations were not solved."""

@@ -196,4 +196,4 @@ class GaussianMatrix(FullMatrix):
     def _run(self, X, truth, weight, logits):
         given = (X, truth, weight, self.reach, self.points)
         learned = (self.P, self.G, self.Q, *self._waiting, self.numbers)
-        gaussian_rounds(*given, *learned, logits)
+        return gaussian_rounds, *given, *learned, logits

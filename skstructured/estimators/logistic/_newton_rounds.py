@@ -157,4 +157,4 @@ class NewtonMatrix(FullMatrix):
 
     def _run(self, X, truth, weight, logits):
         learned = (self.P, self.G, *self._waiting, self.numbers)
-        newton_rounds(X, truth, weight, self.B, self.gamma, *learned, logits)
+        return newton_rounds, X, truth, weight, self.B, self.gamma, *learned, logits

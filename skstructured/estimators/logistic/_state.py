@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skstructured._engine.state import Learned
+from skstructured._engine.state import Learned, at_once
 from skstructured.estimators.logistic._blocks import add_waiting, set_inverse, times, unit_blocks
 from skstructured.estimators.logistic._cells import MANY
 from skstructured.estimators.logistic._heavy_rows import RoundLimit
@@ -62,21 +62,35 @@ class FullMatrix(Learned):
         """Play and learn rows; their logits (n, K). P is looked at after every `LOOK` rounds."""
         logits, start = np.empty(truth.shape), 0
         while start < len(X):
-            stop = min(len(X), start + LOOK - self.learned % LOOK, start + self._room)
-            part = slice(start, stop)
-            self._run(X[part], truth[part], weight[part], logits[part])
-            self.learned, start = self.learned + stop - start, stop
-            if self._room == 0:
-                self.add_waiting()
-            if self.learned % LOOK == 0 and not self.drift() <= DRIFT:
-                self.refactor()
+            part = slice(start, min(len(X), start + self.room()))
+            at_once(*self.calls(X[part], truth[part], weight[part], logits[part]))
+            start = part.stop
+        self.tidy()
         return logits
+
+    def calls(self, X, truth, weight, logits):
+        """The calls that learn rows, `room` at most, and put their logits into an array."""
+        count = (vars(self).update, {"learned": self.learned + len(X)})
+        return self._run(X, truth, weight, logits), count
+
+    def room(self):
+        """How many rows may be learned by one call."""
+        self.tidy()
+        return min(LOOK - self.learned % LOOK, self._room)
+
+    def tidy(self):
+        """Add rows that wait where no other finds room, and look at P."""
+        if self._room == 0:
+            self.add_waiting()
+        if self.learned and self.learned % LOOK == 0 and not self.drift() <= DRIFT:
+            self.refactor()
 
     def logits(self, X):
         """Logits (n, K) of rows; nothing is learned."""
         logits = np.empty((len(X), self.Q.shape[1]))
         if type(self.P) is np.ndarray and self.P.flags.writeable:
-            self._rounds(X, logits, np.ones(len(X)), logits, False)  # which is compiled already
+            play = self._rounds(X, logits, np.ones(len(X)), logits, False)
+            at_once(play)  # which is compiled already
         else:
             play = many_logits if self._many else folklore_logits
             play(X, self._shift, self.P, self.G, self.Q, logits)
@@ -103,20 +117,19 @@ class FullMatrix(Learned):
         return 1.0 / (self.lam * self.Q.shape[1])
 
     def _run(self, X, truth, weight, logits):
-        self._rounds(X, truth, weight, logits, True)
+        return self._rounds(X, truth, weight, logits, True)
 
     def _rounds(self, X, truth, weight, logits, learn):
         learned = (self.P, self.G, self.Q, *self._waiting, self.numbers, logits, learn)
         given = (X, truth, weight, self.reach, self._shift)
         if self._many:
-            many_rounds(*given, self.A, *learned)
-        else:
-            folklore_rounds(*given, *learned, *room(*self.Q.shape, X.shape[1]))
+            return many_rounds, *given, self.A, *learned
+        return folklore_rounds, *given, *learned, *room(*self.Q.shape, X.shape[1])
 
     def add_waiting(self):
         """Add the rows that wait to A."""
-        add_waiting(self.A, *self._waiting, int(self.numbers[COUNT]))
-        self.numbers[COUNT] = 0.0
+        add = (add_waiting, self.A, *self._waiting, int(self.numbers[COUNT]))
+        at_once(add, (self.numbers.__setitem__, COUNT, 0.0))
 
     def drift(self):
         """‖P A v − v‖ for a fixed vector v of length 1."""

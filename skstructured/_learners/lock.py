@@ -1,0 +1,114 @@
+"""One lock for what was learned: held while a block is learned, and by whoever reads it.
+
+A reader then meets a state between two blocks, and threads that learn take turns by blocks. The
+thread that holds the lock may take it again, so that a handler of a signal never waits.
+"""
+
+import contextlib
+import copy
+import os
+import threading
+from typing import Any, Self
+
+from skstructured._engine.state import at_once, own
+
+
+class _Process:
+    """The process, another one after a fork; held while a lock of the parent is replaced."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+_process = _Process()
+
+
+def _forked() -> None:
+    global _process
+    _process = _Process()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class _Lock:
+    """A lock that is a new one in a child process, where no thread would release the old one."""
+
+    __slots__ = ("held", "process")
+
+    def __init__(self) -> None:
+        self.held, self.process = threading.RLock(), _process
+
+    def __reduce__(self) -> Any:
+        return _Lock, ()
+
+    def here(self) -> Any:
+        """The lock of this process."""
+        if self.process is not _process:
+            with _process.lock:
+                if self.process is not _process:
+                    self.held, self.process = threading.RLock(), _process
+        return self.held
+
+
+class Locked:
+    """Base of objects that hold what was learned; copies and pickles are between two blocks."""
+
+    _lock: _Lock
+
+    @property
+    def lock(self) -> Any:
+        """The lock, which pickles and deep copies do not have."""
+        try:
+            return self._lock.here()
+        except AttributeError:
+            return vars(self).setdefault("_lock", _Lock()).here()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            state: Any = super().__getstate__()
+            return {name: own(value) for name, value in state.items() if name != "_lock"}
+
+    def __copy__(self) -> Self:
+        with self.lock:
+            twin = object.__new__(type(self))
+            vars(twin).update(vars(self))
+            return twin
+
+
+UNLOCKED: Any = contextlib.nullcontext()
+
+
+def lock_of(learner: Any) -> Any:
+    """The lock of what an estimator has learned: of its model, or its own."""
+    return getattr(getattr(learner, "_model", learner), "lock", UNLOCKED)
+
+
+class learned_aside:  # noqa: N801
+    """Context manager: a copy of an estimator learns a block, and hands it over as a whole.
+
+    An error, or a handler of a signal that raises, leaves the estimator as it was. The copy has a
+    generator of its own if it `draws`.
+    """
+
+    def __init__(self, estimator: Any, draws: bool = False) -> None:
+        self._estimator, self._draws = estimator, draws
+        self._twin = copy.copy(estimator)
+
+    def __enter__(self) -> Any:
+        state = vars(self._twin)
+        state.update({name: own(part) for name, part in state.items() if name[0] == "_"})
+        if self._draws:
+            self._twin.random_state_ = copy.deepcopy(self._twin.random_state_)
+        return self._twin
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:
+            return
+        learned, calls = vars(self._twin), []
+        if self._draws:
+            rng = self._estimator.random_state_
+            calls = [(rng.set_state, learned["random_state_"].get_state(legacy=False))]
+            learned = learned | {"random_state_": rng}
+        at_once((vars(self._estimator).update, learned), *calls)
