@@ -13,7 +13,7 @@ from skstructured.bandits import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.decoders import gap as surrogates
+from skstructured.decoders import rules as surrogates
 from skstructured.estimators.boosting import AdaBoostOLMClassifier, OnlineTreeClassifier
 from skstructured.estimators.crf import ConditionalRandomField
 from skstructured.estimators.gaptron import GaptronClassifier

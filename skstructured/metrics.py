@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
-from skstructured._base.behind import learner_behind
+from skstructured._base.pipelines import learner_behind
 from skstructured._base.validation import weighted_mean
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.guarantees.certificates import Certificate
 from skstructured.guarantees.comparators import best_comparator, comparator_for, comparator_losses
-from skstructured.spaces._rankings import relevances
+from skstructured.spaces.permutahedron import relevances
 
 __all__ = [
     "Certificate",

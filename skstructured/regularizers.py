@@ -5,7 +5,7 @@ import numpy as np
 from skstructured._base.component import resolve
 from skstructured._base.validation import check_real
 from skstructured.extend._types import Floats
-from skstructured.extend.regularizer import Regularizer
+from skstructured.extend.surrogate import Regularizer
 
 __all__ = ["Shannon", "SquaredNorm", "Tsallis"]
 

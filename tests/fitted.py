@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skstructured as sk
-from skstructured.utils._trial import LearnerTrial, has_argument
+from skstructured.utils._learner_checks import LearnerTrial, has_argument
 
 
 class Case(NamedTuple):

@@ -15,7 +15,7 @@ from fuzz_more import batch, numbers, sequence_features, sequence_labels, sequen
 from sklearn.base import BaseEstimator, clone
 
 import skstructured as sk
-from skstructured._engine.epoch import BLOCK
+from skstructured._engine.rounds import BLOCK
 from skstructured.evaluation import progressive_validate
 
 #: Scratch memory of kernels, which says nothing.

@@ -9,7 +9,11 @@ on the excess risk for β = ½ (constants and logarithms left out), and E, the l
 import numpy as np
 
 from benchmarks._common import Results, arguments
-from skstructured.estimators.margin._oracles import hamming_oracle, ordinal_oracle, zero_one_oracle
+from skstructured.estimators.margin._closed_forms import (
+    hamming_oracle,
+    ordinal_oracle,
+    zero_one_oracle,
+)
 
 ETA = 1.0 / 8.0
 DRAWS = 20_000

@@ -7,7 +7,7 @@ from benchmarks._timing import side_by_side
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import SquaredNorm, Tsallis
 from skstructured.spaces import Simplex
-from skstructured.spaces._assignment import assign_rows
+from skstructured.spaces._matching import assign_rows
 
 ROWS, CLASSES, ITEMS = 1000, 100, 50
 

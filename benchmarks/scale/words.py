@@ -25,7 +25,7 @@ from benchmarks.data import bibtex
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured._engine.rows import Rows
 from skstructured.estimators.kernel import _features
-from skstructured.estimators.kernel._mapped_scale import MappedScale
+from skstructured.estimators.kernel._features_model import MappedScale
 
 #: Words of a topic, words of each of both topics in a row, and others.
 OWN, TOPICAL, OTHERS = 200, 20, 20

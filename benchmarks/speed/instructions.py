@@ -21,7 +21,7 @@ from benchmarks.synthetic import FEW, NON_ZEROS, N, sparse_problem
 # All that is private: the module of the shipped kernel and the names it uses in it, the options
 # it is compiled with, its vector instruction, and its signature, which `first_draft` has too.
 from skstructured._engine import move_and_score as shipped
-from skstructured._engine.instructions import _add_lanes as add_lanes
+from skstructured._engine.simd import _add_lanes as add_lanes
 from skstructured.optimizers import GradientDescent
 
 ADD_ROW, PREFETCH, SCORE = "add_row", "prefetch_row", "_score_csr"

@@ -16,8 +16,8 @@ from sklearn.linear_model import SGDClassifier
 
 from benchmarks._common import Results, arguments
 from benchmarks._timing import median_seconds, side_by_side, timed
-from skstructured.spaces._assignment import assign_rows
-from skstructured.spaces._matching_kernels import (
+from skstructured.spaces._matching import (
+    assign_rows,
     entropic_matching,
     matching_projection,
     matching_work,

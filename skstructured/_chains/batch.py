@@ -14,12 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._chains.best_paths import batch_nbest, batch_scores, batch_viterbi
-from skstructured._chains.draws import batch_draws, batch_mean_draws
+from skstructured._chains.best_paths import (
+    batch_draws,
+    batch_mean_draws,
+    batch_nbest,
+    batch_scores,
+    batch_viterbi,
+)
 from skstructured._chains.dual_newton import decompose, nearest_marginals
 from skstructured._chains.logarithms import batch_entropies, batch_log_probabilities
 from skstructured._chains.marginals import batch_marginals
-from skstructured._chains.sparse import (
+from skstructured._chains.projection import (
     FEW,
     NEAR_ENOUGH,
     add_vertices,

@@ -9,7 +9,7 @@ Means of label sequences are flows: ``u_m`` (k,), shares of the labels at positi
 where ``½ Σ ‖u_m‖² + ½ Σ ‖p_m‖² + c`` is least. That function is convex and piecewise quadratic, and
 its Hessian couples the blocks c, a_0, b_0, a_1, … like beads on a string, so that a step of
 Newton's method costs O(M k³). It is for means of many sequences; those of a few are found sooner by
-`skstructured._chains.sparse`.
+`skstructured._chains.projection`.
 
 References: Qi, Sun (1993), "A nonsmooth version of Newton's method"; for the Birkhoff polytope
 Li, Sun, Toh (2020), "On the efficient computation of a generalized Jacobian of the projector over

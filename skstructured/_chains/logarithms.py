@@ -15,8 +15,8 @@ import numpy as np
 from skstructured._chains.rows import exp_below, row_max, row_sum
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.copies import copy_into
-from skstructured._engine.instructions import greater
+from skstructured._engine.simd import greater
+from skstructured._engine.state import copy_into
 
 #: So many labels are taken at a time: what waits for one does not hold up the others.
 BLOCK = 8

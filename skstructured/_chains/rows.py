@@ -7,8 +7,7 @@ import numpy as np
 
 from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured._engine.exponential import exp_of
-from skstructured._engine.instructions import greater, lesser
+from skstructured._engine.simd import exp_of, greater, lesser
 
 #: What is added up in scaled form is 0 or at least this, so that no product of three is lost.
 SMALL = 1e-100

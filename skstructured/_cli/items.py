@@ -10,7 +10,7 @@ from skstructured._cli.tables import rounds_of
 from skstructured._learners.models import SCORES
 from skstructured.evaluation.validation import warm_up
 from skstructured.guarantees import risk_bound
-from skstructured.guarantees._running_risk import rise_found
+from skstructured.guarantees.risk import rise_found
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker
 from skstructured.items._reading import read_items
 from skstructured.items.metrics import ndcg

@@ -6,7 +6,7 @@ from skstructured._cli import report
 from skstructured._cli.items import item_learner, item_lines
 from skstructured._cli.tables import WIDE, make_space
 from skstructured.checkpoints import save_checkpoint
-from skstructured.estimators.kernel.pistol import PiSTOLRegressor
+from skstructured.estimators.kernel.margins import PiSTOLRegressor
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.evaluation.display import RegretDisplay
 from skstructured.items import ItemStructuredPredictor, ListwiseRanker

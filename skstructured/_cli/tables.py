@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from skstructured._cli.files import SVMLIGHT, ends_with, frames, is_large, load_pandas
-from skstructured.items._targets import LARGEST_GRADE
+from skstructured.items._reading import LARGEST_GRADE
 from skstructured.spaces import SPACES
 from skstructured.streaming import svmlight_chunks
 from skstructured.streaming.table_encoder import TableEncoder

@@ -15,7 +15,7 @@ from numba import int64, types
 from skstructured._engine.addresses import CUBE, MATRIX
 from skstructured._engine.arrays import Floats, Kernel
 from skstructured._engine.compiled import kernel
-from skstructured._engine.exponential import LOWEST, exp_of
+from skstructured._engine.simd import LOWEST, exp_of
 
 #: What is mixed: probabilities of classes, those of each label by itself, or scores.
 CLASSES, LABELS, SCORES = range(3)

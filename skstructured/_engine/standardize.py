@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_matrix
 
-from skstructured._engine.all_moments import moments_of
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.moments import (
     COUNTED,
@@ -22,6 +21,7 @@ from skstructured._engine.moments import (
     MISSED,
     SMALLEST,
     exchange,
+    moments_of,
     scale_entries,
     standardize_rows,
 )

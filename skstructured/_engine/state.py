@@ -7,8 +7,9 @@ from typing import Any, NoReturn, Self, TypeAlias
 import numpy as np
 
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.average import aligned, aligned_zeros
 from skstructured._engine.compiled import kernel
+from skstructured._engine.mixing import CLASSES, SCORES, fresh_weights
+from skstructured._engine.move_and_score import aligned, aligned_zeros
 from skstructured._engine.rows import LONGEST, SHORTEST
 
 #: A function and its arguments.
@@ -151,7 +152,7 @@ class LinearState(Learned):
     blocks : tuple of (int, int), default=(1, 0)
         How many arrays of the shape (dim, width), and how many numbers per feature, Θ consists of.
     summed : bool, default=False
-        Whether the sums of the weights are kept behind Θ; see `skstructured._engine.average`.
+        Whether the sums of the weights are kept behind Θ; see `skstructured._engine.move_and_score`.
     single : bool, default=False
         Whether Θ is float32 for dense rows. The sums, whose terms would be lost in them one day,
         are then float64 in an array of their own, and CSR rows have all in float64.
@@ -262,3 +263,67 @@ class LinearState(Learned):
         twin.Theta = None if twin.Theta is None else aligned(twin.Theta)
         twin.apart = None if twin.apart is None else aligned(twin.apart)
         return twin
+
+
+class MixtureState(LinearState):
+    """Θ of E experts below each other, sums of their averages behind, and the experts' weights.
+
+    Parameters
+    ----------
+    dim, width : int
+        Outputs, and features with the intercept.
+    vectors : ndarray of shape (E, length)
+        The vectors of the experts' optimisers, one per row, filled up with zeros.
+    kind : int
+        What is mixed; see `skstructured._engine.mixing`.
+    rates : ndarray of shape (R,)
+        Rates of sharing.
+    averaged : bool
+        Whether the averages of the experts are experts too.
+    limits : (float, float)
+        The least and the largest norm of rows.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        width: int,
+        vectors: Floats,
+        kind: int,
+        rates: Floats,
+        averaged: bool,
+        limits: tuple[float, float],
+    ) -> None:
+        experts = len(vectors)
+        super().__init__(dim * experts, width, np.zeros(0), (1, 0), averaged, limits=limits)
+        self.vectors, self.kind, self.rates = vectors, kind, rates
+        self.n_experts = experts * (2 if averaged else 1)
+        groups = dim if kind not in (CLASSES, SCORES) else 1
+        self.shares = fresh_weights(groups, len(rates), self.n_experts)
+        self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
+
+    @property
+    def vector(self) -> Floats:
+        """The vector of the first expert, which counts the rounds as those of all others do."""
+        return self.vectors[0]
+
+    @vector.setter
+    def vector(self, value: Floats) -> None:
+        """Vectors are set whole."""
+
+
+@kernel
+def copy_into(target: Array, source: Array) -> None:
+    """Target = source, both one-dimensional and as long.
+
+    ``target[:] = source`` would have numba compile its texts of errors, for seconds.
+    """
+    for k in range(target.shape[0]):
+        target[k] = source[k]
+
+
+@kernel
+def clear(target: Array) -> None:
+    """Target = 0; as ``target[:] = 0.0``, and ``np.zeros``, for the same reason."""
+    for k in range(target.shape[0]):
+        target[k] = 0.0

@@ -9,18 +9,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.rows_in_range import check_finite, takes_gaps
 from skstructured._base.validation import (
     check_bool,
+    check_finite,
     check_lengths,
     own_arrays,
     read_rows,
+    takes_gaps,
     unchanged_on_error,
 )
 from skstructured._engine.rows import Rows
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import Locked, learned_aside, lock_of
-from skstructured._learners.progress import is_verbose, with_progress
-from skstructured._learners.scaling import scale_of
+from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Matrix, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.extend.output_space import OutputSpace

@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from skstructured._base.validation import dtype_of
-from skstructured._engine.ahead import ahead_for
-from skstructured._engine.epoch import epoch_for
-from skstructured._engine.mixture_row import REFUSED
+from skstructured._engine.rounds import ahead_for, epoch_for
 from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
+from skstructured._engine.single_row import REFUSED
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import Call, LinearState, at_once
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import AVERAGE, LAST, NOTHING, VectorModel
-from skstructured._learners.scaling import scale_of
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel
 from skstructured.extend.learner import Batch, Comparison

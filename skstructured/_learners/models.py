@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from skstructured._base.foreign import check_state, check_vertices, is_ours
-from skstructured._base.rows_in_range import refuse_row
+from skstructured._base.plugins import check_state, check_vertices, is_ours
+from skstructured._base.validation import refuse_row
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import Call, Learned, at_once
-from skstructured._learners.held_out import LINEAR, Search, Tried, tried_passes
 from skstructured._learners.lock import Locked
+from skstructured._learners.pass_selection import LINEAR, Search, Tried, tried_passes
 from skstructured.extend._types import Floats, Ints, Kernel, Loss, Packed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Comparison

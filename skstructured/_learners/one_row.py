@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from skstructured._base.rows_in_range import norms_of, refuse_row
 from skstructured._base.validation import (
     check_lengths,
     check_weights,
     is_ready,
+    norms_of,
+    refuse_row,
     takes_singles_as_they_are,
 )
-from skstructured._engine.mixture_row import REFUSED
 from skstructured._engine.rows import DOUBLE
+from skstructured._engine.single_row import REFUSED
 from skstructured._learners.models import Model
 from skstructured.extend._types import Array, Floats, Given, Outputs
 

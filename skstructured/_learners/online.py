@@ -10,12 +10,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.foreign import check_dimension
-from skstructured._base.rows_in_range import refuse_row
+from skstructured._base.plugins import check_dimension
 from skstructured._base.validation import (
     check_bool,
     check_weights,
     own_arrays,
+    refuse_row,
     takes_singles_as_they_are,
     unchanged_on_error,
     writable,

@@ -2,15 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from skstructured._base.foreign import is_ours
-from skstructured._base.items import ITEMS
+from skstructured._base.plugins import is_ours
 from skstructured._base.validation import (
+    ITEMS,
     check_bool,
     check_choice,
     check_integer,
@@ -20,12 +20,41 @@ from skstructured._base.validation import (
     unchanged_on_error,
 )
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.held_out import PASSES, Tried, learned_rows
 from skstructured._learners.models import LOSSES, Model, Played
-from skstructured._learners.progress import is_verbose
-from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Packed
+from skstructured._learners.pass_selection import PASSES, Tried, learned_rows
+from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs, Packed
 from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
+
+#: Seconds between two lines.
+EVERY = 1.0
+
+
+def is_verbose(model: object) -> bool:
+    """Whether a learner's `verbose`, 0 where it has none, asks for lines."""
+    verbose = getattr(model, "verbose", 0)
+    if not isinstance(verbose, (bool, np.bool_)):
+        check_integer("verbose", verbose, lowest=0)
+    return verbose > 0
+
+
+def with_progress(
+    model: object, starts: Sequence[Any] | Array, total: int, what: str = "rows"
+) -> Iterable[Any]:
+    """The items of `starts`, where blocks start; a line per second, if `verbose` says so."""
+    return _with_messages(starts, total, what) if is_verbose(model) else starts
+
+
+def _with_messages(starts: Sequence[Any] | Array, total: int, what: str) -> Iterator[Any]:
+    started = last = time.perf_counter()
+    for done, start in enumerate(starts):
+        now = time.perf_counter()
+        if now - last >= EVERY:
+            share = done / len(starts)
+            print(f"{share:.0%} of {total} {what} learned in {now - started:.0f} s")
+            last = now
+        yield start
+
 
 #: As many passes as rounds held out speak for.
 AUTO = "auto"

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _num_samples
 
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.parameters import Seed, parameters
-from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_real, check_share, check_weights
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.bandits._base import BanditClassifier
-from skstructured.bandits.gaptron import BanditGaptronClassifier
+from skstructured.bandits._first_order import BanditGaptronClassifier
 from skstructured.estimators.logistic import FolkloreClassifier
 from skstructured.extend._types import Features, Floats, Given, Outputs
 from skstructured.spaces.simplex import log_softmax

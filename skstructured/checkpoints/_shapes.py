@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, clone
 from skstructured._engine.mixing import GAP
 from skstructured._engine.state import NORM_AT, Learned, LinearState
 from skstructured._learners.online import OnlineEstimator
-from skstructured.estimators.boosting._tree_kernels import Trees
+from skstructured.estimators.boosting.tree import Trees
 from skstructured.estimators.kernel._expansion import Expansion
-from skstructured.estimators.kernel._mapped_scale import MappedScale
+from skstructured.estimators.kernel._features_model import MappedScale
 from skstructured.estimators.kernel._model import KernelModel
 from skstructured.estimators.kernel._support import Support
 from skstructured.estimators.logistic._rounds import COUNT

@@ -1,10 +1,16 @@
 """Decoders ψ: how scores become outputs."""
 
 from skstructured._base.component import resolve
-from skstructured.decoders.gap import GapDecoder
 from skstructured.decoders.label_sets import ExpectedF1, Threshold
-from skstructured.decoders.rankings import DiscountedGain
-from skstructured.decoders.rules import MAP, MinimumRisk, Nearest, Randomized, Sampled
+from skstructured.decoders.rules import (
+    MAP,
+    DiscountedGain,
+    GapDecoder,
+    MinimumRisk,
+    Nearest,
+    Randomized,
+    Sampled,
+)
 from skstructured.extend.decoder import Decoder
 
 __all__ = [

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._base.validation import check_share
-from skstructured._learners.label_sets import Calibration
+from skstructured._learners.platt_calibration import Calibration
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
 from skstructured.spaces import Hypercube
-from skstructured.spaces._expected_f1 import best_label_sets
+from skstructured.spaces.hypercube import best_label_sets
 
 
 class ExpectedF1(Decoder):

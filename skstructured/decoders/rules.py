@@ -2,10 +2,15 @@
 
 import numpy as np
 
-from skstructured._base.foreign import check_vertices, is_plain
+from skstructured._base.plugins import check_vertices, is_plain
+from skstructured._base.validation import check_share
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.decoder import Decoder
-from skstructured.spaces import OrdinalChain, Simplex
+from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
+from skstructured.metrics import gains
+from skstructured.spaces import Birkhoff, OrdinalChain, Simplex
+
+__all__ = ["GapDecoder", "GapSurrogate", "ZeroOneLoss"]
 
 
 def _nearest(mu, loss):
@@ -121,3 +126,88 @@ class Sampled(Decoder):
     def most_likely(self, theta: Floats, mu: Floats, loss: Loss) -> Floats:
         """y* (n, dim), without p; with costs the output of the least expected cost."""
         return _least_risk(mu, loss)
+
+
+class GapDecoder(Decoder):
+    """Gaptron's prediction: ``p' = (1 − max(a, ρ)) e_{y*} + max(a, ρ)/K`` with the gap a(θ).
+
+    Parameters
+    ----------
+    loss : {"logistic", "hinge", "smooth_hinge"} or None, default=None
+        The surrogate whose gap is exploited; see `GapSurrogate`. None is that of the learner, and
+        "logistic" where it has another loss.
+    exploration : float, default=0.0
+        ρ in [0, 1], the least mass spread over all classes.
+
+    Notes
+    -----
+    Its theorems are those of `GaptronClassifier`; Lemma 3.1 of Sakaue et al. (2024), which
+    `OnlineStructuredPredictor` relies on, does not hold for it.
+
+    References
+    ----------
+    van der Hoeven (2020), Algorithm 1.
+    """
+
+    only_over = Simplex
+
+    def __init__(self, loss: str | None = None, exploration: float = 0.0) -> None:
+        self.loss = loss
+        self.exploration = exploration
+
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
+        """y* and max(a, ρ)."""
+        self.check_space(loss)
+        least = check_share("exploration", self.exploration)
+        gaps = GapSurrogate(kind=self.kind_for(loss)).gaps(theta)
+        return loss.space.argmax(theta), np.maximum(gaps, least)
+
+    def kind_for(self, loss: Loss) -> str:
+        """The kind of the surrogate whose gap is exploited with a learner's loss."""
+        own = loss.kind if isinstance(loss, GapSurrogate) else "logistic"
+        return own if self.loss is None else self.loss
+
+    def keeps_bound(self, loss: Loss) -> bool:
+        """Whether p' is Gaptron's for the loss: of the same kind, without further exploration."""
+        same = isinstance(loss, GapSurrogate) and self.kind_for(loss) == loss.kind
+        return same and self.exploration == 0.0
+
+    def draw_mean(self, theta: Floats, mu: Floats) -> Floats:
+        """Uniform: 1/K everywhere."""
+        return np.full(np.shape(theta), 1.0 / np.shape(theta)[1])
+
+
+class DiscountedGain(Decoder):
+    """Calibrated decoding for NDCG on `Birkhoff`: items sorted by their expected gain.
+
+    With P the matrix (items × positions) of a ranking and relevance ``m − 1 − position`` in the
+    truth, ``NDCG(y'; y) = <P(y') discount, P(y) gain>/const`` is affine in the truth, so that its
+    expectation under ŷ_Ω(θ) is largest where items are sorted by ``ŷ gain``. Deterministic.
+
+    Parameters
+    ----------
+    gain : {"exponential", "linear"}, default="exponential"
+        Whether an item gains 2^relevance − 1 or its relevance; see `skstructured.metrics.ndcg`.
+
+    Raises
+    ------
+    ValueError
+        Over any other space than `Birkhoff`.
+
+    References
+    ----------
+    Blondel (2019), "Structured prediction with projection oracles", section 4 and appendix.
+    """
+
+    only_over = Birkhoff
+
+    def __init__(self, gain: str = "exponential") -> None:
+        self.gain = gain
+
+    def mixture(self, theta: Floats, mu: Floats, loss: Loss) -> tuple[Floats, Floats]:
+        """y* = items by decreasing expected gain and p = 0."""
+        self.check_space(loss)
+        m = round(mu.shape[1] ** 0.5)
+        expected = mu.reshape(-1, m, m) @ gains(np.arange(m - 1, -1, -1), self.gain)
+        positions = np.argsort(np.argsort(-expected, axis=1, kind="stable"), axis=1)
+        return loss.space.unpack(positions), np.zeros(len(mu))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sklearn.base import clone
 
-from skstructured._base.shared_docs import documented
+from skstructured._base.docstrings import documented
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.perceptron import MulticlassPerceptron

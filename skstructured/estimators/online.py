@@ -5,28 +5,43 @@ from typing import Literal
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.parameters import Seed, parameters
-from skstructured._learners.label_sets import calibrator_for
 from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.platt_calibration import calibrator_for
 from skstructured._learners.predictions import DecodedPredictions
+from skstructured._learners.weights import ExpertWeights, of_experts
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import optimizer_for
-from skstructured.estimators._named_weights import NamedWeights
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.regularizer import Regularizer
-from skstructured.extend.surrogate import Surrogate
+from skstructured.extend.surrogate import Regularizer, Surrogate
 from skstructured.guarantees.certificates import Certificate
 from skstructured.losses import FENCHEL_YOUNG, FenchelYoung, resolve_surrogate
 from skstructured.regularizers import resolve_regularizer
-from skstructured.sequences._loss import SequenceLoss
-from skstructured.sequences._mixture import chain_model
-from skstructured.sequences._predictions import SequencePredictions
+from skstructured.sequences._decoding import SequenceLoss
+from skstructured.sequences._model import chain_model
+from skstructured.sequences._predictions import SequencePredictions, weights_of_sequences
 from skstructured.spaces import SPACES, LabelSequence, resolve_space
 
 __all__ = ["OnlineStructuredPredictor"]
+
+
+class NamedWeights:
+    """What the model of a learner has besides `coef_` and `intercept_`, where it has it."""
+
+    expert_weights_ = of_experts(
+        "Weights of the experts of a mixture in the next prediction.", ExpertWeights.expert_weights
+    )
+    expert_losses_ = of_experts("Sums of the experts' losses.", ExpertWeights.expert_losses)
+    expert_names_ = of_experts("Names of the experts.", ExpertWeights.expert_names)
+
+    transitions_ = weights_of_sequences(
+        "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T
+    )
+    start_ = weights_of_sequences("(k,) of the first label", lambda W: W[:, -len(W) - 2])
+    end_ = weights_of_sequences("(k,) of the last label", lambda W: W[:, -len(W) - 1])
 
 
 @parameters

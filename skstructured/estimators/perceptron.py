@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.parameters import Seed, parameters
-from skstructured._base.shared_docs import documented
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
 from skstructured._base.validation import check_positive
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._learners.classifier import OnlineClassifier
@@ -20,7 +20,8 @@ from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.gap import ZeroOneLoss
-from skstructured.optimizers._fixed import LARGEST_SQ, FixedStep
+from skstructured.optimizers.gradient_descent import LARGEST_FIXED_SQ as LARGEST_SQ
+from skstructured.optimizers.gradient_descent import FixedStep
 
 __all__ = ["MulticlassPerceptron", "SecondOrderPerceptron"]
 

@@ -1,7 +1,6 @@
 """Progressive validation, off-policy evaluation, results and plots, and streams for learners."""
 
-from skstructured.evaluation._result import ProgressiveResult
-from skstructured.evaluation._stream_result import StreamResult
+from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.evaluation.adversaries import (
     Drifting,
     GreedyAdversary,

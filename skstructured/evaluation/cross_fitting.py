@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 
 from skstructured._base.validation import check_integer
-from skstructured.bandits._item_rounds import read_actions, rows_of
-from skstructured.evaluation._policies import places_of, read_numbers
+from skstructured.bandits._item_base import read_actions, rows_of
+from skstructured.evaluation.off_policy import places_of, read_numbers
 
 
 def cross_fitted_rewards(

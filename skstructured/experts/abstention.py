@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_share
 from skstructured.experts._advice import HedgedExperts, losses_of, record_of
 from skstructured.experts._binary import check_marker, rows_of

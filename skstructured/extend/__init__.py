@@ -4,20 +4,11 @@ from skstructured._base.component import Component, resolve
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products  # noqa: F401
 from skstructured._engine.state import OWN, new_state  # noqa: F401
-from skstructured.extend.coordinates import CoordinateOptimizer
 from skstructured.extend.decoder import Decoder
-from skstructured.extend.learner import (
-    Batch,
-    Comparison,
-    ExpertComparison,
-    Losses,
-    OnlineLearner,
-)
-from skstructured.extend.optimizer import OnlineOptimizer
-from skstructured.extend.oracle import ORACLES, Oracle  # noqa: F401
+from skstructured.extend.learner import Batch, Comparison, ExpertComparison, Losses, OnlineLearner
+from skstructured.extend.optimizer import CoordinateOptimizer, OnlineOptimizer
 from skstructured.extend.output_space import Geometry, OutputSpace
-from skstructured.extend.regularizer import Regularizer
-from skstructured.extend.surrogate import Surrogate
+from skstructured.extend.surrogate import ORACLES, Oracle, Regularizer, Surrogate  # noqa: F401
 
 __all__ = [
     "Batch",

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.foreign import check_vertices
+from skstructured._base.plugins import check_vertices
 from skstructured._engine.compiled import is_compiled, kernel
 from skstructured.extend._types import Floats, Kernel, Polytope
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from skstructured._base.parameters import Seed
+from skstructured._base.component import Seed
 from skstructured._base.ragged import Ragged
 from skstructured._engine.arrays import Array, Floats, Ints, Kernel
 

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from sklearn.utils import check_random_state
 
 from skstructured._base.component import Component
-from skstructured._base.foreign import check_vertices
+from skstructured._base.plugins import check_vertices
 from skstructured.extend._types import Floats, Loss, Seed
 from skstructured.extend.surrogate import Surrogate
 

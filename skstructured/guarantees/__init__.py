@@ -4,6 +4,7 @@ from skstructured.guarantees.certificates import (
     AbstentionCertificate,
     Certificate,
     CoinBettingCertificate,
+    MixtureCertificate,
     PiSTOLCertificate,
     gap_constants,
 )
@@ -12,7 +13,6 @@ from skstructured.guarantees.comparators import (
     comparator_for,
     comparator_losses,
 )
-from skstructured.guarantees.mixture import MixtureCertificate
 from skstructured.guarantees.risk import RiskMonitor, risk_bound, risk_curve
 
 __all__ = [

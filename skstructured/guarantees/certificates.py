@@ -1,20 +1,116 @@
 """Regret bounds of the theorems as numbers: finite surrogate regrets, and what went into them."""
 
+import contextlib
 import math
-from typing import Any
+from typing import Any, NamedTuple
+
+from scipy.optimize import brentq
 
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._engine.mixing import CLASSES, FLOOR, GAP, HEAVIEST, LABELS, ROUNDS, THINNING
 from skstructured.extend._types import Floats, Loss
-from skstructured.guarantees._coin_regret import Game, linear_regret, target_regret
 
 __all__ = [
     "AbstentionCertificate",
     "Certificate",
     "CoinBettingCertificate",
+    "MixtureCertificate",
     "PerceptronCertificate",
     "PiSTOLCertificate",
     "gap_constants",
 ]
+
+
+BETA = (2.0 - math.log(3.0)) / 2.0
+
+#: ln v is sought between ± this: v itself neither over- nor underflows.
+LIMIT = 690.0
+
+#: Half of the direction's regret 5/2 · √(2v): the factor of 2√v.
+DIRECTION = 1.25 * math.sqrt(2.0)
+
+
+class Game(NamedTuple):
+    """ℓ, ε and g of the regret."""
+
+    length: float
+    wealth: float
+    growth: float
+
+    def log_loss(self, v):
+        """r(v), where 1/d may overflow."""
+        x = math.log(4.0 * v) + 2.0 * self.growth
+        soft = max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+        return BETA * (0.125 + self.growth) + soft / (2.0 * BETA)
+
+    def best_y(self, v, r):
+        """The y of the supremum, ``y = r + ln(ℓ/ε) + ln(2 + √(v/y))``, by Newton's method.
+
+        Left less right is concave in y and rises: steps from below never go too far.
+        """
+        known, root = r + math.log(self.length) - math.log(self.wealth), math.sqrt(v)
+        # Where y ≤ 1, it is at least v e^{2 known − 2}; and always at least known + ln 2.
+        log_small = min(math.log(v) + 2.0 * known - 2.0, 0.0)
+        y = max(known + math.log(2.0), math.exp(max(log_small, -LIMIT)))
+        for _ in range(50):
+            share = root / math.sqrt(y)
+            step = known + math.log(2.0 + share) - y
+            step /= 1.0 + 0.5 * share / (y * (2.0 + share))
+            if step <= 1e-10 * y:
+                break
+            y += step
+        return y
+
+    def line(self, v):
+        """(height, slope) with ``R(v') ≤ height + slope · v'`` for every v', equal for v' = v."""
+        r, root = self.log_loss(v), math.sqrt(v)
+        s = math.sqrt(self.best_y(v, r)) / root
+        A = self.length * (1.0 / s + 2.0)
+        slope_r = 0.5 / (BETA * (v + 0.25 * math.exp(-2.0 * self.growth)))
+        slope = self.length * (s + DIRECTION / root) + A * slope_r
+        won = A * (r - slope_r * v + math.log(A) - math.log(self.wealth) - 1.0)
+        return self.wealth + DIRECTION * self.length * root + won, slope
+
+
+def linear_regret(game, v):
+    """R(v), from above."""
+    if game.length == 0.0:
+        return game.wealth
+    v = max(v, math.exp(-LIMIT))
+    height, slope = game.line(v)
+    return height + slope * v
+
+
+def target_regret(game, a, unit):
+    """The supremum over z ≥ 0 of ``min{(1 − a) z, R(z/unit) − a z}``, from above.
+
+    z is the sum of the surrogate losses: the target loss is at most (1 − a) z, and the comparator's
+    loss at least z − R, and not negative. With a line of height h and slope m ≤ a (in z) above R it
+    is at most ``(1 − a) h/(1 − m)``. The line with m = a is best where it touches R beyond R(z) =
+    z, and else the one that touches it there.
+    """
+    if game.length == 0.0:
+        return (1.0 - a) * game.wealth
+    at = _root(lambda v: _log(game.line(v)[1]) - math.log(a * unit))
+    if linear_regret(game, at) > unit * at:
+        at = _root(lambda v: _log(linear_regret(game, v)) - _log(unit * v))
+    height, slope = game.line(at)
+    m = slope / unit
+    return (1.0 - a) / (1.0 - m) * height if m <= a else math.inf
+
+
+def _log(x):
+    return math.log(max(x, 1e-300))
+
+
+def _root(falling):
+    """Just beyond where a function that falls with v is 0, or the limit nearest to it."""
+    if falling(math.exp(-LIMIT)) <= 0.0:
+        return math.exp(-LIMIT)
+    if falling(math.exp(LIMIT)) >= 0.0:
+        return math.exp(LIMIT)
+    x = brentq(lambda x: falling(math.exp(x)), -LIMIT, LIMIT, xtol=1e-9)
+    return math.exp(x + 1e-7)
 
 
 class Certificate:
@@ -337,3 +433,102 @@ def gap_constants(loss: Loss, norm: float) -> dict[str, float]:
         raise GuaranteeError(f"There is no surrogate gap: a = {k.a:.4g}; raise loss_scale.")
     numbers = {name: getattr(k, name) for name in ("a", "c", "kappa", "lam", "nu", "gamma")}
     return numbers | {"D": k.diameter, "C": float(norm), "b": k.smoothness * float(norm) ** 2}
+
+
+#: −Σ ln(1 − α_t) over all rounds, from above, of the rate that thins out.
+THINNING_COSTS = 1.9
+
+#: −ln(1 − FLOOR): what a round of an expert loses more where no probability is below the floor.
+FLOOR_COSTS = -math.log1p(-FLOOR)
+
+
+class MixtureCertificate(Certificate):
+    r"""What `StepMixture` loses at most, against its experts and against every U.
+
+    A mixture's surrogate losses are at most those of expert e, plus an overhead A:
+
+    .. math:: \sum_t S_t(θ_t) \le \sum_t S_t(θ_{t,e}) + c A, \qquad
+        A = d M (\ln N + \ln R + 3.8 + 10^{-9} T)
+
+    where probabilities of classes (d = 1) or of d labels are mixed, M the largest weight of a round
+    or 1, N experts and R rates of sharing; the last term is that of the floor that keeps
+    probabilities above 0. Where scores are mixed,
+    ``A = Δ (2 + 3.8/ln(NR))``, Δ the sum of AdaHedge's mixability gaps. The target loss is at most
+    ``(1 − a) Σ S_t(θ_t)`` (Lemma 3.1), and an expert with a certificate of its own has
+    ``(1 − a) Σ S_t(θ_{t,e}) ≤ Σ S_t(U) + R_e(U)``. So the target loss of the mixture is at most
+
+    .. math:: \sum_t S_t(U) + \min_e R_e(U) + (1 - a)\, c A .
+
+    Parameters
+    ----------
+    constants : dict
+        The numbers of the loss, and A as ``overhead``, in nats.
+    losses : dict
+        ``Σ S_t/c`` of each expert, by its name.
+    certificates : list of Certificate
+        Those of the experts that have one.
+
+    References
+    ----------
+    Sakaue, Bao, Tsuchiya, Oki (2024), Lemma 3.1; Herbster, Warmuth (1998); de Rooij, van Erven,
+    Grünwald, Koolen (2014).
+    """
+
+    def __init__(self, constants, losses, certificates):
+        super().__init__("Mixture of experts", None, None, math.inf, constants)
+        self.losses, self.certificates = losses, certificates
+
+    def _price(self):
+        """(1 − a) c A."""
+        k = self.constants
+        return (1.0 - k["a"]) * k["c"] * k["overhead"]
+
+    def regret(self, norm: float) -> float:
+        """The regret against a comparator with ‖U‖_F = norm; a GuaranteeError without a bound."""
+        found = [
+            known.regret(norm) for known in self.certificates if norm <= known.radius * (1 + 1e-9)
+        ]
+        if not found:
+            radius = max((known.radius for known in self.certificates), default=0.0)
+            raise GuaranteeError(
+                "None of the experts has a bound there: the largest radius is "
+                f"{radius:g}, got ‖U‖_F = {norm:g}."
+            )
+        return min(found) + self._price()
+
+    def bound_of_experts(self) -> float:
+        """The bound on the target loss against the best expert, ``(1 − a) c (min_e L_e + A)``."""
+        k = self.constants
+        return (1.0 - k["a"]) * k["c"] * min(self.losses.values()) + self._price()
+
+
+def overhead(state: Any) -> float:
+    """A in nats, of a `MixtureState`; see `MixtureCertificate`."""
+    groups, rates, experts = state.shares.shape
+    price = math.log(rates * experts)
+    if state.kind in (CLASSES, LABELS):
+        price += 2.0 * THINNING_COSTS + state.totals[ROUNDS] * FLOOR_COSTS
+        return float(groups * state.totals[HEAVIEST] * price)
+    if price == 0.0:
+        return 0.0
+    return float(state.totals[GAP] * (2.0 + 2.0 * THINNING_COSTS / price))
+
+
+def certificate_of(
+    optimizer: Any, loss: Any, state: Any, names: list[str] | None = None
+) -> MixtureCertificate:
+    """The `MixtureCertificate` of a `StepMixture` over a loss, from the state of its model.
+
+    Where the state has more experts than the optimiser, they have `names`, and bounds against every
+    U are those of the optimiser's, which come first.
+    """
+    if not (state.rates == THINNING).any():
+        raise GuaranteeError(f'share={optimizer.share!r} has no "thinning", and so no bound.')
+    certificates = []
+    for expert, vector in zip(optimizer.experts(), state.vectors, strict=names is None):
+        with contextlib.suppress(GuaranteeError):
+            certificates.append(expert.certificate(loss, vector))
+    constants = gap_constants(loss, 0.0) | {"overhead": overhead(state)}
+    names = optimizer.names(state.summed) if names is None else names
+    losses = dict(zip(names, map(float, state.sums), strict=True))
+    return MixtureCertificate(constants, losses, certificates)

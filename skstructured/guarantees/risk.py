@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from copy import deepcopy
 from typing import Self
 
@@ -11,21 +12,264 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from skstructured._base.validation import check_integer
+from skstructured._base.exceptions import GuaranteeWarning
+from skstructured._base.validation import check_integer, check_real
+from skstructured._engine.compiled import kernel
 from skstructured.extend._types import Floats
-from skstructured.guarantees._running_risk import (
-    HEAVIEST,
-    STATE,
-    RecentBound,
-    RiseTest,
-    RunningBound,
-    certify,
-    read_delta,
-    rise_found,
-    warn_of_rise,
-)
 
 __all__ = ["RiskMonitor", "risk_bound", "risk_curve"]
+
+
+#: Largest λ_t.
+HEAVIEST = 0.75
+
+#: What a certificate keeps of the losses so far: numbers of a vector.
+COUNT, LOSS, SQUARES, WEIGHT, RAISED, PAID = range(6)
+STATE = 6
+
+
+@kernel
+def excess(weight):
+    """ψ(λ) = −ln(1 − λ) − λ; its series where most digits would cancel."""
+    if weight > 1e-2:
+        return -math.log1p(-weight) - weight
+    total = 0.0
+    for k in range(9, 1, -1):
+        total = total * weight + 1.0 / k
+    return total * weight * weight
+
+
+@kernel
+def certify(losses, sums, surprise, horizon, weights, bounds):
+    """Add losses to `sums`; write λ_t and the bound after every round. A horizon of 0: any time.
+
+    `surprise` is ln(1/δ). λ_t and m_t are made of the sums before the loss is added.
+    """
+    for i in range(len(losses)):
+        t = sums[COUNT] + 1.0
+        guess, variance = (0.5 + sums[LOSS]) / t, (0.25 + sums[SQUARES]) / t
+        n = horizon if horizon > 0.0 else t * math.log1p(t)
+        weight = min(HEAVIEST, math.sqrt(2.0 * surprise / (variance * n)))
+        square = (losses[i] - guess) ** 2
+        sums[COUNT] = t
+        sums[LOSS] += losses[i]
+        sums[SQUARES] += square
+        sums[WEIGHT] += weight
+        sums[RAISED] += weight * losses[i]
+        sums[PAID] += excess(weight) * square
+        weights[i] = weight
+        bounds[i] = min(1.0, (sums[RAISED] + surprise + sums[PAID]) / sums[WEIGHT])
+
+
+def read_delta(delta):
+    """ln(1/δ) of a delta in (0, 1)."""
+    return -math.log(check_real("delta", delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)"))
+
+
+class RunningBound:
+    """The numbers of one certificate, losses in order; a horizon of 0 is any time."""
+
+    def __init__(self, surprise, horizon=0.0, start=0):
+        self.surprise, self.horizon, self.start = surprise, float(horizon), start
+        self.sums = np.zeros(STATE)
+
+    def update(self, losses):
+        """Add losses (n,); the bounds after each, (n,)."""
+        weights, bounds = np.empty((2, len(losses)))
+        certify(losses, self.sums, self.surprise, self.horizon, weights, bounds)
+        return bounds
+
+    @property
+    def bound(self):
+        """The bound on the weighted mean risk so far."""
+        total = self.sums[RAISED] + self.surprise + self.sums[PAID]
+        return float(min(1.0, total / self.sums[WEIGHT])) if self.sums[COUNT] else 1.0
+
+    @property
+    def weighted_mean(self):
+        """Σ λ_t L_t/Σ λ_t."""
+        return float(self.sums[RAISED] / self.sums[WEIGHT]) if self.sums[COUNT] else math.nan
+
+    @property
+    def mean(self):
+        """The mean of the losses."""
+        return float(self.sums[LOSS] / self.sums[COUNT]) if self.sums[COUNT] else math.nan
+
+
+def surprise_of(delta, share):
+    """ln(share/δ), also where δ/share is no number any more."""
+    quotient = delta / share
+    return -math.log(quotient) if quotient > 1e-300 else math.log(share) + read_delta(delta)
+
+
+def shares_of(k):
+    """(k + 1)(k + 2): the part of delta that the k-th of infinitely many bounds has."""
+    return (k + 1.0) * (k + 2.0)
+
+
+class RecentBound:
+    """Bounds on the risk over the last rounds alone, at any time; two are alive at a time.
+
+    With a `window` m bound k begins after k m rounds, and the one in use has seen the last m to
+    2m − 1; without one it begins after 2ᵏ − 1, and has seen at least the last half. Bound k may
+    fail with probability δ/((k+1)(k+2)), so that all of them together fail with δ at most. Windows
+    choose λ_t for 3m/2 rounds, which is known beforehand, so that they hold at any time too.
+    """
+
+    def __init__(self, delta, window=None):
+        self._delta, self._window, self._k, self.n = delta, window, 0, 0
+        self._alive = [self._begun()]
+
+    def _start(self, k):
+        return 2**k - 1 if self._window is None else k * self._window
+
+    def _begun(self):
+        horizon = 0.0 if self._window is None else 1.5 * self._window
+        surprise = surprise_of(self._delta, shares_of(self._k))
+        return RunningBound(surprise, horizon, self._start(self._k))
+
+    def update(self, losses):
+        """Add losses in [0, 1] in the order of their rounds."""
+        while len(losses):
+            ahead = self._start(self._k + 1) - self.n
+            part, losses = losses[:ahead], losses[ahead:]
+            for one in self._alive:
+                one.update(part)
+            self.n += len(part)
+            if len(part) == ahead:
+                self._k += 1
+                self._alive = [*self._alive[-1:], self._begun()]
+
+    @property
+    def current(self):
+        """The youngest `RunningBound` that has seen enough; the oldest where none has."""
+        least = self.n / 2.0 if self._window is None else self._window
+        enough = [one for one in self._alive[::-1] if self.n - one.start >= least]
+        return enough[0] if enough else self._alive[0]
+
+    @property
+    def bound(self):
+        """Its bound."""
+        return self.current.bound
+
+
+class RiseTest:
+    r"""A test, at any time, of whether the risk rose; it keeps some twenty numbers.
+
+    From 0 on, and again from where a rise was found, certificate i = 0, 1, … bounds a weighted mean
+    of all risks so far from above by ``u_t``, and may fail with ``δ/(2(i+1)(i+2))``. Block k begins
+    at ``s_k``, with ``s_0 = 0`` and ``s_{k+1} = s_k + max(8, ⌊s_k/4⌋)``; in it the certificate of
+    the losses ``1 − L_t`` bounds such a mean of its risks so far from below by ``l_t``, and may
+    fail with ``δ/(2(k+1)(k+2))``. The risk rose where, t in block k,
+
+    .. math:: l_t > \min_{j \le k} u_{s_j} .
+
+    If R_t never rises (a fixed rule on independent rows, or a learner that gets no worse), every
+    mean of risks before s_k is at least every one from s_k on, so that ``l_t > u_{s_j}`` needs one
+    of the certificates to fail: with ``Σ 1/((k+1)(k+2)) = 1`` probability δ at most, at all times
+    together. The certificates are those of Howard et al. (2021), as for `RiskMonitor`.
+    """
+
+    def __init__(self, delta):
+        self._delta, self._k, self._rises, self.n = delta, 0, -1, 0
+        self._start, self.found_at = 0, None
+        self._forget()
+        self._begin_block()
+
+    def _forget(self):
+        """Begin the bound from above anew."""
+        self._rises += 1
+        self._above = RunningBound(surprise_of(self._delta, 2.0 * shares_of(self._rises)))
+        self._least = math.inf
+
+    def _begin_block(self):
+        self._below = RunningBound(surprise_of(self._delta, 2.0 * shares_of(self._k)))
+        self._end = self._start + max(8, self._start // 4)
+
+    def update(self, losses):
+        """Add losses in [0, 1] in the order of their rounds."""
+        while len(losses):
+            part = losses[: self._end - self.n]
+            rose = np.flatnonzero(1.0 - self._below.update(1.0 - part) > self._least)
+            if len(rose):
+                part = part[: rose[0] + 1]
+                self.found_at = self.n + len(part)
+                self._forget()
+            else:
+                self._above.update(part)
+            self.n, losses = self.n + len(part), losses[len(part) :]
+            if self.n == self._end or len(rose):
+                self._least = min(self._least, self._above.bound)
+                self._k, self._start = self._k + 1, self.n
+                self._begin_block()
+
+
+class OrderTest:
+    """A test, at any time, of whether outputs of neighboring rows are alike beyond chance.
+
+    Rows are taken in triples (a, b, c), and each a is compared with its neighbor b and with the c
+    of the same place in the part before. If rows are independent draws from one distribution, b is
+    nearer to a as often as c is, so the certificate of Howard et al. (2021) bounds the share of
+    triples with c nearer to a number that is at least ½, with probability 1 − δ at all times.
+    """
+
+    def __init__(self, delta):
+        self._bound, self._far = RunningBound(read_delta(delta)), None
+
+    def update(self, outputs):
+        """Add the outputs (n,) or (n, d) of a part of the rows; returns self."""
+        rows = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+        a, b, c = (rows[place : len(rows) // 3 * 3 : 3] for place in range(3))
+        if self._far is not None:
+            m = min(len(a), len(self._far))
+            apart = [np.abs(a[:m] - other[:m]).sum(axis=1) for other in (b, self._far)]
+            differ = apart[0] != apart[1]
+            self._bound.update((apart[0] > apart[1])[differ].astype(np.float64))
+        self._far = c
+        return self
+
+    @property
+    def found(self):
+        """Whether neighbors are alike beyond chance."""
+        return self._bound.bound < 0.5
+
+
+def warn_of_order(test):
+    """Warn if an `OrderTest` found that neighbors are alike."""
+    if test.found:
+        warnings.warn(
+            "Rows next to each other have outputs that are alike beyond chance: the rows are not "
+            "in random order, and the bound says nothing of new rows. Shuffle them first, or, if "
+            "they are ordered by time, use it for rows like the last ones only.",
+            GuaranteeWarning,
+            stacklevel=4,
+        )
+
+
+def rise_found(losses, delta):
+    """How many losses (n,) there were when `RiseTest` last found a rise; None without one."""
+    test = RiseTest(delta)
+    test.update(losses)
+    return test.found_at
+
+
+def warn_of_rise(found_at, bound, mean):
+    """Warn where a rise was found, or where a bound lies below the mean that is meant by it."""
+    if found_at is not None:
+        warnings.warn(
+            f"The risk rose: found after {found_at} losses. The rows are no draws from one "
+            "distribution, or the learner got worse; a bound over rounds before and after says "
+            "nothing of new rows. RiskMonitor(window=...) bounds the risk of the last ones.",
+            GuaranteeWarning,
+            stacklevel=4,
+        )
+    elif bound < mean:
+        warnings.warn(
+            f"The bound {bound:.4g} is below the mean loss {mean:.4g}: it is about a mean of risks "
+            "that weighs early rounds more, and the later ones are larger.",
+            GuaranteeWarning,
+            stacklevel=4,
+        )
 
 
 class RiskMonitor(BaseEstimator):

@@ -1,6 +1,6 @@
 """Items with features of their own: choices, learning to rank, assignments."""
 
-from skstructured.items._choice_summary import ChoiceSummary, Elasticities, WillingnessToPay
+from skstructured.items._choice_report import ChoiceSummary, Elasticities, WillingnessToPay
 from skstructured.items.choice import ConditionalLogit
 from skstructured.items.interactions import ChooserInteractions
 from skstructured.items.metrics import average_precision, kendall_tau_b, ndcg, reciprocal_rank

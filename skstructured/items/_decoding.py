@@ -11,7 +11,10 @@ from skstructured._learners.decoding import Decoding
 from skstructured.extend._types import Floats, Given, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Losses
-from skstructured.items._loss import ItemLoss, by_size
+from skstructured.extend.output_space import OutputSpace
+from skstructured.items._loss import ItemLoss, OverItems, by_size
+from skstructured.items._reading import Items, check_numbers, chosen_of, ranks_of
+from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Permutahedron, Simplex
 
 
 class ItemDecoding:
@@ -93,3 +96,79 @@ class ItemDecoding:
     def score(self, V: Ragged, sample_weight: Given) -> float:
         """1 − mean target loss of the most likely outputs."""
         return 1.0 - weighted_mean(self.sure_losses(V)[1], sample_weight)
+
+
+def has_probabilities(space: OutputSpace) -> bool:
+    """Whether means of items are probabilities."""
+    return isinstance(space, (Simplex, Hypercube, Birkhoff))
+
+
+def truths_of(over: OverItems, items: Items, y: Any) -> Ragged:
+    """Truths of rounds from y as users give it."""
+    space = over.space
+    if isinstance(space, OrdinalChain):
+        raise ValueError(
+            "space='ordinal' has one label per round, and no items: see docs/choose.md."
+        )
+    if isinstance(space, Simplex):
+        return chosen_of(items, y)
+    if isinstance(space, Permutahedron):
+        return ranks_of(items, y)
+    if isinstance(space, Birkhoff):
+        _check_pairs(items)
+        if not items.flat:
+            return _of_places(over, items, y)
+    return _checked(over, items, Ragged(check_numbers("y", items.stacked(y)), items.offsets))
+
+
+def _check_pairs(items: Items) -> None:
+    """A ValueError names a round that does not have m² pairs of m items, two at least."""
+    sides = np.sqrt(items.lengths).astype(np.int64)
+    wrong = np.flatnonzero((sides < 2) | (sides**2 != items.lengths))
+    if len(wrong):
+        name, pairs = items.qid[wrong].tolist()[0], items.lengths[wrong[0]]
+        raise ValueError(f"round {name!r} must have m² pairs of m ≥ 2 items, got {pairs}.")
+
+
+def _checked(over: OverItems, items: Items, V: Ragged) -> Ragged:
+    """0/1 vectors; a ValueError names a round whose output the space does not have."""
+    for which, rows in by_size(V):
+        space = over.over(rows.shape[1])
+        outside = (space.argmax(2.0 * rows - 1.0) != rows).any(axis=1)
+        if outside.any():
+            i, row = which[outside][0], rows[outside][0]
+            name = items.qid[i : i + 1].tolist()[0]
+            raise ValueError(f"y of round {name!r}, {row.tolist()[:20]}, {space.refusal(row)}.")
+    return V
+
+
+def _of_places(over: OverItems, items: Items, y: Any) -> Ragged:
+    """Assignments from the places of their items; y has one array (m,) per round of m² pairs."""
+    values = np.empty(len(items.places))
+    V = Ragged(values, items.offsets)
+    sizes = np.sqrt(items.lengths).astype(np.int64)
+    for i, (m, places) in enumerate(zip(sizes, y, strict=True)):
+        if np.shape(places) != (m,):
+            raise ValueError(
+                f"round {i} has {m} items, and y must have their places; got an array of shape "
+                f"{np.shape(places)}."
+            )
+        values[V.places(slice(i, i + 1))] = over.over(m * m).encode(np.asarray(places)[None])[0]
+    return V
+
+
+def outputs_of(over: OverItems, items: Items, V: Ragged) -> Any:
+    """Vertices of rounds as users see them."""
+    space = over.space
+    marks = items.unstacked(np.rint(V.values).astype(np.int64), 0)
+    if items.flat:
+        return marks
+    if isinstance(space, Simplex):
+        return np.array([int(np.argmax(part)) for part in marks])
+    if isinstance(space, Birkhoff):
+        return [_places(over, part) for part in marks]
+    return marks
+
+
+def _places(over: OverItems, part: Floats) -> Any:
+    return over.over(len(part)).decode(part[None].astype(np.float64))[0]

@@ -6,18 +6,35 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged, stack_rows
-from skstructured._engine.mixing import THINNING
-from skstructured._engine.rows import Rows
-from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, at_once
-from skstructured._learners.expert_weights import ExpertWeights
+from skstructured._base.validation import check_integer
+from skstructured._engine.arrays import Array
+from skstructured._engine.compiled import kernel
+from skstructured._engine.mixing import SCORES as OF_SCORES
+from skstructured._engine.mixing import THINNING, fresh_weights
+from skstructured._engine.moments import (
+    DEVIATION,
+    INVERSE,
+    SMALLEST,
+    exchange,
+    standardize_rows,
+    transform,
+)
+from skstructured._engine.rows import DOUBLE, SHORTEST, Rows
+from skstructured._engine.standardize import Counted, Moments, RunningScale
+from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Learned, at_once
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import SCORES, Model, Played
-from skstructured._learners.scaling import scale_of
+from skstructured._learners.weights import ExpertWeights
+from skstructured.estimators.kernel._features import FourierMap
+from skstructured.estimators.kernel._features_model import BALANCE, SEEN, MappedScale
+from skstructured.estimators.kernel._values import counted_rows, width_of
 from skstructured.extend._types import Floats, Ints, Loss
 from skstructured.extend.learner import Batch, Comparison
-from skstructured.items._epoch import (
+from skstructured.items._rounds import (
     CENTRED,
     INTERCEPT,
     ITERATIVE,
@@ -27,13 +44,176 @@ from skstructured.items._epoch import (
     MIXED,
     item_epoch_for,
 )
-from skstructured.items._mapped import MappedRounds, mapped_rounds
-from skstructured.items._scale import RoundScale
-from skstructured.items._state import ItemState
 from skstructured.losses.oracles import RESIDUAL_TOL
 from skstructured.optimizers import GradientDescent, StepMixture
-from skstructured.optimizers._mixed_steps import RelativeStep
+from skstructured.optimizers.step_mixture import RelativeStep
 from skstructured.sequences._model import blocks_of
+
+
+class ItemState(Learned):
+    """Weights of E experts, a row per feature, and how much each of them counts.
+
+    Parameters
+    ----------
+    width : int
+        Features, the intercept included.
+    vectors : ndarray of shape (E, length)
+        The vectors of the experts' optimisers, one per row, filled up with zeros.
+    rates : ndarray of shape (R,)
+        Rates of sharing.
+    summed : bool
+        Whether there are averages: their sums are columns behind.
+    mixed : bool
+        Whether averages are experts too.
+    """
+
+    #: Scores are mixed.
+    kind = OF_SCORES
+
+    def __init__(
+        self, width: int, vectors: Floats, rates: Floats, summed: bool, mixed: bool
+    ) -> None:
+        columns = len(vectors) * (2 if summed else 1)
+        self.n_experts = columns if mixed else len(vectors)
+        self.Theta = np.zeros((width, columns))
+        self.vectors, self.rates, self.summed = vectors, rates, summed
+        self.shares = fresh_weights(1, len(rates), self.n_experts)
+        self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
+        self.numbers, self.slot = np.zeros(3), np.full(width, -1, dtype=np.int64)
+
+    @property
+    def vector(self) -> Floats:
+        """The vector of the first expert, which counts the rounds as those of all others do."""
+        return self.vectors[0]
+
+
+@kernel
+def standardize_rounds(
+    data: Array,
+    width: int,
+    rows: Array,
+    offsets: Array,
+    weight: Floats,
+    statistics: Floats,
+    counts: Floats,
+    centred: bool,
+    divided: bool,
+    out: Array,
+) -> None:
+    """Count the rows of a round, one after the other, and transform them when all are counted."""
+    for r in range(offsets.shape[0] - 1):
+        start, stop = offsets[r], offsets[r + 1]
+        part, none = out[start:stop], out[:0]
+        learned = (statistics, counts, centred, divided)
+        standardize_rows(data, width, rows[start:stop], weight[start:stop], *learned, part, none)
+        for i in range(start, stop):
+            if weight[i] > 0.0:
+                transform(data[rows[i] * width : (rows[i] + 1) * width], statistics, out[i])
+
+
+@kernel
+def divide_rounds(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    rows: Array,
+    offsets: Array,
+    weight: Floats,
+    statistics: Floats,
+    columns: Array,
+    out: Array,
+    grown: Floats,
+) -> int:
+    """Divide the entries of a round by the largest of their columns so far, the round included.
+
+    `statistics` and `grown` are as in `scale_entries`; returns how many grew.
+    """
+    largest, inverse, place, count = statistics[DEVIATION], statistics[INVERSE], 0, 0
+    for r in range(offsets.shape[0] - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                j, x = indices[t], abs(np.float64(data[t]))
+                if x > largest[j] and weight[i] > 0.0:
+                    grown[0, count], grown[1, count] = j, largest[j]
+                    count += 1
+                    largest[j] = x
+                    inverse[j] = 1.0 / x if x > SMALLEST else 0.0
+        for i in range(offsets[r], offsets[r + 1]):
+            for t in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                z = data[t] * inverse[indices[t]]
+                columns[place] = indices[t]
+                out[place] = z if weight[i] > 0.0 and abs(z) > SHORTEST else 0.0
+                place += 1
+    exchange(statistics, grown, count, False)
+    return count
+
+
+class RoundScale(RunningScale):
+    """`RunningScale` of items: rows of one round are transformed alike."""
+
+    _offsets: Ints
+
+    def counted_rounds(self, rows: Rows, order: Ints, weight: Floats, offsets: Ints) -> Counted:
+        """As `counted`, of rounds: round r has the rows ``order[offsets[r]:offsets[r + 1]]``."""
+        self._offsets = offsets
+        return self.counted(rows, order, weight)
+
+    def apply_rounds(
+        self, rows: Rows, order: Ints, weight: Floats, offsets: Ints
+    ) -> tuple[Rows, Array]:
+        """As `apply`, of rounds."""
+        self._offsets = offsets
+        return self.apply(rows, order, weight)
+
+    def _standardize(
+        self, rows: Rows, order: Ints, weight: Floats, moments: Moments, out: Array, _: Array
+    ) -> None:
+        given = (rows.data, rows.width, order, self._offsets, weight)
+        standardize_rounds(*given, *moments, self.centred, self.divided, out)
+
+    def _divide(self, rows: Rows, order: Ints, weight: Floats, *into: Any) -> int:
+        columns, out, _, grown = into
+        given = (rows.data, rows.indices, rows.indptr, order, self._offsets, weight)
+        return divide_rounds(*given, self.statistics, columns, out, grown)
+
+
+class MappedRounds(MappedScale):
+    """`MappedScale` of items: rows of one round are standardised alike."""
+
+    inner: Any
+
+    @property
+    def centred(self) -> bool:
+        """Weights are those of rows as they are learned, and have no intercept folded in."""
+        return False
+
+    def counted_rounds(self, rows: Rows, order: Ints, weight: Floats, offsets: Ints) -> Counted:
+        """See `RoundScale`."""
+        found = self.inner.counted_rounds(rows, order, weight, offsets)
+        mapped = self._mapped(found.rows.matrix[found.places])
+        return found._replace(rows=mapped, places=np.arange(len(found.places)))
+
+    def set_width(self, batch: Batch) -> None:
+        """Take the width of the kernel from some of the rows."""
+        weight = np.repeat(batch.weights, batch.X.lengths)
+        chosen = counted_rows(weight, SEEN)
+        some, scale, weight = batch.rows.taken(chosen), self.inner.anew(), weight[chosen]
+        scale.apply_rounds(some, np.arange(len(chosen)), weight, np.array([0, len(chosen)]))
+        Z = scale.transformed_matrix(some)
+        Z = (Z.toarray() if hasattr(Z, "toarray") else Z)[:, : self.mapped]
+        gamma, _ = width_of("multiscale", "rbf", self.mapped, Z, weight)
+        self.features.set_width(gamma, BALANCE * self.mapped)
+
+
+def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
+    """A scale of rounds, and random features of the Gaussian kernel, of three widths, behind it."""
+    check_integer("n_components", learner.n_components)
+    p = learner.n_features_in_
+    rng = check_random_state(learner.random_state_.randint(2**31 - 1))
+    features = FourierMap("rbf", p, learner.n_components, True, rng, DOUBLE)
+    features.set_width(width_of("multiscale", "rbf", p)[0], BALANCE * p)
+    return MappedRounds(scale, features.drawn_for(False))
+
 
 INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."
 

@@ -9,21 +9,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
-from skstructured._base.rows_in_range import takes_gaps
-from skstructured._base.validation import check_features, dtype_of
+from skstructured._base.validation import check_features, dtype_of, takes_gaps
 from skstructured._engine.rows import Rows
 from skstructured._learners.online import OnlineEstimator
-from skstructured._learners.reading import check_batch
+from skstructured._learners.predictions import check_batch
 from skstructured._learners.weights import rounded
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import is_auto
 from skstructured.extend._types import Array, Floats, Given, Seed
 from skstructured.extend.learner import Batch, Losses
 from skstructured.items._decoding import ItemDecoding
-from skstructured.items._loss import ItemLoss
+from skstructured.items._loss import ItemLoss, OverItems, TiedRanks
 from skstructured.items._model import item_model
 from skstructured.items._reading import Items, read_items
-from skstructured.items._spaces import OverItems, TiedRanks
 from skstructured.optimizers import resolve_optimizer
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import Permutahedron, resolve_space

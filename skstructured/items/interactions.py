@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from skstructured._base.parameters import parameters
+from skstructured._base.component import parameters
 from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._base.validation import unchanged_on_error
 from skstructured.extend._types import Array

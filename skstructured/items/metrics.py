@@ -12,8 +12,7 @@ from scipy.stats import kendalltau
 
 from skstructured._base.validation import check_integer, check_lengths, weighted_mean
 from skstructured.extend._types import Floats, Given
-from skstructured.items._reading import Items, check_numbers, read_items
-from skstructured.items._targets import gains_of
+from skstructured.items._reading import Items, check_numbers, gains_of, read_items
 
 __all__ = ["average_precision", "kendall_tau_b", "ndcg", "reciprocal_rank"]
 

@@ -5,17 +5,17 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skstructured._base.parameters import Seed, parameters
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
 from skstructured._base.ragged import Ragged
-from skstructured._base.shared_docs import documented
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Given
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.regularizer import Regularizer
+from skstructured.extend.surrogate import Regularizer
+from skstructured.items._decoding import has_probabilities, outputs_of, truths_of
 from skstructured.items._online import ItemLearner
-from skstructured.items._outputs import has_probabilities, outputs_of, truths_of
 from skstructured.items._reading import Items
 from skstructured.spaces import Birkhoff, resolve_space
 

@@ -3,7 +3,7 @@
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
 from skstructured.losses.gap import GapSurrogate, ZeroOneLoss
-from skstructured.losses.margins import IndicatorMargins
+from skstructured.losses.surrogates import IndicatorMargins
 from skstructured.spaces import Hypercube, OrdinalChain, Simplex
 
 __all__ = ["FenchelYoung", "GapSurrogate", "IndicatorMargins", "LossConstants", "ZeroOneLoss"]

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.foreign import is_ours
+from skstructured._base.plugins import is_ours
 from skstructured._base.validation import LARGEST_SIZE, check_real
 from skstructured._engine.gradients import inner_rows, run_gradient_rows
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.regularizer import Regularizer
+from skstructured.extend.surrogate import Regularizer
 from skstructured.losses.oracles import RESIDUAL_TOL, find_oracle, warn_of_residual
 from skstructured.regularizers import resolve_regularizer
 from skstructured.spaces import resolve_space

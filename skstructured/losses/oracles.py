@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
-from skstructured.extend.oracle import ORACLES, Oracle
 from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.surrogate import ORACLES, Oracle
 from skstructured.regularizers import Shannon, SquaredNorm, Tsallis
 from skstructured.spaces import (
     Birkhoff,
@@ -21,7 +21,7 @@ from skstructured.spaces import (
     permutahedron,
     simplex,
 )
-from skstructured.spaces import _matching_kernels as matching
+from skstructured.spaces import _matching as matching
 
 #: κ₀ = min over q in (0,1) of −2 ln(1−q)/q², attained where −ln(1−q) = q/(2(1−q)).
 KAPPA_0 = 4.910814964568255

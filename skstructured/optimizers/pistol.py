@@ -11,7 +11,7 @@ from skstructured._engine.state import OWN, flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
 from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
 from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
-from skstructured.optimizers.coordinate_pistol import (
+from skstructured.optimizers.coordinates import (
     LARGEST_EXPONENT,
     CoordinatePiSTOL,
     check_theorem,

@@ -1,7 +1,8 @@
 """Label sequences: row-wise transformers for them, stacked matrices with lengths, and scores."""
 
 from skstructured._base.ragged import Stacked
-from skstructured.sequences.scores import (
+from skstructured.sequences.transformer import (
+    SequenceTransformer,
     label_f1,
     label_f1_scorer,
     position_accuracy,
@@ -9,7 +10,6 @@ from skstructured.sequences.scores import (
     sequence_accuracy,
     sequence_accuracy_scorer,
 )
-from skstructured.sequences.transformer import SequenceTransformer
 
 __all__ = [
     "SequenceTransformer",

@@ -28,15 +28,8 @@ from skstructured._engine.addresses import (
 from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
 from skstructured._engine.experts import fold_expert, renew_expert, settle_step
 from skstructured._engine.mixing import learn_losses, marginal
-from skstructured._engine.state import (
-    FLUSH,
-    RENEW,
-    RENEWED,
-    RESCALE,
-    SCALED_WEIGHT_SUM,
-    WEIGHT_SUM,
-)
-from skstructured.sequences._epoch import (
+from skstructured._engine.state import FLUSH, RENEW, RENEWED, RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM
+from skstructured.sequences._rounds import (
     INTERCEPT,
     LARGEST,
     LARGEST_RATIO,
@@ -45,11 +38,13 @@ from skstructured.sequences._epoch import (
     PROJECTS,
     SOLVER,
     as_solver,
+    gather_gradient,
     mean_cost,
+    most_touched,
     projection_gap,
+    raw_scores,
     sizes,
 )
-from skstructured.sequences._moves import gather_gradient, most_touched, raw_scores
 
 
 @kernel
@@ -159,7 +154,7 @@ def mixture_epoch(
     scales,
     steps,
 ):
-    """Learn sequences in order, as `skstructured.sequences._epoch.epoch` does, with many experts.
+    """Learn sequences in order, as `skstructured.sequences._rounds.epoch` does, with many experts.
 
     `losses`, `targets`, `scores` and `pairs` are those of what is played. Returns the place of the
     sequence that stopped it, or -1.

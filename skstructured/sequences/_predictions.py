@@ -9,10 +9,9 @@ from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_integer
 from skstructured._chains import batch
 from skstructured._learners.decoding import Decoding
-from skstructured._learners.reading import answers_empty, over_sequences
+from skstructured._learners.predictions import answers_empty, over_sequences
 from skstructured.extend._types import Array, Features, Floats, Outputs
-from skstructured.sequences._decoding import SequenceDecoding
-from skstructured.sequences._loss import Chains
+from skstructured.sequences._decoding import Chains, SequenceDecoding
 
 
 def _has_sequences(learner):

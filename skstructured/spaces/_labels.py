@@ -3,11 +3,37 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
 
 from skstructured.extend._types import Floats, Given, Outputs, Packed
 from skstructured.extend.output_space import OutputSpace
-from skstructured.spaces._costs import unit_costs
+
+
+def check_costs(cost_matrix, k):
+    """The costs (k, k) of labels, [predicted, true]; a ValueError says what is wrong with them."""
+    given = {"dtype": np.float64, "order": "C", "copy": True, "input_name": "cost_matrix"}
+    try:
+        A = check_array(cost_matrix, **given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"cost_matrix must be a ({k}, {k}) matrix of numbers: {error}") from error
+    if A.shape != (k, k):
+        raise ValueError(f"cost_matrix must have shape {(k, k)} for {k} classes, got {A.shape}.")
+    if (A < 0.0).any():
+        i, j = np.argwhere(A < 0.0)[0]
+        raise ValueError(f"cost_matrix must not be negative, got {A[i, j]:g} at [{i}, {j}].")
+    if np.diag(A).any():
+        i = int(np.flatnonzero(np.diag(A))[0])
+        raise ValueError(f"cost_matrix must be 0 on its diagonal, got {A[i, i]:g} at [{i}, {i}].")
+    if not A.any():
+        raise ValueError("cost_matrix must have a positive entry, got zeros only.")
+    return A
+
+
+def unit_costs(cost_matrix, k):
+    """`check_costs` in units of the largest."""
+    costs = check_costs(cost_matrix, k)
+    return costs / costs.max()
+
 
 #: As an object, which compares ten times as fast as the type that it is of.
 INT64 = np.dtype(np.int64)

@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from skstructured._engine.compiled import kernel
 from skstructured.extend._types import Floats, Outputs, Packed, Seed
 from skstructured.extend.output_space import Geometry, OutputSpace
-from skstructured.spaces._assignment import assign_rows
-from skstructured.spaces._rankings import check_permutations
+from skstructured.spaces._matching import assign_rows
+from skstructured.spaces.permutahedron import check_permutations
 
 CONVENTION = "y[i, j] = position of item j, a permutation of 0..m−1 per row with 0 = first"
 OTHER = "1-based, as ranks do; subtract 1 from positions"

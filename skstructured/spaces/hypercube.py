@@ -11,6 +11,7 @@ from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import less
 from skstructured.extend._types import Floats, Outputs, Seed
 from skstructured.extend.output_space import OutputSpace
+from skstructured.spaces._labels import LabelSpace
 
 
 @kernel
@@ -146,3 +147,128 @@ def _dimensions(y):
         return np.ndim(y)
     except ValueError:
         return 1
+
+
+@kernel
+def _count_distributions(p, counts):
+    """counts[k(k+1)/2 + t] = P(t of the first k labels are true), for every k and t ≤ k."""
+    counts[0] = 1.0
+    for k in range(p.shape[0]):
+        before, after = k * (k + 1) // 2, (k + 1) * (k + 2) // 2
+        for t in range(k + 2):
+            without = (1.0 - p[k]) * counts[before + t] if t <= k else 0.0
+            counts[after + t] = without + (p[k] * counts[before + t - 1] if t > 0 else 0.0)
+
+
+@kernel
+def best_size(p, empty, counts, inverse):
+    """The k for which the first k labels of p (d,), which falls, have the best expected F1.
+
+    With S_k and R_k the numbers of true labels among the first k and behind them, E F1 is
+    ``Σ_t P(S_k = t) 2t r_k(k + t)``, where ``r_k(α) = E 1/(α + R_k)``; ``r_d(α) = 1/α``, and
+    ``r_{k−1}(α) = p_k r_k(α + 1) + (1 − p_k) r_k(α)``: all terms are positive, O(d²) in all. No
+    label has ``empty · P(S_d = 0)``. Of equals the smallest k. counts is ((d+1)(d+2)/2,), inverse
+    (2d+1,).
+    """
+    d = p.shape[0]
+    _count_distributions(p, counts)
+    best, size = empty * counts[d * (d + 1) // 2], 0
+    for a in range(1, 2 * d + 1):
+        inverse[a] = 1.0 / a
+    for k in range(d, 0, -1):
+        value, row = 0.0, k * (k + 1) // 2
+        for t in range(1, k + 1):
+            value += counts[row + t] * (2.0 * t * inverse[k + t])
+        if value > best or (value == best and size > 0):
+            best, size = value, k
+        for a in range(1, 2 * k):
+            inverse[a] = p[k - 1] * inverse[a + 1] + (1.0 - p[k - 1]) * inverse[a]
+    return size
+
+
+@kernel
+def _best_sizes(P, empty, counts, inverse, sizes):
+    """`best_size` of every row of P, empty (n,)."""
+    for i in range(P.shape[0]):
+        sizes[i] = best_size(P[i], empty[i], counts, inverse)
+
+
+def best_label_sets(mu, empty):
+    """Sets of labels (n, d) of the largest expected F1 for independent labels of marginals μ.
+
+    For each size k the likeliest k labels are the best set (Lewis 1995); `best_size` finds k. What
+    no label is worth where none is true, `empty`, is a number, or one per row (n,) or (n, 1).
+    """
+    order = np.argsort(-mu, axis=1, kind="stable")
+    falling, sizes = np.take_along_axis(mu, order, axis=1), np.empty(len(mu))
+    d = mu.shape[1]
+    counts, inverse = np.empty((d + 1) * (d + 2) // 2), np.empty(2 * d + 1)
+    worth = np.broadcast_to(np.ravel(empty).astype(np.float64), len(mu)).copy()
+    _best_sizes(np.ascontiguousarray(falling), worth, counts, inverse, sizes)
+    V = np.empty(mu.shape)
+    np.put_along_axis(V, order, (np.arange(d) < sizes[:, None]).astype(np.float64), axis=1)
+    return V
+
+
+class Signs(LabelSpace):
+    """Two classes as −1 and 1; K > 2 classes as the vectors of K signs with a single 1.
+
+    The target loss is the zero-one loss.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Sorted class labels.
+    dim_ : int
+        1 for two classes, else K.
+    """
+
+    scores_classes = True
+
+    def _dim_of(self, n_classes):
+        return 1 if n_classes == 2 else n_classes
+
+    def unpack(self, packed):
+        """Vertices (n, dim) of class positions (n,)."""
+        return self.vertices()[packed]
+
+    def vertices(self):
+        """Those of all classes, (K, dim)."""
+        if self._dimension() == 1:
+            return np.array([[-1.0], [1.0]])
+        return 2.0 * np.eye(self.dim_) - 1.0
+
+    def _positions(self, V):
+        V = np.asarray(V)
+        return (V[:, 0] > 0.0).astype(np.intp) if V.shape[1] == 1 else np.argmax(V, axis=1)
+
+    def decode(self, V):
+        """Labels (n,) of vertices."""
+        return self.classes_[self._positions(V)]
+
+    def argmax(self, theta):
+        """The vertex of the largest score; of two classes 1 where the score is above 0."""
+        return self.unpack(self._positions(theta))
+
+    nearest = argmax
+
+    def vertex_proba(self, mu):
+        """Probabilities (n, K) of the classes under a draw with mean μ in conv(Y)."""
+        share = 0.5 + 0.5 * np.asarray(mu)
+        return np.hstack([1.0 - share, share]) if share.shape[1] == 1 else share
+
+    def mean_proba(self, mu):
+        """Class probabilities (n, K) of shares (1 + μ)/2, one against the rest, made to sum to 1.
+
+        Where all are 0 the classes are equal.
+        """
+        share = self.vertex_proba(mu)
+        total = share.sum(axis=1, keepdims=True)
+        return np.where(total > 0.0, share / np.maximum(total, 1e-300), 1.0 / share.shape[1])
+
+    def expected_loss(self, mu, V):
+        """Zero-one loss L(μ; v), affine in μ, of shape (n,)."""
+        agreement = np.einsum("nk,nk->n", mu, V)
+        if self.dim_ == 1:
+            return 0.5 - 0.5 * agreement
+        return 0.25 * (self.dim_ - agreement)

@@ -1,10 +1,5 @@
 """Rows that do not fit into memory, or into one machine: chunks of files, and shards."""
 
-from skstructured.streaming.chunks import (
-    array_chunks,
-    fit_chunks,
-    parquet_chunks,
-    svmlight_chunks,
-)
+from skstructured.streaming.chunks import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
 
 __all__ = ["array_chunks", "fit_chunks", "parquet_chunks", "svmlight_chunks"]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import skstructured as sk
 import skstructured.items
-from skstructured._base.items import ITEMS
+from skstructured._base.validation import ITEMS
 
 X, Y = np.random.RandomState(0).randn(12, 2, 3), np.arange(12) % 2
 LEARNERS = {

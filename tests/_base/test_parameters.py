@@ -15,7 +15,7 @@ from skstructured import (
     NewtronClassifier,
     SOBAClassifier,
 )
-from skstructured.decoders.gap import GapDecoder
+from skstructured.decoders.rules import GapDecoder
 from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.optimizers import AdaptiveGradientDescent, GradientDescent, ParameterFree, PiSTOL
 from skstructured.regularizers import Tsallis

@@ -10,8 +10,8 @@ import textwrap
 import pytest
 from test_signatures import public_classes
 
-from skstructured._base.parameters import parameters
-from skstructured._base.shared_docs import documented
+from skstructured._base.component import parameters
+from skstructured._base.docstrings import documented
 
 docscrape = pytest.importorskip("numpydoc.docscrape")
 

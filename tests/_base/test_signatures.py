@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 import skstructured
 from skstructured import OnlineStructuredPredictor
-from skstructured._base.parameters import parameters
+from skstructured._base.component import parameters
 
 KEPT = Path(__file__).with_name("signatures.txt")
 

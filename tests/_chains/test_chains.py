@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skstructured._chains import batch
 from skstructured._chains.dual_newton import decompose, nearest_marginals
 from skstructured._chains.marginals import chain_gap, scratch_size
-from skstructured._chains.sparse import FEW
+from skstructured._chains.projection import FEW
 from tests.conftest import INTERPRETED
 from tests.naive import chains as naive
 

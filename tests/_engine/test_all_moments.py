@@ -9,7 +9,7 @@ from naive.standardize import moments, root
 from odd_rows import ERRORS, odd_rows
 
 from skstructured import KernelStructuredPredictor
-from skstructured._engine.all_moments import moments_of
+from skstructured._engine.moments import moments_of
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 

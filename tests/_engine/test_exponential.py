@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.exponential import exp_of
+from skstructured._engine.simd import exp_of
 
 
 @kernel(fastmath={"contract"}, cached=False)

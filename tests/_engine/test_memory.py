@@ -16,8 +16,8 @@ from skstructured._engine.gradients import run_gradient_rows
 from skstructured.losses.gap import GapSurrogate
 from skstructured.optimizers import GradientDescent, PiSTOL
 from skstructured.spaces import Birkhoff, Simplex
-from skstructured.spaces._assignment import assign_rows
-from skstructured.spaces._matching_kernels import (
+from skstructured.spaces._matching import (
+    assign_rows,
     entropic_matching,
     matching_projection,
     matching_work,

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skstructured._engine.average import add_dense, aligned, aligned_zeros, fold
-from skstructured._engine.instructions import add_row
-from skstructured._engine.move_and_score import LARGEST_KNOWN_DIM, move_and_score_kernel
+from skstructured._engine.move_and_score import (
+    LARGEST_KNOWN_DIM,
+    add_dense,
+    aligned,
+    aligned_zeros,
+    fold,
+    move_and_score_kernel,
+)
 from skstructured._engine.rows import Rows
+from skstructured._engine.simd import add_row
 
 #: Every remainder of whole vectors, and lengths on both sides of those compiled for.
 DIMS = [1, 2, 3, 4, 5, 7, 10, LARGEST_KNOWN_DIM, LARGEST_KNOWN_DIM + 1, 43]

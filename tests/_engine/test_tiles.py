@@ -5,7 +5,7 @@ import pytest
 from numba import config
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.tiles import MOVED, READ, ROWS, both_products, subtract_products
+from skstructured._engine.small_matmul import MOVED, READ, ROWS, both_products, subtract_products
 
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 

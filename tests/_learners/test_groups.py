@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor, PiSTOLRegressor
-from skstructured._base.items import ITEMS
+from skstructured._base.validation import ITEMS
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import skstructured as sk
-from skstructured._learners.held_out import (
+from skstructured._learners.pass_selection import (
     FACTORS,
     FEWEST,
     IN_TURNS,
@@ -173,7 +173,7 @@ class TestWhatIsHeldOut:
     @pytest.mark.parametrize("n", [60, 1100])
     def test_losses_are_those_of_learners_that_never_saw_them(self, kernel, n, rng, monkeypatch):
         """By learners over the other rows alone, in the same orders."""
-        monkeypatch.setattr("skstructured._learners.held_out.FACTORS", (1.0,))
+        monkeypatch.setattr("skstructured._learners.pass_selection.FACTORS", (1.0,))
         if INTERPRETED and n > 60:
             pytest.skip("slow without compiled kernels")
         X, y = rng.randn(n, 3), rng.randint(3, size=n)

@@ -18,14 +18,14 @@ from skstructured import (
     average_fitted,
 )
 from skstructured._engine.rows import Rows
-from skstructured._learners.label_sets import Calibration, Calibrator
 from skstructured._learners.models import SCORES
+from skstructured._learners.platt_calibration import Calibration, Calibrator
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.decoders import ExpectedF1
 from skstructured.evaluation import progressive_validate
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import Hypercube
-from skstructured.spaces._expected_f1 import best_label_sets
+from skstructured.spaces.hypercube import best_label_sets
 
 
 def data(n=80, d=5, seed=0):

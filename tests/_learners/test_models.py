@@ -9,7 +9,7 @@ from fitted import FITTED
 from scipy import sparse
 
 from skstructured import OnlineStructuredPredictor
-from skstructured._engine.average import LINE
+from skstructured._engine.move_and_score import LINE
 from skstructured.optimizers import OPTIMIZERS, PiSTOL
 
 KINDS = ("online", "average", "kernel", "kernel budget", "sequences", "label sets")

@@ -25,9 +25,9 @@ from skstructured import (
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._engine.state import at_once
-from skstructured.bandits._rounds import invert
+from skstructured.bandits._base import invert
 from skstructured.evaluation import progressive_validate
-from skstructured.evaluation._stream_result import StreamResult
+from skstructured.evaluation._result import StreamResult
 from skstructured.evaluation.validation import split_pipeline
 from skstructured.streaming import array_chunks, fit_chunks, svmlight_chunks
 

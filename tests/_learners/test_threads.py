@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from skstructured._learners.lock import lock_of
 from skstructured.extend.learner import OnlineLearner
-from skstructured.utils._trial import PREDICTIONS
+from skstructured.utils._learner_checks import PREDICTIONS
 
 #: Seconds after which a thread that waits for another has been forgotten.
 LATE = 60.0

@@ -17,7 +17,7 @@ from skstructured import OnlineStructuredPredictor
 from skstructured.decoders import ExpectedF1, Threshold, resolve_decoder
 from skstructured.losses import FenchelYoung
 from skstructured.spaces import Hypercube, KSubsets, Simplex
-from skstructured.spaces._expected_f1 import best_label_sets
+from skstructured.spaces.hypercube import best_label_sets
 
 #: Brute force is slow: fewer labels where the kernels are interpreted too.
 MOST = 5 if INTERPRETED else 8

@@ -20,7 +20,7 @@ from skstructured import (
 )
 from skstructured._engine.state import OWN
 from skstructured.decoders import Randomized
-from skstructured.decoders.gap import GapDecoder
+from skstructured.decoders.rules import GapDecoder
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.adversaries import (
     Drifting,

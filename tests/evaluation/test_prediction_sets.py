@@ -19,9 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import KernelPerceptronClassifier, OnlineStructuredPredictor, PredictionSets
-from skstructured.evaluation.conformal._held_out import split_rows
-from skstructured.evaluation.conformal._kinds import kind_of
-from skstructured.evaluation.conformal._levels import RecentScores, quantile
+from skstructured.evaluation.conformal._kinds import RecentScores, kind_of, quantile, split_rows
 from skstructured.spaces import KSubsets
 
 TASKS = ("simplex", "ordinal", "hypercube", "subsets", "birkhoff", "permutahedron")

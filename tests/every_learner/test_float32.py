@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import skstructured as sk
-from skstructured._engine.average import WINDOW
+from skstructured._engine.move_and_score import WINDOW
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured.evaluation import progressive_validate

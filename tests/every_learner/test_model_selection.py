@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skstructured import FenchelYoung, metrics
-from skstructured.decoders.gap import GapDecoder
+from skstructured.decoders.rules import GapDecoder
 from skstructured.optimizers import GradientDescent
 from skstructured.regularizers import Tsallis
 from skstructured.spaces import KSubsets, OrdinalChain

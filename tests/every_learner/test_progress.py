@@ -9,7 +9,7 @@ from learners import BINARY_LEARNERS, SHIPPED
 from sklearn.base import clone
 
 import skstructured
-from skstructured._learners import progress
+from skstructured._learners import passes as progress
 
 ESTIMATORS = {
     name: thing

@@ -16,7 +16,7 @@ from skstructured import (
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces import Simplex
-from skstructured.spaces._signs import Signs
+from skstructured.spaces.hypercube import Signs
 
 LEARNERS = SHIPPED | BINARY_LEARNERS
 SLOW = ("aggregating forecaster", "gaussian forecaster", "boosting others")

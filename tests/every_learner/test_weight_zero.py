@@ -6,7 +6,7 @@ from fitted import FITTED, learns_in_parts
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skstructured.utils._trial import has_argument
+from skstructured.utils._learner_checks import has_argument
 
 
 def _far(X):

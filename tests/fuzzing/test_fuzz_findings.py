@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import skstructured as sk
 from skstructured.sequences import Stacked
 from skstructured.streaming import array_chunks, parquet_chunks, svmlight_chunks
-from skstructured.streaming._files import parquet_columns
+from skstructured.streaming.chunks import parquet_columns
 
 X = np.random.RandomState(0).randn(12, 2)
 y = np.arange(12) % 2

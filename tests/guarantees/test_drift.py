@@ -10,8 +10,7 @@ from sklearn.base import clone
 
 from skstructured import GuaranteeError, GuaranteeWarning, OnlineStructuredPredictor, RiskMonitor
 from skstructured.evaluation import progressive_validate
-from skstructured.guarantees._running_risk import OrderTest, RiseTest, rise_found
-from skstructured.guarantees.risk import risk_bound, risk_curve
+from skstructured.guarantees.risk import OrderTest, RiseTest, rise_found, risk_bound, risk_curve
 from skstructured.streaming import array_chunks
 
 slow_if_interpreted = pytest.mark.skipif(INTERPRETED, reason="many rounds")

@@ -35,7 +35,7 @@ def flat(rounds, chosen, seed=None):
 
 
 def likelihood_of(rounds, chosen, weights, alpha=0.0):
-    from skstructured.items._choice_likelihood import Likelihood
+    from skstructured.items._choice_fit import Likelihood
 
     lengths = np.array([len(x) for x in rounds])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -51,7 +51,7 @@ def likelihood_of(rounds, chosen, weights, alpha=0.0):
 @pytest.mark.parametrize("block", [1 << 21, 10])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 def test_value_gradient_and_hessian_are_the_literal_ones(alpha, block, make, monkeypatch):
-    monkeypatch.setattr("skstructured.items._choice_likelihood.BLOCK", block)
+    monkeypatch.setattr("skstructured.items._choice_fit.BLOCK", block)
     given = problem()
     ours = likelihood_of(*given, alpha)
     ours.Z = make(ours.Z)
@@ -288,7 +288,7 @@ def test_the_gap_is_above_what_is_left(alpha, tol, seed):
 
 
 def test_the_bound_on_the_gap_holds_anywhere_and_is_tight_near_the_optimum():
-    from skstructured.items._newton import gap_bound, root_of_inverse
+    from skstructured.items._choice_fit import gap_bound, root_of_inverse
 
     given = problem()
     ours = likelihood_of(*given)
@@ -306,7 +306,7 @@ def test_the_bound_on_the_gap_holds_anywhere_and_is_tight_near_the_optimum():
 
 
 def test_the_bound_is_its_series_and_lies_between_half_and_all_of_the_squared_decrement():
-    from skstructured.items._newton import gap_bound
+    from skstructured.items._choice_fit import gap_bound
 
     for q in np.r_[np.logspace(-9, -0.001, 200), 0.999e-3, 1.001e-3]:
         series = sum(q ** (k - 2) / (k * (k - 1)) for k in range(2, 200000 if q > 0.9 else 400))

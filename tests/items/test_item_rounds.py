@@ -15,7 +15,8 @@ from scipy import sparse
 from skstructured._base.ragged import Ragged
 from skstructured._engine.rows import Rows
 from skstructured.items import ItemStructuredPredictor
-from skstructured.optimizers import StepMixture, _mixed_steps
+from skstructured.optimizers import StepMixture
+from skstructured.optimizers import step_mixture as _mixed_steps
 from skstructured.spaces import KSubsets
 
 PAIRS = [

@@ -19,10 +19,9 @@ from skstructured._base.ragged import Ragged
 from skstructured._engine.rows import Rows
 from skstructured.evaluation import progressive_validate
 from skstructured.items import metrics
-from skstructured.items._reading import read_items
-from skstructured.items._spaces import TiedRanks
-from skstructured.items._steps import QuantileSteps
-from skstructured.items._targets import mean_ranks, shares_of
+from skstructured.items._loss import TiedRanks
+from skstructured.items._reading import mean_ranks, read_items, shares_of
+from skstructured.items.ranker import QuantileSteps
 
 
 def queries(seed=0, n=60, p=5, most=9):

@@ -23,7 +23,7 @@ from skstructured.optimizers import (
     ParameterFree,
     PiSTOL,
 )
-from skstructured.optimizers.coordinate_pistol import CAPPED
+from skstructured.optimizers.coordinates import CAPPED
 
 #: name -> (optimiser, literal learner of (shape, loss))
 OPTIMIZERS = {

@@ -18,7 +18,7 @@ from streams import weighted_vertices
 from skstructured import GuaranteeError, KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured._engine import mixing
 from skstructured.evaluation import progressive_validate
-from skstructured.guarantees.mixture import overhead
+from skstructured.guarantees.certificates import overhead
 from skstructured.optimizers import AdaGrad, ParameterFree, StepMixture
 
 STEPS, ADAPTIVE = (0.25, 2.0), (0.5, 3.0)

@@ -14,7 +14,7 @@ from skstructured import OnlineStructuredPredictor
 from skstructured._base.ragged import Ragged
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, ParameterFree, StepMixture
-from skstructured.optimizers._mixed_steps import RelativeStep, RootStep
+from skstructured.optimizers.step_mixture import RelativeStep, RootStep
 
 K, SHARES = 3, ("thinning", 0.02)
 STEPS, ADAPTIVE = (2.0, 20.0), (0.5, 3.0)

@@ -6,8 +6,8 @@ import pytest
 from skstructured import OnlineStructuredPredictor
 from skstructured.optimizers import GradientDescent
 from skstructured.regularizers import Shannon, SquaredNorm
-from skstructured.sequences._epoch import BY_RATIO, LARGEST_RATIO, LARGEST_SQ, mean_cost, sizes
-from skstructured.sequences._loss import SequenceLoss
+from skstructured.sequences._decoding import SequenceLoss
+from skstructured.sequences._rounds import BY_RATIO, LARGEST_RATIO, LARGEST_SQ, mean_cost, sizes
 from skstructured.spaces import LabelSequence
 
 WORDS = [3, 1, 4, 2]

@@ -45,9 +45,8 @@ from skstructured.sequences import (
     sequence_accuracy,
     sequence_accuracy_scorer,
 )
-from skstructured.sequences._decoding import SequenceDecoding
-from skstructured.sequences._epoch import LEFT
-from skstructured.sequences._loss import Chains, SequenceLoss, indicators
+from skstructured.sequences._decoding import Chains, SequenceDecoding, SequenceLoss, indicators
+from skstructured.sequences._rounds import LEFT
 from skstructured.spaces import LabelSequence
 from skstructured.spaces.sequence import mean_of
 from skstructured.streaming import fit_chunks
@@ -255,7 +254,7 @@ class TestAgainstLiteral:
 
     @pytest.mark.parametrize("long", [1, 40, 70])
     def test_bounds_on_gradients_hold_for_sequences_of_any_length(self, long):
-        from skstructured.sequences._moves import norms
+        from skstructured.sequences._rounds import norms
 
         rng = np.random.RandomState(0)
         X = rng.randn(long, 3) + 1.0

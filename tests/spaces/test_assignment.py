@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
-from skstructured.spaces._assignment import assign, assign_rows
+from skstructured.spaces._matching import assign, assign_rows
 
 SIZES = [1, 2, 3, 8, 17, 33] if INTERPRETED else [1, 2, 3, 8, 17, 33, 64, 100, 150]
 

@@ -14,8 +14,7 @@ from skstructured.decoders import MinimumRisk, Nearest
 from skstructured.evaluation import progressive_validate
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon
-from skstructured.sequences._decoding import SequenceDecoding
-from skstructured.sequences._loss import Chains, SequenceLoss
+from skstructured.sequences._decoding import Chains, SequenceDecoding, SequenceLoss
 from skstructured.spaces import LabelSequence, OrdinalChain, Simplex, resolve_space
 from skstructured.utils.checks import space_checks
 

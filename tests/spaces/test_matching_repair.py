@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skstructured.spaces import _matching_kernels as kernels
+from skstructured.spaces import _matching as kernels
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -19,7 +19,7 @@ import skstructured as sk
 from skstructured import average_fitted
 from skstructured.optimizers import CoordinatePiSTOL, GradientDescent, PiSTOL
 from skstructured.spaces import Simplex
-from skstructured.utils._trial import has_argument
+from skstructured.utils._learner_checks import has_argument
 
 N, P, SHARDS = 90, 4, 3
 

@@ -17,9 +17,9 @@ from skstructured import ListwiseRanker, OnlineStructuredPredictor, RiskMonitor
 from skstructured._base.exceptions import GuaranteeError
 from skstructured.evaluation import progressive_validate
 from skstructured.extend.learner import OnlineLearner
-from skstructured.guarantees._running_risk import RecentBound
+from skstructured.guarantees.risk import RecentBound
 from skstructured.streaming import array_chunks, fit_chunks, parquet_chunks, svmlight_chunks
-from skstructured.streaming._files import parquet_columns
+from skstructured.streaming.chunks import parquet_columns
 
 LEARNERS = {**SHIPPED, **BINARY_LEARNERS}
 

@@ -15,14 +15,8 @@ from spanning_trees import SpanningTrees
 
 from skstructured import MulticlassPerceptron, OnlineStructuredPredictor, spaces
 from skstructured.evaluation.display import RegretDisplay
-from skstructured.utils import (
-    _evaluation_checks,
-    check_learner,
-    check_space,
-    checks,
-    learner_checks,
-    space_checks,
-)
+from skstructured.utils import check_learner, check_space, checks, learner_checks, space_checks
+from skstructured.utils import checks as _evaluation_checks
 
 SPACES = [
     (spaces.Simplex(), list("abca")),

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.validation import check_weights, own_arrays, unchanged_on_error
 from skstructured._learners.classifier import ClassScores
 from skstructured._learners.lock import Locked
-from skstructured._learners.progress import is_verbose, with_progress
+from skstructured._learners.passes import is_verbose, with_progress
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Seed
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
 from skstructured.spaces import Simplex

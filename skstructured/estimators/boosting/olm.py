@@ -8,22 +8,23 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.parameters import Seed, parameters
 from skstructured._base.validation import check_integer, check_real, check_size
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import at_once
 from skstructured._learners.metadata import RoutesToEstimator
 from skstructured.estimators.boosting._base import BLOCK, VotingLearner
-from skstructured.estimators.boosting._correction import (
+from skstructured.estimators.boosting._rounds import (
     COST,
     EDGE,
     HEAVIEST,
     MISTAKES,
     POTENTIAL,
+    advance,
+    expert_shares,
     new_numbers,
 )
-from skstructured.estimators.boosting._rounds import advance, expert_shares
 from skstructured.estimators.boosting._weak import reads_sparse, weak_learners
 from skstructured.estimators.boosting.tree import OnlineTreeClassifier
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs

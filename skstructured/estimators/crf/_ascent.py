@@ -6,7 +6,7 @@ import numpy as np
 
 from skstructured._chains.marginals import batch_marginals
 from skstructured._engine.compiled import kernel
-from skstructured.sequences._moves import (
+from skstructured.sequences._rounds import (
     add_position,
     add_scaled,
     gather_gradient,

@@ -1,36 +1,168 @@
 """`fit` of a conditional random field: from rows and outputs to weights."""
 
+import copy
 import warnings
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skstructured._base.rows_in_range import check_missing
 from skstructured._base.validation import (
     check_bool,
     check_choice,
     check_integer,
+    check_missing,
     check_positive,
     check_weights,
     unchanged_on_error,
 )
-from skstructured._learners.feature_scale import FeatureScale
-from skstructured._learners.training_means import training_means, with_means
-from skstructured.estimators.crf._edges import EdgeObjective
-from skstructured.estimators.crf._layout import TRANSITIONS
-from skstructured.estimators.crf._lbfgs import Trace, lbfgs
-from skstructured.estimators.crf._objective import ChainObjective, Layout, VectorObjective
-from skstructured.estimators.crf._path import tried_alphas
+from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
+from skstructured.estimators.crf._objective import (
+    TRANSITIONS,
+    ChainObjective,
+    EdgeObjective,
+    Layout,
+    VectorObjective,
+)
 from skstructured.estimators.crf._sdca import Sdca
 from skstructured.estimators.kernel._values import check_cache_size
+from skstructured.estimators.margin._base import check_alpha
 from skstructured.estimators.margin._features import check_memory
-from skstructured.estimators.margin._path import check_alpha
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.regularizers import Shannon
 from skstructured.sequences._decoding import rule_of
 from skstructured.spaces import LabelSequence, Simplex
+
+
+class Trace:
+    """Objectives and duality gaps of the iterations, and when they are good enough.
+
+    Parameters
+    ----------
+    tol : float
+        The gap to stop at.
+    verbose : int
+        Whether a line is printed for each iteration.
+    """
+
+    def __init__(self, tol, verbose):
+        self.tol, self.verbose = tol, verbose
+        self.values, self.gaps = [], []
+
+    def add(self, value, gap):
+        """Note an iteration; whether its gap is small enough."""
+        self.values.append(float(value))
+        self.gaps.append(float(gap))
+        if self.verbose:
+            print(f"iteration {len(self.values)}: objective {value:.8g}, gap {gap:.3g}")
+        return self.good
+
+    @property
+    def good(self):
+        """Whether the last gap is small enough."""
+        return bool(self.gaps) and self.gaps[-1] <= self.tol
+
+
+def lbfgs(objective, Theta, max_iter, trace, memory=10):
+    """Weights near the optimum; the `trace` gets the iterations."""
+    shape = Theta.shape
+    value, gradient = objective.value_and_gradient(Theta)
+    start = value, objective.gap(gradient)
+    if start[1] <= trace.tol:
+        trace.add(*start)
+        return Theta
+    last = {}  # the last point that was evaluated is the one accepted
+
+    def function(flat):
+        value, gradient = objective.value_and_gradient(flat.reshape(shape))
+        last["gap"] = objective.gap(gradient)
+        return value, gradient.ravel()
+
+    def note(intermediate_result):
+        if trace.add(intermediate_result.fun, last["gap"]):
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": memory}
+    options |= {"gtol": 0.0, "ftol": 0.0, "maxls": 50}
+    found = minimize(
+        function, Theta.ravel(), jac=True, method="L-BFGS-B", callback=note, options=options
+    )
+    if not trace.values:  # no step was found that is better than none
+        trace.add(*start)
+    return found.x.reshape(shape)
+
+
+#: α n that are tried, the largest first: of 1 is C=1 of LogisticRegression.
+STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+
+#: Until so many in turn are no better.
+PATIENCE = 2
+
+#: Parts that few rounds are divided into, each held out in turn; of more than `FEW` one is.
+PARTS, FEW = 5, 500
+
+#: Losses that differ by less than this share are as good as each other.
+ALIKE = 0.01
+
+#: Fewer rounds tell nothing, and are learned with α = 1/n.
+LEAST = 10
+
+
+class Path(NamedTuple):
+    """What was tried: α (m,), and the mean losses of what was held out, (m,)."""
+
+    alphas: np.ndarray
+    losses: np.ndarray
+
+    @property
+    def best(self):
+        """The largest α whose loss is hardly more than the least."""
+        least = self.losses.min()
+        return float(self.alphas[self.losses <= least + ALIKE * abs(least)][0])
+
+
+class Part:
+    """A field that learns some rounds, with ever smaller α, and is judged on the others."""
+
+    def __init__(self, field, batch, share, held_out, learned):
+        self.field = copy.copy(field)
+        self.field.warm_start, self.field.verbose = field._is_linear(), 0
+        vars(self.field).pop("coef_", None)
+        self.field.random_state_ = copy.deepcopy(field.random_state_)
+        self.held_out, self.batch = batch.take(held_out), batch.take(learned)
+        self.share = share[learned] / share[learned].sum()
+
+    def losses(self, alpha):
+        """Losses of the rounds held out, beginning where the last α ended."""
+        field, packed = self.field, self.held_out.packed
+        field.alpha_ = alpha
+        field._learn(self.batch, self.share)
+        truth = packed if field._is_sequential() else field.space_.unpack(packed)
+        return field.loss_.value(field._thetas(self.held_out), truth)
+
+
+def tried_alphas(field, batch, share):
+    """The `Path` of a field whose space and loss are fitted; None of fewer rounds than `LEAST`."""
+    counted = np.flatnonzero(share > 0.0)
+    if len(counted) < LEAST:
+        return None
+    order = copy.deepcopy(field.random_state_).permutation(counted)
+    parts = [np.sort(order[i::PARTS]) for i in range(PARTS)]
+    rest = [np.sort(np.setdiff1d(counted, part)) for part in parts]
+    pairs = list(zip(parts, rest, strict=True))[: PARTS if len(counted) <= FEW else 1]
+    held = [Part(field, batch, share, *pair) for pair in pairs]
+    weight, losses = share[np.concatenate([pair[0] for pair in pairs])], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the last fit says what matters
+        for strength in STRENGTHS:
+            found = np.concatenate([part.losses(strength / len(counted)) for part in held])
+            losses.append(np.average(found, weights=weight))
+            if len(losses) > int(np.argmin(losses)) + PATIENCE:
+                break
+    return Path(np.array(STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
+
 
 SOLVERS = ("lbfgs", "sdca")
 

@@ -5,8 +5,8 @@ from scipy.special import entr, logsumexp
 
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.estimators.crf._ascent import line_search
-from skstructured.estimators.crf._lbfgs import Trace
-from skstructured.estimators.kernel._foreign import is_precomputed
+from skstructured.estimators.crf._fitting import Trace
+from skstructured.estimators.kernel._user_kernels import is_precomputed
 from skstructured.estimators.kernel._values import inverse_variance
 from skstructured.estimators.margin._features import Kernel, check_kernel
 from skstructured.regularizers import Shannon

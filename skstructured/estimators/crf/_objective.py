@@ -4,16 +4,98 @@ import itertools
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
 
 from skstructured._base.ragged import Ragged
 from skstructured._chains import batch
-from skstructured.estimators.crf._layout import Layout
-from skstructured.estimators.crf._rows import BLOCK, block_bounds, part_of
+from skstructured.sequences._decoding import indicators
+
+__all__ = ["ChainObjective", "Layout", "Objective", "VectorObjective"]
+
+
+#: What the score of a label after another goes by.
+TRANSITIONS = ("bigram", "features", "none")
+
+
+class Layout:
+    """Where weights stand in Θ, a matrix with a row per feature and a column per score.
+
+    Features, the intercept, and for sequences starts, ends, transitions from each label, and for
+    each feature its weights in the transitions from each label.
+
+    Parameters
+    ----------
+    width, dim : int
+        Features and scores.
+    intercept, chains : bool
+        Whether there is an intercept, and whether outputs are sequences.
+    transitions : {"bigram", "features", "none"}, default="bigram"
+        Whether the transitions of sequences have a weight each, weights of features too, or none.
+    """
+
+    def __init__(self, width, dim, intercept, chains, transitions="bigram"):
+        self.width, self.dim = width, dim
+        self.intercept, self.chains = int(intercept), bool(chains)
+        self.steps = chains * dim * (transitions != "none")
+        self.step_features = chains * width * dim * (transitions == "features")
+
+    @property
+    def shape(self):
+        """Shape of Θ."""
+        return self.first_edge + 2 * self.chains + self.steps + self.step_features, self.dim
+
+    @property
+    def first_edge(self):
+        """The row of starts, before those of ends and transitions."""
+        return self.width + self.intercept
+
+    def offset(self, Theta):
+        """The intercept, (dim,)."""
+        return Theta[self.width] if self.intercept else np.zeros(self.dim)
+
+    def edges(self, Theta):
+        """Starts (k,), ends (k,) and transitions (k, k), as views; zeros where there are none."""
+        at = self.first_edge
+        steps = Theta[at + 2 : at + 2 + self.dim] if self.steps else np.zeros((self.dim, self.dim))
+        return Theta[at], Theta[at + 1], steps
+
+    def step_coef(self, Theta):
+        """Weights of features in transitions, (p, k²), a view."""
+        return Theta[len(Theta) - self.step_features :].reshape(self.width, self.dim**2)
+
+    def join(self, coef, intercept, edges=(), step_coef=None):
+        """Θ of coefficients (dim, p), intercepts (dim,), edges, and those of steps (k², p)."""
+        parts = [coef.T, intercept[None]] if self.intercept else [coef.T]
+        edges = edges[: 2 + (self.steps > 0)]
+        if self.step_features:
+            edges = *edges, step_coef.T.reshape(-1, self.dim)
+        return np.concatenate([*parts, *map(np.atleast_2d, edges)])
+
+
+#: Rows of a block, at least: long enough for a thread to be worth its start.
+BLOCK = 4096
+
+
+def block_bounds(offsets, size=BLOCK):
+    """Bounds of blocks of whole sequences, of `size` rows or more but for the last one."""
+    bounds = [0]
+    while bounds[-1] < len(offsets) - 1:
+        stop = np.searchsorted(offsets, offsets[bounds[-1]] + size)
+        bounds.append(int(min(max(stop, bounds[-1] + 1), len(offsets) - 1)))
+    return bounds
+
+
+def part_of(X, start, stop):
+    """Rows from `start` to `stop` as a view."""
+    if not sparse.issparse(X):
+        return X[start:stop]
+    first, last = X.indptr[start], X.indptr[stop]
+    arrays = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+    return sparse.csr_matrix(arrays, shape=(stop - start, X.shape[1]), copy=False)
+
 
 #: Most numbers in gradients of single blocks, which are then summed in order.
 MOST_NUMBERS = 1 << 24
-
-__all__ = ["ChainObjective", "Layout", "Objective", "VectorObjective"]
 
 
 class Objective:
@@ -186,3 +268,43 @@ class ChainObjective(Objective):
         gaps *= self._spread[rows, None]
         ends = gaps[offsets[:-1]].sum(axis=0), gaps[offsets[1:] - 1].sum(axis=0)
         return share @ losses, np.concatenate([np.array(ends), steps])
+
+
+#: Most numbers in the scores of the transitions of a block.
+MOST_SCORES = 1 << 22
+
+
+class EdgeObjective(ChainObjective):
+    """Objective of ``−ln p(y | x)`` where steps from row to row are scored by the features there.
+
+    The score of label j after i, at a row x, is ``T_ij + <U_ij, x>``; the gradient in U_ij is the
+    sum over steps of their marginals, less the truth, times x.
+
+    Parameters
+    ----------
+    X, labels : {ndarray, CSR matrix}, Ragged
+        Rows of all positions, and the positions of their labels among the classes.
+    """
+
+    def __init__(self, X, labels, share, alpha, layout, n_jobs=None):
+        size = max(MOST_SCORES // layout.dim**2, 1)
+        super().__init__(X, labels, share, alpha, layout, n_jobs=n_jobs, block=size)
+        self._after = [part_of(X, rows.start + 1, rows.stop) for rows in self.rows]
+
+    def chains(self, i, Theta):
+        """Scores of the sequences of a block, those of each row and the next among them."""
+        unary, offsets, shared = super().chains(i, Theta)
+        pair = np.zeros((len(unary), *shared.shape[1:]))
+        pair[:-1].reshape(-1, shared.size)[:] = self._after[i] @ self.layout.step_coef(Theta)
+        pair[:-1] += shared
+        return unary, offsets, pair
+
+    def _steps(self, i, chains, out):
+        """The parts of the loss's gradient: log Z, and that of transitions (k + p k, k)."""
+        truth = indicators(self.labels_of(i), self.layout.dim).pair
+        _, log_z, gaps = batch.marginals(*chains, pairs="each", out=out)
+        gaps -= truth
+        gaps *= self._spread[self.rows[i], None, None]
+        flat = gaps[:-1].reshape(-1, self.layout.dim**2)
+        features = self._after[i].T @ flat
+        return log_z, np.concatenate([gaps.sum(axis=0), features.reshape(-1, self.layout.dim)])

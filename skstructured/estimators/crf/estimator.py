@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from skstructured._base.parameters import Seed, parameters
+from skstructured._base.component import Seed, parameters
+from skstructured._learners.batch_scaling import with_means
 from skstructured._learners.predictions import DecodedPredictions
-from skstructured._learners.training_means import with_means
 from skstructured._learners.weights import linear_scores
 from skstructured.decoders import MinimumRisk, Nearest, resolve_decoder
 from skstructured.estimators.crf._fitting import BatchFit
 from skstructured.estimators.crf._kernel import KernelField
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.regularizer import Regularizer
+from skstructured.extend.surrogate import Regularizer
 from skstructured.losses import FenchelYoung
 from skstructured.regularizers import Shannon, resolve_regularizer
-from skstructured.sequences._loss import Chains, SequenceLoss
+from skstructured.sequences._decoding import Chains, SequenceLoss
 from skstructured.sequences._predictions import SequencePredictions
 from skstructured.spaces import SPACES, resolve_space
 from skstructured.spaces.sequence import LabelSequence

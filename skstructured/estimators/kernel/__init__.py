@@ -1,10 +1,11 @@
 """Online learners with kernels."""
 
-from skstructured.estimators.kernel.classic import (
+from skstructured.estimators.kernel.margins import (
     AveragedKernelSGDClassifier,
     KernelPerceptronClassifier,
+    PiSTOLClassifier,
+    PiSTOLRegressor,
 )
-from skstructured.estimators.kernel.pistol import PiSTOLClassifier, PiSTOLRegressor
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 
 __all__ = [

@@ -11,10 +11,10 @@ import copy
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from skstructured._engine.compiled import EMPTY_INT32
+from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, kernel
 from skstructured._engine.rows import Rows
 from skstructured._engine.state import Learned
-from skstructured.estimators.kernel._kept import KeptKernels
+from skstructured.estimators.kernel._gram import KeptKernels
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows in a block where the kernels of all pairs are at hand: fewer blocks, longer loops in them.
@@ -269,3 +269,19 @@ class Expansion(Learned):
         """The numbers of these rows."""
         closed = self.support.index[: self.support.count]
         return np.concatenate([closed, self.opened.index[self._used()]])
+
+
+@kernel(fastmath=FASTMATH)
+def block_move_and_score(
+    data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw
+):
+    """β of `row` ← β + u move, then raw = the scores of `ahead`; returns k(ahead, ahead)."""
+    dim, x = raw.shape[0], data[ahead * width : (ahead + 1) * width]
+    for k in range(Theta.shape[1]):
+        Theta[dim + row, k] += u * move[k]
+    for k in range(dim):
+        raw[k] = x[k] * Theta[k, k]
+    for i in range(ahead):
+        for k in range(dim):
+            raw[k] += x[dim + i] * Theta[dim + i, k]
+    return x[dim + ahead]

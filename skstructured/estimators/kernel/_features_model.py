@@ -4,19 +4,224 @@ import copy
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_random_state
 
-from skstructured._base.rows_in_range import check_finite
-from skstructured._engine.state import CLOCK
-from skstructured._learners.held_out import FOURIER, learned_rounds
+from skstructured._base.validation import check_finite
+from skstructured._engine.experts import csr_near_move_and_score, near_move_and_score, with_near
+from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
+from skstructured._engine.standardize import FIRST
+from skstructured._engine.state import CLOCK, Learned
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
-from skstructured._learners.scaling import scale_of
-from skstructured.estimators.kernel._approximations import features_of, new_features
-from skstructured.estimators.kernel._beside_line import BesideLine
-from skstructured.estimators.kernel._mapped_scale import MappedScale
-from skstructured.estimators.kernel._tried_widths import MANY, tried_gamma
-from skstructured.estimators.kernel._values import counted_rows, width_of
+from skstructured._learners.pass_selection import FOURIER, learned_rounds
+from skstructured._learners.weights import linear_scores
+from skstructured.estimators.kernel._features import features_of, new_features
+from skstructured.estimators.kernel._values import MANY, counted_rows, tried_gamma, width_of
+from skstructured.extend.optimizer import no_high_probability
+from skstructured.guarantees.certificates import certificate_of
+
+
+class BesideLine(MixtureModel):
+    """Experts over [z, φ(z)], and as many over z, all of them mixed as one.
+
+    The latter are the last ones; each has the optimiser of one of the former, which sees ‖z‖² in
+    the place of ‖[z, φ(z)]‖². `has_lines` is False where there are no φ.
+    """
+
+    has_lines = True
+
+    def _vectors(self):
+        vectors = super()._vectors()
+        return np.vstack([vectors, vectors]) if self.has_lines else vectors
+
+    def _set_up(self, learner, vectors):
+        super()._set_up(learner, vectors)
+        if self.has_lines:
+            state, many = self.state, len(vectors)
+            near = (self.space.dim_, many, many // 2, self.scale.inner.columns)
+            state.totals = with_near(state.totals, *near)
+
+    def _experts(self):
+        found = super()._experts()
+        return found + found if self.has_lines else found
+
+    def _kernels(self):
+        (move, *rest), pairs = super()._kernels()
+        if self.has_lines:
+            move = csr_near_move_and_score if self.state.by_feature else near_move_and_score
+        return (move, *rest), pairs
+
+    def _names(self):
+        if not self.has_lines:
+            return super()._names()
+        names = self.optimizer.names(False)
+        names = names + [f"{name} of the line" for name in names]
+        return names + [f"average of {name}" for name in names] if self.averaged else names
+
+    def certificate(self, delta):
+        """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
+        no_high_probability(self.optimizer, delta)
+        return certificate_of(self.optimizer, self.loss, self.state, self._names())
+
+    def _scored(self, matrices, X):
+        if not self.has_lines:
+            return super()._scored(matrices, X)
+        W = matrices.reshape(-1, len(self.state.vectors), *matrices.shape[1:])
+        n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
+        theta = np.empty((n, *W.shape[:3]))
+        shape = (n, len(W), few, self.space.dim_)
+        if issparse(X):
+            theta[...] = linear_scores(flat(W[..., [*range(near), -1]]), X[:, :near]).reshape(
+                theta.shape
+            )
+            behind = X[:, near:].toarray() @ flat(W[:, :few, :, near:-1]).T
+            theta[:, :, :few] += behind.reshape(shape)
+            return theta.reshape(n, len(matrices), -1)
+        theta[:, :, :few] = linear_scores(flat(W[:, :few]), X).reshape(shape)
+        lines = flat(W[:, few:, :, [*range(near), -1]])
+        theta[:, :, few:] = linear_scores(lines, X[:, :near]).reshape(shape)
+        return theta.reshape(n, len(matrices), -1)
+
+    def _raw(self, Z):
+        if not self.has_lines:
+            return super()._raw(Z)
+        raw, half = np.empty((Z.shape[0], len(self.state.matrix))), len(self.state.vectors) // 2
+        rows, near, width = half * self.space.dim_, self.scale.inner.columns, self.width
+        for at, start in enumerate(range(0, raw.shape[1], rows)):
+            columns, part = near if at % 2 else width, slice(start, start + rows)
+            Theta = self.state.matrix[part]
+            raw[:, part] = Z[:, :columns] @ Theta[:, :columns].T + Theta[:, width]
+        return raw
+
+
+def flat(W):
+    """Weights of many outputs as one matrix, a row for each."""
+    return np.ascontiguousarray(W).reshape(-1, W.shape[-1])
+
+
+class MappedScale(Learned):
+    """What a `RunningScale` is to a model, for rows [z, φ(z)], z as such a scale makes them.
+
+    Nothing of φ is stored: it is computed for each block of rows. The first rows decide: after CSR
+    ones all are CSR, the entries of z and behind them those of φ, where `features` reads such rows;
+    else all are dense.
+
+    Parameters
+    ----------
+    inner : RunningScale
+        What makes z, and the indicators of gaps, which stand between z and φ(z).
+    features : FourierMap
+        What makes φ.
+    """
+
+    def __init__(self, inner, features):
+        self.inner, self.features = inner, features
+        self.mapped = inner.statistics.shape[1]
+
+    @property
+    def used(self):
+        """See `RunningScale`."""
+        return self.inner.used
+
+    @property
+    def indicators(self):
+        """See `RunningScale`."""
+        return self.inner.indicators
+
+    @property
+    def columns(self):
+        """Columns of rows as they are learned."""
+        return self.inner.columns + self.features.columns
+
+    @property
+    def is_sparse(self):
+        """Whether rows are CSR behind it."""
+        return getattr(self.features, "reads_sparse", False)
+
+    def settle(self, rows):
+        """Look at the first rows, which decide how all are scaled and mapped."""
+        self.inner.makes_sparse(rows)
+        if hasattr(self.features, "drawn_for"):
+            self.features = self.features.drawn_for(self.inner.began_sparse)
+
+    def makes_sparse(self, rows):
+        """Whether rows are CSR behind it, which the first ones decide."""
+        self.inner.makes_sparse(rows)
+        return self.is_sparse
+
+    def block_size(self, size, rows):
+        """Rows to transform at a time, that stay in cache meanwhile."""
+        entries = self.columns
+        if self.is_sparse:
+            entries = self.features.columns + len(rows.data) // max(rows.n_rows, 1)
+        return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
+
+    def apply(self, rows, order=None, weight=None):
+        """See `RunningScale`."""
+        mapped = self._behind(*self.inner.apply(rows, order, weight))
+        return mapped, _all_of(mapped)
+
+    def counted(self, rows, order, weight, ahead=False):
+        """See `RunningScale`."""
+        found = self.inner.counted(rows, order, weight, ahead)
+        mapped = self._behind(found.rows, found.places)
+        before = mapped.data
+        if ahead and self.used:
+            before = self._behind(_with_data(found.rows, found.before), found.places).data
+        return found._replace(rows=mapped, places=_all_of(mapped), before=before)
+
+    def _behind(self, ready, places):
+        """Rows z in the order of `places`, with φ behind."""
+        if self.is_sparse:
+            return self._mapped_rows(ready, places)
+        return self._mapped(ready.matrix if self.used else ready.matrix[places])
+
+    def transformed_matrix(self, rows):
+        """Rows as they are transformed now; they are not counted."""
+        return self.transformed(rows).matrix
+
+    def transformed(self, rows):
+        """`transformed_matrix` as rows."""
+        Z = self.inner.transformed_matrix(rows)
+        if self.is_sparse:
+            return self._mapped_rows(Rows.from_array(Z), np.arange(rows.n_rows))
+        return self._mapped(Z)
+
+    #: Weights are those of transformed rows.
+    completed = transformed
+
+    def fold(self, W, columns=None):
+        """Weights of `completed` rows, which are those of transformed ones."""
+        return W
+
+    def anew(self):
+        """A new scale with the same features, which has seen no rows."""
+        return MappedScale(self.inner.anew(), self.features)
+
+    def _mapped_rows(self, rows, places):
+        """Rows in the order of `places` as CSR, with φ behind; dense ones are made CSR."""
+        if not rows.is_sparse:
+            taken = csr_matrix(rows.matrix[places], dtype=np.float64)
+            rows, places = Rows.from_array(taken), np.arange(len(places))
+        return self.features.behind_rows(rows, places, self.inner.columns)
+
+    def _mapped(self, Z):
+        Z = Z.toarray() if hasattr(Z, "toarray") else Z
+        return Rows.from_array(self.features.behind(Z, self.mapped))
+
+
+def _all_of(rows):
+    return FIRST if rows.n_rows == 1 else np.arange(rows.n_rows)
+
+
+def _with_data(rows, data):
+    """Rows with other numbers in their places."""
+    if rows.is_sparse:
+        return rows._replace(data=data, X=None)
+    return rows._replace(data=data, X=data.reshape(rows.n_rows, -1))
+
 
 #: Rows, at most, by which the width of the kernel goes.
 SEEN = 5000

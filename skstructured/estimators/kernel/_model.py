@@ -5,22 +5,20 @@ import copy
 import numpy as np
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.rows_in_range import check_finite
-from skstructured._base.validation import check_integer, dtype_of
-from skstructured._engine.epoch import epoch_for
+from skstructured._base.validation import check_finite, check_integer, dtype_of
+from skstructured._engine.rounds import epoch_for
 from skstructured._engine.standardize import NOTHING, Counted
 from skstructured._engine.state import ROUNDS, LinearState, at_once
-from skstructured._learners.held_out import KERNEL
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.models import VectorModel
-from skstructured._learners.scaling import scale_of
-from skstructured.estimators.kernel._block_kernels import block_move_and_score
-from skstructured.estimators.kernel._expansion import Expansion
-from skstructured.estimators.kernel._foreign import (
+from skstructured._learners.pass_selection import KERNEL
+from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score
+from skstructured.estimators.kernel._support import support_for
+from skstructured.estimators.kernel._user_kernels import (
     PrecomputedKernel,
     foreign_kernel,
     is_precomputed,
 )
-from skstructured.estimators.kernel._support import support_for
 from skstructured.estimators.kernel._values import (
     BLOCK,
     check_cache_size,

@@ -7,7 +7,7 @@ handed rows as they are; of a precomputed matrix no row is kept but the number o
 import numpy as np
 
 from skstructured._engine.state import Learned
-from skstructured.estimators.kernel._foreign import CallableKernel, PrecomputedKernel
+from skstructured.estimators.kernel._user_kernels import CallableKernel, PrecomputedKernel
 from skstructured.estimators.kernel._values import BLOCK
 
 #: Rows whose kernels are computed side by side, where there are many.

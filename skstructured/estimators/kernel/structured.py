@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from skstructured._base.shared_docs import documented
-from skstructured._learners.reading import over_sequences
-from skstructured.estimators.kernel._approximations import count_of, wants_features
+from skstructured._base.docstrings import documented
+from skstructured._learners.predictions import over_sequences
+from skstructured.estimators.kernel._features import count_of, wants_features
 from skstructured.estimators.kernel._features_model import OverFeatures
 from skstructured.estimators.kernel._learner import KernelLearner
-from skstructured.estimators.kernel._tried_widths import MANY
+from skstructured.estimators.kernel._values import MANY
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Kernel, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
-from skstructured.extend.regularizer import Regularizer
-from skstructured.extend.surrogate import Surrogate
+from skstructured.extend.surrogate import Regularizer, Surrogate
 
 __all__ = ["KernelStructuredPredictor"]
 

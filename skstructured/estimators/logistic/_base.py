@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.rows_in_range import check_finite
 from skstructured._base.validation import (
     check_bool,
     check_choice,
+    check_finite,
     check_lengths,
     check_weights,
     own_arrays,
@@ -24,11 +24,11 @@ from skstructured._base.validation import (
 )
 from skstructured._engine.rows import LONGEST, Rows
 from skstructured._engine.state import at_once
+from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import with_intercept
 from skstructured._learners.lock import Locked, learned_aside
+from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
-from skstructured._learners.progress import is_verbose, with_progress
-from skstructured._learners.scaling import scale_of
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
 from skstructured.estimators.logistic._heavy_rows import check_rounds, concerned
 from skstructured.estimators.logistic._row_limit import RowLimit

@@ -9,7 +9,7 @@ the numbers c are needed: products with it are sums, and take KÂ² in place of KÂ
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.tiles import both_products, subtract_products
+from skstructured._engine.small_matmul import both_products, subtract_products
 from skstructured.estimators.logistic._cells import (
     cells_of,
     gram_of,

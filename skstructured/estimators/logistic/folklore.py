@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.parameters import Seed, parameters
-from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured._engine.rows import LONGEST
 from skstructured.estimators.logistic._approximate import chosen

@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from skstructured._base.parameters import Seed, parameters
-from skstructured._base.shared_docs import documented
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
 from skstructured._base.validation import check_integer, check_size
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._gaussian import GaussianMatrix

@@ -3,9 +3,9 @@
 import math
 from typing import Literal
 
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.parameters import Seed, parameters
-from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_size
 from skstructured.estimators.logistic._base import LogisticLearner
 from skstructured.estimators.logistic._newton_rounds import SHARPEST, NewtonMatrix

@@ -6,34 +6,81 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import ClassifierTags, assert_all_finite
+from sklearn.utils import ClassifierTags, assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skstructured._base.foreign import check_dimension
+from skstructured._base.plugins import check_dimension
 from skstructured._base.ragged import Ragged
-from skstructured._base.rows_in_range import check_missing, takes_gaps
 from skstructured._base.validation import (
     check_bool,
+    check_missing,
+    check_size,
     check_weights,
+    takes_gaps,
     unchanged_on_error,
     weighted_mean,
 )
-from skstructured._learners.feature_scale import FeatureScale
-from skstructured._learners.reading import answers_empty, check_batch, over_sequences, read_batch
-from skstructured._learners.training_means import training_means, with_means
-from skstructured.estimators.kernel._foreign import is_precomputed
+from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
+from skstructured._learners.predictions import (
+    answers_empty,
+    check_batch,
+    over_sequences,
+    read_batch,
+)
+from skstructured.estimators.kernel._user_kernels import is_precomputed
 from skstructured.estimators.kernel._values import check_cache_size, inverse_variance
 from skstructured.estimators.margin._features import (
+    Inputs,
     Kernel,
+    chains_of,
     check_kernel,
     check_memory,
 )
-from skstructured.estimators.margin._inputs import Inputs, chains_of
 from skstructured.estimators.margin._outputs import outputs_of
-from skstructured.estimators.margin._path import AUTO, best_alpha, check_alpha
 from skstructured.extend._types import Features, Given, Outputs
-from skstructured.sequences._loss import Chains
+from skstructured.sequences._decoding import Chains
 from skstructured.spaces import SPACES, resolve_space
+
+#: Values that are tried, the largest first: the ten of the paper, and on while the loss falls.
+ALPHAS = tuple(2.0**-j for j in range(1, 21))
+
+#: At least so many are, and then until so many in turn are no better.
+LEAST, PATIENCE = 10, 3
+
+#: α of "auto" for costs of 1.
+AUTO = 5e-4
+
+#: Share of rows that are learned on the way.
+LEARNED = 0.8
+
+
+def check_alpha(alpha, rules):
+    """A ValueError unless α is a positive number, or one of these names."""
+    if not (isinstance(alpha, str) and alpha in rules):
+        check_size("alpha", alpha)
+
+
+def best_alpha(learner, outputs, packed, inputs):
+    """The α of the least target loss on a fifth of the rows, and the losses of all.
+
+    ``learner._solve`` begins each fit where the one before ended. Of equals it is the largest α.
+    """
+    rng = check_random_state(getattr(learner, "random_state", 0))
+    order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
+    cut = min(max(int(LEARNED * len(order)), 1), len(order) - 1)
+    if cut < 1:
+        raise ValueError('alpha="path" needs at least 2 samples of positive weight, got 1.')
+    train, valid = np.sort(order[:cut]), np.sort(order[cut:])
+    truth, share = outputs.labels(packed[valid]), inputs.share[valid]
+    inner, losses, before = inputs.part(train), [], None
+    for alpha in ALPHAS:
+        found = learner._solve(outputs, packed[train], inner, before, alpha)
+        before = learner._to_go_on()
+        scores = inputs.scores(found, train, valid)
+        losses.append(np.average(outputs.loss(outputs.decode(scores), truth), weights=share))
+        if len(losses) >= max(LEAST, int(np.argmin(losses)) + 1 + PATIENCE):
+            break
+    return ALPHAS[int(np.argmin(losses))], np.array(losses)
 
 
 class MarginLearner(BaseEstimator):

@@ -6,10 +6,35 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
-from skstructured.estimators.margin._inputs import Found, weights_of, with_weights
-from skstructured.estimators.margin._learned import follow, read_scores
-from skstructured.estimators.margin._passes import row_pass, upper_bounds
+from skstructured.estimators.margin._chains import (
+    COLUMNS,
+    chain_bounds,
+    chain_games,
+    chain_pass,
+    move_edges,
+    square,
+)
+from skstructured.estimators.margin._features import Found, check_size, weights_of, with_weights
+from skstructured.estimators.margin._games import (
+    VERTICES,
+    bounds_in_python,
+    oracle_address,
+    row_bounds,
+    visit,
+    visit_in_python,
+)
+from skstructured.estimators.margin._passes import (
+    BEST,
+    FIXED,
+    chord_step,
+    follow,
+    read_scores,
+    row_pass,
+    shrink,
+    upper_bounds,
+)
 
 
 class Means(NamedTuple):
@@ -164,3 +189,230 @@ class ClosedBlocks(Blocks):
         bounds, reached = np.empty((2, len(V)))
         upper_bounds(self._costs, V, means.mu, bounds, reached)
         return bounds, reached
+
+
+class VertexBlocks(Blocks):
+    """Rows whose means are mixtures of few vertices, as are ν, the predictions against them.
+
+    Parameters
+    ----------
+    inputs, alpha, vertices, constant
+        See `Blocks`.
+    oracle : callable
+        ``oracle(theta, vertex)``; compiled, or not.
+    max_min : bool
+        Whether it is the max-min network, or the structural SVM.
+    loss : tuple
+        A, a and b of ``L(y', y) = <y', A y + b> + <a, y>``; for the SVM zeros.
+    ell : ndarray of shape (n, dim)
+        Costs c(y_i) of the structural SVM, else zeros.
+    slack : float
+        What a row may leave of its gap.
+    """
+
+    def __init__(self, inputs, alpha, vertices, constant, oracle, max_min, loss, ell, slack):
+        super().__init__(inputs, alpha, (vertices,), constant)
+        self.plays, self.slack = max_min, slack
+        self._ell, self.loss = ell, loss
+        self._given = oracle_address(oracle), max_min, loss
+        compiled = is_compiled(oracle)
+        self._visit = visit if compiled else visit_in_python
+        self._bounds = row_bounds if compiled else bounds_in_python
+
+    def at_truth(self):
+        """Means at φ(y_i); parts are ν (n, dim), and each row's vertices and weights of both."""
+        V, one = self.truth[0], np.ones(1)
+        places = [(vertex[None].copy(), one) for vertex in V]
+        return Means((V.copy(),), (V.copy(), places, list(places)))
+
+    def move(self, order, fixed, rule):
+        """Visits, one by one."""
+        for i, step in zip(order, fixed, strict=True):
+            gamma, d = self._direction(i, self.scores_at(i) + self._ell[i], rule, step)
+            if shrink(gamma, d):
+                self.shift(i, d)
+
+    def _direction(self, i, v, rule, fixed):
+        """How far a row's mean moves, and where to."""
+        q, mu = self.squares[i] * self.steps[i], self.means.mu[i]
+        out = self._target(self.means, i, v, q if rule == BEST else 0.0)
+        d, gamma = out - mu, 1.0 if rule == BEST else fixed
+        if rule != FIXED and not (rule == BEST and q > 0.0):
+            found, reached = np.empty((2, 2))
+            pair, both = np.array([v, v]), np.array([out, mu])
+            self._bounds(*self._given, pair, both, both, found, reached)
+            gamma = chord_step(reached[0] - reached[1], self.bend(i, d))
+        return gamma, d
+
+    def _target(self, means, i, v, q):
+        """Where a row's mean goes to, and its vertices kept."""
+        nu, all_columns, all_rows = means.parts
+        columns, p, count = _with_room(*all_columns[i], 1)
+        rows, x, many = _with_room(*all_rows[i], 0)
+        sides = (columns, p, count, rows, x, many if self.plays else 0, nu[i])
+        out, count, many = self._visit(*self._given, self.slack, v, q, means.mu[i], *sides)
+        all_columns[i] = columns[1:count].copy(), p[1:count].copy()
+        all_rows[i] = rows[:many].copy(), x[:many].copy()
+        return out
+
+    def bound(self, V, means, which):
+        """Bounds by the ν of rows."""
+        bounds, reached = np.empty((2, len(which)))
+        given = (V[which] + self._ell[which], means.mu[which], means.parts[0][which])
+        self._bounds(*self._given, *given, bounds, reached)
+        return bounds, reached
+
+    def visit(self, V, means, which):
+        """Move the means of some rows to the games ``max_μ H``, nearly."""
+        for i in which:
+            means.mu[i] = self._target(means, i, V[i], 0.0)
+
+
+def _with_room(vertices, weights, first):
+    """Copies of vertices and weights with room for `VERTICES`, and where they end."""
+    places, p = np.zeros((VERTICES, vertices.shape[1])), np.zeros(VERTICES)
+    stop = first + len(weights)
+    places[first:stop], p[first:stop] = vertices, weights
+    return places, p, stop
+
+
+class ChainBlocks(Blocks):
+    """Marginals of sequences: of positions (N, k), and sums (n, k, k) of those of steps.
+
+    Parameters
+    ----------
+    inputs, alpha
+        As of all `Blocks`.
+    codes : ndarray of shape (N,)
+        Labels of all positions.
+    A : ndarray of shape (k, k)
+        Costs [predicted, true] of a position; the loss is their mean.
+    max_min : bool
+        Whether it is the max-min network, or the structural SVM.
+    slack : float
+        What a sequence may leave of its gap.
+    cache_size : float
+        MiB that kernels within sequences may take.
+    """
+
+    def __init__(self, inputs, alpha, codes, A, max_min, slack, cache_size):
+        k, lengths = len(A), np.diff(inputs.offsets)
+        self._first, self._last = inputs.offsets[:-1], inputs.offsets[1:] - 1
+        super().__init__(inputs, alpha, (np.eye(k)[codes], self._steps_of(codes, k)))
+        self.plays, self.slack, self._codes = max_min, slack, codes
+        ell = np.zeros((0, k))
+        if not max_min:
+            ell = A.T[codes] / np.repeat(lengths, lengths)[:, None]
+        self._costs = (max_min, A, ell, slack)
+        self._chains = (inputs.offsets, *kernels_within(inputs, cache_size))
+
+    def _steps_of(self, codes, k):
+        """How often one label follows another in each sequence."""
+        sums = np.zeros((len(self._last), k, k))
+        inside = np.ones(len(codes), dtype=bool)
+        inside[self._last] = False
+        at, owner = (
+            np.flatnonzero(inside),
+            np.repeat(np.arange(len(sums)), self._last - self._first + 1),
+        )
+        np.add.at(sums, (owner[at], codes[at], codes[at + 1]), 1.0)
+        return sums
+
+    def at_truth(self):
+        """Means at the true labels.
+
+        Parts are label sequences (COLUMNS, N), their weights (n, COLUMNS) and numbers (n,), the
+        mixtures of predictions ν (N, k), and the offsets of sequences.
+        """
+        labels = np.zeros((COLUMNS, len(self._codes)), dtype=np.int16)
+        labels[0] = self._codes
+        weights = np.zeros((len(self._last), COLUMNS))
+        weights[:, 0] = 1.0
+        counts, nu = np.ones(len(weights), dtype=np.int64), self.truth[0].copy()
+        return super().at_truth()._replace(parts=(labels, weights, counts, nu, self.inputs.offsets))
+
+    def begin(self, before):
+        """Means at φ(y), or those of a fit before; a ValueError where lengths differ."""
+        super().begin(before)
+        if not np.array_equal(self.means.parts[-1], self.inputs.offsets):
+            raise ValueError(
+                "warm_start=True goes on from the means of the same sequences, but those of the "
+                "last fit had other lengths."
+            )
+
+    def refresh(self):
+        """Weights or scores anew, and the weights of first and last labels and of steps."""
+        super().refresh()
+        D = self.dual()
+        self._ends = np.array([D[self._first].sum(axis=0), D[self._last].sum(axis=0)])
+        self._T = np.einsum("n,nij->ij", self.steps, self.moved()[1])[None]
+
+    def move(self, order, fixed, rule):
+        """Visits in a compiled loop."""
+        learned, means = (self._learned, self._ends, self._T), self.means
+        given = (self._costs, self.steps, means.point, means.parts[:-1])
+        chain_pass(learned, self._chains, order, fixed, rule, *given)
+
+    def at(self, i):
+        """Positions, and the sequence."""
+        return slice(*self.inputs.offsets[i : i + 2]), i
+
+    def scores_at(self, i):
+        """Scores of positions, with those of ends, and of steps."""
+        rows = range(*self.inputs.offsets[i : i + 2])
+        u = np.array([super(ChainBlocks, self).scores_at(m) for m in rows])
+        u[0] += self._ends[0]
+        u[-1] += self._ends[1]
+        return u, self._T
+
+    def bend(self, i, d, dsums):
+        """How the dual bends along a move of a sequence."""
+        blocks, begins = self._chains[1:]
+        smoothed = blocks[begins[i] : begins[i + 1]].reshape(len(d), len(d)) @ d
+        return self.steps[i] * square(smoothed, d, dsums)
+
+    def shift(self, i, d, dsums):
+        """Move the means of a sequence, and what is learned with them."""
+        (rows, _), step, (mu, sums) = self.at(i), self.steps[i], self.means.point
+        move_edges(mu[rows], sums[i], self._ends, self._T, step, d, dsums)
+        for m, row in enumerate(d, rows.start):
+            follow(self._learned, m, row, step)
+
+    def bound(self, V, means, which):
+        """Bounds by the ν of sequences."""
+        bounds, reached = np.empty((2, len(which)))
+        scores = (V, self._ends, self._T)
+        given = (which, self._costs, *scores, means.point, means.parts[3])
+        chain_bounds(self.inputs.offsets, *given, bounds, reached)
+        return bounds, reached
+
+    def visit(self, V, means, which):
+        """Move the means of some sequences to the games ``max_μ H``, nearly."""
+        scores = (V, self._ends, self._T)
+        chain_games(self._chains, which, self._costs, *scores, means.point, means.parts[:-1])
+
+    def inner(self, V, mu, sums):
+        """<v, μ> of each sequence, with first and last labels and steps."""
+        own = np.add.reduceat(np.einsum("nk,nk->n", V, mu), self._first)
+        own += mu[self._first] @ self._ends[0] + mu[self._last] @ self._ends[1]
+        return own + np.einsum("nij,ij->n", sums, self._T[0])
+
+    def found(self):
+        """The result of the fit."""
+        return super().found()._replace(edges=(self._ends.copy(), self._T[0].copy()))
+
+
+def kernels_within(inputs, cache_size):
+    """Kernels of positions within sequences, one after the other, and where those of each begin."""
+    Z, K, offsets, _, intercept = inputs
+    sizes = np.diff(offsets) ** 2
+    check_size("kernels within sequences", int(sizes.sum()), cache_size)
+    begins, blocks = np.r_[0, np.cumsum(sizes)], np.empty(int(sizes.sum()))
+    for i in range(len(sizes)):
+        rows = slice(offsets[i], offsets[i + 1])
+        block = Z[rows] @ Z[rows].T if K is None else K[rows, rows]
+        block = block.toarray() if hasattr(block, "toarray") else block
+        blocks[begins[i] : begins[i + 1]] = np.ravel(block)
+        if K is None:
+            blocks[begins[i] : begins[i + 1]] += float(intercept)
+    return blocks, begins

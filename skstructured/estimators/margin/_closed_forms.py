@@ -3,21 +3,257 @@ r"""Blocks solved exactly: where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`
 import numpy as np
 from numba import float64, int64, types
 
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.addresses import MATRIX, VECTOR, function_at
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.margin._corrective import solve_by_vertices
-from skstructured.estimators.margin._oracles import (
-    GAME,
-    HAMMING,
-    LINEAR_CLASS,
-    LINEAR_LABELS,
-    LINEAR_MATCHING,
-    LINEAR_RANKS,
-    ORDINAL,
-    ZERO_ONE,
-)
-from skstructured.spaces._matching_kernels import matching_projection
-from skstructured.spaces.permutahedron import rank_projection, sort_descending
+from skstructured._engine.state import copy_into
+from skstructured.estimators.margin._games import mean_of, solve_game, solve_saddle
+from skstructured.spaces._matching import assign, matching_projection
+from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
+
+#: Max-min oracles, and those of linear losses.
+ZERO_ONE, ORDINAL, GAME, HAMMING = range(4)
+LINEAR_CLASS, LINEAR_LABELS, LINEAR_MATCHING, LINEAR_RANKS = range(4, 8)
+
+#: oracle(A, v, ell, out) -> H(μ*), of games an upper bound that it attains but for rounding; it
+#: writes μ* into out. `A` is the cost matrix (k, k), or (1, 1) with the cost of a label or item.
+ORACLE = types.FunctionType(float64(MATRIX, VECTOR, VECTOR, VECTOR))
+as_oracle = function_at(ORACLE)
+
+
+@kernel
+def zero_one_oracle(A, v, ell, out):
+    r"""``max_μ c (1 − max_r μ_r) + <v, μ>`` over the simplex; μ into out.
+
+    Uniform on the set S of the largest scores that maximises ``(Σ_S v + c (|S| − 1))/|S|``
+    (Fathony et al. 2016; Nowak-Vila, Bach, Rudi 2020).
+    """
+    k, cost = v.shape[0], A[1, 0]
+    order = np.empty(k)
+    sort_descending(v, order, np.empty(k))
+    total, best, size = 0.0, 0.0, 0
+    for s in range(k):
+        total += v[int(order[s])]
+        value = (total + cost * s) / (s + 1)
+        if s == 0 or value > best:
+            best, size = value, s + 1
+    out[:] = 0.0
+    for s in range(size):
+        out[int(order[s])] = 1.0 / size
+    return best
+
+
+@kernel
+def ordinal_oracle(A, v, ell, out):
+    r"""``max_μ min_r Σ_j c |r − j| μ_j + <v, μ>``, the largest (v_i + v_j + c (j − i))/2.
+
+    Half of μ is at argmax v_i − c i and half at argmax v_j + c j.
+    """
+    i, j, cost = 0, 0, A[1, 0]
+    for k in range(v.shape[0]):
+        i = k if v[k] - cost * k > v[i] - cost * i else i
+        j = k if v[k] + cost * k > v[j] + cost * j else j
+    out[:] = 0.0
+    out[i] += 0.5
+    out[j] += 0.5
+    return 0.5 * (v[i] + v[j] + cost * (j - i))
+
+
+@kernel
+def game_oracle(A, v, ell, out):
+    r"""``max_μ min_r (Aμ)_r + <v, μ>`` as the game of A + 1vᵀ; the bound is by ν."""
+    B, nu, upper = A + v, np.empty(len(v)), -np.inf
+    solve_game(B, out, nu)
+    for j in range(len(v)):
+        value = 0.0
+        for r in range(len(v)):
+            value += nu[r] * B[r, j]
+        upper = max(upper, value)
+    return upper
+
+
+@kernel
+def hamming_oracle(A, v, ell, out):
+    r"""``max_μ Σ_m c min(μ_m, 1 − μ_m) + v_m μ_m`` over [0,1]^d, label by label.
+
+    The Hamming loss ``c Σ_m ν_m (1 − μ_m) + (1 − ν_m) μ_m`` is a sum over labels and so is the set
+    of ν, hence its least value is ``c Σ_m min(μ_m, 1 − μ_m)``. Every term is concave in μ_m with
+    kinks at 0, ½ and 1, where it is 0, (c + v_m)/2 and v_m: μ_m is 1 where v_m > c, 0 where
+    v_m < −c, and ½ between.
+    """
+    value, cost = 0.0, A[0, 0]
+    for m in range(v.shape[0]):
+        out[m] = 1.0 if v[m] > cost else 0.0 if v[m] < -cost else 0.5
+        value += max(0.0, v[m], 0.5 * (cost + v[m]))
+    return value
+
+
+@kernel
+def linear_class_oracle(A, v, ell, out):
+    """The class of the largest ℓ + v."""
+    best = 0
+    for k in range(v.shape[0]):
+        best = k if ell[k] + v[k] > ell[best] + v[best] else best
+    out[:] = 0.0
+    out[best] = 1.0
+    return ell[best] + v[best]
+
+
+@kernel
+def linear_labels_oracle(A, v, ell, out):
+    """Labels with a positive ℓ + v."""
+    value = 0.0
+    for m in range(v.shape[0]):
+        out[m] = 1.0 if ell[m] + v[m] > 0.0 else 0.0
+        value += max(ell[m] + v[m], 0.0)
+    return value
+
+
+@kernel
+def best_matching(theta, vertex):
+    """The maximal assignment of theta (m²,)."""
+    m = int(np.sqrt(theta.shape[0]) + 0.5)
+    work = np.empty((3, m + 1))
+    assign(theta, m, work[0], work[1], work[2], np.empty(4 * m))
+    vertex[:] = 0.0
+    for j in range(m):
+        vertex[(int(work[2, j + 1]) - 1) * m + j] = 1.0
+
+
+@kernel
+def best_ranks(theta, vertex):
+    """The ranks of scores."""
+    rank_vertex(theta, vertex)
+
+
+@kernel
+def _reached(theta, out):
+    value = 0.0
+    for k in range(theta.shape[0]):
+        value += theta[k] * out[k]
+    return value
+
+
+@kernel
+def linear_matching_oracle(A, v, ell, out):
+    """The assignment of ℓ + v."""
+    theta = v + ell
+    best_matching(theta, out)
+    return _reached(theta, out)
+
+
+@kernel
+def linear_ranks_oracle(A, v, ell, out):
+    """The ranks of ℓ + v."""
+    theta = v + ell
+    rank_vertex(theta, out)
+    return _reached(theta, out)
+
+
+@kernel
+def concave_part(kind, A, mu, ell):
+    """h(μ), with A as oracles have it."""
+    k, value = mu.shape[0], 0.0
+    if kind >= LINEAR_CLASS:
+        for j in range(k):
+            value += ell[j] * mu[j]
+    elif kind == ZERO_ONE:
+        top = 0.0
+        for j in range(k):
+            top = max(top, mu[j])
+        value = A[1, 0] * (1.0 - top)
+    elif kind == HAMMING:
+        for j in range(k):
+            value += A[0, 0] * min(mu[j], 1.0 - mu[j])
+    elif kind == ORDINAL:
+        below, total = 0.0, 0.0
+        for j in range(k):
+            total += mu[j]
+        for j in range(k - 1):
+            below += mu[j]
+            value += A[1, 0] * min(below, total - below)
+    else:
+        value = np.inf
+        for r in range(k):
+            row = 0.0
+            for j in range(k):
+                row += A[r, j] * mu[j]
+            value = min(value, row)
+    return value
+
+
+#: The oracle of each kind.
+ORACLES = {
+    ZERO_ONE: zero_one_oracle,
+    ORDINAL: ordinal_oracle,
+    GAME: game_oracle,
+    HAMMING: hamming_oracle,
+    LINEAR_CLASS: linear_class_oracle,
+    LINEAR_LABELS: linear_labels_oracle,
+    LINEAR_MATCHING: linear_matching_oracle,
+    LINEAR_RANKS: linear_ranks_oracle,
+}
+
+
+#: Most points, and so calls of the oracle, in a block.
+POINTS = 48
+
+#: What a block may leave of its gap, and of the size of H, which is rounding.
+SLACK, ROUNDING = 0.01, 1e-15
+
+
+@kernel
+def _add(a, points, height, z, q, bend, scores):
+    """Products of point a with those before it; its score is ``h + <v + q μ_i, a>``."""
+    scores[a] = height
+    for k in range(points.shape[1]):
+        scores[a] += z[k] * points[a, k]
+    for t in range(a + 1):
+        total = 0.0
+        for k in range(points.shape[1]):
+            total += points[t, k] * points[a, k]
+        bend[t, a], bend[a, t] = q * total, q * total
+
+
+@kernel
+def solve_by_vertices(kind, oracle, A, v, ell, q, mu, out):
+    r"""Where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` is largest, nearly, into out.
+
+    The oracle at the scores ``v − q (μ − μ_i)`` gives a point of the graph of h, and a small
+    quadratic program the best mixture of those so far: fully corrective Frank–Wolfe steps. Of the
+    mixtures that are no worse than μ_i it is the one with the least gap.
+    """
+    best_point = as_oracle(oracle)
+    points, bend = np.empty((POINTS, v.shape[0])), np.empty((POINTS, POINTS))
+    scores, weights, z = np.empty(POINTS), np.empty(POINTS), v + q * mu
+    point, vertex, here = mu.copy(), mu.copy(), v.copy()
+    no_rows, no_group = np.empty((1, 1)), np.empty(1, dtype=np.int64)
+    level, least, allowed = -np.inf, np.inf, 0.0
+    for a in range(POINTS):
+        copy_into(points[a], vertex)
+        reached, rise = concave_part(kind, A, vertex, ell), 0.0
+        _add(a, points, reached, z, q, bend, scores)
+        if a > 0:
+            given = (bend, scores, no_rows, no_group, 0, 0, weights[: a + 1], no_rows[0])
+            if not solve_saddle(*given):
+                break
+            mean_of(points, 0, a + 1, weights, point)
+            reached = concave_part(kind, A, point, ell)
+        for k in range(len(v)):
+            here[k] = z[k] - q * point[k]
+            reached += here[k] * point[k]
+            rise += 0.5 * q * (point[k] ** 2 - mu[k] ** 2)
+        gap = best_point(A, here, ell, vertex) - reached
+        if a == 0:
+            level = reached - ROUNDING * (1.0 + abs(reached))
+            allowed = max(SLACK * gap, ROUNDING * (1.0 + abs(reached)))
+        if gap < least and reached + rise >= level:
+            least = gap
+            copy_into(out, point)
+        if gap <= allowed:
+            break
+
 
 #: solve(kind, oracle, A, v, ell, q, mu, out), with the address of the kind's oracle.
 BLOCK = types.FunctionType(
@@ -134,3 +370,90 @@ SOLVERS = {
     LINEAR_MATCHING: solve_matchings,
     LINEAR_RANKS: solve_ranks,
 }
+
+
+#: Relative differences below this are rounding.
+AFFINE_ROUNDING = 1e-8
+
+#: Vertices beside those of y that a loss is judged by, per entry of the embedding.
+TRIALS = 3
+
+
+def random_vertices(space, n):
+    """n vertices of the largest random scores."""
+    theta = np.random.RandomState(0).randn(n, space.dim_)
+    return check_vertices(space, "argmax", space.argmax(theta), theta.shape)
+
+
+def target_costs(space, V):
+    """c(y) (n, dim) and a(y) (n,) of vertices V; a ValueError where the loss is not so.
+
+    They are what ``space.target_costs(V)`` returns, where there is such a method, and else come
+    from ``expected_loss`` at 0 and at the unit vectors. Both are checked at vertices.
+    """
+    n, dim = V.shape
+    if hasattr(space, "target_costs"):
+        C, constant = space.target_costs(V)
+        C = check_vertices(space, "target_costs", C, V.shape)
+        constant = np.reshape(constant, (-1, 1))
+        constant = check_vertices(space, "target_costs", constant, (n, 1))[:, 0]
+    else:
+        constant = np.asarray(space.expected_loss(np.zeros(V.shape), V), dtype=np.float64)
+        C, unit = np.empty(V.shape), np.zeros(V.shape)
+        for k in range(dim):
+            unit[:, k] = 1.0
+            C[:, k] = space.expected_loss(unit, V) - constant
+            unit[:, k] = 0.0
+    others = random_vertices(space, n)
+    _check(space, np.einsum("nk,nk->n", others, C) + constant, space.expected_loss(others, V))
+    return C, constant
+
+
+def _check(space, found, given):
+    if not np.abs(found - given).max() <= AFFINE_ROUNDING * (1.0 + np.abs(given).max()):
+        refuse(
+            space,
+            "expected_loss",
+            "a loss that is affine in the mean, or its costs by target_costs(V) -> (C, constant): "
+            "max-margin models learn no other",
+        )
+
+
+def affine_costs(space, V):
+    """A, b, a and the number a₀ of ``L(y', y) = <y', A y + b> + <a, y> + a₀``; else a ValueError.
+
+    Found by least squares from the costs of vertices, which tell it on the hull of all.
+    """
+    V = np.concatenate([V[: 4 * space.dim_], random_vertices(space, TRIALS * space.dim_ + 8)])
+    C, constant = target_costs(space, V)
+    given = np.column_stack([C, constant])
+    found = np.linalg.lstsq(np.column_stack([V, np.ones(len(V))]), given, rcond=None)[0]
+    left = np.abs(np.column_stack([V, np.ones(len(V))]) @ found - given).max()
+    if not left <= AFFINE_ROUNDING * (1.0 + np.abs(given).max()):
+        refuse(
+            space,
+            "expected_loss",
+            "a loss that is affine in the true output too: the max-min network learns no other, "
+            "StructuralSVM does",
+        )
+    A = np.ascontiguousarray(found[:-1, :-1].T)
+    return A, found[-1, :-1].copy(), found[:-1, -1].copy(), float(found[-1, -1])
+
+
+def lipschitz_constant(A):
+    """C = (k − q)/(1 − q) of symmetric costs A (k, k) (Proposition C.10); else a GuaranteeError.
+
+    q is the largest ``Σ |A_ty − A_tz|/A_yz`` of two classes, over the classes t beside them.
+    """
+    k, q = len(A), 0.0
+    for y in range(k):
+        for z in range(y):
+            gaps = np.abs(A[:, y] - A[:, z])
+            rest = gaps.sum() - gaps[y] - gaps[z]
+            q = max(q, rest / A[y, z] if A[y, z] > 0.0 else np.inf)
+    if not np.array_equal(A, A.T) or q >= 1.0:
+        raise GuaranteeError(
+            "Theorem 3.3 states a constant for symmetric costs with Σ_t |A_ty − A_tz| < A_yz over "
+            "the other classes t, as 0–1 costs are; these are not such."
+        )
+    return (k - q) / (1.0 - q)

@@ -8,9 +8,9 @@ from scipy.special import softmax
 from skstructured._chains.batch import marginals, viterbi
 from skstructured._engine.addresses import LOSS, address, as_loss
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured.estimators.margin._chain_points import height
+from skstructured.estimators.margin._chains import height
+from skstructured.estimators.margin._games import add_product
 from skstructured.estimators.margin._passes import FIXED, chord_step
-from skstructured.estimators.margin._vertex_game import add_product
 from skstructured.losses.oracles import find_oracle
 from skstructured.regularizers import SquaredNorm
 from skstructured.spaces import Hypercube

@@ -3,15 +3,77 @@
 import numpy as np
 
 from skstructured._engine.addresses import address
-from skstructured._engine.compiled import is_compiled, kernel
-from skstructured.estimators.margin._closed_forms import BLOCK, SOLVERS, as_solver
-from skstructured.estimators.margin._learned import follow, read_scores
-from skstructured.estimators.margin._oracles import (
+from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured.estimators.margin._closed_forms import (
+    BLOCK,
     ORACLE,
     ORACLES,
+    SOLVERS,
     as_oracle,
+    as_solver,
     concave_part,
 )
+
+
+@kernel(fastmath=FASTMATH)
+def _axpy(target, factor, row):
+    for j in range(target.shape[0]):
+        target[j] += factor * row[j]
+
+
+@kernel(fastmath=FASTMATH)
+def _score_row(rows, i, W, v):
+    """v = Wᵀx of row i, W (p + intercept, dim)."""
+    data, indices, indptr, width = rows
+    sparse = indptr.shape[0] > 0
+    start = indptr[i] if sparse else i * width
+    stop = indptr[i + 1] if sparse else start + width
+    for k in range(v.shape[0]):
+        v[k] = W[width, k] if W.shape[0] > width else 0.0
+    for t in range(start, stop):
+        a, x = indices[t] if sparse else t - start, data[t]
+        for k in range(v.shape[0]):
+            v[k] += x * W[a, k]
+
+
+@kernel(fastmath=FASTMATH)
+def _move_by_row(rows, i, W, d, factor):
+    """W ← W + factor x dᵀ."""
+    data, indices, indptr, width = rows
+    sparse = indptr.shape[0] > 0
+    start = indptr[i] if sparse else i * width
+    stop = indptr[i + 1] if sparse else start + width
+    for t in range(start, stop):
+        a, x = indices[t] if sparse else t - start, factor * data[t]
+        for k in range(d.shape[0]):
+            W[a, k] += x * d[k]
+    if W.shape[0] > width:
+        for k in range(d.shape[0]):
+            W[width, k] += factor * d[k]
+
+
+@kernel
+def read_scores(learned, i, v):
+    """v = the scores of row i."""
+    rows, K, W, scores = learned
+    if K.shape[0] == 0:
+        _score_row(rows, i, W, v)
+    else:
+        for k in range(v.shape[0]):
+            v[k] = scores[k, i]
+
+
+@kernel
+def follow(learned, i, d, step):
+    """Weights or scores after the mean of row i has moved by d: its coefficients lose step d."""
+    rows, K, W, scores = learned
+    if K.shape[0] == 0:
+        _move_by_row(rows, i, W, d, -step)
+    else:
+        for k in range(d.shape[0]):
+            if d[k] != 0.0:
+                _axpy(scores[k], -step * d[k], K[i])
+
 
 #: How far a block moves: Frank–Wolfe by 2n/(t + 2n), by line search, or all the way to its best.
 FIXED, SEARCH, BEST = range(3)

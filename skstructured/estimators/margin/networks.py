@@ -4,8 +4,8 @@ import math
 
 from sklearn.utils.validation import check_is_fitted
 
+from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.shared_docs import documented
 from skstructured._base.validation import check_real
 from skstructured.estimators.margin._dual import DualLearner
 from skstructured.guarantees.certificates import Certificate

@@ -4,15 +4,22 @@ A kind reads numbers P of rows from a fitted estimator, has the score of an outp
 larger the more y contradicts P, and the set of all outputs whose score is at most q.
 """
 
+import bisect
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import _safe_indexing, check_array, check_random_state, column_or_1d, indexable
+from sklearn.utils.validation import _num_samples
 
-from skstructured._base.behind import learner_behind
-from skstructured.extend._types import Array, Floats, Outputs
+from skstructured._base.component import Seed
+from skstructured._base.pipelines import learner_behind
+from skstructured._base.validation import check_lengths
+from skstructured._engine.state import Learned
+from skstructured.extend._types import Array, Floats, Ints, Outputs
 from skstructured.spaces import (
     Birkhoff,
     Hypercube,
@@ -220,3 +227,67 @@ def kind_of(estimator: Any) -> Kind:
     if is_regressor(estimator) and not is_classifier(estimator):
         return OfNumbers(estimator)
     raise TypeError(f"estimator must be {WANTED}, got {estimator!r}.")
+
+
+def quantile(ordered: list[float] | Floats, alpha: float) -> float:
+    """The ``⌈(n + 1)(1 − α)⌉``-th smallest of n scores in order: inf beyond the last of them.
+
+    −inf for α ≥ 1, inf for α ≤ 0.
+    """
+    n = len(ordered)
+    if alpha >= 1.0:
+        return -math.inf
+    place = math.ceil((n + 1) * (1.0 - alpha) * (1.0 - 1e-12))
+    if alpha <= 0.0 or place > n:
+        return math.inf
+    return float(ordered[max(place, 1) - 1])
+
+
+class RecentScores(Learned):
+    """The last scores of a stream, `window` of them, in their order and by size."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.recent: list[float] = []
+        self.ordered: list[float] = []
+
+    def add(self, score: float) -> None:
+        """A score comes in; the oldest leaves where there is no more room."""
+        if len(self.recent) == self.window:
+            oldest = self.recent.pop(0)
+            del self.ordered[bisect.bisect_left(self.ordered, oldest)]
+        self.recent.append(score)
+        bisect.insort(self.ordered, score)
+
+    def begin(self, scores: Iterable[float]) -> None:
+        """Start with some scores, the last of them where they are too many."""
+        self.recent = list(map(float, scores))[-self.window :]
+        self.ordered = np.sort(self.recent).tolist()
+
+
+def split_rows(n: int, share: float, random_state: Seed) -> tuple[Ints, Ints]:
+    """Rows that are learned, and rows that are held out, all in random order.
+
+    Classes are not spread over both: new rows come as they come, and so must those held out.
+    """
+    if n < 2:
+        raise ValueError(f"n_samples={n} is too few: one row is learned, and one held out.")
+    held = min(max(round(share * n), 1), n - 1)
+    order = check_random_state(random_state).permutation(n)
+    return order[held:], order[:held]
+
+
+def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """X and y in a form whose rows can be taken; a ValueError where they do not fit."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    check_lengths(_num_samples(X), _num_samples(y))
+    return indexable(X, y)
+
+
+def rows_of(X: Any, which: Any) -> Any:
+    """Some rows, in the form they are given in."""
+    if hasattr(X, "iloc"):
+        return X.iloc[which]
+    return X[which] if hasattr(X, "shape") else _safe_indexing(X, which)

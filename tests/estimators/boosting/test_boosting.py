@@ -19,16 +19,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from skstructured import AdaBoostOLMClassifier, GuaranteeError, OnlineTreeClassifier
-from skstructured.estimators.boosting._correction import (
+from skstructured.estimators.boosting._rounds import (
     HEAVIEST,
     MISTAKES,
     POTENTIAL,
     correct,
+    expert_shares,
     learn_correction,
     new_numbers,
+    read_costs,
     root,
 )
-from skstructured.estimators.boosting._rounds import expert_shares, read_costs
 from skstructured.evaluation import progressive_validate
 
 N = 60 if INTERPRETED else 400

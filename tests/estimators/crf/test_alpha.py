@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skstructured import ConditionalRandomField
-from skstructured.estimators.crf._path import FEW, PARTS, STRENGTHS, Path
+from skstructured.estimators.crf._fitting import FEW, PARTS, STRENGTHS, Path
 
 
 def rows(n, seed=0, K=3):

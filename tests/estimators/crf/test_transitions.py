@@ -11,8 +11,7 @@ from test_crf import LENGTHS, words
 
 from skstructured import ConditionalRandomField
 from skstructured._base.ragged import Ragged
-from skstructured.estimators.crf._edges import EdgeObjective
-from skstructured.estimators.crf._layout import Layout
+from skstructured.estimators.crf._objective import EdgeObjective, Layout
 
 #: Where the limits on memory are.
 CRF = "skstructured.estimators.crf"

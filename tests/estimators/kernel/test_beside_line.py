@@ -10,7 +10,7 @@ from naive import mixture as literal
 
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured._learners.models import SCORES
-from skstructured.estimators.kernel._beside_line import BesideLine
+from skstructured.estimators.kernel._features_model import BesideLine
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import StepMixture
 

@@ -16,9 +16,9 @@ from skstructured import (
     KernelStructuredPredictor,
     OnlineStructuredPredictor,
 )
-from skstructured._engine.waves import TILE
+from skstructured._engine.sincos import TILE
 from skstructured._learners.models import SCORES
-from skstructured.estimators.kernel import _approximations
+from skstructured.estimators.kernel import _features as _approximations
 from skstructured.estimators.kernel._features import FourierMap, orthogonal_frequencies
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent

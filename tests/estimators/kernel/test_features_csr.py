@@ -16,7 +16,7 @@ from scipy import sparse
 
 from skstructured import KernelStructuredPredictor, OnlineStructuredPredictor
 from skstructured._engine.rows import Rows
-from skstructured._engine.waves import TILE
+from skstructured._engine.sincos import TILE
 from skstructured._learners.models import SCORES
 from skstructured.estimators.kernel import _features
 from skstructured.estimators.kernel._features import FourierMap, orthogonal_frequencies

@@ -13,11 +13,10 @@ from scipy import sparse
 from scipy.stats import kstest, norm
 
 from skstructured import KernelStructuredPredictor
-from skstructured._engine.waves import TILE
+from skstructured._engine.sincos import TILE
 from skstructured._learners.models import SCORES
-from skstructured.estimators.kernel import _approximations
-from skstructured.estimators.kernel._relu import ReluMap
-from skstructured.estimators.kernel._sketch import TOGETHER, SketchMap
+from skstructured.estimators.kernel import _features as _approximations
+from skstructured.estimators.kernel._features import TOGETHER, ReluMap, SketchMap
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent
 

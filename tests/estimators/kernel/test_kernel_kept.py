@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from skstructured import KernelStructuredPredictor
-from skstructured.estimators.kernel import _kept
-from skstructured.estimators.kernel._kept import KeptKernels
-from skstructured.estimators.kernel._kept_sums import CHUNK
+from skstructured.estimators.kernel import _gram as _kept
+from skstructured.estimators.kernel._gram import CHUNK, KeptKernels
 from skstructured.estimators.kernel._support import support_for
 from skstructured.estimators.kernel._values import BLOCK, KINDS, KernelFunction
 

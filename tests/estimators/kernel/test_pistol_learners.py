@@ -30,9 +30,9 @@ from skstructured.evaluation.adversaries import (
     Separable,
     play,
 )
-from skstructured.losses.residuals import ResidualLoss
+from skstructured.losses.surrogates import ResidualLoss
 from skstructured.spaces._real_line import RealLine
-from skstructured.spaces._signs import Signs
+from skstructured.spaces.hypercube import Signs
 
 N = 60 if INTERPRETED else 300
 PLAIN = {"standardize": False, "shuffle": False, "max_iter": 1}

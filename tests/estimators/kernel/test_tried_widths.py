@@ -5,8 +5,9 @@ import pytest
 from conftest import INTERPRETED
 
 from skstructured import KernelStructuredPredictor
-from skstructured.estimators.kernel import _features_model, _tried_widths, structured
-from skstructured.estimators.kernel._tried_widths import WIDTHS, some_of
+from skstructured.estimators.kernel import _features_model, structured
+from skstructured.estimators.kernel import _values as _tried_widths
+from skstructured.estimators.kernel._values import WIDTHS, some_of
 
 
 def rows(n, fine, seed=0):

@@ -19,8 +19,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.estimators.margin import _oracles, _passes
-from skstructured.estimators.margin._game import solve_game
+from skstructured.estimators.margin import _closed_forms as _oracles
+from skstructured.estimators.margin import _passes
+from skstructured.estimators.margin._games import solve_game
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
 

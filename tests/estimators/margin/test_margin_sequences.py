@@ -10,9 +10,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.estimators.margin import _chain_visit
-from skstructured.estimators.margin._chain_game import COLUMNS
-from skstructured.estimators.margin._saddle import solve_saddle
+from skstructured.estimators.margin import _chains as _chain_visit
+from skstructured.estimators.margin._chains import COLUMNS
+from skstructured.estimators.margin._games import solve_saddle
 from skstructured.sequences import Stacked
 from skstructured.spaces import LabelSequence
 

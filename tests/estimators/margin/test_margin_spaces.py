@@ -17,9 +17,9 @@ from skstructured import (
     QuadraticSurrogate,
     StructuralSVM,
 )
-from skstructured.estimators.margin import _vertex_visit
+from skstructured.estimators.margin import _games as _vertex_visit
+from skstructured.estimators.margin._games import VERTICES, oracle_address
 from skstructured.estimators.margin._outputs import outputs_of
-from skstructured.estimators.margin._vertex_game import VERTICES, oracle_address
 from skstructured.spaces import Birkhoff, KSubsets, Permutahedron
 
 DUAL = (MaxMinMarginNetwork, StructuralSVM)

@@ -10,7 +10,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.estimators.margin import _chain_game, _chain_visit, _vertex_game
+from skstructured.estimators.margin import _chains as _chain_game
+from skstructured.estimators.margin import _chains as _chain_visit
+from skstructured.estimators.margin import _games as _vertex_game
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 DUAL = (MaxMinMarginNetwork, StructuralSVM)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF
 
 from skstructured import GuaranteeError, MaxMinMarginNetwork, StructuralSVM
-from skstructured.estimators.margin import _oracles
+from skstructured.estimators.margin import _closed_forms as _oracles
 from skstructured.spaces import KSubsets
 
 COSTS = np.array([[0.0, 1.0, 2.5], [0.5, 0.0, 1.0], [3.0, 0.2, 0.0]])
@@ -265,7 +265,7 @@ def test_averages_of_other_blocks_are_recursive_means(space, rng, monkeypatch):
 
     with pytest.warns(ConvergenceWarning):
         averaged = models[0].fit(X, y)._mu.point
-    monkeypatch.setattr("skstructured.estimators.margin._ascent.Ascent._pass", one_by_one)
+    monkeypatch.setattr("skstructured.estimators.margin._dual.Ascent._pass", one_by_one)
     with pytest.warns(ConvergenceWarning):
         models[1].fit(X, y)
     mean = [np.zeros_like(part) for part in seen[0]]

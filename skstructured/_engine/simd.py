@@ -1,0 +1,185 @@
+"""Machine instructions that kernels ask for by name: prefetches, whole vectors, powers of two."""
+
+import math
+from typing import Any
+
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+from skstructured._engine.arrays import Array
+from skstructured._engine.compiled import kernel
+
+#: Whether kernels are plain Python.
+INTERPRETED = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
+
+_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
+
+#: 1.5·2⁵²: a number of the size of n added to it is rounded to an integer n, which then stands in
+#: the last bits of the sum. 1023 more, so that these bits are those of the exponent of 2ⁿ.
+MAGIC = 1.5 * 2.0**52 + 1023.0
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, array: Array, offset: Any) -> Any:
+    """Pointer to entry `offset` of a contiguous float64 array, counted in memory order."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [offset])
+
+
+@intrinsic
+def _prefetch_line(typing_context: Any, array: Any, offset: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], *args)
+        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+        builder.call(prefetch, [pointer, _INT32(0), _INT32(3), _INT32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _add_lanes(
+    typing_context: Any,
+    target: Any,
+    at: Any,
+    factors: Any,
+    source: Any,
+    starts: Any,
+    shift: Any,
+    lanes: Any,
+) -> Any:
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    vector = ir.VectorType(ir.DoubleType(), lanes.literal_value)
+    fused = ("contract",)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def place(which: Any, offset: Any) -> Any:
+            offset = builder.add(offset, args[5])
+            pointer = _pointer(context, builder, signature.args[which], args[which], offset)
+            return builder.bitcast(pointer, vector.as_pointer())
+
+        def term(i: Any) -> Any:
+            x, repeated = builder.extract_value(args[2], i), ir.Constant(vector, ir.Undefined)
+            for lane in range(vector.count):
+                repeated = builder.insert_element(repeated, x, _INT32(lane))
+            start = builder.extract_value(args[4], i)
+            return builder.fmul(repeated, builder.load(place(3, start), align=8), flags=fused)
+
+        total = term(0)
+        for i in range(1, len(signature.args[2])):
+            total = builder.fadd(total, term(i), flags=fused)
+        goal = place(0, args[1])
+        builder.store(builder.fadd(builder.load(goal, align=8), total, flags=fused), goal, align=8)
+        return context.get_dummy_value()
+
+    many = len(factors)
+    factors, starts = types.UniTuple(types.float64, many), types.UniTuple(types.int64, many)
+    places = (target, types.int64, factors, source, starts, types.int64)
+    return types.void(*places, lanes), codegen
+
+
+def _no_prefetch(array: Array, offset: Any) -> None:
+    """Do nothing: an interpreted run has no cache to warm."""
+
+
+#: prefetch(array, offset): ask for the cache line that holds entry `offset` of the flat array.
+prefetch: Any = _no_prefetch if INTERPRETED else _prefetch_line
+
+
+@kernel
+def _add_row(target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int) -> None:
+    quads, pairs = length // 4 * 4, length // 2 * 2
+    for k in range(0, quads, 4):
+        _add_lanes(target, at, factors, source, starts, k, 4)  # type: ignore[call-arg]
+    for k in range(quads, pairs, 2):
+        _add_lanes(target, at, factors, source, starts, k, 2)  # type: ignore[call-arg]
+    for k in range(pairs, length):
+        _add_lanes(target, at, factors, source, starts, k, 1)  # type: ignore[call-arg]
+
+
+def _add_slices(
+    target: Array, at: Any, factors: Any, source: Array, starts: Any, length: int
+) -> None:
+    goal, source = target.reshape(-1)[at : at + length], source.reshape(-1)
+    for x, start in zip(factors, starts, strict=True):
+        goal += x * source[start : start + length]
+
+
+#: add_row(target, at, factors, source, starts, length): target[at:at + length] += Σ_i factors[i]
+#: source[starts[i]:starts[i] + length] of the flat arrays, by whole vectors, which a compiler that
+#: knows too little of the arrays' overlap would not use. Bounds are the caller's to keep.
+add_row: Any = _add_slices if INTERPRETED else _add_row
+
+
+@intrinsic
+def _last_bits_as_exponent(typing_context: Any, shifted: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits = builder.shl(builder.bitcast(args[0], _INT64), ir.Constant(_INT64, 52))
+        return builder.bitcast(bits, ir.DoubleType())
+
+    return types.float64(types.float64), codegen
+
+
+def _power_of_two(shifted: Any) -> float:
+    """2ⁿ of shifted = n + MAGIC."""
+    return math.ldexp(1.0, int(shifted - MAGIC)) if shifted == shifted else shifted
+
+
+#: two_to(shifted): 2ⁿ of shifted = n + MAGIC, −1022 ≤ n ≤ 1023, in an instruction that vectorises.
+two_to: Any = _power_of_two if INTERPRETED else _last_bits_as_exponent
+
+
+def _of_two(name: str) -> Any:
+    """Make the function that is the machine's smaller or larger of two numbers."""
+
+    @intrinsic
+    def choose(typing_context: Any, a: Any, b: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), ir.DoubleType()])
+            function = builder.module.declare_intrinsic(name, [ir.DoubleType()], kind)
+            return builder.call(function, args, fastmath=("nnan", "nsz"))
+
+        return types.float64(types.float64, types.float64), codegen
+
+    return choose
+
+
+#: lesser(a, b), greater(a, b): the smaller and the larger of two numbers that are not NaN; loops of
+#: them become vectors, which a compiler that must think of NaN does not make of comparisons.
+lesser = min if INTERPRETED else _of_two("llvm.minnum")
+greater = max if INTERPRETED else _of_two("llvm.maxnum")
+
+
+LOG2_E = 1.4426950408889634
+#: ln 2 in two parts, the first with so many zeros at its end that n times it is exact.
+LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
+
+#: Exponents below this are next to nothing, and out of the range of `exp_of`.
+LOWEST = -700.0
+
+
+@kernel(inline=True)
+def exp_of(e: float) -> float:
+    """exp(e) for −700 ≤ e ≤ 700, to a few units in the last place.
+
+    ``2ⁿ exp(r)`` with n the integer nearest to e/ln 2 and ``|r| ≤ ln(2)/2``, for which twelve terms
+    of the series leave 2e-16. Adding 1.5·2⁵² rounds to an integer, and leaves it in the last bits.
+    """
+    shifted = e * LOG2_E + MAGIC
+    n = shifted - MAGIC
+    r = (e - n * LN2_HIGH) - n * LN2_LOW
+    p = 1.0 / 39916800.0 + r * (1.0 / 479001600.0)
+    p = 1.0 / 3628800.0 + r * p
+    p = 1.0 / 362880.0 + r * p
+    p = 1.0 / 40320.0 + r * p
+    p = 1.0 / 5040.0 + r * p
+    p = 1.0 / 720.0 + r * p
+    p = 1.0 / 120.0 + r * p
+    p = 1.0 / 24.0 + r * p
+    p = 1.0 / 6.0 + r * p
+    p = 0.5 + r * p
+    p = 1.0 + r * p
+    return two_to(shifted) * (1.0 + r * p)

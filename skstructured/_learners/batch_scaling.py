@@ -1,0 +1,117 @@
+"""Features on one scale, for learners that see all rows beforehand."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy import sparse
+from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import min_max_axis
+
+from skstructured._base.validation import check_missing
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import RunningScale
+from skstructured.extend._types import Floats, Matrix
+
+
+class FeatureScale:
+    """Features z = (x − center)/scale, and weights of x for those of z.
+
+    Parameters
+    ----------
+    center, scale : ndarray of shape (p,) or None
+        None leaves features as they are.
+    """
+
+    def __init__(self, center: Floats | None = None, scale: Floats | None = None) -> None:
+        self.center = center
+        self.scale = scale
+
+    @classmethod
+    def of(cls, X: Matrix, weight: Floats, centred: bool, indicators: bool = False) -> Self:
+        """Mean and deviation of dense columns, the largest entry of those of CSR rows.
+
+        Columns that are constant keep their scale, and dense ones of 0 and 1 alone do where
+        `indicators`; rows of weight 0 do not count.
+        """
+        if sparse.issparse(X):
+            low, high = min_max_axis(X[weight > 0], axis=0)
+            return cls(None, _positive(np.maximum(np.abs(low), np.abs(high))))
+        share = weight / weight.sum()
+        mean = share @ X
+        deviation = np.sqrt(np.maximum(share @ (X - mean) ** 2, 0.0))
+        tiny = deviation <= 1e-12 * np.abs(mean)
+        zero_one = ((X == 0.0) | (X == 1.0))[weight > 0.0].all(axis=0)
+        kept = zero_one & indicators
+        scale = np.where(kept, 1.0, _positive(np.where(tiny, 0.0, deviation)))
+        return cls(np.where(kept, 0.0, mean) if centred else None, scale)
+
+    def transform(self, X: Matrix) -> Matrix:
+        """The features z of rows X; X itself where nothing is to be done."""
+        if self.scale is None:
+            return X
+        if sparse.issparse(X):
+            Z: Any = X.copy()
+            Z.data = Z.data / self.scale[Z.indices]
+            return Z
+        return np.ascontiguousarray((X if self.center is None else X - self.center) / self.scale)
+
+    def fold(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+        """Weights (dim, p) and intercepts of x for those of z."""
+        if self.scale is None:
+            return coef, intercept
+        coef = coef / self.scale
+        return coef, intercept if self.center is None else intercept - coef @ self.center
+
+    def unfold(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+        """The inverse of `fold`."""
+        if self.scale is None:
+            return coef, intercept
+        back = intercept if self.center is None else intercept + coef @ self.center
+        return coef * self.scale, back
+
+
+def _positive(scale: Floats) -> Floats:
+    return np.where(scale > 0.0, scale, 1.0)
+
+
+def scale_of(
+    learner: object,
+    width: int,
+    intercept: bool,
+    dtype: DTypeLike = np.float64,
+    kind: type[RunningScale] = RunningScale,
+) -> RunningScale:
+    """A new `RunningScale` as ``learner.standardize`` says; a ValueError where that is unclear.
+
+    "auto" is True for every kind of rows that there is today. Rows are centred where an intercept
+    makes up for it. Learners without the parameter take rows as they are. Kernels are given dense
+    rows of this dtype.
+    """
+    missing = check_missing(learner)
+    wanted = getattr(learner, "standardize", False)
+    if not (isinstance(wanted, (bool, np.bool_)) or wanted == "auto"):
+        raise ValueError(f'standardize must be a bool or "auto", got {wanted!r}.')
+    return kind(width, bool(intercept), bool(wanted), dtype, missing == "indicator")
+
+
+def training_means(rows: Rows, weight: Floats) -> Floats:
+    """Means (p,) of every feature over the rows that have it; 0 for one that none has.
+
+    `weight` (n,) are those of rows, or of positions. CSR rows have all of their features.
+    """
+    X = rows.matrix
+    if issparse(X):
+        return np.asarray(X.T @ weight).ravel() / weight.sum()
+    gaps = np.isnan(X)
+    if not gaps.any():
+        return weight @ X / weight.sum()
+    total = weight @ ~gaps
+    return weight @ np.where(gaps, 0.0, X) / np.where(total > 0.0, total, 1.0)
+
+
+def with_means(rows: Rows, means: Floats) -> Rows:
+    """Rows with means in the place of what they lack; the rows themselves where they lack none."""
+    if rows.is_sparse or not np.isnan(np.add.reduce(rows.data)):
+        return rows
+    return Rows.from_array(np.where(np.isnan(rows.X), means, rows.X))

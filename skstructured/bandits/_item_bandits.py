@@ -1,0 +1,442 @@
+"""LinUCB: the action whose reward may be the largest, by confidence bounds of linear regression."""
+
+from __future__ import annotations
+
+import math
+from math import erfc, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_integer, check_positive, check_real
+from skstructured._engine.compiled import kernel
+from skstructured._learners.second_order import solve_upper
+from skstructured.bandits._item_base import ItemBandit
+from skstructured.extend._types import Floats
+
+
+@parameters
+class LinUCB(ItemBandit):
+    r"""Linear bandit with upper confidence bounds, for actions that have features.
+
+    Every round has its own actions, each with a row x of features, and the reward of the one that
+    is played is ``<w, x>`` plus noise. With ``A = λI + Σ x_t x_tᵀ`` and ``ŵ = A⁻¹ Σ r_t x_t`` over
+    the rows played, the action of the largest ``<ŵ, x> + β √(xᵀA⁻¹x)`` is played, the first of
+    several. Nothing is drawn: propensities are 1.
+
+    Parameters
+    ----------
+    alpha : float or "theory", default=1.0
+        Exploration: β = alpha R, confidence bounds of so many standard errors. "theory" is
+
+        .. math:: β = R \sqrt{\ln\det A - \ln\det λI + 2\ln(1/δ)} + \sqrt{λ}\, S,
+
+        with which the regret is bounded where R and S are known; it explores several times as much.
+    noise_scale : float or None, default=None
+        R: the noise is R-sub-Gaussian; (b − a)/2 for rewards in [a, b]. None learns
+        ``R² = min_w (λ‖w‖² + Σ (r_t − <w, x_t>)²)/t``, and takes 1 as long as that is 0.
+    norm_bound : float or None, default=None
+        S ≥ ‖w‖, the intercept included, for "theory". None takes ‖ŵ‖.
+    delta : float, default=0.05
+        δ in (0, 1): the probability that a confidence bound of "theory" fails in any round.
+    lam : float, default=1.0
+        λ > 0, of features as they are learned. The intercept is not regularized where they are
+        standardised: rewards then may have any origin.
+    standardize : bool or "auto", default="auto"
+        Whether features are standardised by the mean and deviation of all actions of the rounds
+        learned so far, after which ŵ is that of all rounds in those units: units and origins of
+        features do not matter. "auto" is True. Theorems are about False.
+    fit_intercept : bool, default=True
+        Whether x has a constant 1 besides.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (p,)
+        ŵ, of features in their own units.
+    intercept_ : float
+        The estimated reward where all features are 0.
+    noise_scale_ : float
+        R, as given or learned.
+    radius_ : float
+        β, of the next round.
+    t_ : int
+        Rounds learned, those of weight 0 not counted.
+    n_features_in_ : int
+        Features p of an action.
+    feature_names_in_ : ndarray of shape (p,)
+        Their names, where the first rounds were a frame.
+
+    Raises
+    ------
+    ValueError
+        At the first round, for parameters out of range.
+
+    Notes
+    -----
+    *What holds.* Let the reward of x in round t be ``<w, x>`` plus noise that is conditionally
+    R-sub-Gaussian, with ``noise_scale=R``, ``norm_bound=S ≥ ‖w‖``, ``alpha="theory"`` and
+    ``standardize=False``, and no weights. With probability at least 1 − δ, w lies in
+    ``{v : ‖v − ŵ‖_A ≤ β}`` after all rounds at once, and so all of `confidence_bounds` hold; then
+    the regret, ``Σ_t (max_x <w, x> − <w, x_t>)``, is at most `regret_bound`. In n rounds of own
+    choices, with ‖x‖ ≤ L, rewards <w, x> in [−1, 1] and λ ≥ max(1, L²) it is at most
+
+    .. math:: 4\sqrt{n d \ln(λ + nL/d)} \left(\sqrt{λ} S
+        + R\sqrt{2\ln(1/δ) + d\ln(1 + nL/(λd))}\right).
+
+    *What is heuristic.* R and S learned from the same data, ``alpha`` as a number, and standardised
+    features, whose units depend on the rounds: no bound is claimed.
+
+    A round is learned in O(p²), and p²/2 for each action to choose among. Where means and
+    deviations change, which thins out, p³ besides.
+
+    References
+    ----------
+    Li, Chu, Langford, Schapire (2010), "A contextual-bandit approach to personalized news article
+    recommendation", with one w for all actions. Abbasi-Yadkori, Pál, Szepesvári (2011), "Improved
+    algorithms for linear stochastic bandits", Theorems 2 and 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured.bandits import LinUCB
+    >>> rng, w = np.random.RandomState(0), np.array([1.0, -2.0, 0.5])
+    >>> model, earned = LinUCB(), 0.0
+    >>> for t in range(200):
+    ...     offers = [rng.normal(size=(rng.randint(2, 6), 3))]
+    ...     actions, propensities = model.choose(offers)
+    ...     reward = offers[0][actions] @ w + rng.normal()
+    ...     earned += reward[0]
+    ...     _ = model.update(offers, actions, reward, propensities)
+    >>> bool(earned > 300), model.coef_.round(0)
+    (True, array([ 1., -2.,  0.]))
+    """
+
+    randomized = False
+
+    alpha: float | Literal["theory"] = 1.0
+    noise_scale: float | None = None
+    norm_bound: float | None = None
+    delta: float = 0.05
+    lam: float = 1.0
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+
+    @property
+    def radius_(self) -> float:
+        """β of the next round."""
+        check_is_fitted(self, "t_")
+        return self._radius()
+
+    def confidence_bounds(
+        self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
+    ) -> tuple[Any, Any]:
+        """Lower and upper confidence bounds on the expected rewards of all actions.
+
+        Parameters
+        ----------
+        X_actions, qid, available
+            As in `choose`.
+
+        Returns
+        -------
+        low : list of n arrays (m,), or with `qid` ndarray of shape (N,)
+            ``<ŵ, x> − β √(xᵀA⁻¹x)`` in the form of X_actions; NaN for hidden actions.
+        high : list of n arrays (m,), or with `qid` ndarray of shape (N,)
+            ``<ŵ, x> + β √(xᵀA⁻¹x)``, likewise.
+        """
+        with self.lock:
+            actions, Z = self._fitted(X_actions, qid, available)
+            means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
+        back = actions.items.unstacked
+        return back(means - margins), back(means + margins)
+
+    def regret_bound(self) -> float:
+        """Bound on the regret of the rounds learned, whoever chose in them.
+
+        ``Σ_t (max_x high_t(x) − low_t(x_t))``, by the bounds before the reward of round t was
+        learned. With probability 1 − δ it is at least the regret
+        ``Σ_t (max_x <w, x> − <w, x_t>)``, after all rounds at once.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        GuaranteeError
+            Unless all rounds were learned with ``alpha="theory"``, the `noise_scale`, `norm_bound`
+            and `delta` that are set now, ``standardize=False`` and weights of 1.
+        """
+        check_is_fitted(self, "t_")
+        if not self._covered():
+            raise GuaranteeError(
+                'The theorem needs alpha="theory", standardize=False, and the same noise_scale=R, '
+                "norm_bound=S and delta from the first round on."
+            )
+        if self._uncovered:
+            raise GuaranteeError(self._uncovered)
+        return float(self._regret)
+
+    def _covered(self):
+        known = None not in self._promised and self._promised == self._theorem()
+        return known and self.alpha == "theory" and not self._ridge.scale.used
+
+    def _theorem(self):
+        """R, S and δ of the theorem."""
+        return self.noise_scale, self.norm_bound, self.delta
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.alpha != "theory":
+            allowed = 'be a number of at least 0, or "theory"'
+            check_real("alpha", self.alpha, lambda v: 0.0 <= v < math.inf, allowed)
+        if self.norm_bound is not None:
+            check_positive("norm_bound", self.norm_bound)
+        check_real("delta", self.delta, lambda v: 0.0 < v < 1.0, "lie in (0, 1)")
+
+    def _start_with(self, X):
+        fresh = not hasattr(self, "t_")
+        super()._start_with(X)
+        if fresh:
+            self._regret, self._uncovered, self._promised = 0.0, None, self._theorem()
+
+    def _radius(self):
+        if self.alpha != "theory":
+            return float(self.alpha) * self._noise()
+        ridge = self._ridge
+        norm = ridge.norm if self.norm_bound is None else self.norm_bound
+        root = math.sqrt(ridge.log_determinant + 2.0 * math.log(1.0 / self.delta))
+        return float(self._noise() * root + math.sqrt(ridge.lam) * norm)
+
+    def _upper(self, Z):
+        """Upper confidence bounds (m,) of rows z."""
+        return self._ridge.means(Z) + self._radius() * self._ridge.widths(Z)
+
+    def _probabilities(self, Z: Floats) -> Floats:
+        P = np.zeros(len(Z))
+        P[np.argmax(self._upper(Z))] = 1.0
+        return P
+
+    def _draw(self, Z, rng):
+        return int(np.argmax(self._upper(Z))), 1.0
+
+    def _learn(self, X, code, reward, weight):
+        if not self._covered():
+            self._uncovered = self._uncovered or "Some rounds were learned with other parameters."
+        elif weight != 1.0:
+            self._uncovered = self._uncovered or "The theorem is about rounds of weight 1."
+        else:
+            Z, z = self._ridge.ready(X), self._ridge.ready(X[code : code + 1])
+            low = self._ridge.means(z) - self._radius() * self._ridge.widths(z)
+            self._regret += np.max(self._upper(Z)) - low[0]
+        super()._learn(X, code, reward, weight)
+
+
+#: Seed of the draws that estimate probabilities where nothing is chosen.
+FIXED = 0
+
+
+@kernel
+def solve_rows(R: Floats, U: Floats, V: Floats) -> None:
+    """V_i = R⁻¹U_i for every row."""
+    for i in range(U.shape[0]):
+        solve_upper(R, U[i], V[i])
+
+
+@documented(LinUCB)
+@parameters
+class LinearThompsonSampling(ItemBandit):
+    r"""Linear bandit that plays each action as often as it is likely to be the best.
+
+    The model is that of `LinUCB`: ``A = λI + Σ x_t x_tᵀ`` and ``ŵ = A⁻¹ Σ r_t x_t`` over the rows
+    played. In every round weights are drawn from the normal distribution of mean ŵ and covariance
+    ``(scale R)² A⁻¹``, and the action of the largest ``<w, x>`` is played, the first of several.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        Deviations drawn, in units of the posterior's. 1 is the posterior of normal noise with the
+        prior ``N(0, R²/λ I)``.
+    n_draws : int, default=255
+        Further draws of w by which propensities are estimated where there are more than two
+        actions.
+    {LinUCB: noise_scale}
+    {LinUCB: lam, standardize, fit_intercept}
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws.
+
+    Attributes
+    ----------
+    {LinUCB: coef_, intercept_, noise_scale_, t_, n_features_in_, feature_names_in_}
+
+    Raises
+    ------
+    {LinUCB: ValueError}
+
+    Notes
+    -----
+    *Propensities.* Between two actions x and x' they are exact,
+    ``Φ(<ŵ, x − x'>/(scale R ‖x − x'‖_{A⁻¹}))``. Between more there is no closed form: n_draws more
+    weights are drawn, and the propensity of an action is the share among all n_draws + 1 of those
+    for which it is the best, the one that was played included, so that it is never 0. The draw that
+    is played is as good as any other of them: inverse propensity weights have the expectation
+    ``1 − (1 − p)^(n_draws + 1)``, p the true probability, instead of 1, whatever p is. They are
+    unbiased but for what hardly ever happens. `decoding_proba` estimates by n_draws + 1 draws of a
+    seed of its own, the same whenever it is called.
+
+    *What holds.* Where w is drawn from the prior and the noise is normal with deviation
+    ``noise_scale=R``, with ``standardize=False``, probabilities are those of the posterior, and the
+    expected regret over that prior grows like d√n, with logarithms. For a fixed w, ‖w‖ ≤ 1, the
+    known bounds need ``scale`` of the order of √(d ln(n/δ)), which explores more than pays in
+    practice. A learned R and standardised features are heuristic.
+
+    References
+    ----------
+    Agrawal, Goyal (2013), "Thompson sampling for contextual bandits with linear payoffs", Theorem
+    1. Russo, Van Roy (2014), "Learning to optimize via posterior sampling". Chapelle, Li (2011),
+    "An empirical evaluation of Thompson sampling".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured.bandits import LinearThompsonSampling
+    >>> model = LinearThompsonSampling(random_state=0)
+    >>> offers = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0]])]
+    >>> model.update(offers, [0, 0], [1.0, 3.0]).decoding_proba(offers)[1]
+    array([1.])
+    """
+
+    scale: float = 1.0
+    n_draws: int = 255
+    noise_scale: float | None = None
+    lam: float = 1.0
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    random_state: Seed = None
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_positive("scale", self.scale)
+        check_integer("n_draws", self.n_draws)
+
+    def _best(self, Z, rng):
+        """The best actions (n_draws + 1,) of weights drawn."""
+        ridge, deviation = self._ridge, float(self.scale) * self._noise()
+        U = rng.standard_normal((self.n_draws + 1, len(ridge.w)))
+        V = np.empty(U.shape)
+        solve_rows(ridge.R, U, V)
+        return np.argmax((ridge.w + deviation * V) @ Z.T, axis=1)
+
+    def _first_of_two(self, Z):
+        """The probability that the first of two actions is played; 1 where they are the same."""
+        z = Z[:1] - Z[1:]
+        margin = float(self.scale) * self._noise() * self._ridge.widths(z)[0]
+        mean = self._ridge.means(z)[0]
+        if margin == 0.0:
+            return 1.0 if mean >= 0.0 else 0.0
+        return 0.5 * erfc(-mean / (margin * sqrt(2.0)))
+
+    def _probabilities(self, Z: Floats, rng=None) -> Floats:
+        if len(Z) <= 2:
+            p = self._first_of_two(Z) if len(Z) == 2 else 1.0
+            return np.array([p, 1.0 - p][: len(Z)])
+        best = self._best(Z, np.random.RandomState(FIXED))
+        return np.bincount(best, minlength=len(Z)) / len(best)
+
+    def _draw(self, Z, rng):
+        if len(Z) <= 2:
+            return super()._draw(Z, rng)
+        best = self._best(Z, rng)
+        return int(best[0]), float(np.mean(best == best[0]))
+
+
+#: γ of the default, in units of that of the theorem.
+LESS_THAN_WORST = 10.0
+
+
+@documented(LinUCB)
+@parameters
+class SquareCB(ItemBandit):
+    r"""Linear bandit whose propensities are exact: inverse gap weighting.
+
+    Estimates θ = <ŵ, x> are those of `LinUCB`. Of the m actions of a round, y* the first of the
+    largest estimate, any other y is played with probability
+
+    .. math:: p_y = \frac{1}{m + γ (θ_{y*} - θ_y)},
+
+    and y* with what is left, at least 1/m. Every action has a positive and known probability, so
+    that the log can be used to estimate what any other policy would have earned
+    (`skstructured.evaluation.off_policy_value`).
+
+    Parameters
+    ----------
+    gamma : float or None, default=None
+        γ ≥ 0, in units of 1/reward; 0 is uniform. None is ``10 √(m t/Reg)`` after t rounds, with
+        the estimate ``Reg = R² (1 + ln det A − ln det λI)`` of the regret of the regression.
+    {LinUCB: noise_scale}
+    {LinUCB: lam, standardize, fit_intercept}
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws.
+
+    Attributes
+    ----------
+    {LinUCB: coef_, intercept_, noise_scale_, t_, n_features_in_, feature_names_in_}
+
+    Raises
+    ------
+    {LinUCB: ValueError}
+
+    Notes
+    -----
+    *What holds.* With rewards in [0, 1] whose expectation is linear in the features, K actions and
+    a regression of square-loss regret at most Reg in T rounds, ``γ = √(K T/Reg)`` gives an expected
+    regret of the order of √(K T Reg), with constants in the reference. The default follows the
+    round, estimates Reg, and explores a tenth as much, as the estimates of a round err less than
+    their sum allows: no bound is claimed.
+
+    References
+    ----------
+    Foster, Rakhlin (2020), "Beyond UCB: optimal and efficient contextual bandits with regression
+    oracles", Algorithm 1 and Theorem 1; the weighting is that of Abe, Long (1999).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skstructured.bandits import SquareCB
+    >>> model = SquareCB(gamma=2.0, standardize=False, fit_intercept=False)
+    >>> offers = np.array([[[1.0, 0.0], [0.0, 1.0]]])
+    >>> model.update(offers, [0], [2.0]).decoding_proba(offers)
+    [array([0.75, 0.25])]
+    """
+
+    gamma: float | None = None
+    noise_scale: float | None = None
+    lam: float = 1.0
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    random_state: Seed = None
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.gamma is not None:
+            allowed = "be a number of at least 0, or None"
+            check_real("gamma", self.gamma, lambda v: 0.0 <= v < math.inf, allowed)
+
+    def _gamma(self, m):
+        if self.gamma is not None:
+            return float(self.gamma)
+        regret = 1.0 + self._ridge.log_determinant
+        return LESS_THAN_WORST * math.sqrt(m * max(self.t_, 1) / regret) / self._noise()
+
+    def _probabilities(self, Z: Floats) -> Floats:
+        means, m = self._ridge.means(Z), len(Z)
+        best = int(np.argmax(means))
+        P = 1.0 / (m + self._gamma(m) * (means[best] - means))
+        P[best] = 0.0
+        P[best] = 1.0 - P.sum()
+        return P

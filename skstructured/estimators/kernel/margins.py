@@ -1,0 +1,595 @@
+"""PiSTOL: classifiers and regressors with nothing to tune, linear and with kernels."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.validation import check_choice, takes_gaps
+from skstructured._engine.state import CLOCK
+from skstructured._learners.linear import LinearModel
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import DecodedPredictions
+from skstructured.decoders import MAP
+from skstructured.estimators.kernel._learner import KernelLearner
+from skstructured.estimators.kernel.structured import KernelStructuredPredictor
+from skstructured.extend._types import Array, Bound, Features, Floats, Given, Outputs
+from skstructured.extend.learner import Batch, Comparison, Losses
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
+from skstructured.losses.surrogates import MarginLoss, ResidualLoss
+from skstructured.optimizers import PiSTOL
+from skstructured.optimizers.gradient_descent import LARGEST_FIXED_SQ as LARGEST_SQ
+from skstructured.optimizers.gradient_descent import FixedStep
+from skstructured.spaces._real_line import RealLine
+from skstructured.spaces.hypercube import Signs
+
+__all__ = [
+    "AveragedKernelSGDClassifier",
+    "KernelPerceptronClassifier",
+    "PiSTOLClassifier",
+    "PiSTOLRegressor",
+]
+
+
+class KernelOrLinear(KernelLearner):
+    """Weights of features with ``kernel="linear"``, else coefficients of rows."""
+
+    _model: Any
+    optimizer_: OnlineOptimizer
+
+    def _in_primal(self):
+        primal = isinstance(self.kernel, str) and self.kernel == "linear"
+        if primal and self.budget is not None:
+            raise ValueError(
+                f"budget must be None with kernel='linear', which keeps no rows, got "
+                f"{self.budget!r}."
+            )
+        return primal
+
+    def _make_passes(self, rounds):
+        rows = rounds.rows
+        if isinstance(self.standardize, str) and self._in_primal() and rows.is_sparse:
+            rows = rows.taken(np.flatnonzero(rounds.weights > 0.0))
+            lengths = np.asarray(rows.matrix.multiply(rows.matrix).sum(axis=1))
+            if np.ptp(lengths) <= 1e-6 * lengths.max():  # as text is, once it was normalised
+                self._model.scale.used = False
+        super()._make_passes(rounds)
+
+    def _wants_intercept(self):
+        if isinstance(self.fit_intercept, str) and self.fit_intercept == "auto":
+            return self._in_primal()
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise ValueError(f'fit_intercept must be a bool or "auto", got {self.fit_intercept!r}.')
+        return bool(self.fit_intercept)
+
+    def certificate(self, delta: float | None = None) -> Bound:
+        """The theorem that bounds the sum of the losses of the rounds; see `OnlineLearner`.
+
+        ``bound(Σℓ(f), ‖f‖)`` of the result bounds the surrogate losses played, by those of any f.
+        """
+        check_is_fitted(self)
+        model = self._model
+        return self.optimizer_.certificate(model.certified_loss(), model.state.vector, delta)
+
+
+class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
+    """A classifier with a `MarginLoss`; needs `_margin_kind()` and `_optimizer()`."""
+
+    def _unfitted_space(self):
+        return Signs()
+
+    def _unfitted_loss(self):
+        return MarginLoss(kind=self._margin_kind())
+
+    def _task(self):
+        return "multiclass"
+
+    def _decoder(self):
+        return MAP()
+
+    #: Values of the parameter `loss`.
+    _kinds: tuple[str, ...] = ("logistic", "smooth_hinge", "hinge")
+
+    def _parts(self, space):
+        if hasattr(self, "loss"):
+            check_choice("loss", self.loss, self._kinds)
+        return MarginLoss(space, self._margin_kind()), self._optimizer()
+
+    def decision_function(self, X: Features) -> Floats:
+        """Scores: (n,) for two classes, above 0 for ``classes_[1]``; else one per class, (n, K)."""
+        theta = self._scores(X)
+        return theta[:, 0] if theta.shape[1] == 1 else theta
+
+
+class Errors:
+    """Scores of a regressor, and by how much they miss, in units of y."""
+
+    def __init__(self, theta, loss, space):
+        self.theta, self.loss, self.space = theta, loss, space
+
+    def losses(self, V, random_state=None):
+        """`Losses` where V was true: |f(x) − y|."""
+        surrogate, error = self.sure_losses(V)
+        return Losses(error, error, surrogate)
+
+    def sure_losses(self, V):
+        """Surrogate losses, and |f(x) − y|."""
+        error = np.abs(self.space.decode(self.theta) - self.space.decode(V))
+        return self.loss.value(self.theta, V), error
+
+
+class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
+    """A regressor with a `ResidualLoss`; needs `loss`, `epsilon`, `quantile` and `_optimizer()`."""
+
+    def _unfitted_space(self):
+        return RealLine()
+
+    def _space_of(self, batch, y, sample_weight):
+        return self._unfitted_space().fit(y, sample_weight)
+
+    def _parts(self, space):
+        return ResidualLoss(space, self.loss, self.epsilon, self.quantile), self._optimizer()
+
+    def partial_fit(self, X: Features, y: Outputs, sample_weight: Given = None) -> Self:  # type: ignore[override]  # no classes
+        """Learn the rows in order, one round each; chunks of any size give the same weights.
+
+        y is learned as it is, where `fit` takes its median and spread off: it must be of the order
+        of 1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features.
+        y : array-like of shape (n,)
+            Real outputs.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, NaN or inf in X or y, or lengths that differ; the fitted state is
+            then unchanged.
+        """
+        self._partial_fit(X, y, None, sample_weight)
+        return self
+
+    def _space_of_stream(self, y, classes):
+        return self._unfitted_space().fit_stream(y, classes)
+
+    _scores, _losses = DecodedPredictions._scores, DecodedPredictions._losses
+    _read, _check_rows = DecodedPredictions._read, DecodedPredictions._check_rows
+
+    def predict(self, X: Features) -> Array:
+        """Predictions f(x), (n,)."""
+        theta = self._scores(X)
+        return self.space_.decode(theta)
+
+    def _weigh_classes(self, rounds, stream=False):
+        """There are no classes."""
+        return rounds
+
+    def _decode(self, theta, decoder=None):
+        return Errors(theta, self.loss_, self.space_)
+
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
+        """Raise a NotImplementedError: adversaries choose among finitely many outputs."""
+        raise NotImplementedError("Adversaries choose among finitely many outputs.")
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of shape (p,), in units of y over those of X; of a linear kernel."""
+        return super().coef_[0] * self.space_.scale
+
+    @property
+    def missing_coef_(self) -> Array:
+        """What a missing feature adds to predictions, (p,), in units of y."""
+        return super().missing_coef_[0] * self.space_.scale
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercept of shape (1,), in units of y: what is added to scores of rows."""
+        self._fitted_model("intercept_ is")
+        own = super().intercept_ if isinstance(self._model, LinearModel) else 0.0
+        return np.zeros(1) + own * self.space_.scale + self.space_.centre
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Coefficients (1, n_support) of the kernels, in units of y."""
+        return super().dual_coef_ * self.space_.scale
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_gaps(self, fresh=True)
+        tags.target_tags.required = True
+        return tags
+
+
+class _WithPiSTOL:
+    """Parameters of the optimiser."""
+
+    def _optimizer(self):
+        return PiSTOL(self.a, self.b, self.feature_norm, self.per_coordinate)
+
+
+@documented(KernelStructuredPredictor)
+@parameters
+class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
+    r"""PiSTOL: a classifier with nothing to tune, linear or with a kernel.
+
+    Take it where an SVM comes to mind: ``PiSTOLClassifier(kernel="rbf")`` is on most data about
+    as good as an SVC whose C and gamma were searched for, in one fit and as a stream.
+    `KernelStructuredPredictor` is the same for every output space.
+
+    Two classes have one function f, K > 2 one against the rest each, which share one length. With
+    the sum of gradients ``g_t = −Σ_{i≤t} s_i k(x_i, ·)``, s_i the derivative of the loss,
+
+    .. math:: f_t = g_{t-1} \frac{b}{α_{t-1}} \exp\Big(\frac{\|g_{t-1}\|^2}{2 α_{t-1}}\Big),
+        \quad α_t = a L N_t \Big(L N_t + \sum_{i \le t} \|s_i\| \|x_i\|\Big),
+
+    with ``‖x‖² = k(x, x)``, N_t the largest ‖x_i‖ so far, and L the largest ‖s‖. The length of f is
+    found on the way: no step size, no C.
+
+    Parameters
+    ----------
+    {KernelStructuredPredictor: kernel}
+        "linear" learns the weights of features themselves, in time that goes by the stored values
+        of CSR rows.
+    {KernelStructuredPredictor: gamma}
+        None is "multiscale".
+    {KernelStructuredPredictor: degree, coef0}
+    loss : {"logistic", "smooth_hinge", "hinge"}, default="logistic"
+        φ of the loss ``Σ_k φ(v_k f_k(x))``, v_k = ±1: "logistic" is ``log₂(1 + exp(−z))`` and has
+        probabilities; "smooth_hinge" is ``1 − 2z`` where z ≤ 0 and ``max(1 − z, 0)²`` elsewhere,
+        "hinge" ``max(1 − z, 0)``: with these two, rows beyond the margin are no support rows.
+    a : float, default=0.08
+        Caution, see `PiSTOL`. Theorem 1 needs 2.25; the paper's experiments have 0.125.
+    b : float, default=1.0
+        Scale of the first functions.
+    feature_norm : float or None, default=None
+        A bound on ``√k(x, x)``, 1 for "rbf" without an intercept, for which `certificate` asks;
+        None learns it.
+    per_coordinate : bool, default=False
+        Learn every weight separately, see `PiSTOL`; needs ``kernel="linear"``.
+    {KernelStructuredPredictor: average, standardize}
+        With a linear kernel "auto" leaves CSR rows as they are in `fit` if all have one norm, as
+        text that was normalised.
+    fit_intercept : bool or "auto", default="auto"
+        Whether a constant feature 1 is appended, or 1 added to the kernel. "auto" does so with a
+        linear kernel and not with others, which mostly learn slower for it.
+    max_iter : int, default=20
+        Most passes of `fit`; with 1 what is proved of a single pass holds.
+    {KernelStructuredPredictor: tol, shuffle, class_weight, cache_size, budget, verbose,
+    random_state, missing}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Labels.
+    coef_, intercept_ : ndarray of shape (1 or K, p), (1 or K,)
+        Weights, with a linear kernel.
+    missing_coef_ : ndarray of shape (1 or K, p)
+        With a linear kernel and ``missing="indicator"``: what a missing feature adds to scores.
+    dual_coef_ : ndarray of shape (1 or K, n_support)
+        Coefficients of the support rows; not with a linear kernel.
+    support_vectors_ : ndarray of shape (n_support, p)
+        Rows as they were transformed; not with a linear kernel.
+    {KernelStructuredPredictor: space_, loss_, optimizer_, t_, n_iter_, loss_curve_, n_features_in_,
+    feature_names_in_}
+
+    Raises
+    ------
+    ValueError
+        When used: a parameter out of its range, NaN or inf in X, labels that are not among the
+        classes, a `budget` for more than one pass; the fitted state is then unchanged.
+
+    Notes
+    -----
+    Functions of their own lengths, as one-vs-rest SVMs have them:
+    ``OneVsRestClassifier(PiSTOLClassifier())`` of scikit-learn.
+
+    References
+    ----------
+    Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
+    learning", Algorithm 3, Theorem 1 and Corollary 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skstructured import PiSTOLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PiSTOLClassifier(kernel="rbf", random_state=0).fit(X[:300], y[:300])
+    >>> model.score(X[300:], y[300:]) > 0.95
+    True
+    """
+
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["logistic", "smooth_hinge", "hinge"] = "logistic"
+    a: float = 0.08
+    b: float = 1.0
+    feature_norm: float | None = None
+    per_coordinate: bool = False
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
+
+    def _margin_kind(self):
+        return self.loss
+
+
+@documented(PiSTOLClassifier)
+@parameters
+class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
+    r"""PiSTOL for real outputs: a regressor with nothing to tune, linear or with a kernel.
+
+    Functions f_t as in `PiSTOLClassifier`, with s_t the derivative of the loss of ``f(x) − y``,
+    whose slopes are 1 at most. `fit` takes the median m of y off first and divides by the mean of
+    the distances |y − m| between their quantiles ½ and ⅘, in units of a normal deviation, and gives
+    both back in predictions; a stream cannot, and its y **must be of the order of 1**: subtract and
+    divide beforehand.
+
+    Huber's loss, beyond a small ε, has the slopes of the absolute one: what is learned is about the
+    median of y given x: a fifth of outliers on one side move little, and of outputs of which
+    most are the same it is this one and not the mean. Ten passes and a more cautious `a` than
+    `PiSTOLClassifier` has are the choice of ``benchmarks/defaults/regression.py``: more passes fit
+    the noise, and below about ``a ε = 0.05`` steps become so bold that rounding errors grow.
+
+    Parameters
+    ----------
+    {PiSTOLClassifier: kernel, gamma, degree, coef0}
+    loss : {"huber", "absolute", "epsilon_insensitive", "quantile"}, default="huber"
+        Of the residual r: "huber" is ``r²/(2ε)`` where |r| < ε and ``|r| − ε/2`` elsewhere,
+        "absolute" |r|, "epsilon_insensitive" ``max(|r| − ε, 0)``, "quantile" the pinball loss
+        ``max(−q r, (1 − q) r)``, with which the quantile q of y given x is learned.
+    epsilon : float or None, default=None
+        ε, in units of what `fit` divides y by, and for streams in those of y. None
+        is 0.2 for "huber" and 0.1 for "epsilon_insensitive".
+    quantile : float, default=0.5
+        q in (0, 1), of ``loss="quantile"`` alone.
+    {PiSTOLClassifier: a, b, feature_norm, per_coordinate, average, standardize, fit_intercept,
+    max_iter, tol, shuffle, cache_size, budget, verbose, random_state, missing}
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (p,)
+        Weights, with a linear kernel: ``predict(X) = X coef_ + intercept_``.
+    missing_coef_ : ndarray of shape (p,)
+        With a linear kernel and ``missing="indicator"``: what a missing feature adds.
+    intercept_ : ndarray of shape (1,)
+        What is added to the scores.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Coefficients of the support rows; not with a linear kernel.
+    {PiSTOLClassifier: support_vectors_, space_, loss_, optimizer_, t_, n_iter_, n_features_in_,
+    feature_names_in_}
+    loss_curve_ : ndarray of shape (n_iter_, 2)
+        Mean loss, as learned, and mean |f(x) − y|, in units of y, of each pass of `fit`.
+
+    Raises
+    ------
+    ValueError
+        When used: a parameter out of its range, NaN or inf in X or y.
+
+    References
+    ----------
+    Orabona (2014), Algorithm 3 and Theorem 1, which hold for every convex Lipschitz loss; Huber
+    (1964); Koenker, Bassett (1978).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skstructured import PiSTOLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = PiSTOLRegressor(random_state=0).fit(X[:300], y[:300])
+    >>> model.score(X[300:], y[300:]) > 0.4
+    True
+    """
+
+    kernel: str | Callable = "linear"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["huber", "absolute", "epsilon_insensitive", "quantile"] = "huber"
+    epsilon: float | None = None
+    quantile: float = 0.5
+    a: float = 0.3
+    b: float = 1.0
+    feature_norm: float | None = None
+    per_coordinate: bool = False
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 10
+    tol: float | None = None
+    shuffle: bool = True
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
+
+
+@documented(PiSTOLClassifier)
+@parameters
+class AveragedKernelSGDClassifier(MarginClassifier):
+    r"""Averaged descent with a kernel and a fixed step: a baseline for `PiSTOLClassifier`.
+
+    ``f_{t+1} = f_t − η s_t k(x_t, ·)``, and an average of the functions played predicts. The step
+    has to be chosen: it is best near ``‖f*‖/(L√T)``, which nobody knows.
+
+    Parameters
+    ----------
+    {PiSTOLClassifier: kernel, gamma, degree, coef0}
+    loss : {"smooth_hinge", "logistic", "hinge", "square"}, default="smooth_hinge"
+        φ, as for `PiSTOLClassifier`; "square" is ``(1 − z)²``, for which `certificate` has a bound.
+    eta : float, default=0.3
+        η, the step. With "square" it must be below ``1/k(x, x)``, or scores diverge; the bound
+        needs a quarter of that.
+    {PiSTOLClassifier: average}
+        The mean of Algorithm 1 is "uniform".
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
+    budget, verbose, random_state, missing}
+
+    Attributes
+    ----------
+    {PiSTOLClassifier: classes_, coef_, intercept_, missing_coef_, dual_coef_, support_vectors_,
+    space_, loss_,
+    optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
+
+    References
+    ----------
+    Orabona (2014), Algorithm 1; Kivinen, Smola, Williamson (2004), "Online learning with kernels".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import AveragedKernelSGDClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> AveragedKernelSGDClassifier(random_state=0).fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
+    kernel: str | Callable = "rbf"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    loss: Literal["smooth_hinge", "logistic", "hinge", "square"] = "smooth_hinge"
+    eta: float = 0.3
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
+
+    _kinds = (*MarginClassifier._kinds, "square")
+
+    def _margin_kind(self):
+        return self.loss
+
+    def _optimizer(self):
+        return FixedStep(self.eta)
+
+    def certificate(self, delta: float | None = None) -> Certificate:
+        """The bound (3) on the sum of the square losses of the rounds, for any sequence of rows.
+
+        With C² the largest ``w k(x, x)`` and k functions it adds ``‖f‖²/η + 4 η C² k Σ w`` to the
+        square losses of f.
+
+        Raises
+        ------
+        GuaranteeError
+            For another `loss`, and for `eta` above ``1/(4 C²)``.
+        """
+        check_is_fitted(self)
+        loss, state = self._model.certified_loss(), self._model.state.vector
+        step, eta = float(self.optimizer_.eta * state[LARGEST_SQ]), float(self.optimizer_.eta)
+        if loss.kind != "square":
+            raise GuaranteeError(f"No bound is known for loss={loss.kind!r}; 'square' has one.")
+        if step > 0.25:
+            raise GuaranteeError(
+                f"Bound (3) needs eta ≤ {0.25 / state[LARGEST_SQ]:.6g}, which is 1/(4 C²) for the "
+                f"rows learned, got eta={eta:g}."
+            )
+        numbers = {"eta": eta, "C": math.sqrt(state[LARGEST_SQ]), "rounds": float(state[CLOCK])}
+        offset = 4.0 * step * state[CLOCK] * loss.space.dim_
+        return Certificate("Orabona (2014), (3)", 1.0 / eta, offset, constants=numbers)
+
+
+@documented(PiSTOLClassifier)
+@parameters
+class KernelPerceptronClassifier(MarginClassifier):
+    r"""The Perceptron with a kernel: a baseline for `PiSTOLClassifier`.
+
+    ``f ← f + v k(x, ·)`` where ``v f(x) ≤ 0``, v = ±1; with K > 2 classes for each
+    against the rest. Only rows that were mistaken become support rows.
+
+    Parameters
+    ----------
+    {PiSTOLClassifier: kernel, gamma, degree, coef0, average}
+        Algorithm 2 takes the last.
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
+    budget, verbose, random_state, missing}
+
+    Attributes
+    ----------
+    {PiSTOLClassifier: classes_, coef_, intercept_, missing_coef_, dual_coef_, support_vectors_,
+    space_, loss_,
+    optimizer_, t_, n_iter_, loss_curve_, n_features_in_, feature_names_in_}
+
+    References
+    ----------
+    Orabona (2014), Algorithm 2; Freund, Schapire (1999), "Large margin classification using the
+    Perceptron algorithm", for the average.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import KernelPerceptronClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KernelPerceptronClassifier(random_state=0).fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
+    kernel: str | Callable = "rbf"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    average: bool | Literal["uniform", "polynomial"] = "uniform"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 200
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
+
+    def _margin_kind(self):
+        return "perceptron"
+
+    def _optimizer(self):
+        return FixedStep(1.0)
+
+    def certificate(self, delta: float | None = None) -> Certificate:
+        """The bound (5) on the mistakes of all functions, against the hinge losses of any f."""
+        check_is_fitted(self)
+        self._model.certified_loss()
+        X = math.sqrt(self._model.state.vector[LARGEST_SQ])
+        return PerceptronCertificate("Orabona (2014), (5)", X)
+
+    def comparison(self, rounds: Batch) -> Comparison:
+        """Raise a GuaranteeError: comparators are measured by hinge losses."""
+        raise no_search("KernelPerceptronClassifier")

@@ -1,0 +1,322 @@
+"""What is said of a fitted conditional logit: a table, and effects of features."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.stats import chi2, norm
+from sklearn.utils.validation import check_is_fitted
+
+from skstructured._base.validation import check_real
+from skstructured.extend._types import Array, Floats
+from skstructured.items._choice_fit import probabilities
+
+
+class WillingnessToPay(NamedTuple):
+    """What a unit of a feature is worth in units of the cost.
+
+    Attributes
+    ----------
+    value : float
+        ``−coef[feature]/coef[cost]``: positive where more of the feature is worth paying for.
+    standard_error : float
+        By the delta method.
+    """
+
+    value: float
+    standard_error: float
+
+
+class Elasticities(NamedTuple):
+    """Elasticities of probabilities in features of items, one for each item.
+
+    Attributes
+    ----------
+    own : ndarray of shape (N,) or (N, p), or a list of arrays (m,) or (m, p)
+        Of an item's own probability in its features, ``w_k x_ik (1 − p_i)``.
+    cross : like `own`
+        Of the probability of any other item of the round in the features of this one,
+        ``−w_k x_ik p_i``: the same for all others (independence of irrelevant alternatives).
+    """
+
+    own: Any
+    cross: Any
+
+
+def ratio_of(coef: Floats, covariance: Floats, feature: int, cost: int) -> WillingnessToPay:
+    """``−b_f/b_c``, and ``(V_ff + r² V_cc − 2 r V_fc)^½/|b_c|`` with r = b_f/b_c."""
+    r = coef[feature] / coef[cost]
+    V = covariance[np.ix_([feature, cost], [feature, cost])]
+    variance = V[0, 0] + r**2 * V[1, 1] - 2.0 * r * V[0, 1]
+    error = np.sqrt(np.maximum(variance, 0.0)) / abs(coef[cost])
+    return WillingnessToPay(float(-r), float(error))
+
+
+class ChoiceSummary:
+    """The table of a fitted conditional logit: ``print(model.summary())``.
+
+    Parameters
+    ----------
+    names : ndarray of shape (p,)
+        Names of features.
+    coef : ndarray of shape (p,)
+        Weights.
+    standard_errors : ndarray of shape (p,)
+        Their standard errors, NaN where there is none.
+    log_likelihood : float
+        ``Σ_t w_t ln p(chosen item of t)``.
+    null_log_likelihood : float
+        The same with equal shares of available items, ``−Σ_t w_t ln m_t``.
+    n_rounds : float
+        Rounds: the sum of their weights.
+    rank : int
+        How many weights the choices determine.
+    errors : str
+        What the standard errors are.
+    level : float, default=0.95
+        Of the intervals.
+
+    Attributes
+    ----------
+    z, p_values : ndarray of shape (p,)
+        ``coef/standard_errors``, and the probability of as large a one under the normal law.
+    intervals : ndarray of shape (p, 2)
+        ``coef ± quantile × standard_errors``.
+    mcfadden_r2, adjusted_r2 : float
+        ``1 − L/L₀`` and ``1 − (L − rank)/L₀`` (McFadden 1974), NaN where L₀ = 0.
+    aic, bic : float
+        ``2 rank − 2L``, ``rank ln n − 2L``.
+    likelihood_ratio, likelihood_ratio_p : float
+        ``2(L − L₀)``, and its probability under χ² of `rank` degrees: are all weights 0?
+    """
+
+    def __init__(
+        self,
+        names: Array,
+        coef: Floats,
+        standard_errors: Floats,
+        log_likelihood: float,
+        null_log_likelihood: float,
+        n_rounds: float,
+        rank: int,
+        errors: str,
+        level: float = 0.95,
+    ) -> None:
+        self.level = check_real("level", level, lambda v: 0.0 < v < 1.0, "lie between 0 and 1")
+        self.names, self.coef, self.standard_errors = names, coef, standard_errors
+        self.log_likelihood, self.null_log_likelihood = log_likelihood, null_log_likelihood
+        self.n_rounds, self.rank, self.errors = n_rounds, rank, errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.z = coef / standard_errors
+        self.p_values = 2.0 * norm.sf(np.abs(self.z))
+        reach = norm.ppf(0.5 + 0.5 * level) * standard_errors
+        self.intervals = np.column_stack([coef - reach, coef + reach])
+        self._measure()
+
+    def _measure(self):
+        likelihood, null, k = self.log_likelihood, self.null_log_likelihood, self.rank
+        self.mcfadden_r2 = 1.0 - likelihood / null if null else np.nan
+        self.adjusted_r2 = 1.0 - (likelihood - k) / null if null else np.nan
+        self.aic = 2.0 * k - 2.0 * likelihood
+        self.bic = k * np.log(self.n_rounds) - 2.0 * likelihood
+        self.likelihood_ratio = 2.0 * (likelihood - null)
+        self.likelihood_ratio_p = float(chi2.sf(self.likelihood_ratio, k)) if k else np.nan
+
+    def to_dict(self) -> dict[str, Array]:
+        """Columns of the table by their names, arrays (p,)."""
+        low, high = self.intervals.T
+        return {
+            "feature": self.names,
+            "coef": self.coef,
+            "std err": self.standard_errors,
+            "z": self.z,
+            "P>|z|": self.p_values,
+            f"{0.5 - 0.5 * self.level:.3g}": low,
+            f"{0.5 + 0.5 * self.level:.3g}": high,
+        }
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame, its index the features; needs pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict()).set_index("feature")
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._head(), "", *self._rows()])
+
+    def _head(self):
+        pairs = [
+            ("log-likelihood", f"{self.log_likelihood:.3f}", "rounds", f"{self.n_rounds:g}"),
+            ("equal shares", f"{self.null_log_likelihood:.3f}", "free weights", f"{self.rank}"),
+            ("McFadden's R²", f"{self.mcfadden_r2:.4f}", "adjusted", f"{self.adjusted_r2:.4f}"),
+            ("AIC", f"{self.aic:.2f}", "BIC", f"{self.bic:.2f}"),
+            (
+                "likelihood ratio",
+                f"{self.likelihood_ratio:.2f}",
+                "P>χ²",
+                f"{self.likelihood_ratio_p:.4f}",
+            ),
+        ]
+        lines = [f"{a:17}{b:>14}    {c:14}{d:>12}" for a, b, c, d in pairs]
+        return [*lines, f"standard errors  {self.errors}"]
+
+    def _rows(self):
+        table = self.to_dict()
+        width = max(12, *(len(str(name)) for name in self.names))
+        titles = list(table)[1:]
+        yield " " * width + "".join(f"{title:>11}" for title in titles)
+        for i, name in enumerate(self.names):
+            coef, error, z, p, low, high = (table[title][i] for title in titles)
+            numbers = [_short(coef), _short(error), f"{z:.2f}", f"{p:.4f}"]
+            numbers += [_short(low), _short(high)]
+            yield f"{name!s:{width}}" + "".join(f"{number:>11}" for number in numbers)
+
+
+def _short(value):
+    """Four decimals, or four digits that count where those would say little."""
+    return f"{value:.4f}" if value == 0.0 or 1e-2 <= abs(value) < 1e5 else f"{value:.3g}"
+
+
+CLUSTERED = "clustered, by the sandwich of the inverse Hessian"
+OBSERVED = "inverse Hessian"
+
+
+class ChoiceEffects:
+    """Elasticities, willingness to pay, and the summary; needs `_utilities`."""
+
+    coef_: Floats
+    standard_errors_: Floats
+    log_likelihood_: float
+    null_log_likelihood_: float
+    n_features_in_: int
+    rank_: int
+    _total: float
+    _clustered: bool
+    _utilities: Any
+
+    def elasticities(
+        self,
+        X: Any,
+        qid: ArrayLike | None = None,
+        available: Any = None,
+        feature: Any = None,
+    ) -> Elasticities:
+        """By how many per cent probabilities change where a feature of an item changes by one.
+
+        ``∂ ln p_i/∂ ln x_jk = w_k x_jk (1[i = j] − p_j)``: an item's own probability, and those of
+        the others in its round, which change alike.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (N, p), or list of n matrices (m, p)
+            Items, as in `fit`.
+        qid : array-like of shape (N,) or None, default=None
+            Rounds of the rows.
+        available : array-like of bool or None, default=None
+            Which items there are, in the form of X.
+        feature : str, int or None, default=None
+            Name or number of a feature; None is all of them.
+
+        Returns
+        -------
+        Elasticities
+            ``own`` and ``cross``, one number per item for one feature, else one per item and
+            feature, in the form of X; NaN for items that are not available.
+        """
+        items, matrix, theta = self._utilities(X, qid, available)
+        which = slice(None) if feature is None else self._number_of(feature, "feature")
+        values = matrix[:, which] if feature is None else matrix[:, [which]]
+        values = values.toarray() if sparse.issparse(values) else values
+        proba = probabilities(theta, items.offsets)[0][:, None]
+        effect = values * np.atleast_1d(self.coef_[which])
+        pair = (effect * (1.0 - proba), -effect * proba)
+        shown = pair if feature is None else tuple(part[:, 0] for part in pair)
+        return Elasticities(*(items.unstacked(part) for part in shown))
+
+    def willingness_to_pay(self, feature: Any, cost: Any) -> WillingnessToPay:
+        """What a unit more of a feature is worth, in units of the cost, and its standard error.
+
+        ``−coef[feature]/coef[cost]``: where the cost rises by so much with the feature, utility is
+        as it was. Costs that are disliked have a negative weight; then it is positive for features
+        that are liked. The value of time saved is minus that of time. The standard error is that of
+        the delta method, and is good where the weight of the cost is many standard errors from 0.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or number of a feature.
+        cost : str or int
+            Name or number of the feature that is paid.
+
+        Returns
+        -------
+        WillingnessToPay
+            ``value`` and ``standard_error``.
+
+        Raises
+        ------
+        ValueError
+            For names that are not there, and a cost whose weight is 0.
+        """
+        check_is_fitted(self)
+        j, c = self._number_of(feature, "feature"), self._number_of(cost, "cost")
+        if self.coef_[c] == 0.0:
+            raise ValueError(f"cost must have a weight other than 0, got {cost!r}.")
+        size = self.n_features_in_
+        covariance = getattr(self, "covariance_", np.full((size, size), np.nan))
+        return ratio_of(self.coef_, covariance, j, c)
+
+    def summary(self, level: float = 0.95, feature_names: ArrayLike | None = None) -> ChoiceSummary:
+        """Weights with standard errors and intervals, log-likelihoods, McFadden's R².
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Of the intervals, between 0 and 1.
+        feature_names : array-like of str of shape (n_features_in_,) or None, default=None
+            What features are called, where X had no names.
+
+        Returns
+        -------
+        ChoiceSummary
+            Prints as a table; ``to_frame()`` and ``to_dict()`` have its columns.
+        """
+        check_is_fitted(self)
+        names = self._names() if feature_names is None else np.array(feature_names, dtype=object)
+        if names.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"feature_names must be {self.n_features_in_} names, got {feature_names!r}."
+            )
+        return ChoiceSummary(
+            names,
+            self.coef_,
+            self.standard_errors_,
+            self.log_likelihood_,
+            self.null_log_likelihood_,
+            self._total,
+            self.rank_,
+            CLUSTERED if self._clustered else OBSERVED,
+            level,
+        )
+
+    def _names(self):
+        """Names of features, x0, x1, … where they have none."""
+        default = [f"x{j}" for j in range(self.n_features_in_)]
+        return np.array(getattr(self, "feature_names_in_", default), dtype=object)
+
+    def _number_of(self, given, name):
+        """Number of a feature that is given by name or number."""
+        if isinstance(given, str):
+            found = np.flatnonzero(self._names() == given)
+            if len(found) == 0:
+                known = ", ".join(map(repr, self._names()[:20]))
+                raise ValueError(f"{name} must be a feature, one of {known}, got {given!r}.")
+            return int(found[0])
+        size = self.n_features_in_
+        is_number = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+        if not (is_number and -size <= given < size):
+            raise ValueError(f"{name} must be a name or a number below {size}, got {given!r}.")
+        return int(given) % size

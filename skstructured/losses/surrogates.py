@@ -1,0 +1,281 @@
+"""Losses of margins: what classifiers with one score per class, or one for two, are trained by."""
+
+import math
+from typing import Self
+
+import numpy as np
+from scipy.special import expit
+
+from skstructured._base.validation import check_choice, check_real
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import run_gradient_rows
+from skstructured.extend._types import Floats
+from skstructured.extend.output_space import OutputSpace
+from skstructured.extend.surrogate import Surrogate
+from skstructured.spaces import Hypercube, OrdinalChain
+
+#: Codes that the kernel knows the losses by.
+MARGIN_KINDS = {
+    "smooth_hinge": 0.0,
+    "hinge": 1.0,
+    "logistic": 2.0,
+    "perceptron": 3.0,
+    "square": 4.0,
+}
+SMOOTH_HINGE, HINGE, LOGISTIC, PERCEPTRON, SQUARE = MARGIN_KINDS.values()
+
+#: Largest |φ'| of each.
+SLOPES = {"smooth_hinge": 2.0, "hinge": 1.0, "logistic": 1.0 / math.log(2.0), "perceptron": 1.0}
+SLOPES["square"] = math.inf
+
+
+@kernel
+def margin_value(z, kind):
+    """φ(z)."""
+    if kind == SMOOTH_HINGE:
+        return 1.0 - 2.0 * z if z <= 0.0 else max(1.0 - z, 0.0) ** 2
+    if kind == HINGE:
+        return max(1.0 - z, 0.0)
+    if kind == PERCEPTRON:
+        return max(-z, 0.0)
+    if kind == SQUARE:
+        return (1.0 - z) ** 2
+    return (max(-z, 0.0) + math.log1p(math.exp(-abs(z)))) / math.log(2.0)
+
+
+@kernel
+def margin_slope(z, kind):
+    """−φ'(z); of the hinges' corners the side on which a row is learned."""
+    if kind == SMOOTH_HINGE:
+        return 2.0 if z <= 0.0 else 2.0 * max(1.0 - z, 0.0)
+    if kind == HINGE:
+        return 1.0 if z < 1.0 else 0.0
+    if kind == PERCEPTRON:
+        return 1.0 if z <= 0.0 else 0.0
+    if kind == SQUARE:
+        return 2.0 * (1.0 - z)
+    return 1.0 / (1.0 + math.exp(min(z, 700.0))) / math.log(2.0)
+
+
+@kernel
+def margin_gradient(theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats) -> float:
+    """g_k = v_k φ'(v_k θ_k); returns Σ_k φ(v_k θ_k)."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        z = truth[k] * theta[k]
+        value += margin_value(z, params[0])
+        g[k] = -truth[k] * margin_slope(z, params[0])
+    return value
+
+
+@kernel
+def indicator_margin_gradient(
+    theta: Floats, truth: Floats, g: Floats, params: Floats, work: Floats
+) -> float:
+    """`margin_gradient` for y in {0, 1}, with v = 2y − 1."""
+    value = 0.0
+    for k in range(theta.shape[0]):
+        v = 2.0 * truth[k] - 1.0
+        value += margin_value(v * theta[k], params[0])
+        g[k] = -v * margin_slope(v * theta[k], params[0])
+    return value
+
+
+class MarginLoss(Surrogate):
+    r"""Σ_k φ(v_k θ_k): one score for two classes, or one against the rest for each of K > 2.
+
+    φ bounds the zero-one loss from above, and so its sum the mistakes of the largest score.
+
+    - "smooth_hinge": ``1 − 2z`` where z ≤ 0, else ``max(1 − z, 0)²``; slopes up to 2;
+    - "hinge": ``max(1 − z, 0)``;
+    - "logistic": ``log₂(1 + exp(−z))``;
+    - "perceptron": ``max(−z, 0)``, which bounds nothing;
+    - "square": ``(1 − z)²``, whose slopes have no bound.
+
+    Parameters
+    ----------
+    space : Signs
+        A fitted space.
+    kind : {"smooth_hinge", "hinge", "logistic", "perceptron", "square"}, default="smooth_hinge"
+        Which φ.
+
+    References
+    ----------
+    Orabona (2014), section 6, for the smooth hinge; Zhang (2004), "Statistical behavior and
+    consistency of classification methods based on convex risk minimization".
+    """
+
+    kernel = staticmethod(margin_gradient)
+    #: No decoder gains anything here: bounds are on the surrogate itself.
+    bounds_surrogate = True
+
+    def __init__(self, space: str | OutputSpace | None = None, kind: str = "smooth_hinge") -> None:
+        self.space = space
+        self.kind = kind
+
+    @property
+    def lipschitz(self) -> float:
+        """The largest norm of a gradient: that of φ times √dim."""
+        self._check_kind()
+        return SLOPES[self.kind] * math.sqrt(self.space.dim_)
+
+    def _check_kind(self):
+        check_choice("loss", self.kind, tuple(MARGIN_KINDS))
+
+    @property
+    def has_probabilities(self) -> bool:  # type: ignore[override]  # by its kind
+        """Whether means are probabilities: those of the logistic loss."""
+        return self.kind == "logistic"
+
+    def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
+        """Vectors (params, work) of the kernel for scores of length `dim`."""
+        self._check_kind()
+        return np.array([MARGIN_KINDS[self.kind]]), np.zeros(0)
+
+    def mean(self, theta: Floats) -> Floats:
+        """2σ(θ) − 1 for the logistic loss, else the vertex of the largest score, (n, dim)."""
+        theta = np.asarray(theta, dtype=np.float64)
+        return 2.0 * expit(theta) - 1.0 if self.has_probabilities else self.space.argmax(theta)
+
+    def log_proba(self, theta: Floats) -> Floats:
+        """Logarithms of probabilities; of two classes with all digits in the tails."""
+        share = -np.logaddexp(0.0, -np.hstack([-theta, theta] if theta.shape[1] == 1 else [theta]))
+        top = share.max(axis=1, keepdims=True)
+        if theta.shape[1] == 1:
+            return share
+        return share - top - np.log(np.exp(share - top).sum(axis=1, keepdims=True))
+
+    def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
+        """Values (n,) and gradients (n, dim)."""
+        theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
+        arguments = self.kernel_arguments(theta.shape[1])
+        return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
+
+
+class IndicatorMargins(MarginLoss):
+    r"""Σ_k φ((2y_k − 1) θ_k): the margins of labels, or of the thresholds between ordinal classes.
+
+    Each label of "hypercube" is a problem of two classes; so is each threshold of "ordinal", which
+    asks whether y lies beyond it. The loss bounds the number of wrong labels, and the distance of
+    ordinal classes, from above, but for "perceptron".
+
+    Parameters
+    ----------
+    space : Hypercube or OrdinalChain
+        A fitted space.
+    kind : {"smooth_hinge", "hinge", "logistic", "perceptron"}, default="smooth_hinge"
+        Which φ; see `MarginLoss`.
+
+    References
+    ----------
+    Rennie, Srebro (2005), "Loss functions for preference levels: regression with discrete ordered
+    labels", the construction of all thresholds.
+    """
+
+    kernel = staticmethod(indicator_margin_gradient)
+    has_probabilities = False
+
+    def over(self, space: OutputSpace) -> Self:
+        """A new one over a fitted space; see `Surrogate`."""
+        check_choice("loss", self.kind, tuple(kind for kind in MARGIN_KINDS if kind != "square"))
+        if not isinstance(space, (Hypercube, OrdinalChain)):
+            wanted = "multilabel outputs and ordinal classes"
+            raise ValueError(f"loss={self!r} is for {wanted}, not for {space!r}.")
+        return super().over(space)
+
+    def mean(self, theta: Floats) -> Floats:
+        """The vertex of the largest score, (n, dim)."""
+        return self.space.argmax(np.asarray(theta, dtype=np.float64))
+
+
+#: Codes that the kernel knows the losses by.
+RESIDUAL_KINDS = {"absolute": 0.0, "epsilon_insensitive": 1.0, "huber": 2.0, "quantile": 3.0}
+ABSOLUTE, INSENSITIVE, HUBER, QUANTILE = RESIDUAL_KINDS.values()
+
+#: ε where none is given.
+EPSILON = {"huber": 0.2, "epsilon_insensitive": 0.1}
+
+
+@kernel
+def residual_gradient(theta, truth, g, params, work):
+    """g = ℓ'(θ − y); returns ℓ(θ − y)."""
+    r, epsilon = theta[0] - truth[0], params[1]
+    size, sign = abs(r), 1.0 if r > 0.0 else -1.0 if r < 0.0 else 0.0
+    if params[0] == HUBER and size < epsilon:
+        g[0] = r / epsilon
+        return 0.5 * r * r / epsilon
+    if params[0] == INSENSITIVE and size <= epsilon:
+        g[0] = 0.0
+        return 0.0
+    if params[0] == QUANTILE:
+        g[0] = 1.0 - params[2] if r > 0.0 else -params[2] if r < 0.0 else 0.0
+        return g[0] * r
+    g[0] = sign
+    return (
+        size
+        - (epsilon if params[0] == INSENSITIVE else 0.0)
+        - (0.5 * epsilon if params[0] == HUBER else 0.0)
+    )
+
+
+class ResidualLoss(Surrogate):
+    r"""A Lipschitz loss of the residual r = θ − y, with slopes up to 1.
+
+    - "absolute": |r|;
+    - "epsilon_insensitive": ``max(|r| − ε, 0)``;
+    - "huber": ``r²/(2ε)`` where |r| < ε, else ``|r| − ε/2``;
+    - "quantile": ``max(q(y − θ), (1 − q)(θ − y))``, the pinball loss, whose least mean is at the
+      quantile q of y.
+
+    Parameters
+    ----------
+    space : RealLine
+        A fitted space.
+    kind : {"absolute", "epsilon_insensitive", "huber", "quantile"}, default="huber"
+        Which one.
+    epsilon : float or None, default=None
+        ε, in the units that are learned; None is 0.2 for "huber" and 0.1 for the other.
+    quantile : float, default=0.5
+        q in (0, 1), of "quantile" alone.
+
+    References
+    ----------
+    Huber (1964), "Robust estimation of a location parameter"; Vapnik (1995); Koenker, Bassett
+    (1978), "Regression quantiles".
+    """
+
+    kernel = staticmethod(residual_gradient)
+    bounds_surrogate = True
+
+    def __init__(self, space=None, kind="huber", epsilon=None, quantile=0.5):
+        self.space = space
+        self.kind = kind
+        self.epsilon = epsilon
+        self.quantile = quantile
+
+    @property
+    def lipschitz(self):
+        """The largest slope: 1, and the larger of q and 1 − q for quantiles."""
+        return max(self._quantile(), 1.0 - self._quantile()) if self.kind == "quantile" else 1.0
+
+    def _quantile(self):
+        return check_real(
+            "quantile", self.quantile, lambda q: 0.0 < q < 1.0, "be a number between 0 and 1"
+        )
+
+    def kernel_arguments(self, dim):
+        """Vectors (params, work) of the kernel."""
+        check_choice("loss", self.kind, tuple(RESIDUAL_KINDS))
+        epsilon = EPSILON.get(self.kind, 0.0) if self.epsilon is None else self.epsilon
+        allowed = "be a number at least 0, or None"
+        epsilon = check_real("epsilon", epsilon, lambda v: 0.0 <= v < math.inf, allowed)
+        return np.array([RESIDUAL_KINDS[self.kind], epsilon, self._quantile()]), np.zeros(0)
+
+    def mean(self, theta):
+        """θ itself."""
+        return np.asarray(theta, dtype=np.float64)
+
+    def value_and_gradient(self, theta, V):
+        """Values (n,) and gradients (n, 1)."""
+        theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
+        return run_gradient_rows(self.kernel, theta, V, *self.kernel_arguments(1))[::-1]

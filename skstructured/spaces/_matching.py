@@ -1,0 +1,383 @@
+"""Maximal assignment: the linear oracle of the Birkhoff polytope.
+
+Column minima as first potentials and the rows that have them as first matches, then shortest
+augmenting paths for the rows left over (Jonker, Volgenant 1987), over costs c = −θ. Loops run along
+rows and become vectors. Their bids between the two steps cost more here than they spare.
+"""
+
+import math
+
+import numpy as np
+
+from skstructured._engine.compiled import kernel
+from skstructured._engine.gradients import less
+from skstructured._engine.simd import lesser
+from skstructured._engine.state import copy_into
+from skstructured.spaces.simplex import softmax_into, sparsemax_into
+
+#: Scores of a larger size count as this: sums of m of them stay finite.
+LARGEST = 1e300
+
+#: For loops over costs, which are never NaN: minima then become vectors.
+NO_NAN = {"nnan", "nsz"}
+
+
+@kernel
+def _cost(score):
+    """−θ, of NaN as of the least score."""
+    return -(min(score, LARGEST) if score >= -LARGEST else -LARGEST)
+
+
+@kernel(fastmath=NO_NAN)
+def _lower(theta, i, prices, less, least, origin, whence):
+    """`least` lowered to c_i − prices − less, where `origin` becomes `whence`; its least entry."""
+    row, lowest = theta[i * least.shape[0] : (i + 1) * least.shape[0]], np.inf
+    for j in range(least.shape[0]):
+        cost = _cost(row[j]) - prices[j] - less
+        lower = cost < least[j]
+        least[j] = cost if lower else least[j]
+        origin[j] = whence if lower else origin[j]
+        lowest = lesser(lowest, least[j])
+    return lowest
+
+
+@kernel
+def _place(values, value, prices, match):
+    """The first column with `value`, before those with a row one without, if there are any.
+
+    Where there is none, which is so for numbers out of range, one that is not taken.
+    """
+    m = values.shape[0]
+    found = m
+    for j in range(m):
+        place = j if match[j + 1] > 0.0 else j - m
+        place = place if values[j] == value else m
+        found = place if place < found else found
+    if found < m:
+        return found + m if found < 0 else found
+    for j in range(m):
+        if prices[j] > -np.inf:
+            return j
+    return 0
+
+
+@kernel
+def _start(theta, m, v, match, free, zeros, origin):
+    """v = column minima, each matched with a row that has it; returns how many rows are free."""
+    v[:], zeros[:], match[:], free[:] = np.inf, 0.0, 0.0, 0.0
+    for i in range(m):
+        _lower(theta, i, zeros, 0.0, v, origin, i)
+    for j in range(m):
+        i = int(origin[j])
+        if free[i] == 0.0:
+            free[i], match[j + 1] = 1.0, i + 1
+    many = 0
+    for i in range(m):
+        if free[i] == 0.0:
+            free[many] = i + 1
+            many += 1
+    return many
+
+
+@kernel
+def _augment(theta, m, i, v, match, least, origin, prices, done):
+    """Match row i (from 1) along a shortest path, and move the potentials v.
+
+    Columns on the way keep their length in `done`, and have the price −∞. Every step takes one that
+    had not been taken, so that it ends whatever the numbers are.
+    """
+    copy_into(prices, v)
+    least[:], done[:], match[0], j, less = np.inf, 0.0, i, -1, 0.0
+    while True:
+        length = _lower(theta, int(match[j + 1]) - 1, prices, less, least, origin, j + 1)
+        j = _place(least, length, prices, match)
+        done[j + 1], least[j], prices[j] = length, np.inf, -np.inf
+        if match[j + 1] == 0.0:
+            break
+        less = _cost(theta[(int(match[j + 1]) - 1) * m + j]) - v[j] - length
+    for k in range(m):
+        if prices[k] == -np.inf:
+            v[k] += done[k + 1] - length
+    while j >= 0:
+        before = int(origin[j]) - 1
+        match[j + 1] = match[before + 1]
+        j = before
+
+
+@kernel
+def assign(theta, m, u, v, match, scratch):
+    """Maximal assignment of theta (m²,), flat.
+
+    u, v (m+1,) become potentials with ``θ_ij + u_i + v_j ≤ 0``, 0 where matched; match (m+1,) holds
+    at j+1 the row of column j, counted from 1; scratch is (4m,). Scores beyond ±1e300 count as
+    that, NaN as the least; it ends with a permutation whatever the numbers are.
+    """
+    least, origin = scratch[:m], scratch[m : 2 * m]
+    prices, free, columns = scratch[2 * m : 3 * m], scratch[3 * m :], v[1:]
+    many = _start(theta, m, columns, match, free, prices, origin)
+    for k in range(many):
+        _augment(theta, m, int(free[k]), columns, match, least, origin, prices, u)
+    u[0], v[0] = 0.0, 0.0
+    for j in range(m):
+        i = int(match[j + 1])
+        u[i] = _cost(theta[(i - 1) * m + j]) - v[j + 1]
+
+
+@kernel
+def assign_rows(theta, V, m):
+    """Maximal assignment of every row of theta (n, m²) into the 0/1 rows of V."""
+    u, v, match, scratch = np.empty(m + 1), np.empty(m + 1), np.empty(m + 1), np.empty(4 * m)
+    for n in range(theta.shape[0]):
+        assign(theta[n], m, u, v, match, scratch)
+        V[n, :] = 0.0
+        for j in range(1, m + 1):
+            V[n, (int(match[j]) - 1) * m + j - 1] = 1.0
+
+
+#: Column sums this close to 1 end the iterations.
+TOLERANCE = 1e-13
+MAX_NEWTON, MAX_SINKHORN = 200, 2000
+#: Ridge of the Newton system relative to the residual.
+RIDGE = 0.1
+
+
+@kernel
+def _row(z, sparse, p, kept):
+    """p = sparsemax(z) or softmax(z); returns the conjugate Ω*(z)."""
+    if sparse:
+        return sparsemax_into(z, p, kept)
+    top, rest = softmax_into(z, p)
+    return top + rest
+
+
+@kernel
+def _dual(C, v, m, sparse, P, columns, z, kept):
+    """D(v); writes the rows P and their column sums."""
+    value = 0.0
+    columns[:] = 0.0
+    for i in range(m):
+        for j in range(m):
+            z[j] = C[i * m + j] + v[j]
+        value -= _row(z, sparse, P[i * m : (i + 1) * m], kept)
+        for j in range(m):
+            columns[j] += P[i * m + j]
+    for j in range(m):
+        value += v[j]
+    return value
+
+
+@kernel
+def _newton_direction(P, columns, m, sparse, ridge, H, d):
+    """d = (−∇²D + ridge + 11ᵀ/m)⁻¹ ∇D by Cholesky; 11ᵀ is the direction in which D is constant."""
+    H[:] = 1.0 / m
+    for i in range(m):
+        p = P[i * m : (i + 1) * m]
+        size = 0
+        for j in range(m):
+            size += p[j] > 0.0
+        for j in range(m):
+            if p[j] > 0.0:
+                weight = 1.0 if sparse else p[j]
+                H[j * m + j] += weight
+                weight = weight / size if sparse else weight
+                row = H[j * m : (j + 1) * m]
+                for k in range(j + 1):
+                    if sparse:
+                        row[k] -= weight if p[k] > 0.0 else 0.0
+                    else:
+                        row[k] -= weight * p[k]
+    for j in range(m):
+        H[j * m + j] += ridge
+        d[j] = 1.0 - columns[j]
+    for j in range(m):
+        for k in range(j):
+            total = H[j * m + k]
+            for t in range(k):
+                total -= H[j * m + t] * H[k * m + t]
+            H[j * m + k] = total / H[k * m + k]
+        total = H[j * m + j]
+        for t in range(j):
+            total -= H[j * m + t] * H[j * m + t]
+        H[j * m + j] = math.sqrt(max(total, 1e-14))
+    for j in range(m):
+        for t in range(j):
+            d[j] -= H[j * m + t] * d[t]
+        d[j] /= H[j * m + j]
+    for j in range(m - 1, -1, -1):
+        for t in range(j + 1, m):
+            d[j] -= H[t * m + j] * d[t]
+        d[j] /= H[j * m + j]
+
+
+@kernel
+def _residual(columns):
+    worst = 0.0
+    for j in range(columns.shape[0]):
+        worst = max(worst, abs(columns[j] - 1.0))
+    return worst
+
+
+@kernel
+def _newton(C, v, m, sparse, P, columns, trial, d, H, z, kept):
+    """Maximise D from v by damped Newton steps; returns the residual of the column sums."""
+    value = _dual(C, v, m, sparse, P, columns, z, kept)
+    residual, boost = _residual(columns), 1.0
+    for _ in range(MAX_NEWTON):
+        if residual <= TOLERANCE or boost > 1e6:
+            break
+        ridge = boost * max(RIDGE * min(residual, 1.0), 1e-11)
+        _newton_direction(P, columns, m, sparse, ridge, H, d)
+        slope, largest = 0.0, 1e-300
+        for j in range(m):
+            slope += d[j] * (1.0 - columns[j])
+            largest = max(largest, abs(d[j]))
+        t, better = min(1.0, 30.0 / largest), False
+        for _halving in range(30):
+            for j in range(m):
+                trial[j] = v[j] + t * d[j]
+            reached = _dual(C, trial, m, sparse, P, columns, z, kept)
+            # Near the solution D no longer resolves the gain; the residual then decides.
+            smaller = _residual(columns) < (1.0 - 0.1 * t) * residual
+            level = smaller and reached >= value - 1e-12 * (1.0 + abs(value))
+            better = level or reached > value + 1e-4 * t * slope
+            if better:
+                break
+            t *= 0.5
+        if better:
+            for j in range(m):  # v[:] = trial would compile numba's error texts, for seconds
+                v[j] = trial[j]
+            value, residual, boost = reached, _residual(columns), max(1.0, 0.1 * boost)
+        else:
+            _dual(C, v, m, sparse, P, columns, z, kept)
+            boost *= 10.0
+    return residual
+
+
+@kernel(fastmath={"reassoc", "contract", "nsz", "arcp"})
+def sinkhorn(K, b, columns, m, tolerance, max_iter, patience):
+    """Scale b until the row-normalised a_i K_ij b_j has column sums 1; returns the residual.
+
+    K is flat (m²,) and positive where it matters; `columns` receives Σ_i a_i K_ij. Gives up early
+    where the contraction seen would need more than `patience` further iterations.
+    """
+    residual = 1.0
+    for iteration in range(max_iter):
+        columns[:] = 0.0
+        for i in range(m):
+            row, total = K[i * m : (i + 1) * m], 0.0
+            for j in range(m):
+                total += row[j] * b[j]
+            a = 1.0 / total
+            for j in range(m):
+                columns[j] += a * row[j]
+        before, residual = residual, 0.0
+        for j in range(m):
+            residual = max(residual, abs(columns[j] * b[j] - 1.0))
+        if residual <= tolerance:
+            break
+        if iteration >= 8 and residual * (residual / before) ** patience > tolerance:
+            break
+        for j in range(m):
+            b[j] = 1.0 / columns[j]
+    return residual
+
+
+@kernel
+def _repair(P, m, rows, columns):
+    """Make P doubly stochastic to machine precision (Altschuler, Weed, Rigollet 2017, Alg. 2)."""
+    for i in range(m):
+        total = 0.0
+        for j in range(m):
+            total += P[i * m + j]
+        for j in range(m):
+            P[i * m + j] /= max(total, 1.0)
+    columns[:] = 0.0
+    for i in range(m):
+        for j in range(m):
+            columns[j] += P[i * m + j]
+    missing = 0.0
+    for i in range(m):
+        rows[i] = 1.0
+        for j in range(m):
+            P[i * m + j] /= max(columns[j], 1.0)
+            rows[i] -= P[i * m + j]
+        rows[i] = max(rows[i], 0.0)
+        missing += rows[i]
+    for j in range(m):
+        columns[j] = 1.0 - columns[j] / max(columns[j], 1.0)
+    if missing > 0.0:
+        for i in range(m):
+            for j in range(m):
+                P[i * m + j] += rows[i] * columns[j] / missing
+
+
+@kernel
+def _reduce(theta, m, assigned, high, C, scratch):
+    """C = θ less the potentials of the assignment problem, or less the largest score; their sum."""
+    rows, columns, match = scratch[: m + 1], scratch[m + 1 : 2 * m + 2], scratch[2 * m + 2 :]
+    rows[:], columns[:], shift = 0.0 if assigned else -high, 0.0, 0.0
+    if assigned:
+        assign(theta, m, rows, columns, match[: m + 1], match[m + 1 :])
+    for i in range(m):
+        shift -= rows[i + 1] + columns[i + 1]
+        for j in range(m):
+            C[i * m + j] = theta[i * m + j] + rows[i + 1] + columns[j + 1]
+    if assigned:  # C ≤ 0 with zeros where matched, whatever rounding made of it
+        for k in range(m * m):
+            C[k] = min(C[k], 0.0)
+        for j in range(m):
+            C[(int(match[j + 1]) - 1) * m + j] = 0.0
+    return shift
+
+
+@kernel
+def _entropic_start(C, m, K, scaling, columns, v):
+    """Column potentials v by Sinkhorn's scaling of K = exp(C)."""
+    for k in range(m * m):
+        K[k] = math.exp(C[k])
+    scaling[:] = 1.0
+    sinkhorn(K, scaling, columns, m, TOLERANCE, MAX_SINKHORN, 20.0 + 2.0 * m)
+    for j in range(m):
+        v[j] = math.log(scaling[j])
+
+
+@kernel
+def _matching(theta, truth, mu, work, sparse):
+    """Regularised assignment of θ less truth into mu; returns Ω*(θ). work[0] keeps the residual."""
+    m = int(math.sqrt(theta.shape[0]) + 0.5)
+    C, H = work[1 : 1 + m * m], work[1 + m * m : 1 + 2 * m * m]
+    rest = work[1 + 2 * m * m :]
+    v, columns, trial = rest[:m], rest[m : 2 * m], rest[2 * m : 3 * m]
+    d, z, kept = rest[3 * m : 4 * m], rest[4 * m : 5 * m], rest[5 * m : 6 * m]
+    low, high = theta[0], theta[0]
+    for k in range(m * m):
+        low, high = min(low, theta[k]), max(high, theta[k])
+    assigned = sparse or not high - low <= 30.0
+    shift = _reduce(theta, m, assigned, high, C, rest[6 * m :])
+    v[:] = 0.0
+    if not sparse:
+        _entropic_start(C, m, H, trial, columns, v)
+    residual = _newton(C, v, m, sparse, mu, columns, trial, d, H, z, kept)
+    work[0] = max(work[0], residual)
+    if residual > TOLERANCE:
+        _repair(mu, m, z, columns)
+    less(mu, truth)
+    return shift - _dual(C, v, m, sparse, H, columns, z, kept)
+
+
+@kernel
+def entropic_matching(theta, truth, mu, params, work):
+    """∇ = P − y, P the argmax of <θ,P> − Σ P ln P over doubly stochastic P; returns its value."""
+    return _matching(theta, truth, mu, work, False)
+
+
+@kernel
+def matching_projection(theta, truth, mu, params, work):
+    """∇ = μ − y, μ the projection of θ on the Birkhoff polytope; returns <θ,μ> − ½‖μ‖²."""
+    return _matching(theta, truth, mu, work, True)
+
+
+def matching_work(dim):
+    """Length of the scratch vector of the two kernels."""
+    m = math.isqrt(dim)
+    return 1 + 2 * m * m + 6 * m + 3 * (m + 1) + 4 * m
