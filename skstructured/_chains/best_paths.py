@@ -1,4 +1,4 @@
-"""Scores of labels, the best labels of chains (Viterbi), and the n best (list Viterbi).
+"""The best labels of chains (Viterbi), the n best (list Viterbi), and draws.
 
 References: Viterbi (1967); Rabiner (1989), "A tutorial on hidden Markov models", section III.B;
 Seshadri and Sundberg (1994), "List Viterbi decoding algorithms with applications".

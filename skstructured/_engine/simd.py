@@ -1,4 +1,4 @@
-"""Machine instructions that kernels ask for by name: prefetches, whole vectors, powers of two."""
+"""Vector instructions of kernels: prefetches, whole vectors, powers of two, exponentials."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a mixture does with one new dense row, in one call: check, standardise, and learn it.
+"""What a mixture does with one new dense row: check, standardize, learn and score it.
 
 The loops for many rows do the work; handing each its arrays would take longer than one row does.
 """

@@ -152,7 +152,7 @@ class LinearState(Learned):
     blocks : tuple of (int, int), default=(1, 0)
         How many arrays of the shape (dim, width), and how many numbers per feature, Θ consists of.
     summed : bool, default=False
-        Whether the sums of the weights are kept behind Θ; see `skstructured._engine.move_and_score`.
+        Whether the sums of the weights are kept behind Θ; see `_engine.move_and_score`.
     single : bool, default=False
         Whether Θ is float32 for dense rows. The sums, whose terms would be lost in them one day,
         are then float64 in an array of their own, and CSR rows have all in float64.

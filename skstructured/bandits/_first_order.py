@@ -1,4 +1,4 @@
-"""Bandit learners with W = s Θ, simulated by the compiled epoch."""
+"""First-order bandits with W = s Θ, simulated by the compiled epoch: Banditron and Gaptron."""
 
 import math
 from typing import Literal

@@ -1,4 +1,4 @@
-"""LinUCB: the action whose reward may be the largest, by confidence bounds of linear regression."""
+"""Bandits whose actions have features: LinUCB, Thompson sampling and SquareCB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of second-order bandits: dense rows, exploration, the longest row, simulation."""
+"""Second-order bandits over dense rows: SOBA, Newtron and Confidit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of online optimisers."""
+"""Interfaces of online optimizers, and of those with a step for every weight."""
 
 import functools
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""The interface of losses without a regularizer."""
+"""Interfaces of losses: surrogates, and oracles and regularizers of Fenchel–Young losses."""
 
 from abc import ABC
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Losses of margins: what classifiers with one score per class, or one for two, are trained by."""
+"""Surrogate losses of margins and of residuals."""
 
 import math
 from typing import Self

@@ -1,4 +1,4 @@
-"""AdaGrad: a step for every weight, by the gradients that it has seen."""
+"""Optimizers with a step for every weight: AdaGrad, FTRL and PiSTOL."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Any row-wise transformer of scikit-learn, on sequences."""
+"""Row-wise transformers, and scores, of label sequences."""
 
 import itertools
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Maximal assignment: the linear oracle of the Birkhoff polytope.
+"""Assignments: the maximal one, and mean matchings, as compiled functions.
 
 Column minima as first potentials and the rows that have them as first matches, then shortest
 augmenting paths for the rows left over (Jonker, Volgenant 1987), over costs c = −θ. Loops run along

@@ -1,4 +1,4 @@
-"""Rows that do not fit into memory: chunks of files and arrays, and learning them one by one."""
+"""Rows that do not fit into memory: chunks of arrays and files, learned one by one."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""PiSTOL: classifiers and regressors with nothing to tune, linear and with kernels."""
+"""Kernel learners of classes and numbers: PiSTOL, averaged SGD and the Perceptron."""
 
 import math
 from collections.abc import Callable

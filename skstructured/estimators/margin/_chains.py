@@ -1,4 +1,4 @@
-"""A visit to a label sequence: its marginals go to where the dual is largest, given all others."""
+"""Visits to label sequences: their paths, small games over them, and passes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Kernels of rows."""
+"""Kernels of rows, and rows as the batch learners of margins read them."""
 
 from typing import NamedTuple
 

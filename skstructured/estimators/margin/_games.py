@@ -1,4 +1,4 @@
-"""A visit to a row whose outputs are known by their oracle, and its bounds.
+"""Visits to rows whose outputs are known by their oracle: small games and saddle points.
 
 Both are compiled for oracles that are. Others are called from Python, by the same functions: all
 that these call but the oracle is compiled for itself.
