@@ -371,6 +371,7 @@ def test_an_empty_batch():
     assert [len(a) for a in batch.viterbi(unary, [0], pair)] == [0, 0]
 
 
+@pytest.mark.exhaustive
 class TestSparseMap:
     @pytest.mark.parametrize("shared", [True, False])
     @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 5.0])

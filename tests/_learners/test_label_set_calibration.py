@@ -2,7 +2,6 @@
 
 import pickle
 
-import joblib
 import naive
 import numpy as np
 import pytest
@@ -241,26 +240,6 @@ def test_saved_models_go_on_bit_for_bit(tmp_path):
     for one in copies:
         np.testing.assert_array_equal(one._calibrator.state, first._calibrator.state)
         np.testing.assert_array_equal(one.predict(X), first.predict(X))
-
-
-def test_maps_of_a_file_are_read_and_left_alone(tmp_path):
-    X, y = data()
-    first = model().partial_fit(X[:40], y[:40])
-    joblib.dump(first, tmp_path / "model")
-    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    np.testing.assert_array_equal(mapped.sample(X, random_state=0), first.predict(X))
-    np.testing.assert_array_equal(
-        mapped.partial_fit(X[40:], y[40:]).predict(X), first.partial_fit(X[40:], y[40:]).predict(X)
-    )
-
-
-def test_models_saved_without_a_calibration_predict_as_they_did():
-    X, y = data()
-    old = model(max_iter=1).fit(X, y)
-    del old._calibrator
-    mu = old.predict_mean(X)
-    np.testing.assert_array_equal(old.predict(X), ExpectedF1().most_likely(mu, mu, old.loss_))
-    assert old.partial_fit(X, y).t_ == 160
 
 
 def test_an_error_leaves_the_calibration():

@@ -1,8 +1,5 @@
 """The online learner: its rounds, its inputs, its outputs."""
 
-import pickle
-
-import joblib
 import naive
 import numpy as np
 import pandas as pd
@@ -154,15 +151,6 @@ def test_pandas_strings_and_feature_names(rng):
     assert multilabel.predict(frame).shape == (60, 3)
 
 
-def test_weight_zero_leaves_a_row_out(rng):
-    X, y, _ = any_outputs("simplex-squared", 3, rng)
-    weight = np.r_[np.ones(40), np.zeros(20)]
-    X[50] *= 1e3
-    kept = learner("simplex-squared").fit(X[:40], y[:40])
-    weighted = learner("simplex-squared").fit(X, y, sample_weight=weight)
-    np.testing.assert_array_equal(kept.coef_, weighted.coef_)
-
-
 def test_several_passes_and_shuffling(rng):
     X, y, _ = any_outputs("simplex-shannon", 3, rng)
     twice = learner("simplex-shannon", max_iter=2).fit(X, y)
@@ -249,25 +237,6 @@ def test_sample_goes_on_with_the_learners_generator(rng):
     np.testing.assert_array_equal(a.sample(X, random_state=5), b.sample(X, random_state=5))
 
 
-@pytest.mark.parametrize("how", ["pickle", "joblib", "deepcopy"])
-def test_a_copy_goes_on_bit_for_bit(how, tmp_path, rng):
-    X, y, _ = any_outputs("simplex-tsallis1.5", 7, rng)
-    model = start(learner("simplex-tsallis1.5"), X[:30], y[:30])
-    if how == "pickle":
-        other = pickle.loads(pickle.dumps(model))
-    elif how == "joblib":
-        joblib.dump(model, tmp_path / "model")
-        other = joblib.load(tmp_path / "model")
-    else:
-        import copy
-
-        other = copy.deepcopy(model)
-    for each in (model, other):
-        each.partial_fit(X[30:], y[30:])
-    np.testing.assert_array_equal(model.coef_, other.coef_)
-    np.testing.assert_array_equal(model.sample(X), other.sample(X))
-
-
 def test_components_are_not_changed_and_clones_are_independent(rng):
     X, y, _ = any_outputs("simplex-shannon", 3, rng)
     regularizer, optimizer = Tsallis(1.3), GradientDescent(radius=2.0)
@@ -323,18 +292,3 @@ def test_scorers_of_scikit_learn_work_for_every_space(rng):
     binary = predictor()
     for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
         assert np.isfinite(cross_val_score(binary, X, Y[:, 0], scoring=scoring, cv=3)).all()
-
-
-def test_html_and_text_representations_name_the_components():
-    model = predictor(regularizer=Tsallis(1.2))
-    assert "Tsallis(alpha=1.2)" in repr(model)
-    html = model._repr_html_()
-    assert "OnlineStructuredPredictor" in html and "alpha" in html
-
-
-def test_the_readme_numbers_of_digits():
-    X, y = load_digits(return_X_y=True)
-    if INTERPRETED:
-        pytest.skip("needs compiled kernels")
-    model = predictor(regularizer="squared").fit(X[:1200] / 16, y[:1200])
-    assert model.score(X[1200:] / 16, y[1200:]) > 0.85

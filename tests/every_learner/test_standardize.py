@@ -1,9 +1,5 @@
 """`standardize`: rows in units of the rows so far, by learners of every kind."""
 
-import copy
-import io
-import pickle
-
 import joblib
 import numpy as np
 import pytest
@@ -125,22 +121,6 @@ def test_scores_are_linear_in_the_rows_given(name, rng):
 def mapped(model, folder):
     joblib.dump(model, folder / "model")
     return joblib.load(folder / "model", mmap_mode="r")
-
-
-@pytest.mark.parametrize("how", ["pickle", "deepcopy", "mapped"])
-@pytest.mark.parametrize("name", LEARNERS)
-def test_copies_go_on_learning_the_same(name, how, rng, tmp_path):
-    X, y = rounds(rng)
-    model = learn(LEARNERS[name][0](), X[:30], y[:30])
-    copied = {
-        "pickle": lambda: pickle.load(io.BytesIO(pickle.dumps(model))),
-        "deepcopy": lambda: copy.deepcopy(model),
-        "mapped": lambda: mapped(model, tmp_path),
-    }[how]()
-    before = model._scale.statistics.copy()
-    learn(copied, X[30:], y[30:])
-    np.testing.assert_array_equal(model._scale.statistics, before)
-    same(learn(model, X[30:], y[30:]), copied)
 
 
 @pytest.mark.parametrize("name", ["ogd", "average", "gaptron"])

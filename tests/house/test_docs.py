@@ -28,13 +28,7 @@ NEEDED = {
     "from dask_ml": "dask_ml",
     "from skops": "skops",
 }
-#: Headings of a page by task, and older pages that are those of a task too.
-FORM = [
-    "Which class, and why",
-    "What it costs",
-    "What is guaranteed",
-    "What else there is, and when it is better",
-]
+#: Older pages that are those of a task too.
 OPENED = ("sequences.md", "items.md", "moving_streams.md", "bandit_feedback.md")
 
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -87,13 +81,6 @@ def test_pages_show_the_newest_table_of_peers(monkeypatch):
 
     for page, block in _summary.pages():
         assert block in page.read_text(encoding="utf-8")
-
-
-def test_the_readme_is_a_page_long_and_says_what_every_block_prints():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 90
-    assert len(PRINTED.findall(text)) == len(BLOCK.findall(text)) == 1
-    assert all(printed for _, printed in PRINTED.findall(text))
 
 
 def test_the_table_of_peers_has_one_learner_of_ours_a_task_slower_or_not(monkeypatch):
@@ -154,12 +141,14 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
 
 
-@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md")], ids=lambda p: p.name)
-def test_links_lead_somewhere(page):
-    for target, anchor in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
-        found = page.parent / target if target else page
-        assert found.exists(), target
-        assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
+def test_links_lead_somewhere():
+    wrong = []
+    for page in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")):
+        for target, anchor in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+            found = page.parent / target if target else page
+            if not found.exists() or (anchor and anchor not in anchors(found)):
+                wrong.append(f"{page.name}: {target}#{anchor}")
+    assert wrong == []
 
 
 def test_every_task_has_examples_and_every_example_a_task():
@@ -167,15 +156,6 @@ def test_every_task_has_examples_and_every_example_a_task():
     linked = "".join(page.read_text(encoding="utf-8") for page in tasks)
     folders = {path.name for path in (DOCS / "examples").iterdir() if path.is_dir()}
     assert folders == set(re.findall(r"examples/(\w+)\)", linked))
-
-
-@pytest.mark.parametrize("page", sorted((DOCS / "tasks").glob("*.md")), ids=lambda p: p.name)
-def test_a_task_is_a_short_page_of_one_form(page):
-    text = page.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 70
-    assert text.split("\n\n")[1].startswith("For whoever ")
-    assert re.findall(r"^## (.*)$", text, flags=re.MULTILINE) == FORM
-    assert len(PRINTED.findall(text)) == 1 and PRINTED.findall(text)[0][1] and "![" in text
 
 
 def theorems():

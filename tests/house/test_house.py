@@ -36,7 +36,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Folders of tests that are of no single room.
-OF_SEVERAL_ROOMS = {"every_learner", "fuzzing", "house"}
+OF_SEVERAL_ROOMS = {"every_learner", "house"}
 
 #: Loops over rows, which calls of parts would slow down: as long as they need. And what makes those
 #: that score rows ahead, whose arguments take half of the lines.

@@ -24,6 +24,10 @@ SPACES = [
     ("birkhoff", "squared"),
     ("subsets", "squared"),
 ]
+CASES = [
+    pytest.param(*case, marks=pytest.mark.exhaustive) if case[0] == "birkhoff" else case
+    for case in SPACES
+]
 OPTIMIZERS = ["ogd", "adaptive", "parameter_free", "pistol", "mixture"]
 ORDERS = ["rising", "falling", "shuffled"]
 SIZES = {"birkhoff": [4, 9, 16, 25], "subsets": range(2, 31)}
@@ -146,7 +150,7 @@ def _least(space, theta):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize(("space", "regularizer"), SPACES)
+@pytest.mark.parametrize(("space", "regularizer"), CASES)
 def test_losses_stay_below_the_bound(space, regularizer, optimizer):
     """Sizes from 1 to 30 in every order; outputs are those of the least score before."""
     for seed, order in enumerate(ORDERS[:1] if INTERPRETED else ORDERS):
@@ -160,7 +164,7 @@ def test_losses_stay_below_the_bound(space, regularizer, optimizer):
 
 @pytest.mark.parametrize("constants", ["paper", "sharp"])
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(("space", "regularizer"), SPACES)
+@pytest.mark.parametrize(("space", "regularizer"), CASES)
 def test_the_scale_is_what_the_sizes_need(space, regularizer, order, constants):
     """The same in every order and in every chunk; with the step of the certificate."""
     X, y, weight = stream(space, np.random.RandomState(3), 12, order)
@@ -289,7 +293,7 @@ def climbed(space, regularizer, optimizer, seed, steps, n):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skstructured.GuaranteeWarning")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize(("space", "regularizer"), SPACES)
+@pytest.mark.parametrize(("space", "regularizer"), CASES)
 def test_hill_climbed_streams_stay_below_the_bound(space, regularizer, optimizer):
     """10,240 streams in all; ``-s`` prints the largest ratios of loss and bound."""
     found = [climbed(space, regularizer, optimizer, seed, 31, 40) for seed in range(8)]

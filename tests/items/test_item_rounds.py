@@ -24,7 +24,7 @@ PAIRS = [
     ("simplex", "squared"),
     ("hypercube", "shannon"),
     ("permutahedron", "squared"),
-    ("birkhoff", "shannon"),
+    pytest.param("birkhoff", "shannon", marks=pytest.mark.exhaustive),
     ("subsets", "squared"),
 ]
 SHARES = ("thinning", 0.02)

@@ -84,7 +84,9 @@ def test_it_equals_the_literal_mixture(storage, average):
     np.testing.assert_allclose(W[:, :-K].T, after[:-K], atol=1e-8)
 
 
-@pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+@pytest.mark.parametrize(
+    "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize(
     ("given", "alone"),
     [

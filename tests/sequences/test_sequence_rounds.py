@@ -41,7 +41,9 @@ def norms_told(X, intercept):
     return 2.0 * (np.abs(products).sum() + steps**2), max(np.trace(products), steps)
 
 
-@pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+@pytest.mark.parametrize(
+    "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (1, 2), (1, 7), (2, 3), (3, 9)])
 def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
     """c = max over the lengths there are of 4γ/(λν ln 2), λ = 1/(2M − 1)² or 1."""
@@ -57,7 +59,9 @@ def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("regularizer", ["shannon", "squared"])
+@pytest.mark.parametrize(
+    "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
 @pytest.mark.parametrize("weight", [[1, 1, 1, 1], [0.25, 0, 0.5, 0.1], [3, 7, 0.2, 1]])
 def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer, fit_intercept):

@@ -1,7 +1,5 @@
 """The assignment problem: every permutation, scipy, potentials that prove it, and its speed."""
 
-import time
-
 import naive
 import numpy as np
 import pytest
@@ -112,21 +110,3 @@ def test_rows_are_solved_one_by_one(rng):
     for t, v in zip(theta, V.reshape(6, 7, 7), strict=True):
         np.testing.assert_array_equal(v.argmax(axis=1), solve(t.reshape(7, 7))[0])
         assert v.sum() == 7.0
-
-
-def seconds(task):
-    started = time.perf_counter()
-    task()
-    return time.perf_counter() - started
-
-
-@pytest.mark.skipif(INTERPRETED, reason="compiled only")
-@pytest.mark.parametrize("kind", ["normal", "ties"])
-def test_no_slower_than_scipy(kind, rng):
-    """Loose, for busy machines: 3.7 times as fast when measured."""
-    theta = np.array([KINDS[kind](rng, 100) for _ in range(20)])
-    flat, V = theta.reshape(20, -1), np.empty((20, 10_000))
-    assign_rows(flat, V, 100)
-    ours = min(seconds(lambda: assign_rows(flat, V, 100)) for _ in range(9))
-    peer = min(seconds(lambda: [linear_sum_assignment(-t) for t in theta]) for _ in range(9))
-    assert ours < 1.5 * peer
