@@ -130,10 +130,34 @@ class ExpectsItsBest(Explorer):
         return super().play(rounds, which, random_state)._replace(expected=wrong.astype(float))
 
 
+class MissesASureDraw(Explorer):
+    """Its first draw is another than the one that is certain."""
+
+    def play(self, rounds, which, random_state=None):
+        losses = super().play(rounds, which, random_state)
+        losses.target[:1] = 1.0 - losses.target[:1]
+        return losses
+
+
 class ExpectsNothing(Explorer):
     def play(self, rounds, which, random_state=None):
         losses = super().play(rounds, which, random_state)
         return losses._replace(expected=np.full(len(which), 2.0 / 3.0))
+
+
+class CountsWhatItPlaysTwice(Explorer):
+    def play_and_learn(self, rounds, which, random_state=None):
+        losses = super().play_and_learn(rounds, which, random_state)
+        self.t_ += 2 * (len(which) == 2)
+        return losses
+
+
+class LosesByTheCall(Explorer):
+    """Its surrogate losses depend on how many rounds it is given at once."""
+
+    def play_and_learn(self, rounds, which, random_state=None):
+        losses = super().play_and_learn(rounds, which, random_state)
+        return losses._replace(surrogate=np.full(len(which), float(len(which))))
 
 
 class LearnsMoreWhenItPlays(Explorer):
@@ -187,6 +211,14 @@ class ForgetsWithCalls(Explorer):
         first = not hasattr(self, "t_")
         super().partial_fit(X, y, classes, sample_weight)
         self._sums *= 1.0 if first else 0.5
+        return self
+
+
+class ForgetsWithSingleRows(Explorer):
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        first = not hasattr(self, "t_")
+        super().partial_fit(X, y, classes, sample_weight)
+        self._sums *= 0.5 if len(X) == 1 and not first else 1.0
         return self
 
 
@@ -318,9 +350,12 @@ BROKEN = {
     LearnsInPlay(): {"check_play_learns_nothing"},
     CountsPlays(): {"check_rounds_are_counted"},
     CountsTheLast(): {"check_rounds_are_counted"},
+    CountsWhatItPlaysTwice(): {"check_rounds_are_counted"},
     InPercent(): {"check_losses"},
     ExpectsItsBest(): {"check_expected_is_the_mean_of_target"},
+    MissesASureDraw(share=0.0): {"check_expected_is_the_mean_of_target"},
     ExpectsNothing(): {"check_expected_is_the_mean_of_target"},
+    LosesByTheCall(): {"check_play_and_learn_learns_as_learn"},
     LearnsMoreWhenItPlays(): {"check_play_and_learn_learns_as_learn"},
     Foresees(): {"check_later_outputs_do_not_enter"},
     Peeks(): {"check_a_rounds_own_output_does_not_enter"},
@@ -328,6 +363,7 @@ BROKEN = {
     LearnsFromExpecting(): {"check_expected_losses"},
     ForgetsWithChunks(): {"check_learn_in_chunks"},
     ForgetsWithCalls(): {"check_partial_fit_in_chunks"},
+    ForgetsWithSingleRows(): {"check_partial_fit_in_chunks"},
     LearnsOtherRows(): {"check_partial_fit_learns_as_learn"},
     FadesInPickles(): {"check_pickle"},
     ClonesWhatItLearned(): {"check_clone"},

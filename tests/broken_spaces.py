@@ -157,6 +157,14 @@ class TakesAnything(Hypercube):
         return np.array(y, dtype=float)
 
 
+class PacksAnything(Hypercube):
+    def pack(self, y):
+        try:
+            return super().pack(y)
+        except ValueError:
+            return np.zeros(len(y))
+
+
 class GrowsInPickles(Hypercube):
     def __getstate__(self):
         state = dict(super().__getstate__())
@@ -197,6 +205,7 @@ BROKEN = {
     HasAnotherTask(): (SETS, "check_task"),
     ScoresNoClasses(): (SETS, "check_task"),
     TakesAnything(): (SETS, "check_wrong_outputs"),
+    PacksAnything(): (SETS, "check_wrong_outputs"),
     GrowsInPickles(): (SETS, "check_copies"),
     ChangesItsSize(2): (SETS_OF_TWO, "check_parameters"),
 }

@@ -114,7 +114,7 @@ FITTED |= {
     ),
     "random field": Case(sk.ConditionalRandomField(random_state=0), _words, _spelt),
     "random field of classes": Case(
-        sk.ConditionalRandomField("simplex", solver="sdca", random_state=0), _X, _letters
+        sk.ConditionalRandomField("simplex", random_state=0), _X, _letters
     ),
     "quadratic": Case(sk.QuadraticSurrogate(), _X, _letters),
     "quadratic, kernel": Case(sk.QuadraticSurrogate("birkhoff", kernel="rbf"), _X, _orders),

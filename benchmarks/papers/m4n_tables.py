@@ -130,7 +130,7 @@ def model_of(kind, space, features, seed):
         return SVC(kernel=kernel, gamma="auto")
     given = {"kernel": kernel, "standardize": not features and space != "sequence"}
     if kind == "CRF":
-        return MODELS[kind]("simplex", solver="sdca", max_iter=50, random_state=seed, **given)
+        return MODELS[kind]("simplex", **given)
     if kind != "QS":
         given |= {"max_iter": 50, "tol": 1e-4, "warm_start": True, "random_state": seed}
     return MODELS[kind](space, **given)

@@ -21,14 +21,13 @@ from skstructured._chains.best_paths import (
     batch_scores,
     batch_viterbi,
 )
-from skstructured._chains.dual_newton import decompose, nearest_marginals
 from skstructured._chains.logarithms import batch_entropies, batch_log_probabilities
 from skstructured._chains.marginals import batch_marginals
 from skstructured._chains.projection import (
     FEW,
-    NEAR_ENOUGH,
+    MORE,
     add_vertices,
-    gap_of,
+    grown,
     most_needed,
     project_chain,
 )
@@ -212,37 +211,18 @@ def sparse_map(
         unless `room` or `max_iter` was reached.
     """
     (M, k), unary, pair = np.shape(unary), _read_only(unary), _read_only(pair)
-    most = most_needed(M, k)
-    few = room or min(most, max(FEW, 0 if start is None else len(start.weights) + FEW))
-    labels, weights, gap, done = _by_vertices(unary, pair, start, few, max_iter)
-    if not done and room is None and len(weights) == few < most:
-        found = _by_newton(unary, pair) or _by_vertices(unary, pair, start, most, max_iter)
-        labels, weights, gap = found[:3]
-    mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
-    add_vertices(labels, weights, len(weights), mu, pairs, 1.0)
-    return SparseMean(mu, pairs, labels, weights, gap)
-
-
-def _by_vertices(unary, pair, start, room, max_iter):
-    """Labels, weights and gap of a projection by Wolfe's method, and whether it is done."""
-    labels, weights, n = np.zeros((room, len(unary)), dtype=np.int64), np.zeros(room), 0
+    given, most = 0 if start is None else len(start.weights), room or most_needed(M, k)
+    size = room or min(most, max(FEW, given + FEW))
+    labels, weights = np.zeros((0, M), dtype=np.int64), np.zeros(0)
     if start is not None:
-        n = min(len(start.weights), room)
-        labels[:n], weights[:n] = start.labels[:n], start.weights[:n]
-    n, gap, done = project_chain(unary, pair, labels, weights, n, max_iter)
-    if n < 0:
-        check_possible([-np.inf])
-    return labels[:n], weights[:n], gap, done
-
-
-def _by_newton(unary, pair):
-    """Labels, weights and gap of a projection by Newton's method, None where it does not do."""
-    M, k = unary.shape
-    mu, pairs = np.empty((M, k)), np.empty((max(M - 1, 0), k, k))
-    if M == 1 or nearest_marginals(unary, pair, mu, pairs) > NEAR_ENOUGH:
-        return None
-    room = int(np.sum(pairs > 0.0)) + k
-    labels, weights = np.zeros((room, M), dtype=np.int64), np.zeros(room)
-    n = decompose(mu, pairs, labels, weights)
-    labels, weights = labels[:n].copy(), weights[:n].copy()
-    return labels, weights, gap_of(unary, pair, labels, weights, n)
+        labels, weights = start.labels, start.weights
+    labels, weights = grown(labels, weights, min(given, size), size)
+    n, gap, done = project_chain(unary, pair, labels, weights, min(given, size), max_iter)
+    while n == size < most and not done:
+        size = min(MORE * size, most)
+        labels, weights = grown(labels, weights, n, size)
+        n, gap, done = project_chain(unary, pair, labels, weights, n, max_iter)
+    check_possible([-np.inf if n < 0 else 0.0])
+    labels, weights, mu, pairs = labels[:n], weights[:n], np.zeros((M, k)), np.zeros((M, k, k))
+    add_vertices(labels, weights, n, mu, pairs, 1.0)
+    return SparseMean(mu, pairs, labels, weights, gap)

@@ -4,8 +4,7 @@
 ``½‖μ‖²`` regularizes, which few sequences make up where scores are large. Wolfe's
 minimum-norm-point method as in `extend._by_vertices`, but for vertices that are kept as
 labels: the scalar product of two is how many positions and steps they share, so that a vertex costs
-O(M), not O(M k²), and the linear oracle is Viterbi's. Where `FEW` sequences do not make up the
-projection, `skstructured._chains.dual_newton` finds it.
+O(M), not O(M k²), and the linear oracle is Viterbi's.
 
 References: Wolfe (1976), "Finding the nearest point in a polytope"; Niculae, Martins, Blondel,
 Cardie (2018), "SparseMAP: differentiable sparse structured inference".
@@ -16,7 +15,6 @@ import math
 import numpy as np
 
 from skstructured._chains.best_paths import chain_score, chain_viterbi
-from skstructured._chains.dual_newton import nearest_marginals
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 
@@ -25,10 +23,9 @@ from skstructured._engine.compiled import FASTMATH, kernel
 ROUNDING, DEPENDENT = 1e-14, 1e-9
 #: A gap that is small may be rounding: it is, if it has not halved in so many rounds.
 SMALL_GAP, PATIENCE = 1e-12, 20
-#: Sequences that Wolfe's method stops at, and the calls of Viterbi's algorithm that it may make.
-FEW, MOST_CALLS = 100, 1000
-#: By how much constraints of means may be violated, over the size of the scores.
-NEAR_ENOUGH = 1e-11
+#: Sequences that there is room for at first, and by how much it grows; the calls of Viterbi's
+#: algorithm that may be made beyond one for each.
+FEW, MORE, MOST_CALLS = 100, 4, 1000
 #: What sums of terms of a size may be off by, over that size.
 UNIT = 4.0 * np.finfo(np.float64).eps
 
@@ -255,42 +252,34 @@ def project_chain(
 
 
 @kernel
-def gap_of(unary: Floats, pair: Floats, labels: Ints, weights: Floats, n: int) -> float:
-    """The gap of the mean of n label sequences, with what it may be off by."""
-    M = labels.shape[1]
-    rest, best = np.empty(unary.shape), np.empty(unary.shape)
-    rest_pair, vertex = np.empty((M, *pair.shape[1:])), np.empty(M, dtype=np.int64)
-    _residual(unary, pair, labels, weights, n, rest, rest_pair)
-    chain_viterbi(rest, 0, M, rest_pair, best, vertex)
-    gap, size = _gap(vertex, labels, weights, n, rest, rest_pair)
-    return max(gap, 0.0) + UNIT * size
-
-
-@kernel
 def most_needed(M: int, k: int) -> int:
     """How many label sequences make up any mean, at the most: one more than its dimension."""
     return M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1
 
 
 @kernel
+def grown(labels: Ints, weights: Floats, n: int, room: int) -> tuple[Ints, Floats]:
+    """The first n labels and weights, with room for more."""
+    more, their = np.zeros((room, labels.shape[1]), dtype=np.int64), np.zeros(room)
+    more[:n], their[:n] = labels[:n], weights[:n]
+    return more, their
+
+
+@kernel
 def project_means(unary: Floats, pair: Floats, mu: Floats, each: Floats) -> float:
     """Write the projection's means of labels (M, k) and steps (M or more, k, k).
 
-    Returns what is left: a gap, or what constraints of the means are violated by.
+    Returns the gap that is left, 0 if it is rounding.
     """
-    M, k = unary.shape
+    M, room = len(unary), most_needed(*unary.shape)
+    size, n = min(FEW, room), 0
+    labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
+    n, gap, done = project_chain(unary, pair, labels, weights, n, MOST_CALLS + size)
+    while not done and size < room:
+        size = min(MORE * size, room)
+        labels, weights = grown(labels, weights, n, size)
+        n, gap, done = project_chain(unary, pair, labels, weights, n, MOST_CALLS + size)
     mu[:] = 0.0
     each[:] = 0.0
-    room = most_needed(M, k)
-    for size in (min(FEW, room), room):
-        labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
-        n, gap, done = project_chain(unary, pair, labels, weights, 0, MOST_CALLS + size)
-        if done or size == room:
-            add_vertices(labels, weights, n, mu, each, 1.0)
-            return 0.0 if done else gap
-        violated = nearest_marginals(unary, pair, mu, each) if M > 1 else np.inf
-        if violated <= NEAR_ENOUGH:
-            return violated
-        mu[:] = 0.0
-        each[:] = 0.0
-    return 0.0
+    add_vertices(labels, weights, n, mu, each, 1.0)
+    return 0.0 if done else gap

@@ -43,7 +43,7 @@ def _of_classes():
     yield from (logistic.OnlineNewtonClassifier(), logistic.GaussianAggregatingForecaster())
     yield boosting.AdaBoostOLMClassifier(n_estimators=2)
     yield boosting.OnlineTreeClassifier(patience=2)
-    yield crf.ConditionalRandomField("simplex", solver="sdca", max_iter=1)
+    yield crf.ConditionalRandomField("simplex", max_iter=1)
 
 
 def _learners():

@@ -152,7 +152,7 @@ class LinUCB(ItemBandit):
         with self.lock:
             actions, Z = self._fitted(X_actions, qid, available)
             means, margins = self._ridge.means(Z), self._radius() * self._ridge.widths(Z)
-        back = actions.items.unstacked
+        back = actions.unstacked
         return back(means - margins), back(means + margins)
 
     def regret_bound(self) -> float:

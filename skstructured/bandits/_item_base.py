@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,62 +34,36 @@ from skstructured.items._reading import Items, read_items
 LARGEST_REWARD = 1e100
 
 
-class Actions(NamedTuple):
-    """Actions of n rounds, those that are hidden left out.
-
-    Attributes
-    ----------
-    items : Items
-        The rounds.
-    places : ndarray of shape (N',)
-        Where each of the available actions stands among those given in its round.
-    lengths : ndarray of shape (n,)
-        How many actions were given in each round.
-    """
-
-    items: Items
-    places: Ints
-    lengths: Ints
-
-    def rounds(self) -> list[slice]:
-        """The rows of each round."""
-        offsets = self.items.offsets
-        return [slice(offsets[i], offsets[i + 1]) for i in range(len(self.items))]
-
-
-def read_actions(X_actions: Any, qid: Any, available: Any) -> Actions:
-    """`Actions` of what a user gives; the one place that knows how rounds are written."""
-    whole = read_items(X_actions, qid)
-    if len(whole) == 0:
+def read_actions(X_actions: Any, qid: Any, available: Any) -> Items:
+    """`Items` of one round or more."""
+    actions = read_items(X_actions, qid, available)
+    if len(actions) == 0:
         raise ValueError("X_actions must have one round or more, got none.")
-    within = np.empty(whole.n_given, dtype=np.intp)
-    starts = np.repeat(whole.offsets[:-1], whole.lengths)
-    within[whole.places] = np.arange(whole.n_given) - starts
-    kept = whole if available is None else read_items(X_actions, qid, available)
-    return Actions(kept, within[kept.places], whole.lengths)
+    return actions
 
 
-def rows_of(actions: Actions, codes: Any) -> Ints:
+def rows_of(actions: Items, codes: Any) -> Ints:
     """Rows, among those available, of the actions at `codes` (n,), places in their rounds.
 
     A ValueError names the round whose place is none, or that of a hidden action.
     """
-    given, n = np.asarray(codes), len(actions.items)
+    given, n = np.asarray(codes), len(actions)
     _check_shape("actions", given, n)
     if given.dtype.kind not in "iu":
         raise ValueError(
             f"actions must be places of actions in their rounds, integers from 0, got an array of "
             f"{given.dtype}."
         )
-    outside = (given < 0) | (given >= actions.lengths)
+    outside = (given < 0) | (given >= actions.given_lengths)
     if outside.any():
         i = int(np.flatnonzero(outside)[0])
+        length = actions.given_lengths[i]
         raise ValueError(
-            f"actions must be places from 0 to {actions.lengths[i] - 1} in round {i}, which has "
-            f"{actions.lengths[i]} actions; got {given[i]}."
+            f"actions must be places from 0 to {length - 1} in round {i}, which has {length} "
+            f"actions; got {given[i]}."
         )
-    chosen = actions.places == np.repeat(given, actions.items.lengths)
-    found = np.add.reduceat(chosen, actions.items.offsets[:-1])
+    chosen = actions.places_in_rounds == np.repeat(given, actions.lengths)
+    found = actions.sums(chosen)
     if not found.all():
         i = int(np.flatnonzero(found == 0)[0])
         raise ValueError(f"actions must be available: in round {i} action {given[i]} is hidden.")
@@ -179,15 +153,15 @@ class ItemState(Locked, BaseEstimator):
         ridge = self._ridge
         return np.sqrt(ridge.loss / ridge.weight) if ridge.loss > 0.0 else 1.0
 
-    def _fitted(self, X_actions, qid, available) -> tuple[Actions, Floats]:
+    def _fitted(self, X_actions, qid, available) -> tuple[Items, Floats]:
         check_is_fitted(self, "t_")
         actions, X = self._read(X_actions, qid, available)
         return actions, self._ridge.ready(X)
 
-    def _read(self, X_actions, qid, available) -> tuple[Actions, Floats]:
+    def _read(self, X_actions, qid, available) -> tuple[Items, Floats]:
         """The rounds, and the rows (N', p) of available actions, checked."""
         actions = read_actions(X_actions, qid, available)
-        fresh, X = not hasattr(self, "t_"), actions.items.values
+        fresh, X = not hasattr(self, "t_"), actions.values
         if fresh or not is_ready(self, X):
             wanted = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
             X = validate_data(self, X, reset=fresh, **wanted)
@@ -268,9 +242,9 @@ class ItemBandit(ItemState):
             rng = new.random_state_ if own else check_random_state(random_state)
         with self.lock:
             Z = self._ridge.ready(X)
-            drawn = [self._draw(Z[rows], rng) for rows in actions.rounds()]
-        chosen = actions.items.offsets[:-1] + np.array([code for code, _ in drawn], dtype=np.intp)
-        return actions.places[chosen], np.array([p for _, p in drawn])
+            drawn = [self._draw(Z[rows], rng) for rows in actions.rounds]
+        chosen = actions.offsets[:-1] + np.array([code for code, _ in drawn], dtype=np.intp)
+        return actions.places_in_rounds[chosen], np.array([p for _, p in drawn])
 
     def fit(
         self,
@@ -342,12 +316,12 @@ class ItemBandit(ItemState):
         """
         with unchanged_on_error(self, not hasattr(self, "t_")) as new:
             given, X = new._read(X_actions, qid, available)
-            chosen, n = rows_of(given, actions), len(given.items)
+            chosen, n = rows_of(given, actions), len(given)
             rewards = check_rewards(rewards, n)
             check_propensities(propensities, n)
             weight = check_round_weights(sample_weight, n)
             new._start_with(X)
-        for i, rows in enumerate(given.rounds()):
+        for i, rows in enumerate(given.rounds):
             if weight[i] > 0.0:
                 with self.lock, learned_aside(self) as twin:
                     twin._learn(X[rows], chosen[i] - rows.start, rewards[i], weight[i])
@@ -371,7 +345,7 @@ class ItemBandit(ItemState):
         """
         with self.lock:
             actions, Z = self._fitted(X_actions, qid, available)
-            return actions.items.unstacked(self._ridge.means(Z))
+            return actions.unstacked(self._ridge.means(Z))
 
     def predict(
         self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
@@ -391,8 +365,8 @@ class ItemBandit(ItemState):
         with self.lock:
             actions, Z = self._fitted(X_actions, qid, available)
             means = self._ridge.means(Z)
-        best = [rows.start + np.argmax(means[rows]) for rows in actions.rounds()]
-        return actions.places[best]
+        best = [rows.start + np.argmax(means[rows]) for rows in actions.rounds]
+        return actions.places_in_rounds[best]
 
     def decoding_proba(
         self, X_actions: Any, qid: ArrayLike | None = None, *, available: Any = None
@@ -411,8 +385,8 @@ class ItemBandit(ItemState):
         """
         with self.lock:
             actions, Z = self._fitted(X_actions, qid, available)
-            P = [self._probabilities(Z[rows]) for rows in actions.rounds()]
-        return actions.items.unstacked(np.concatenate(P), hidden=0.0)
+            P = [self._probabilities(Z[rows]) for rows in actions.rounds]
+        return actions.unstacked(np.concatenate(P), hidden=0.0)
 
     def _draw(self, Z, rng):
         """The position of an action drawn from a round, and its propensity."""

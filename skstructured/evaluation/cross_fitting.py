@@ -84,9 +84,8 @@ def cross_fitted_rewards(
 
 
 def _of_items(X, given, actions, rewards, model, n_splits):
-    read = read_actions(X, *given)
-    items, n = read.items, len(read.items)
-    Z, at = check_array(items.values, dtype=np.float64), rows_of(read, actions)
+    items = read_actions(X, *given)
+    n, Z, at = len(items), check_array(items.values, dtype=np.float64), rows_of(items, actions)
     y = read_numbers("rewards", rewards, n)
     found, of_round = np.empty(len(Z)), np.repeat(np.arange(n), items.lengths)
     for learned, held in _parts(n, n_splits):

@@ -13,44 +13,19 @@ from scipy.special import ndtri
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import check_choice, check_real, check_weights
 from skstructured.extend._types import Array, Floats, Ints
-from skstructured.items._reading import read_items
+from skstructured.items._reading import Items, read_items
 
 #: Probabilities of a round may sum to 1 up to this.
 ROUNDING = 1e-6
 
 
-class Table(NamedTuple):
-    """Numbers of the actions of n rounds, which may be of several lengths, one after the other.
-
-    Attributes
-    ----------
-    values : ndarray of shape (N,)
-        All numbers.
-    offsets : ndarray of shape (n + 1,)
-        Those of round i are ``offsets[i]:offsets[i + 1]``.
-    """
-
-    values: Floats
-    offsets: Ints
-
-    @property
-    def lengths(self) -> Ints:
-        """Actions (n,) of the rounds."""
-        return np.diff(self.offsets)
-
-    def sums(self, values: Floats) -> Floats:
-        """Sums (n,) over the actions of each round, of numbers (N,)."""
-        return np.add.reduceat(values, self.offsets[:-1])
-
-
-def read_table(given: Any, name: str, qid: Any = None) -> Table:
-    """`Table` of (n, K), of n vectors (m,), or with qid of (N,); a ValueError for anything else."""
+def read_table(given: Any, name: str, qid: Any = None) -> Items:
+    """Numbers of the actions of n rounds: (n, K), n vectors (m,), or with qid (N,); no others."""
     if qid is not None:
         flat = np.asarray(given, dtype=np.float64)
         if flat.ndim != 1:
             raise ValueError(f"{name} must have shape (N,) where qid is given, got {flat.shape}.")
-        items = read_items(flat[:, None], qid)
-        return Table(items.values[:, 0], items.offsets)
+        return read_items(flat, qid)
     try:
         rows = [np.asarray(row, dtype=np.float64) for row in given]
     except (TypeError, ValueError):
@@ -60,11 +35,13 @@ def read_table(given: Any, name: str, qid: Any = None) -> Table:
             f"{name} must be a matrix (n, K), or a list of one array (m,) per round, of numbers "
             "for each of its actions."
         )
-    return Table(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
+    n = len(rows)
+    codes = np.repeat(np.arange(n), [*map(len, rows)])
+    return Items(np.concatenate(rows), codes, np.arange(n), True, None)
 
 
-def read_policy(given: Any, qid: Any = None) -> Table:
-    """`Table` of probabilities; a ValueError names the round that has none."""
+def read_policy(given: Any, qid: Any = None) -> Items:
+    """Probabilities of the actions; a ValueError names the round that has none."""
     table = read_table(given, "policy", qid)
     sums = table.sums(np.where(table.values >= 0.0, table.values, np.nan))
     wrong = ~(np.abs(sums - 1.0) <= ROUNDING)
@@ -141,7 +118,7 @@ class Log(NamedTuple):
 
     Attributes
     ----------
-    policy : Table
+    policy : Items
         Probabilities π.
     at : ndarray of shape (n,)
         Places of the logged actions among the values of the policy.
@@ -151,7 +128,7 @@ class Log(NamedTuple):
         Estimated rewards q of all actions.
     """
 
-    policy: Table
+    policy: Items
     at: Ints
     rewards: Floats
     propensities: Floats

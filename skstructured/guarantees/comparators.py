@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured._learners.weights import linear_scores
 from skstructured.extend._types import Floats, Loss, Matrix
 from skstructured.extend.learner import ExpertComparison
@@ -167,30 +168,30 @@ class _Rounds(NamedTuple):
         """Σ w_t S_t(U)."""
         return float(self.weight @ self.loss.value(linear_scores(U, self.X), self.V))
 
-    def objective(self, u, shape, penalty):
-        """Σ w_t S_t(U) + penalty · ‖U‖² and its gradient, for a flat U."""
-        U, p = u.reshape(shape), self.X.shape[1]
+    def objective(self, U, penalty):
+        """Σ w_t S_t(U) + penalty · ‖U‖² and its gradient."""
+        p = self.X.shape[1]
         value, g = self.loss.value_and_gradient(linear_scores(U, self.X), self.V)
         g = self.weight[:, None] * g
         gradient = 2.0 * penalty * U
         gradient[:, :p] += safe_sparse_dot(self.X.T, g, dense_output=True).T
-        if shape[1] > p:
+        if U.shape[1] > p:
             gradient[:, p] += g.sum(axis=0)
-        return float(self.weight @ value) + penalty * float(u @ u), gradient.ravel()
+        return float(self.weight @ value) + penalty * float(U.ravel() @ U.ravel()), gradient
 
     def ridge_fit(self, penalty, start):
         """The U that minimises `objective`, sought from `start`."""
-        from scipy.optimize import minimize
 
-        given = {"jac": True, "method": "L-BFGS-B", "args": (start.shape, penalty)}
-        given["options"] = {"maxiter": self.max_iter, "maxcor": 20}
-        given["options"] |= {"ftol": self.tol * 1e-3, "gtol": self.tol}
-        best = minimize(self.objective, start.ravel(), **given)
+        def best_from(U):
+            tol = {"ftol": self.tol * 1e-3, "gtol": self.tol, "maxls": 20}
+            return minimize_lbfgs(lambda U: self.objective(U, penalty), U, self.max_iter, **tol)
+
+        best = best_from(start)
         if not best.x.any():  # hinges are not smooth at 0, where all scores tie
-            apart = self.class_means(start.shape).ravel()
-            others = [minimize(self.objective, size * apart, **given) for size in (0.1, 1.0, 10.0)]
+            apart = self.class_means(start.shape)
+            others = [best_from(size * apart) for size in (0.1, 1.0, 10.0)]
             best = min([best, *others], key=lambda found: found.fun)
-        return best.x.reshape(start.shape)
+        return best.x
 
     def class_means(self, shape):
         """Σ (y_t − ȳ) x_tᵀ, scaled to norm 1: a direction that tells outputs apart."""

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.optimize import linprog, minimize
+from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.exceptions import ConvergenceWarning
 
+from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured.extend._types import Floats, Ints, Matrix
 from skstructured.items._choice_data import Scaled, identified, penalty_units
 
@@ -257,41 +258,29 @@ RUNS = 4
 
 
 def lbfgs(likelihood: Likelihood, max_iter: int, tol: float, verbose: Any) -> Solution:
-    """L-BFGS from 0 until the gap is at most `tol`."""
-    weights, n_iter, runs = np.zeros(likelihood.Z.shape[1]), 0, RUNS
-    if likelihood.ridge.all():
-        runs = 1
+    """L-BFGS from 0 until the gap is at most `tol`; without a penalty, by the gradient."""
+    weights, n_iter, penalized = np.zeros(likelihood.Z.shape[1]), 0, bool(likelihood.ridge.all())
+    runs = 1 if penalized else RUNS
+
+    def is_done(value, gradient):
+        return duality_gap(likelihood, gradient) <= tol or not np.isfinite(value)
+
+    def evaluate(weights):
+        point = likelihood.point(weights)
+        return point.value, point.gradient
+
     for run in range(runs):
-        found = _run(likelihood, weights, max_iter - n_iter, tol, 0.1 ** (run + 1) * tol**0.5)
+        gtol = 0.0 if penalized else 0.1 ** (run + 1) * tol**0.5
+        found = minimize_lbfgs(evaluate, weights, max_iter - n_iter, is_done, gtol=gtol)
         n_iter, weights = n_iter + found.nit, found.x
         point = likelihood.point(weights)
-        gap = duality_gap(likelihood, point.gradient) if runs == 1 else _estimate(likelihood, point)
+        gap = duality_gap(likelihood, point.gradient) if penalized else _estimate(likelihood, point)
         unbounded = runs > 1 and likelihood.largest_range(weights) > FAR
         if verbose:
             print(f"iteration {n_iter}: objective {point.value:.8g}, gap {gap:.3g}")
         if gap <= tol or unbounded or n_iter >= max_iter:
             break
     return Solution(point, gap, None, n_iter, unbounded)
-
-
-def _run(likelihood, weights, max_iter, tol, gtol):
-    """scipy's result; with a penalty it ends by the duality gap, without by the gradient."""
-    last = {}
-
-    def function(w):
-        point = likelihood.point(w)
-        last["gap"] = duality_gap(likelihood, point.gradient)
-        return point.value, point.gradient
-
-    def note(intermediate_result):
-        if last["gap"] <= tol or not np.isfinite(intermediate_result.fun):
-            raise StopIteration
-
-    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "gtol": gtol, "ftol": 0.0}
-    if likelihood.ridge.all():
-        options["gtol"] = 0.0
-    options |= {"maxcor": 20, "maxls": 50}
-    return minimize(function, weights, jac=True, method="L-BFGS-B", callback=note, options=options)
 
 
 def _estimate(likelihood, point):

@@ -1,5 +1,6 @@
 """Rounds of items: rows with the numbers of their rounds, or one matrix per round."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Items:
     def __init__(
         self, values: Any, codes: Ints, qid: Array, flat: bool, available: Array | None
     ) -> None:
-        self.n_given, self.qid, self.flat = len(codes), qid, flat
+        self.n_given, self.qid, self.flat, self._codes = len(codes), qid, flat, codes
         order = np.argsort(codes, kind="stable")
         self._given = np.bincount(codes, minlength=len(qid))
         if available is not None:
@@ -81,6 +82,24 @@ class Items:
     def given_lengths(self) -> Ints:
         """Items (n,) of the rounds as they were given, available or not."""
         return self._given
+
+    @property
+    def rounds(self) -> list[slice]:
+        """The rows of each round."""
+        return [slice(*ends) for ends in itertools.pairwise(self.offsets)]
+
+    @property
+    def places_in_rounds(self) -> Ints:
+        """Where each available item (N',) stands among those that were given in its round."""
+        within = np.empty(self.n_given, dtype=np.intp)
+        order = np.argsort(self._codes, kind="stable")
+        starts = np.repeat(np.cumsum(self._given) - self._given, self._given)
+        within[order] = np.arange(self.n_given) - starts
+        return within[self.places]
+
+    def sums(self, numbers: Floats) -> Floats:
+        """Sums (n,) over the available items of each round, of numbers (N',)."""
+        return np.add.reduceat(numbers, self.offsets[:-1])
 
     def stacked(self, given: Any, name: str = "y") -> Array:
         """Numbers of items, in the form of X, of those available (N',), round by round."""

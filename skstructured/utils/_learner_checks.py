@@ -5,6 +5,7 @@ from copy import deepcopy
 from numbers import Real
 from unittest import SkipTest
 
+import joblib
 import numpy as np
 from scipy.optimize import linprog
 from sklearn.base import clone
@@ -12,6 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_consistent_length, get_tags
 
 from skstructured.extend.learner import Batch, Losses, OnlineLearner
+
+#: A deviation that draws exceed once in 10⁹: log(2·10⁹).
+RARE = 21.4
 
 #: Methods that predict from rows.
 PREDICTIONS = (
@@ -133,6 +137,14 @@ def numbers(model):
     }
 
 
+def assert_parameters_kept(estimator, call, what):
+    """Raise an AssertionError if a call changes a parameter, or what is inside one."""
+    before = {name: joblib.hash(value) for name, value in estimator.get_params().items()}
+    call()
+    for name, value in estimator.get_params().items():
+        assert joblib.hash(value) == before[name], f"{what} changed the parameter {name}"
+
+
 def has_argument(method, name):
     """Whether a method takes the argument."""
     return name in inspect.signature(method).parameters
@@ -208,9 +220,6 @@ def wrong_outputs(y):
 
 #: How often each round is played, for a draw's mean.
 DRAWS = 20
-
-#: A deviation that draws exceed once in 10⁹: log(2·10⁹).
-RARE = 21.4
 
 
 def check_begin_returns_rounds(trial):

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skstructured._chains import batch
-from skstructured._chains.dual_newton import decompose, nearest_marginals
 from skstructured._chains.marginals import chain_gap, scratch_size
 from skstructured._chains.projection import FEW
 from tests.conftest import INTERPRETED
@@ -421,26 +420,6 @@ class TestSparseMap:
         assert 0.5 * distance <= few.gap and few.gap > 1e-6
         again = batch.sparse_map(unary, pair, start=found)
         np.testing.assert_allclose(again.mu, found.mu, rtol=0, atol=1e-12)
-
-    @pytest.mark.parametrize(("M", "k"), [(2, 1), (2, 4), (3, 3), (5, 2)])
-    @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 10.0, 1e3])
-    def test_newtons_method_is_the_projection(self, rng, M, k, scale):
-        """Whatever the number of sequences that it is made of."""
-        unary, pair = chain(rng, M, k, scale, False, 0.2)
-        if naive.all_scores(unary, pair)[1].max() == -np.inf:
-            return
-        mu, pairs = np.empty((M, k)), np.empty((M - 1, k, k))
-        assert nearest_marginals(unary, pair, mu, pairs) < 1e-13
-        wanted = naive.sparse_map(np.maximum(unary, -1e9), np.maximum(pair, -1e9))
-        tolerance = 1e-10 if np.isfinite(unary).all() and np.isfinite(pair).all() else 1e-5
-        np.testing.assert_allclose(mu, wanted[0], rtol=0, atol=tolerance * (1 + scale))
-        np.testing.assert_allclose(pairs, wanted[1], rtol=0, atol=tolerance * (1 + scale))
-        labels, weights = np.zeros((M * k * k + k, M), dtype=np.int64), np.zeros(M * k * k + k)
-        n = decompose(mu, pairs.copy(), labels, weights)
-        again = naive.mean(weights[:n], labels[:n], k)
-        assert weights[:n].min() > 0
-        np.testing.assert_allclose(again[0], mu, rtol=0, atol=1e-12 * (1 + scale))
-        np.testing.assert_allclose(again[1], pairs, rtol=0, atol=1e-12 * (1 + scale))
 
     @pytest.mark.parametrize("scale", [0.0, 0.01, 0.1])
     @pytest.mark.parametrize(("M", "k"), [(3, 15), (40, 10), (5, 26), (4, 40)])

@@ -139,3 +139,17 @@ def test_sparse_rows_are_divided_by_the_largest_so_far(rng):
     wanted = np.divide(X, largest, out=np.zeros_like(X), where=largest > 0)
     wanted[weight == 0] = 0.0
     np.testing.assert_allclose(Z, wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_a_scale_begun_anew_divides_as_the_one_before(divided, rng):
+    X, weight = 3.0 + 5.0 * rng.randn(10, 2), rng.randint(1, 4, 10) / 2.0
+    scale = RunningScale(2, True, True)
+    scale.divided = divided
+    scale.apply(Rows.from_array(X), weight=weight)
+    Z = scale.anew().apply(Rows.from_array(X), weight=weight)[0].matrix
+    wanted = standardized(X, weight, True)[0]
+    for t in range(10):
+        mean = np.average(X[: t + 1], axis=0, weights=weight[: t + 1])
+        unit = wanted[t] if divided else X[t] - mean
+        np.testing.assert_allclose(Z[t], unit, rtol=1e-10, atol=1e-10)

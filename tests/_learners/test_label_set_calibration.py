@@ -66,6 +66,15 @@ def test_calibrations_are_those_of_literal_newton_steps(weighted, rng):
     assert np.abs(np.diff(wanted[:, :3], axis=0)).max(axis=0).min() > 0.1
 
 
+def test_scores_beyond_the_largest_enter_the_mean_as_it():
+    """As in the steps: one score of 5,000 does not decide what the others mean."""
+    theta = np.array([[5e3, 0.5, -2.0], [-4e3, 0.25, 1.0]])
+    found = Calibration(0.5, 0.25, -2e-3, 1.5).marginals(theta)
+    for row, mean in zip(range(2), (998.5 / 3.0, -998.75 / 3.0), strict=True):
+        wanted = 1.0 / (1.0 + np.exp(-(0.5 * theta[row, 1:] + 0.25 - 2e-3 * mean)))
+        np.testing.assert_allclose(found[row, 1:], wanted, rtol=1e-12)
+
+
 def test_steps_and_slopes_are_bounded():
     for sign in (-1.0, 1.0):
         theta = sign * np.array([[1e300, -800.0, 3.0]] * 30)

@@ -214,6 +214,7 @@ def test_a_sparse_matrix_in_the_place_of_a_chunk_is_named():
         sk.KernelStructuredPredictor(kernel="poly"),
         sk.StructuralSVM(kernel="poly"),
         sk.QuadraticSurrogate(kernel="poly"),
+        sk.ConditionalRandomField("simplex", kernel="poly"),
     ],
     ids=lambda model: type(model).__name__,
 )

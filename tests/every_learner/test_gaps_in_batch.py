@@ -14,11 +14,8 @@ N, P = 40, 4
 
 LEARNERS = {
     "field": sk.ConditionalRandomField("simplex"),
-    "field, sdca": sk.ConditionalRandomField("simplex", solver="sdca", random_state=0),
     "field, squared": sk.ConditionalRandomField("simplex", regularizer="squared", alpha=0.1),
-    "field, rbf": sk.ConditionalRandomField(
-        "simplex", kernel="rbf", solver="sdca", alpha=0.1, random_state=0
-    ),
+    "field, rbf": sk.ConditionalRandomField("simplex", kernel="rbf", alpha=0.1, random_state=0),
     "network": sk.MaxMinMarginNetwork(alpha=0.1, random_state=0),
     "network, rbf": sk.MaxMinMarginNetwork(kernel="rbf", alpha=0.1, random_state=0),
     "svm": sk.StructuralSVM(alpha=0.1, random_state=0),

@@ -5,10 +5,10 @@ import warnings
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from skstructured._base.lbfgs import minimize_lbfgs
 from skstructured._base.validation import (
     check_bool,
     check_choice,
@@ -26,73 +26,12 @@ from skstructured.estimators.crf._objective import (
     Layout,
     VectorObjective,
 )
-from skstructured.estimators.crf._sdca import Sdca
 from skstructured.estimators.kernel._values import check_cache_size
 from skstructured.estimators.margin._base import check_alpha
 from skstructured.estimators.margin._features import check_memory
 from skstructured.extend._types import Features, Given, Outputs
-from skstructured.regularizers import Shannon
 from skstructured.sequences._decoding import rule_of
-from skstructured.spaces import LabelSequence, Simplex
-
-
-class Trace:
-    """Objectives and duality gaps of the iterations, and when they are good enough.
-
-    Parameters
-    ----------
-    tol : float
-        The gap to stop at.
-    verbose : int
-        Whether a line is printed for each iteration.
-    """
-
-    def __init__(self, tol, verbose):
-        self.tol, self.verbose = tol, verbose
-        self.values, self.gaps = [], []
-
-    def add(self, value, gap):
-        """Note an iteration; whether its gap is small enough."""
-        self.values.append(float(value))
-        self.gaps.append(float(gap))
-        if self.verbose:
-            print(f"iteration {len(self.values)}: objective {value:.8g}, gap {gap:.3g}")
-        return self.good
-
-    @property
-    def good(self):
-        """Whether the last gap is small enough."""
-        return bool(self.gaps) and self.gaps[-1] <= self.tol
-
-
-def lbfgs(objective, Theta, max_iter, trace, memory=10):
-    """Weights near the optimum; the `trace` gets the iterations."""
-    shape = Theta.shape
-    value, gradient = objective.value_and_gradient(Theta)
-    start = value, objective.gap(gradient)
-    if start[1] <= trace.tol:
-        trace.add(*start)
-        return Theta
-    last = {}  # the last point that was evaluated is the one accepted
-
-    def function(flat):
-        value, gradient = objective.value_and_gradient(flat.reshape(shape))
-        last["gap"] = objective.gap(gradient)
-        return value, gradient.ravel()
-
-    def note(intermediate_result):
-        if trace.add(intermediate_result.fun, last["gap"]):
-            raise StopIteration
-
-    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": memory}
-    options |= {"gtol": 0.0, "ftol": 0.0, "maxls": 50}
-    found = minimize(
-        function, Theta.ravel(), jac=True, method="L-BFGS-B", callback=note, options=options
-    )
-    if not trace.values:  # no step was found that is better than none
-        trace.add(*start)
-    return found.x.reshape(shape)
-
+from skstructured.spaces import LabelSequence
 
 #: α n that are tried, the largest first: of 1 is C=1 of LogisticRegression.
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -164,9 +103,6 @@ def tried_alphas(field, batch, share):
     return Path(np.array(STRENGTHS[: len(losses)]) / len(counted), np.array(losses))
 
 
-SOLVERS = ("lbfgs", "sdca")
-
-
 def check_jobs(value):
     """A ValueError unless `n_jobs` is an integer other than 0, or None."""
     if value is not None and (isinstance(value, bool) or value == 0):
@@ -175,8 +111,37 @@ def check_jobs(value):
         check_integer("n_jobs", value, lowest=-(2**31), highest=2**31)
 
 
+class Trace:
+    """Objectives and duality gaps of the iterations, and when they are good enough.
+
+    Parameters
+    ----------
+    tol : float
+        The gap to stop at.
+    verbose : int
+        Whether a line is printed for each iteration.
+    """
+
+    def __init__(self, tol, verbose):
+        self.tol, self.verbose = tol, verbose
+        self.values, self.gaps = [], []
+
+    def add(self, value, gap):
+        """Note an iteration; whether its gap is small enough."""
+        self.values.append(float(value))
+        self.gaps.append(float(gap))
+        if self.verbose:
+            print(f"iteration {len(self.values)}: objective {value:.8g}, gap {gap:.3g}")
+        return self.good
+
+    @property
+    def good(self):
+        """Whether the last gap is small enough."""
+        return bool(self.gaps) and self.gaps[-1] <= self.tol
+
+
 class BatchFit:
-    """`fit` by L-BFGS or SDCA, and the weights as attributes.
+    """`fit` by L-BFGS, and the weights as attributes.
 
     Needs `_unfitted_space()`, `_loss_over(space)`, `_read` and `_check_rows`, and the parameters
     of `ConditionalRandomField`.
@@ -213,7 +178,6 @@ class BatchFit:
 
     def _check_parameters(self):
         check_missing(self)
-        check_choice("solver", self.solver, SOLVERS)
         check_choice("transitions", self.transitions, TRANSITIONS)
         check_alpha(self.alpha, ("auto",))
         check_positive("tol", self.tol)
@@ -299,23 +263,37 @@ class BatchFit:
         layout = self._layout(X.shape[1])
         objective = self._objective(scale.transform(X), packed, share, layout)
         Theta = self._first_weights(before, scale, layout)
+        self._keep(self._minimized(objective, Theta), scale, layout)
+
+    def _minimized(self, objective, Theta):
+        """Weights near the optimum, begun at Theta; the iterations become attributes."""
         trace = Trace(self.tol, self.verbose)
+
+        def add(value, gradient):
+            return trace.add(value, objective.gap(gradient))
+
         with objective:
-            Theta = self._solver(objective, packed)(objective, Theta, self.max_iter, trace)
+            start = objective.value_and_gradient(Theta)
+            if not objective.gap(start[1]) <= self.tol:
+                evaluate = objective.value_and_gradient
+                Theta = minimize_lbfgs(evaluate, Theta, self.max_iter, add, maxcor=10).x
+        if not trace.values:  # the start is good enough, or no step was found that is better
+            add(*start)
         if not np.isfinite(trace.values[-1]) or not np.isfinite(Theta).all():
             raise ValueError(
-                f"{self.solver} came to weights that are not finite numbers: features of this size "
-                'need standardize=True, or "auto", or a larger alpha.'
+                "L-BFGS came to weights that are not finite numbers: features of this size need "
+                'standardize=True, or "auto", or a larger alpha.'
             )
         self._note(trace)
-        self._keep(Theta, scale, layout)
+        return Theta
 
     def _layout(self, width):
         """Where weights stand; a ValueError for transitions that the model does not have."""
         chains, plain = self._is_sequential(), self.transitions == "bigram"
-        if not plain and (self.solver == "sdca" or not chains):
-            what = 'solver="lbfgs"' if chains else 'space="sequence"'
-            raise ValueError(f'transitions={self.transitions!r} is for {what}; use "bigram".')
+        if not plain and not chains:
+            raise ValueError(
+                f'transitions={self.transitions!r} is for space="sequence"; use "bigram".'
+            )
         return Layout(width, self.space_.dim_, self.fit_intercept, chains, self.transitions)
 
     def _scale_for(self, X, weight):
@@ -329,19 +307,6 @@ class BatchFit:
             kind = EdgeObjective if layout.step_features else ChainObjective
             return kind(Z, packed, *rest, n_jobs=self.n_jobs)
         return VectorObjective(Z, self.loss_, packed, *rest, n_jobs=self.n_jobs)
-
-    def _solver(self, objective, packed):
-        """``solver(objective, Theta, max_iter, trace) -> Theta``."""
-        if self.solver == "lbfgs":
-            return lbfgs
-        shannon = isinstance(self.loss_.regularizer, Shannon)
-        if not (shannon and isinstance(self.space_, (LabelSequence, Simplex))):
-            raise ValueError(
-                'solver="sdca" is for space="sequence" and "simplex" with regularizer="shannon"; '
-                'use "lbfgs".'
-            )
-        labels = packed.values if objective.layout.chains else packed
-        return Sdca(np.asarray(labels, dtype=np.int64), self.random_state_)
 
     def _weights_before(self):
         """What a warm start goes on from, or None."""
@@ -374,12 +339,12 @@ class BatchFit:
         self.duality_gap_ = trace.gaps[-1]
         if not trace.good:
             warnings.warn(
-                f"{self.solver} stopped after {self.n_iter_} iterations with a duality gap of "
+                f"L-BFGS stopped after {self.n_iter_} iterations with a duality gap of "
                 f"{self.duality_gap_:.3g} (tol={self.tol:g}) and a gradient of norm "
                 f"{np.sqrt(2.0 * self.alpha_ * self.duality_gap_):.3g}: raise max_iter, alpha or "
                 "tol, or give features on one scale.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     def _keep(self, Theta, scale, layout):

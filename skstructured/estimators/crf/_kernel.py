@@ -1,58 +1,34 @@
-"""Conditional random fields over classes with kernels, by dual coordinate ascent."""
+"""Conditional random fields with kernels: linear ones of a factor of the matrix of kernels."""
 
 import numpy as np
-from scipy.special import entr, logsumexp
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
-from skstructured._engine.compiled import FASTMATH, kernel
-from skstructured.estimators.crf._ascent import line_search
-from skstructured.estimators.crf._fitting import Trace
+from skstructured.estimators.crf._objective import Layout
 from skstructured.estimators.kernel._user_kernels import is_precomputed
 from skstructured.estimators.kernel._values import inverse_variance
 from skstructured.estimators.margin._features import Kernel, check_kernel
-from skstructured.regularizers import Shannon
-from skstructured.spaces import Simplex
-from skstructured.spaces.simplex import softmax_into
-
-#: Scores that follow the moves are computed anew after so many passes.
-REFRESH = 10
 
 #: Of "poly" and "sigmoid", as in scikit-learn.
 DEGREE, COEF0 = 3, 1.0
 
-
-@kernel(fastmath=FASTMATH)
-def _add_row(target, factor, row):
-    for j in range(target.shape[0]):
-        target[j] += factor * row[j]
+#: What is left of a row outside of the span of others, squared, over the largest, to count as 0.
+RANK = 1e-12
 
 
-@kernel
-def gram_pass(K, order, steps, mu, scores):
-    """One pass: every μ moves towards the probabilities at its scores, to the largest dual.
+def factor_of(K):
+    """F (n, r) and rows (r,), with ``K = F Fᵀ`` up to `RANK` and triangular ``F[rows]``.
 
-    `scores` (k, n) follow; `steps` are shares over α.
+    Cholesky's factor with pivots; K (n, n) is used up. Rows that the others span are not in `rows`.
     """
-    k = mu.shape[1]
-    v, d, sums = np.empty(k), np.empty((1, k)), np.empty(3)
-    none = np.empty((0, k, k))
-    for i in order:
-        linear, square = 0.0, 0.0
-        for j in range(k):
-            v[j] = scores[j, i]
-        softmax_into(v, d[0])
-        for j in range(k):
-            d[0, j] -= mu[i, j]
-            linear += v[j] * d[0, j]
-            square += d[0, j] * d[0, j]
-        square *= steps[i] * K[i, i]
-        step = line_search(mu[i : i + 1], none, d, none, linear, square, sums)
-        for j in range(k):
-            mu[i, j] = max(mu[i, j] + step * d[0, j], 0.0)
-            _add_row(scores[j], -step * d[0, j] * steps[i], K[i])
+    L, pivots, rank, _ = dpstrf(K.T, tol=RANK * K.diagonal().max(), lower=1, overwrite_a=1)
+    F = np.empty((len(K), rank))
+    F[pivots - 1] = np.tril(L[:, :rank])
+    return F, pivots[:rank] - 1
 
 
 class KernelField:
-    """`fit` and scores with kernels, for classes; a linear kernel changes nothing."""
+    """`fit` and scores with kernels, over vectors of scores; a linear kernel changes nothing."""
 
     def _is_linear(self):
         return isinstance(self.kernel, str) and self.kernel == "linear"
@@ -67,11 +43,8 @@ class KernelField:
                 "ConditionalRandomField takes a kernel by name or a callable, got "
                 "kernel='precomputed'."
             )
-        if self.solver != "sdca" or self.warm_start:
-            raise ValueError(
-                f'kernel={self.kernel!r} needs solver="sdca" and warm_start=False, got '
-                f"solver={self.solver!r} and warm_start={self.warm_start}."
-            )
+        if self.warm_start:
+            raise ValueError(f"kernel={self.kernel!r} needs warm_start=False, got True.")
 
     def _forget_kernels(self):
         for name in ("dual_coef_", "support_", "_kept", "_scaling", "_kernel"):
@@ -79,47 +52,24 @@ class KernelField:
 
     def _solve_kernels(self, rows, packed, share):
         """Learn, and keep the coefficients and the rows that have some."""
-        shannon = isinstance(self.loss_.regularizer, Shannon)
-        if not (shannon and isinstance(self.space_, Simplex)):
-            raise ValueError(
-                f'kernel={self.kernel!r} is for space="simplex" with regularizer="shannon", got '
-                f"{type(self.space_).__name__} and {self.loss_.regularizer!r}."
-            )
+        if self._is_sequential():
+            raise ValueError(f'kernel={self.kernel!r} is for spaces other than "sequence".')
         for name in ("coef_", "intercept_", "start_", "end_", "transitions_"):
             vars(self).pop(name, None)
         self._scaling = self._scale_for(rows.X, share)
         Z = self._scaling.transform(rows.X)
         gamma = inverse_variance(Z, share) if self.gamma in (None, "scale") else float(self.gamma)
         self._kernel = Kernel(self.kernel, gamma, DEGREE, COEF0, float(self.fit_intercept))
-        codes, trace = np.asarray(packed, dtype=np.int64), Trace(self.tol, self.verbose)
-        dual = self._ascend(self._kernel(Z, Z), codes, share, trace)
-        self._note(trace)
-        self.dual_coef_, self.support_ = dual, np.flatnonzero(np.abs(dual).sum(axis=1))
+        counted = np.flatnonzero(share > 0.0)
+        F, kept = factor_of(self._kernel(Z[counted], Z[counted]))
+        layout = Layout(F.shape[1], self.space_.dim_, False, False)
+        objective = self._objective(F, packed[counted], share[counted], layout)
+        Theta = self._minimized(objective, np.zeros(layout.shape))
+        self.dual_coef_, self.support_ = np.zeros((len(share), layout.dim)), np.sort(counted[kept])
+        self.dual_coef_[counted[kept]] = solve_triangular(F[kept], Theta, lower=True, trans=1)
         self._kept = Z[self.support_]
 
-    def _ascend(self, K, codes, share, trace):
-        """Coefficients (n, k), by passes until the duality gap is at most `tol`."""
-        truth, k = np.eye(self.space_.dim_)[codes], self.space_.dim_
-        mu, steps = np.full((len(codes), k), 1.0 / k), share / self.alpha_
-        counted = np.flatnonzero(share > 0.0)
-        for t in range(self.max_iter):
-            if t % REFRESH == 0:
-                scores = np.ascontiguousarray((K @ (steps[:, None] * (truth - mu))).T)
-            gram_pass(K, self.random_state_.permutation(counted), steps, mu, scores)
-            V = K @ (steps[:, None] * (truth - mu))
-            if trace.add(*_progress(V, truth, mu, share)):
-                break
-        return steps[:, None] * (truth - mu)
-
     def _kernel_scores(self, X):
-        """Scores (n, k) of checked rows, by kernels."""
+        """Scores (n, dim) of checked rows, by kernels."""
         kept = self.dual_coef_[self.support_]
         return self._kernel.scores(self._scaling.transform(X), self._kept, kept)
-
-
-def _progress(V, truth, mu, share):
-    """The objective, and the gap ``Σ share_i (ln Σ exp v_i − <v_i, μ_i> − H(μ_i))`` to the dual."""
-    top, own = logsumexp(V, axis=1), np.einsum("nk,nk->n", V, truth)
-    mean = np.einsum("nk,nk->n", V, mu)
-    gap = share @ (top - mean - entr(mu).sum(axis=1))
-    return share @ (top - own + 0.5 * (own - mean)), max(gap, 0.0)

@@ -51,21 +51,17 @@ class ConditionalRandomField(
         What an output is: "sequence", "simplex", "hypercube", "ordinal", "birkhoff", or a space.
     regularizer : str, Regularizer or None, default=None
         Of the loss; None is "shannon", which makes it a conditional random field. Others, such as
-        "squared", are for solver="lbfgs" and spaces other than "sequence".
+        "squared", are for spaces other than "sequence".
     transitions : {"bigram", "features", "none"}, default="bigram"
         What the score of a label after another goes by, for sequences: by the two labels; by the
         features of the second one's row too, ``transitions_[i, j] + <transition_coef_[i, j], x>``,
         p k² weights more, whose marginals are found in some ten times the time; or by nothing,
-        which leaves labels that do not see each other. The last two are for solver="lbfgs".
+        which leaves labels that do not see each other.
     alpha : float or "auto", default="auto"
         α > 0. The c2 of CRFsuite over n sequences is ``α = 2 c2/n``, the C of LogisticRegression
         ``α = 1/(nC)``. "auto" tries 100/n, 30/n, 10/n, …, each from the weights of the one before,
         until two in turn lose more than the best on rows, or sequences, held out: of at most 500
         each once, of more the fifth part. It takes the largest within 1 % of the least loss.
-    solver : {"lbfgs", "sdca"}, default="lbfgs"
-        "lbfgs" reads all rows in every iteration; "sdca", proximal stochastic dual coordinate
-        ascent, moves after each sequence or row, and keeps its marginals, N k² numbers for
-        sequences of N positions. "sdca" is for "sequence" and "simplex".
     decoder : str or Decoder, default="auto"
         How scores become outputs. "auto" is "min_risk" if costs are given, else "nearest".
         "nearest": the output nearest to the mean. "map": the most likely output as a whole.
@@ -83,21 +79,22 @@ class ConditionalRandomField(
     fit_intercept : bool, default=True
         Whether there is a feature 1. Without it, nothing is centred.
     max_iter : int, default=1000
-        Most iterations of L-BFGS, or passes of SDCA.
+        Most iterations of L-BFGS.
     tol : float, default=1e-3
         The duality gap, in units of the objective, to stop at.
     warm_start : bool, default=False
         Whether `fit` begins with the weights of the last one, which must have the same labels.
     n_jobs : int or None, default=None
-        Threads of "lbfgs", through joblib. Any number gives the same bits; it pays from some
-        ten thousand rows on. "sdca" uses one.
+        Threads, through joblib. Any number gives the same bits; it pays from some ten thousand
+        rows on.
     verbose : bool or int, default=0
         Whether a line is printed for each iteration.
     random_state : int, RandomState instance or None, default=None
-        Seeds the order of "sdca", and the draws of `sample`.
+        Seeds what is held out for alpha="auto", and the draws of `sample`.
     kernel : str or callable, default="linear"
         Of rows, as in scikit-learn's ``pairwise_kernels``, a 1 added for the intercept. Others than
-        "linear" are for space="simplex" and solver="sdca", and keep the matrix of kernels.
+        "linear" are for spaces other than "sequence". They factor the matrix of kernels, which
+        takes n³/3 operations at most.
     gamma : float, "scale" or None, default=None
         Of the kernel; None is "scale", ``1/(p Var X)`` of standardised rows.
     cache_size : float, default=4096
@@ -131,12 +128,12 @@ class ConditionalRandomField(
     space_, loss_ : components
         Fitted.
     n_iter_ : int
-        Iterations, or passes.
+        Iterations.
     loss_curve_ : ndarray of shape (n_iter_,)
         The objective after each.
     duality_gap_ : float
-        At most so far is the objective from its least value: ``‖∇‖²/(2α)`` for "lbfgs", which is
-        the gap between W and the marginals at W.
+        At most so far is the objective from its least value: ``‖∇‖²/(2α)``, which is the gap
+        between W and the marginals at W.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -149,10 +146,8 @@ class ConditionalRandomField(
 
     References
     ----------
-    Lafferty, McCallum, Pereira (2001), "Conditional random fields"; Shalev-Shwartz, Zhang (2013),
-    "Stochastic dual coordinate ascent methods for regularized loss minimization"; Le Priol,
-    Piché, Lacoste-Julien (2018), "Adaptive stochastic dual coordinate ascent for conditional random
-    fields"; Blondel, Martins, Niculae (2020), "Learning with Fenchel–Young losses".
+    Lafferty, McCallum, Pereira (2001), "Conditional random fields"; Blondel, Martins, Niculae
+    (2020), "Learning with Fenchel–Young losses".
 
     Examples
     --------
@@ -169,7 +164,6 @@ class ConditionalRandomField(
     regularizer: str | Regularizer | None = None
     transitions: Literal["bigram", "features", "none"] = "bigram"
     alpha: float | Literal["auto"] = "auto"
-    solver: Literal["lbfgs", "sdca"] = "lbfgs"
     decoder: str | Decoder = "auto"
     cost_matrix: ArrayLike | None = None
     standardize: bool | Literal["auto"] = "auto"

@@ -97,10 +97,8 @@ def test_few_rounds_are_learned_with_the_alpha_of_logistic_regression():
 @pytest.mark.parametrize(
     ("space", "given"),
     [
-        ("simplex", {"solver": "sdca"}),
-        ("simplex", {"solver": "sdca", "kernel": "rbf"}),
+        ("simplex", {"kernel": "rbf"}),
         ("sequence", {}),
-        ("sequence", {"solver": "sdca"}),
         ("sequence", {"transitions": "features"}),
         ("birkhoff", {}),
     ],

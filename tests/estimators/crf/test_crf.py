@@ -119,10 +119,9 @@ class TestObjective:
 
 
 class TestOptimum:
-    @pytest.mark.parametrize("solver", ["lbfgs", "sdca"])
-    def test_of_sequences_is_a_generic_solvers(self, solver, rng):
+    def test_of_sequences_is_a_generic_solvers(self, rng):
         X, y = words(rng, k=2)
-        model = ConditionalRandomField(alpha=0.05, solver=solver, random_state=0, **PLAIN)
+        model = ConditionalRandomField(alpha=0.05, **PLAIN)
         model.fit(X, y)
         shapes = [part.shape for part in weights_of(model)]
         best = naive.least(lambda parts: naive.sequence_objective(parts, X, y, 0.05, None), shapes)
@@ -163,26 +162,9 @@ class TestOptimum:
         np.testing.assert_allclose(one.coef_, two.coef_[:, :4], atol=1e-5)
         np.testing.assert_allclose(one.intercept_, two.coef_[:, 4], atol=1e-5)
 
-    @pytest.mark.parametrize("space", ["sequence", "simplex"])
-    def test_solvers_agree(self, space, rng):
-        X, y = words(rng, lengths=[3, 5, 1] * (6 if INTERPRETED else 20))
-        if space == "simplex":
-            X, y = (part[:: 4 if INTERPRETED else 1] for part in load_wine(return_X_y=True))
-        fits = [
-            ConditionalRandomField(space, alpha=0.01, solver=solver, tol=1e-9, random_state=0).fit(
-                X, y
-            )
-            for solver in ("lbfgs", "sdca")
-        ]
-        for name in ("coef_", "intercept_", "transitions_")[: 3 if space == "sequence" else 2]:
-            one, two = (getattr(fit, name) for fit in fits)
-            np.testing.assert_allclose(one, two, atol=1e-3 * np.abs(one).max())
-        assert fits[0].loss_curve_[-1] == pytest.approx(fits[1].loss_curve_[-1], abs=2e-9)
-
-    @pytest.mark.parametrize("solver", ["lbfgs", "sdca"])
-    def test_gap_is_above_the_suboptimality_in_every_iteration(self, solver, rng):
+    def test_gap_is_above_the_suboptimality_in_every_iteration(self, rng):
         X, y = words(rng, lengths=[3, 5, 1] * 10)
-        model = ConditionalRandomField(alpha=0.01, solver=solver, random_state=0)
+        model = ConditionalRandomField(alpha=0.01)
         best = clone(model).set_params(tol=1e-10).fit(X, y).loss_curve_[-1]
         for most in (1, 2, 4, 8):
             with warnings.catch_warnings():
@@ -194,20 +176,18 @@ class TestOptimum:
         X, y = words(rng)
         weight = np.array([2.0, 1.0, 0.0, 1.0, 3.0, 1.0])
         often = np.repeat(np.arange(6), weight.astype(int))
-        for solver in ("lbfgs", "sdca"):
-            model = ConditionalRandomField(alpha=0.1, solver=solver, tol=1e-11, random_state=0)
-            one = clone(model).fit(X, y, sample_weight=weight)
-            two = clone(model).fit([X[i] for i in often], [y[i] for i in often])
-            np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-4)
+        model = ConditionalRandomField(alpha=0.1, tol=1e-11)
+        one = clone(model).fit(X, y, sample_weight=weight)
+        two = clone(model).fit([X[i] for i in often], [y[i] for i in often])
+        np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-4)
 
 
 class TestRows:
-    @pytest.mark.parametrize("solver", ["lbfgs", "sdca"])
     @pytest.mark.parametrize("standardize", [False, "auto", True])
-    def test_csr_equals_dense(self, solver, standardize, rng):
+    def test_csr_equals_dense(self, standardize, rng):
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X = [(x > 0.3).astype(float) for x in X]
-        model = ConditionalRandomField(alpha=0.1, solver=solver, tol=1e-9, random_state=0)
+        model = ConditionalRandomField(alpha=0.1, tol=1e-9)
         model.set_params(standardize=standardize)
         dense = clone(model).fit(X, y)
         thin = clone(model).fit([sparse.csr_matrix(x) for x in X], y)
@@ -267,13 +247,10 @@ class TestRows:
 
 
 class TestEstimator:
-    @pytest.mark.parametrize("solver", ["lbfgs", "sdca"])
-    def test_warm_start_is_there_at_once(self, solver, rng):
+    def test_warm_start_is_there_at_once(self, rng):
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X = [5.0 * x + 3.0 for x in X]
-        model = ConditionalRandomField(
-            alpha=0.1, tol=1e-8, solver=solver, warm_start=True, random_state=0
-        )
+        model = ConditionalRandomField(alpha=0.1, tol=1e-8, warm_start=True)
         first = model.fit(X, y)
         iterations, coef = first.n_iter_, first.coef_
         again = model.fit(X, y)
@@ -350,12 +327,11 @@ class TestEstimator:
 
     def test_progress_and_a_warning_where_it_stops_early(self, rng, capsys):
         X, y = words(rng)
-        for solver in ("lbfgs", "sdca"):
-            model = ConditionalRandomField(solver=solver, max_iter=2, verbose=1, tol=1e-9)
-            with pytest.warns(ConvergenceWarning, match="duality gap of .* gradient of norm"):
-                model.fit(X, y)
-            assert capsys.readouterr().out.count("iteration") == 2 == model.n_iter_
-            assert model.loss_curve_.shape == (2,)
+        model = ConditionalRandomField(max_iter=2, verbose=1, tol=1e-9)
+        with pytest.warns(ConvergenceWarning, match="duality gap of .* gradient of norm"):
+            model.fit(X, y)
+        assert capsys.readouterr().out.count("iteration") == 2 == model.n_iter_
+        assert model.loss_curve_.shape == (2,)
 
     def test_other_regularizers(self, rng):
         X = rng.randn(30, 2)
@@ -370,7 +346,6 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("params", "message"),
         [
-            ({"solver": "adam"}, "solver must be one of"),
             ({"alpha": 0.0}, "alpha must be a positive"),
             ({"tol": -1.0}, "tol must be a positive"),
             ({"max_iter": 0}, "max_iter must be an integer"),
@@ -378,27 +353,23 @@ class TestBadInput:
             ({"regularizer": "squared"}, "for label sequences"),
             ({"decoder": "f1"}, "decoder must be one of .* for label sequences"),
             ({"space": "permutahedron"}, "no oracle for Permutahedron with Shannon"),
-            ({"space": "hypercube", "solver": "sdca"}, 'solver="sdca" is for'),
         ],
     )
     def test_parameters(self, params, message, rng):
         X, y = words(rng)
         if params.get("space") == "permutahedron":
             X, y = rng.randn(4, 2), np.argsort(rng.randn(4, 3), axis=1) + 1
-        elif "space" in params:
-            X, y = rng.randn(4, 2), np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
         with pytest.raises(ValueError, match=message):
             ConditionalRandomField(**params).fit(X, y)
 
     def test_features_too_large_to_learn_from(self, rng):
         X, y = words(rng)
-        for solver in ("lbfgs", "sdca"):
-            model = ConditionalRandomField(solver=solver, max_iter=5, tol=1e9)
-            model.fit([1e90 * x for x in X], y)
-            model.set_params(standardize=False, tol=1e-9)
-            with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="one scale"):
-                model.fit([1e99 * x for x in X], y)
-            assert np.isfinite(model.coef_).all()
+        model = ConditionalRandomField(max_iter=5, tol=1e9)
+        model.fit([1e90 * x for x in X], y)
+        model.set_params(standardize=False, tol=1e-9)
+        with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="one scale"):
+            model.fit([1e99 * x for x in X], y)
+        assert np.isfinite(model.coef_).all()
 
     def test_sequences_are_named(self, rng):
         X, y = words(rng)

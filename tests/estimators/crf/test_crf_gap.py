@@ -36,19 +36,17 @@ def test_the_gap_of_lbfgs_is_the_squared_gradient(alpha):
     assert model.duality_gap_ == pytest.approx(slope @ slope / (2.0 * alpha), rel=1e-3)
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "sdca"])
 @pytest.mark.parametrize("scale", [1e-4, 1e-3])
-def test_the_gap_is_above_what_is_left_with_tiny_features(scale, solver):
+def test_the_gap_is_above_what_is_left_with_tiny_features(scale):
     """The loss is nearly linear then, and what is left nearly ‖∇‖²/(2α)."""
     X = scale * np.random.RandomState(0).randn(40, 2)
     y = (X[:, 0] > 0).astype(int)
     model = ConditionalRandomField("simplex", alpha=1e-3, fit_intercept=False, standardize=False)
-    model.set_params(solver=solver, tol=1e-14, random_state=0)
+    model.set_params(tol=1e-14)
     best = clone(model).fit(X, y).loss_curve_[-1]
-    short = model.set_params(**({"tol": 1.0} if solver == "lbfgs" else {"max_iter": 1})).fit(X, y)
+    short = model.set_params(tol=1.0).fit(X, y)  # it stops at weights of 0
     assert 0.0 <= short.loss_curve_[-1] - best <= short.duality_gap_ + 1e-13
-    if solver == "lbfgs":  # it stops at weights of 0
-        assert short.loss_curve_[-1] - best > 0.9 * short.duality_gap_
+    assert short.loss_curve_[-1] - best > 0.9 * short.duality_gap_
 
 
 @pytest.mark.parametrize("block", [1, 2, 5])
@@ -72,20 +70,9 @@ def test_blocks_of_sequences_equal_enumeration(block):
     )
 
 
-def test_seeds_order_the_passes_of_sdca():
+def test_a_fit_that_fails_leaves_every_attribute():
     X, y, _ = words()
-    fits = [
-        ConditionalRandomField(solver="sdca", max_iter=1, alpha=0.01, random_state=seed).fit(X, y)
-        for seed in (0, 0, 1)
-    ]
-    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
-    assert np.abs(fits[0].coef_ - fits[2].coef_).max() > 1e-6
-
-
-@pytest.mark.parametrize("solver", ["lbfgs", "sdca"])
-def test_a_fit_that_fails_leaves_every_attribute(solver):
-    X, y, _ = words()
-    model = ConditionalRandomField(solver=solver, alpha=0.1, random_state=0).fit(X, y)
+    model = ConditionalRandomField(alpha=0.1).fit(X, y)
     model.set_params(warm_start=True)
     before = dict(vars(model))
     with pytest.raises(ValueError, match="warm_start=True goes on"):

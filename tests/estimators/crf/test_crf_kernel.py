@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skstructured import ConditionalRandomField
+from skstructured.estimators.crf._kernel import factor_of
 
-EXACT = {"solver": "sdca", "tol": 1e-9, "max_iter": 5000, "random_state": 0, "alpha": 0.05}
+EXACT = {"tol": 1e-9, "max_iter": 5000, "alpha": 0.05}
 
 
 def rows(n=12, k=3, seed=0):
@@ -71,27 +72,55 @@ def test_the_linear_kernel_is_the_linear_model():
     assert again.coef_.shape == (3, 2) and not hasattr(again, "dual_coef_")
 
 
+def test_scores_are_those_of_the_factor():
+    """Rows that others span, and a matrix of kernels that has negative eigenvalues."""
+    X = np.repeat(rows(n=8)[0], 2, axis=0)
+    for K, rank in (
+        (rbf_kernel(X, gamma=0.7), 8),
+        (X @ X.T, 2),
+        (np.tanh(0.5 * X @ X.T - 1.0), None),
+    ):
+        F, kept = factor_of(K.copy())
+        assert F.shape == (16, len(kept)) and rank in (None, len(kept))
+        np.testing.assert_array_equal(F[kept], np.tril(F[kept]))
+        np.testing.assert_allclose(F @ F[kept].T, K[:, kept], atol=1e-12)
+
+
+@pytest.mark.parametrize("space", ["hypercube", "ordinal", "birkhoff"])
+def test_kernels_of_other_spaces_and_regularizers(space):
+    """A kernel that is linear learns what the linear model does, by other coordinates."""
+    X, y = rows(n=20)
+    y = {"hypercube": np.eye(3, dtype=int)[y], "birkhoff": np.argsort(np.eye(3)[y], axis=1)}.get(
+        space, y
+    )
+    weight = 0.5 + np.arange(20.0) % 3
+    linear = ConditionalRandomField(space, **EXACT).fit(X, y, weight)
+    ours = clone(linear).set_params(kernel=lambda A, B: A @ B.T).fit(X, y, weight)
+    np.testing.assert_allclose(ours.embedding_scores(X), linear.embedding_scores(X), atol=1e-4)
+    assert len(ours.support_) == 3 and ours.duality_gap_ <= 1e-9
+    if space == "hypercube":
+        squared = clone(ours).set_params(regularizer="squared", kernel="rbf").fit(X, y)
+        assert squared.duality_gap_ <= 1e-9
+
+
 def test_bad_input():
     X, y = rows()
-    model = ConditionalRandomField("simplex", kernel="rbf", solver="sdca", tol=0.1).fit(X, y)
+    model = _plain().fit(X, y)
     before = model.dual_coef_
     for parameters, message in [
         ({"kernel": "rbfs"}, "kernel must be one of"),
         ({"gamma": 0.0}, "gamma must"),
         ({"kernel": "precomputed"}, "precomputed"),
-        ({"solver": "lbfgs"}, 'needs solver="sdca"'),
         ({"warm_start": True}, "warm_start=False"),
-        ({"regularizer": "squared"}, 'is for space="simplex"'),
-        ({"space": "ordinal"}, 'is for space="simplex"'),
         ({"cache_size": 1e-6}, "matrix of kernels of 12 rows"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.set_params(**parameters).fit(X, y)
         model.set_params(**{name: getattr(_plain(), name) for name in parameters})
     assert model.dual_coef_ is before
-    with pytest.raises(ValueError, match='is for space="simplex"'):
-        ConditionalRandomField(kernel="rbf", solver="sdca").fit([X], [y])
+    with pytest.raises(ValueError, match='is for spaces other than "sequence"'):
+        ConditionalRandomField(kernel="rbf").fit([X], [y])
 
 
 def _plain():
-    return ConditionalRandomField("simplex", kernel="rbf", solver="sdca", tol=0.1)
+    return ConditionalRandomField("simplex", kernel="rbf", tol=0.1)

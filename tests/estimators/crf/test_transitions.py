@@ -159,8 +159,6 @@ class TestModel:
         ("params", "message"),
         [
             ({"transitions": "trigram"}, "transitions must be one of"),
-            ({"transitions": "features", "solver": "sdca"}, "is for solver=.lbfgs."),
-            ({"transitions": "none", "solver": "sdca"}, "is for solver=.lbfgs."),
             ({"transitions": "none", "space": "simplex"}, "is for space=.sequence."),
         ],
     )

@@ -223,7 +223,7 @@ def weighted_and_repeated(model, X, y):
         QuadraticSurrogate("hypercube", alpha=0.05),
         MaxMinMarginNetwork(max_iter=1),
         StructuralSVM(max_iter=1),
-        ConditionalRandomField("simplex", solver="sdca", max_iter=1),
+        ConditionalRandomField("simplex", kernel="rbf", max_iter=1),
     ],
     ids=lambda model: f"{type(model).__name__}-{model.space}",
 )
