@@ -56,9 +56,10 @@ def ours(data, learner, seed):
     """What every decoder of one fit measures, and what probabilities expect."""
     passes, most, parameters = learner
     X, Y, X_new, Y_new = halves(*data, seed)
-    model = OnlineStructuredPredictor(
-        "hypercube", max_iter=passes, tol=None, random_state=seed, **parameters
-    ).fit(X[:most], Y[:most])
+    given = {"max_iter": passes, "tol": None, "random_state": seed, **parameters}
+    # With this decoder the probabilities are calibrated as well.
+    model = OnlineStructuredPredictor("hypercube", decoder="f1", **given)
+    model.fit(X[:most], Y[:most])
     found = {
         name: measured(Y_new, model.set_params(decoder=decoder).predict(X_new))
         for name, decoder in DECODERS.items()

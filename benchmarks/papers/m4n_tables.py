@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks._common import ROOT, arguments
+from benchmarks._common import ROOT, arguments, header
 from benchmarks.data import load
 from skstructured import (
     ConditionalRandomField,
@@ -224,7 +224,7 @@ def main():
     warnings.simplefilter("ignore")
     names = [n for n in args.sets if not (args.features and SETS[n][0] == "sequence")]
     fill(path, names, 1 if args.quick else 14, args.features, args.on_test)
-    text = "\n".join(table(path))
+    text = "\n".join((*header(__file__), *table(path)))
     print(text)
     if args.quick:
         path.unlink()

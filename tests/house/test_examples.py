@@ -42,7 +42,12 @@ CLAIMS = {
         off_curve(names, 'PiSTOLRegressor("rbf")') < 0.2 * off_curve(names, "KernelRidge, searched")
     ),
     "risk_certificate": lambda names: names["failed"] <= 0.05 * len(names["bounds"]),
-    "parameter_free": lambda names: names["error"] < min(names["errors"]) + 0.01,
+    "parameter_free": lambda names: (
+        names["error"] < min(names["errors"]) + 0.01 and names["without"] <= names["searched"]
+    ),
+    "folklore_vs_newton": lambda names: (
+        sum(min(newton) < own + 0.005 for *newton, own in names["bits"].values()) == 1
+    ),
     "bandit": lambda names: np.mean(names["earned"]["BanditronClassifier"]) > 2 / 8,
     "offers": lambda names: (
         max(total[-1] for total in names["regret"].values()) < 0.1 * names["guessing"][-1]
@@ -55,6 +60,8 @@ CLAIMS = {
     ),
     "moving_stream": lambda names: (
         names["accuracy"]["mixture (default)"] > names["accuracy"]["one optimiser, averaged"] + 0.1
+        and names["leads"][19, : names["half"]].sum() < 0.5
+        and np.all(names["leads"][[24, 44, 64], : names["half"]].sum(axis=1) > 0.5)
     ),
     "travel_mode": lambda names: (
         np.all(np.diff(names["shares"][:, 0]) < 0)

@@ -7,11 +7,10 @@ import math
 
 import numpy as np
 
-from benchmarks._plain import soba
+from benchmarks._plain import banditron, soba
 from benchmarks._statistics import slope
 from benchmarks.papers._table1.bounds import least_loss, ridge_directions
 from benchmarks.papers._table1.learners import gaptron_of, timely
-from skstructured import BanditronClassifier
 from skstructured.evaluation.adversaries import LabelNoise, Separable
 from skstructured.spaces import Simplex
 
@@ -20,7 +19,7 @@ D = 1.0 / MARGIN
 WIDE = math.sqrt(2.0) * D
 #: Who plays, the exponent of theory, the largest power of two and the seeds.
 GROWERS = {
-    "Banditron": (timely(BanditronClassifier), "2/3", 18, 10),
+    "Banditron": (timely(banditron), "2/3", 18, 10),
     "Gaptron logistic": (gaptron_of("logistic", WIDE), "1/2", 18, 10),
     "Gaptron smooth_hinge": (gaptron_of("smooth_hinge", WIDE), "1/2", 18, 10),
     "SOBA": (timely(soba), "1/2", 16, 5),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from benchmarks._plain import (
     bandit_gaptron,
+    banditron,
     confidit,
     gaptron,
     newtron,
@@ -12,10 +13,7 @@ from benchmarks._plain import (
     second_order,
     soba,
 )
-from skstructured import (
-    BanditReduction,
-    BanditronClassifier,
-)
+from skstructured import BanditReduction, FolkloreClassifier
 
 LOSSES = ("logistic", "hinge", "smooth_hinge")
 #: The radius of the bandit Gaptron's ball is REACH/X: scores of a comparator reach 5.
@@ -46,6 +44,12 @@ def exploring_soba(T, C, seed):
     return soba(exploration=0.1, random_state=seed)
 
 
+def reduction(horizon, random_state):
+    """The reduction with its default, FOLKLORE, over rows as they are."""
+    folklore = FolkloreClassifier(decoder="sampled", standardize=False)
+    return BanditReduction(folklore, horizon=horizon, random_state=random_state)
+
+
 def newtron_rounds(stream):
     """Fewer where Newtron's (Kp)×(Kp) systems are large."""
     return 500 if len(stream.classes) * (stream.p + 1) > 150 else 5000
@@ -68,13 +72,13 @@ def with_rewards():
     for loss in LOSSES:
         yield Learner(f"Gaptron {loss}", gaptron_of(loss, REACH), loss=loss)
     yield Learner("Gaptron logistic, 1/X", gaptron_of("logistic", 1.0), loss="logistic")
-    yield Learner("Banditron", timely(BanditronClassifier))
+    yield Learner("Banditron", timely(banditron))
     yield Learner("SOBA", timely(soba), **SECOND)
     yield Learner("SOBA, exploration 0.1", exploring_soba, **SECOND | {"seeds": 3})
     yield Learner("Confidit", lambda T, C, s: confidit(random_state=s), **SECOND)
     yield Learner("Newtron", timely(newtron), seeds=3, most=newtron_rounds)
     few = {"seeds": 3, "most": lambda stream: 5000}
-    yield Learner("BanditReduction", timely(BanditReduction), **few)
+    yield Learner("BanditReduction", timely(reduction), **few)
 
 
 def learners(stream):

@@ -3,8 +3,8 @@ Follow a stream that changes: which expert leads
 ================================================
 
 The weights behind the labels are others after every 2,000 rows. ``partial_fit`` with its defaults
-mixes experts of several step sizes and their averages: while nothing changes the averages lead, and
-after a change the large steps. Nobody has told it when that is.
+mixes experts of several step sizes and their averages: the averages lead before the first change,
+and the experts that step after each. Nobody has told it when that is.
 """
 
 import matplotlib.pyplot as plt
