@@ -165,7 +165,7 @@ class Expansion(Learned):
         """What it is once the block has ended, and by how much ‖Θ‖² falls because rows leave."""
         twin = copy.copy(self)
         twin.opened = copy.copy(self.opened)
-        if not self.filled:  # passes of `fit` are over a copy of all
+        if self.gram is None:  # passes of `fit` are over a copy of all
             twin.support = copy.copy(self.support)
             twin.support.coefs = self.support.coefs.copy()
         twin.close()
