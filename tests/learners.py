@@ -57,7 +57,6 @@ EVERY_LEARNER = {
         R=1e9, lam=1.0, standardize=False, fit_intercept=False, random_state=0
     ),
     "folklore classes": sk.FolkloreClassifier(structure="classes", random_state=0),
-    "folklore diagonal": sk.FolkloreClassifier(structure="diagonal", random_state=0),
     "online newton": sk.OnlineNewtonClassifier(random_state=0),
     "gaussian forecaster": sk.GaussianAggregatingForecaster(random_state=0),
     "aggregating forecaster": sk.AggregatingForecaster(

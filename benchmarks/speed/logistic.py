@@ -14,7 +14,7 @@ from benchmarks._common import Results, arguments
 from benchmarks._statistics import slope
 from benchmarks._timing import in_turns
 from skstructured.estimators.logistic._curvature import largest_curvature
-from skstructured.estimators.logistic._state import FullMatrix
+from skstructured.estimators.logistic._rounds import FolkloreMatrix
 
 SIZES = [(2, 64), (3, 64), (5, 64), (10, 8), (10, 16), (10, 32), (10, 64), (10, 96), (20, 64)]
 
@@ -39,7 +39,7 @@ def blas(K, p):
 
 def rounds(K, p, n):
     """A task: n rounds of ours."""
-    rng, state = np.random.RandomState(0), FullMatrix(K, p, 0.5, reach(K))
+    rng, state = np.random.RandomState(0), FolkloreMatrix(K, p, 0.5, reach(K))
     X, Y = rng.randn(n, p), np.eye(K)[rng.randint(K, size=n)]
     return lambda: state.learn(X, Y, np.ones(n))
 

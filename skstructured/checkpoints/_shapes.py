@@ -20,8 +20,7 @@ from skstructured.estimators.kernel._expansion import Expansion
 from skstructured.estimators.kernel._features_model import MappedScale
 from skstructured.estimators.kernel._model import KernelModel
 from skstructured.estimators.kernel._support import Support
-from skstructured.estimators.logistic._rounds import COUNT
-from skstructured.estimators.logistic._state import FullMatrix
+from skstructured.estimators.logistic._full_matrix import COUNT, FullMatrix
 from skstructured.extend.learner import OnlineLearner
 from skstructured.spaces._labels import LabelSpace
 

@@ -31,7 +31,7 @@ from skstructured import RiskMonitor, SequenceTransformer
 from skstructured._engine.state import NORM_AT
 from skstructured.checkpoints import files, load_checkpoint, save_checkpoint
 from skstructured.checkpoints.files import HEADER, SCHEMA
-from skstructured.estimators.logistic._rounds import COUNT
+from skstructured.estimators.logistic._full_matrix import COUNT
 from skstructured.experts.hedge import AdaHedge
 
 skops_io = pytest.importorskip("skops.io")

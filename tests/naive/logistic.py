@@ -133,12 +133,11 @@ class Folklore:
 
 
 class Approximate(Folklore):
-    """`Folklore` with all of A but its K diagonal blocks, or its diagonal, set to 0 after a row."""
+    """`Folklore` with all of A but its K diagonal blocks set to 0 after a row."""
 
-    def __init__(self, K, p, lam, kappa, diagonal):
+    def __init__(self, K, p, lam, kappa):
         super().__init__(K, p, lam, kappa)
-        block = np.eye(p) if diagonal else np.ones((p, p))
-        self.mask = np.kron(np.eye(K), block)
+        self.mask = np.kron(np.eye(K), np.ones((p, p)))
 
     def update(self, x, z, y, weight=1.0):
         """The row joins A and G."""

@@ -17,6 +17,7 @@ from skstructured._base.validation import (
     check_choice,
     check_finite,
     check_lengths,
+    check_positive,
     check_weights,
     own_arrays,
     read_rows,
@@ -30,9 +31,6 @@ from skstructured._learners.lock import Locked, learned_aside
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
-from skstructured.estimators.logistic._heavy_rows import check_rounds, concerned
-from skstructured.estimators.logistic._row_limit import RowLimit
-from skstructured.estimators.logistic._soft import check_distributions, is_distribution, labels_of
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Seed
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 from skstructured.losses import FenchelYoung
@@ -41,12 +39,16 @@ from skstructured.losses import FenchelYoung
 #: and residuals of logits, in units of their size, that are told.
 READY, BLOCK, PRODUCTS, UNSOLVED = 1 << 20, 4096, 1 << 32, 1e-8
 
+#: Entries of new rows, as transformed, are cut there, far from where squares are inf: a feature
+#: that was tiny in all rows learned is huge.
+WIDEST = 1e60
+
 
 class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, BaseEstimator):
     """Rounds of dense rows, standardised as they arrive, with an object that plays and learns.
 
     `_new_weights(K, width)` of a subclass makes it: ``learn(Z, Y, weight)``, the logits (n, K)
-    played, ``logits(Z)``, ``copy()``, ``residual``. Parameters `R`, `long_rows`, `iterate`,
+    played, ``logits(Z)``, ``copy()``, ``residual``. Parameters `R`, `iterate`,
     `decoder`, `standardize`, `fit_intercept`, `shuffle`, `verbose`, `random_state`.
     """
 
@@ -61,8 +63,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
             Features.
-        y : array-like of shape (n,) or (n, K)
-            Labels; or one distribution over the classes 0 … K−1 per row.
+        y : array-like of shape (n,)
+            Labels.
         sample_weight : array-like of shape (n,) or None, default=None
             Non-negative weights of the rounds.
 
@@ -73,8 +75,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         Raises
         ------
         ValueError
-            For a bad parameter, NaN or inf in X, labels or distributions that are none, lengths
-            that differ; the fitted state is then unchanged.
+            For a bad parameter, NaN or inf in X, bad labels, lengths that differ; the fitted state
+            is then unchanged.
         """
         self._fit(X, y, sample_weight)
         return self
@@ -95,8 +97,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         Parameters
         ----------
         X, y, classes, sample_weight : array-like
-            Rows, outputs and weights as in `fit`; `classes` are all labels, needed at the first
-            call unless y holds one distribution per row.
+            Rows, labels and weights as in `fit`; `classes` are all labels, needed at the first
+            call.
 
         Returns
         -------
@@ -115,7 +117,6 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         with unchanged_on_error(self, first) as new:
             is_verbose(self)
             if first:
-                classes = labels_of(y) if classes is None and is_distribution(y) else classes
                 rounds = new._begin(X, y, classes, sample_weight, stream=True)
                 new._learn(rounds, np.arange(len(rounds.packed)))
             else:
@@ -130,7 +131,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
         with unchanged_on_error(self, aside=True) as new:
-            return new._begin(X, y, labels_of(y) if classes is None else classes, stream=True)
+            return new._begin(X, y, y if classes is None else classes, stream=True)
 
     def resume(self, X: Features, y: Outputs, sample_weight: Given = None) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
@@ -141,7 +142,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
     def _begin(self, X, y, classes, sample_weight=None, stream=False):
         rows, space = read_rows(self, X, reset=True), self._unfitted_space()
         check_finite(self, rows, fresh=True)
-        self._start(space.fit_stream(y, classes) if stream else space.fit(labels_of(y)))
+        self._start(space.fit_stream(y, classes) if stream else space.fit(y))
         return self._with_outputs(rows, y, sample_weight, stream)
 
     def _start(self, space):
@@ -150,7 +151,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         check_choice("iterate", self.iterate, ("last", "random"))
-        self._limit, self.loss_ = RowLimit(self.R, self.long_rows), self._loss(space)
+        self._R = math.inf if self.R is None else check_positive("R", self.R)
+        self.loss_ = self._loss(space)
         self._decoder().check_space(self.loss_)
         self._weights = self._new_weights(space.dim_, self._scale.columns + self._intercept)
         self.t_, self._counted, self._kept = 0, 0, None
@@ -174,21 +176,15 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
             raise GuaranteeError(f"No theorem is stated for the decoder {self.decoder!r}.")
 
     def _with_outputs(self, rows, y, sample_weight=None, stream=False):
-        if is_distribution(y):
-            packed = check_distributions(y, self.space_.dim_)
-        else:
-            packed = self.space_.pack(y)
+        packed = self.space_.pack(y)
         check_lengths(rows.n_rows, len(packed))
         return Batch(rows, packed, check_weights(sample_weight, packed, rows.n_rows, stream))
-
-    def _truths(self, packed):
-        return packed if packed.ndim == 2 else self.space_.unpack(packed)
 
     def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
         """The `Losses` of rounds played with what has been learned; nothing is learned."""
         rounds = rounds.take(which)
         theta = self._logits(self._weights, self._scale, rounds.rows)
-        return self._losses(theta, self._truths(rounds.packed), random_state)
+        return self._losses(theta, self.space_.unpack(rounds.packed), random_state)
 
     def learn(self, rounds: Batch, which: Ints) -> None:
         """Learn rounds in the order of `which`."""
@@ -211,7 +207,9 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
     def comparison(self, rounds: Batch) -> Comparison:
         """What a comparator is measured by: over the rows as they were standardised."""
         rows = self._scale.anew().apply(rounds.rows)[0]
-        return Comparison(self.loss_, rows.matrix, self._truths(rounds.packed), self._intercept)
+        return Comparison(
+            self.loss_, rows.matrix, self.space_.unpack(rounds.packed), self._intercept
+        )
 
     def _counting(self, x):
         """The scale with which the row x will be played: x counts before it is."""
@@ -223,12 +221,12 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
         rows, weight = rounds.rows, rounds.weights
         size = self._rows_at_a_time(rows)
-        limits = concerned(self._weights.limits, weight[order])
-        if self._limit.refuses or limits:
+        limits = [limit for limit in self._weights.limits if limit.concerns(weight[order])]
+        if limits or math.inf > self._R:
             self._refuse_long_rows(rows, order, weight, size, limits)
         for start in with_progress(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
-            V, now = self._truths(rounds.packed[block]), weight[block]
+            V, now = self.space_.unpack(rounds.packed[block]), weight[block]
             with self.lock:
                 theta = self._learn_block(rows, block, V, now)
             if note is not None:
@@ -241,8 +239,23 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
             block = order[start : start + size]
             ready, places = scale.apply(rows, block, weight[block])
             Z = with_intercept(ready.matrix[places], self._intercept)
-            self._limit.check(Z, block, weight[block] > 0.0)
-            check_rounds(limits, self._limit.shortened(Z), weight[block], block)
+            self._check_norms(Z, block, weight[block] > 0.0)
+            for limit in limits:
+                limit.check(Z, weight[block], block)
+
+    def _check_norms(self, Z, places, live=True):
+        """A ValueError for the first of rows Z that is longer than R; `places` tell it in X.
+
+        Rows that are not `live` are not learned, and so never refused.
+        """
+        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        long = (norms > self._R * (1.0 + 1e-12)) & live
+        if long.any():
+            at = int(np.argmax(long))
+            raise ValueError(
+                f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
+                f"standardised, above R={self._R:g}: give a larger R, or None for no limit."
+            )
 
     def _rows_at_a_time(self, rows):
         """Rows to learn before another thread may read: a second's work at most."""
@@ -268,7 +281,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         while start < len(block):
             part = slice(start, start + self._weights.room())
             ready, places, count, *_ = self._scale.counted(rows, block[part], weight[part])
-            Z = self._limit.shortened(with_intercept(ready.matrix[places], self._intercept))
+            Z = with_intercept(ready.matrix[places], self._intercept)
             known = {"t_": self.t_ + len(Z)}
             known["_counted"] = self._counted + int(np.count_nonzero(weight[part]))
             learn = self._weights.calls(
@@ -290,7 +303,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
 
     def _learn_part(self, rows, block, V, weight):
         ready, places = self._scale.apply(rows, block, weight)
-        Z = self._limit.shortened(with_intercept(ready.matrix[places], self._intercept))
+        Z = with_intercept(ready.matrix[places], self._intercept)
         theta = self._weights.learn(Z, np.ascontiguousarray(V), weight)
         self.t_ += len(block)
         self._counted += int(np.count_nonzero(weight))
@@ -302,9 +315,9 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
             Z = with_intercept(matrix[start : start + size], self._intercept)
-            if self._limit.refuses:
-                self._limit.check(Z, start + np.arange(len(Z)))
-            found.append(weights.logits(self._limit.cut(Z)))
+            if math.inf > self._R:
+                self._check_norms(Z, start + np.arange(len(Z)))
+            found.append(weights.logits(np.clip(Z, -WIDEST, WIDEST)))
         return np.concatenate(found)
 
     def _thetas(self, batch):

@@ -1,170 +1,176 @@
-"""The improper prediction: logits z with ``z = g − A softmax(z)``."""
+"""The improper prediction: logits z with ``z = g − A softmax(z)``, in about K² products.
 
-import math
+Newton steps are found by conjugate gradients, or in closed form if A is diagonal.
+"""
 
-from skstructured._engine.compiled import kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured.spaces.simplex import softmax_into
 
-#: Newton steps, and halvings of one, at most.
-MOST_STEPS, MOST_HALVINGS = 100, 60
+#: Newton steps, halvings of one, and conjugate gradients a class and beyond, at most.
+MOST_STEPS, MOST_HALVINGS, MOST_INNER = 100, 60, (2, 20)
 
-#: Residuals of z, in units of the numbers it is made of, that are none.
-RESIDUAL = 1e-15
-
-#: Differences of the objective, in the same units, that rounding may hide.
-HIDDEN = 1e-14
+#: Residuals of z, in units of the numbers it is made of, that are none; and differences of the
+#: objective, in the same units, that rounding may hide.
+RESIDUAL, HIDDEN = 1e-15, 1e-14
 
 #: Scores of this size need no fraction of them first; what is left of a residual there is enough.
 WIDE, ROUGH = 20.0, 1e-3
 
+#: A step is solved to this share of what it starts from, or to the share of the residual in its
+#: unit where that is less; and never better than to the last.
+LOOSE, TIGHT = 1e-2, 1e-12
 
-@kernel
-def _shifted(A, g, cold, q, z):
-    """z = cold (g − A q); returns cold ½<q, Aq>."""
-    energy = 0.0
-    for k in range(g.shape[0]):
-        total = 0.0
-        for j in range(g.shape[0]):
-            total += A[k, j] * q[j]
-        z[k] = cold * (g[k] - total)
-        energy += q[k] * total
-    return 0.5 * cold * energy
+#: Rows of the work space: q, Aq, the step u, and of its equations the residual r, Ar, a direction
+#: d, Ad, and (I + HA)d; and how many they are.
+Q_NOW, A_Q, STEP, REST, A_REST, WAY, A_WAY, IMAGE = range(8)
+WORK = 8
 
 
-@kernel
-def _eliminate(M, K):
-    """Solve the K linear equations M[:, :K] u = M[:, K] in place, with row pivots."""
-    for c in range(K):
-        best = c
-        for i in range(c + 1, K):
-            if abs(M[i, c]) > abs(M[best, c]):
-                best = i
-        for j in range(c, K + 1):
-            M[c, j], M[best, j] = M[best, j], M[c, j]
-        if M[c, c] == 0.0:  # an identity was added that rounding has lost
-            M[c, c] = 1.0
-        for i in range(c + 1, K):
-            f = M[i, c] / M[c, c]
-            if f != 0.0:
-                for j in range(c, K + 1):
-                    M[i, j] -= f * M[c, j]
-    for c in range(K - 1, -1, -1):
-        for j in range(c + 1, K):
-            M[c, K] -= M[c, j] * M[j, K]
-        M[c, K] /= M[c, c]
+@kernel(fastmath=FASTMATH)
+def _times(A, v, out):
+    """Out = Av; a diagonal A has one row. Returns <v, Av>."""
+    total = 0.0
+    if A.shape[0] == 1:
+        for k in range(v.shape[0]):
+            out[k] = A[0, k] * v[k]
+            total += out[k] * v[k]
+        return total
+    for k in range(v.shape[0]):
+        inner = 0.0
+        for j in range(v.shape[0]):
+            inner += A[k, j] * v[j]
+        out[k] = inner
+        total += inner * v[k]
+    return total
 
 
 @kernel
-def _newton_system(A, cold, s, q, M):
-    """M = (I + cold H A | s − q) with H = diag s − ssᵀ."""
-    K = s.shape[0]
-    for j in range(K):
-        mean = 0.0
-        for k in range(K):
-            mean += s[k] * A[k, j]
-        for k in range(K):
-            M[k, j] = cold * s[k] * (A[k, j] - mean) + (1.0 if k == j else 0.0)
-    for k in range(K):
-        M[k, K] = s[k] - q[k]
-
-
-@kernel
-def _residual(A, s, q):
-    """Largest entry of A(s − q): what q is off, as seen in z."""
-    worst = 0.0
+def _diagonal_step(A, cold, s, work):
+    """U = (I + cold H A)⁻¹r for a diagonal A, by the formula of Sherman and Morrison."""
+    u, r, above, below = work[STEP], work[REST], 0.0, 0.0
     for k in range(s.shape[0]):
-        off = 0.0
-        for j in range(s.shape[0]):
-            off += A[k, j] * (s[j] - q[j])
-        worst = max(worst, abs(off))
+        whole = 1.0 + cold * s[k] * A[0, k]
+        u[k] = r[k] / whole
+        above += s[k] * A[0, k] * u[k]
+        below += s[k] / whole
+    for k in range(s.shape[0]):
+        u[k] += cold * s[k] * (above / below) / (1.0 + cold * s[k] * A[0, k])
+
+
+@kernel
+def _gradient_step(A, cold, s, enough, work):
+    """U = (I + cold H A)⁻¹r by conjugate gradients, to `enough` of the norm of r, in that of A.
+
+    I + HA is symmetric and positive in the inner product <·, A·>, whatever A ⪰ 0; every u on the
+    way is a direction in which the objective goes down.
+    """
+    u, r, Ar = work[STEP], work[REST], work[A_REST]
+    d, Ad, image, K = work[WAY], work[A_WAY], work[IMAGE], s.shape[0]
+    size = 0.0
+    for k in range(K):
+        u[k], d[k], Ad[k] = 0.0, r[k], Ar[k]
+        size += r[k] * Ar[k]
+    start = size
+    for _ in range(MOST_INNER[0] * K + MOST_INNER[1]):
+        mean, curved = 0.0, 0.0
+        for k in range(K):
+            mean += s[k] * Ad[k]
+        for k in range(K):
+            image[k] = d[k] + cold * s[k] * (Ad[k] - mean)
+            curved += image[k] * Ad[k]
+        if not (size > 0.0 and curved > 0.0):  # a direction that A knows nothing of, or no number
+            break
+        length = size / curved
+        for k in range(K):
+            u[k] += length * d[k]
+            r[k] -= length * image[k]
+        before, size = size, _times(A, r, Ar)
+        if not size > enough * enough * start:
+            break
+        for k in range(K):
+            d[k] = r[k] + size / before * d[k]
+            Ad[k] = Ar[k] + size / before * Ad[k]
+
+
+@kernel
+def _value(A, g, cold, z, s, work):
+    """The objective at q, for A and g times `cold`; Aq, z = cold (g − Aq) and s = softmax(z)."""
+    energy, Aq = _times(A, work[Q_NOW], work[A_Q]), work[A_Q]
+    for k in range(g.shape[0]):
+        z[k] = cold * (g[k] - Aq[k])
+    top, rest = softmax_into(z, s)
+    return 0.5 * cold * energy + top + rest
+
+
+@kernel
+def _residual(A, s, work):
+    """R = s − q and Ar; the largest entry of Ar: what q is off, as seen in z."""
+    worst, q, r, Ar = 0.0, work[Q_NOW], work[REST], work[A_REST]
+    for k in range(s.shape[0]):
+        r[k] = s[k] - q[k]
+    _times(A, r, Ar)
+    for k in range(s.shape[0]):
+        worst = max(worst, abs(Ar[k]))
     return worst
 
 
 @kernel
-def _start(A, g, q):
-    """A first q, all equal; the unit that residuals are measured in, 1 + max |g| + max A."""
-    widest, largest = 0.0, 1.0
-    for k in range(g.shape[0]):
-        q[k] = 1.0 / g.shape[0]
-        widest, largest = max(widest, A[k, k]), max(largest, 1.0 + abs(g[k]))
-    return largest + widest
+def _descend(A, g, cold, value, residual, unit, z, s, work):
+    """Add the step to q, halved until it goes down; the objective there, and whether it does.
 
-
-@kernel
-def _descend(A, g, cold, value, residual, unit, vectors, M):
-    """Take the Newton step in M, halved until it goes down; whether it does at any length.
-
-    Down from `value`, or where rounding hides that, from `residual`.
+    Down from `value`, or where rounding hides that, from `residual`. A step that fails leaves q.
     """
-    z, s, q, trial, step = vectors[1], vectors[2], vectors[3], vectors[4], 1.0
+    q, u, before, length, K = work[Q_NOW], work[STEP], work[WAY], 1.0, g.shape[0]
+    for k in range(K):
+        before[k] = q[k]
     for _ in range(MOST_HALVINGS):
-        for k in range(g.shape[0]):
-            trial[k] = q[k] + step * M[k, g.shape[0]]
-        energy = _shifted(A, g, cold, trial, z)
-        top, rest = softmax_into(z, s)
-        rise = energy + top + rest - value
-        hidden = rise <= HIDDEN * cold * unit
-        if rise < 0.0 or (hidden and _residual(A, s, trial) < residual):
-            for k in range(g.shape[0]):
-                q[k] = trial[k]
-            return True
-        step *= 0.5
-    return False
+        for k in range(K):
+            q[k] = before[k] + length * u[k]
+        new = _value(A, g, cold, z, s, work)
+        hidden = new - value <= HIDDEN * cold * unit
+        if new < value or (hidden and _residual(A, s, work) < residual):
+            return new, True
+        length *= 0.5
+    for k in range(K):
+        q[k] = before[k]
+    return _value(A, g, cold, z, s, work), False
 
 
 @kernel
-def _settle(A, g, cold, enough, unit, vectors, M):
+def _settle(A, g, cold, enough, unit, z, s, work):
     """Newton's method from q, for A and g times `cold`; the residual that is left."""
-    z, s, q, residual, steps = vectors[1], vectors[2], vectors[3], 0.0, 0
-    while True:
-        energy = _shifted(A, g, cold, q, z)
-        top, rest = softmax_into(z, s)
-        residual = _residual(A, s, q)
-        if residual <= enough or steps >= MOST_STEPS:
-            return residual
-        _newton_system(A, cold, s, q, M)
-        _eliminate(M, g.shape[0])
-        goes_down = _descend(A, g, cold, energy + top + rest, residual, unit, vectors, M)
-        steps = steps + 1 if goes_down else MOST_STEPS  # once more, for z and s at q
+    value, goes_down = _value(A, g, cold, z, s, work), True
+    residual = _residual(A, s, work)
+    for _ in range(MOST_STEPS):
+        if residual <= enough or not goes_down:
+            break
+        if A.shape[0] == 1:
+            _diagonal_step(A, cold, s, work)
+        else:
+            _gradient_step(A, cold, s, max(TIGHT, min(LOOSE, residual / unit)), work)
+        value, goes_down = _descend(A, g, cold, value, residual, unit, z, s, work)
+        residual = _residual(A, s, work)
+    return residual
 
 
 @kernel
-def improper_logits(A, vectors, M):
+def improper_logits(A, g, z, s, work):
     """z with ``z = g − A s``, ``s = softmax(z)``, for A ⪰ 0; the residual that is left.
 
-    The rows of `vectors` are g, which is read, z and s, which are written, and scratch. The
-    function ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimised over q by Newton's method, whose steps
+    A diagonal A is given as its one row; `work` has `WORK` rows of K numbers. The function
+    ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimised over q by Newton's method, whose steps
     ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros.
     Where A is large, shares are 0 or 1 nearly everywhere, and steps are lost: then A and g are
     first taken at a fraction of their size, which is brought up to 1.
     """
-    g, q = vectors[0], vectors[3]
-    unit = _start(A, g, q)
+    widest, largest = 0.0, 1.0
+    for k in range(g.shape[0]):
+        work[Q_NOW, k] = 1.0 / g.shape[0]
+        widest = max(widest, A[0, k] if A.shape[0] == 1 else A[k, k])
+        largest = max(largest, 1.0 + abs(g[k]))
+    unit = largest + widest
     cold = min(1.0, WIDE / max(unit, 1e-300))
-    while True:
-        last = not 0.0 < cold < 1.0  # 0 where A or g are not finite
-        cold = 1.0 if last else cold
-        left = _settle(A, g, cold, (RESIDUAL if last else ROUGH) * unit, unit, vectors, M)
-        if last:
-            return left / unit
+    while 0.0 < cold < 1.0:  # 0 where A or g are not finite
+        _settle(A, g, cold, ROUGH * unit, unit, z, s, work)
         cold = min(1.0, 8.0 * cold)
-
-
-@kernel
-def root_of_hessian(h, M, r):
-    """M (r, r) lower triangular with ``M Mᵀ = h ⪰ 0``; columns without a pivot are zero."""
-    for i in range(r):
-        for j in range(r):
-            M[i, j] = 0.0
-    for c in range(r):
-        pivot = h[c, c]
-        for m in range(c):
-            pivot -= M[c, m] * M[c, m]
-        if not pivot > 1e-15 * h[c, c]:
-            continue
-        M[c, c] = math.sqrt(pivot)
-        for i in range(c + 1, r):
-            total = h[i, c]
-            for m in range(c):
-                total -= M[i, m] * M[c, m]
-            M[i, c] = total / M[c, c]
+    return _settle(A, g, 1.0, RESIDUAL * unit, unit, z, s, work) / unit

@@ -1,8 +1,11 @@
-"""Rounds of the learners that keep the inverse of a sum of Hessians.
+"""Rounds of FOLKLORE, and of other learners that keep the inverse of a sum of Hessians.
 
-``A = λI + Σ κ h ⊗ xxᵀ`` with ``h = diag s − ssᵀ``, which says nothing of the direction (1, …, 1)
+``A = λI + Σ κ h ⊗ xxᵀ`` with ``h ⪯ diag s − ssᵀ``, which says nothing of the direction (1, …, 1)
 of the classes. With an orthonormal basis Q (r, K) of the others, r = K − 1, A over them is
 ``λI + Σ κ (Q h Qᵀ) ⊗ xxᵀ``, and λI in the direction left out.
+
+The basis is Helmert's, row i of it c_i (1, …, 1, −(i + 1), 0, …), so that products with it are
+sums, and take K² in place of K³.
 """
 
 import math
@@ -10,71 +13,186 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.logistic._blocks import downdate, products
 from skstructured.estimators.logistic._curvature import curvature, inner
-from skstructured.estimators.logistic._logits import improper_logits, root_of_hessian
+from skstructured.estimators.logistic._full_matrix import (
+    POTENTIAL,
+    RESIDUAL,
+    WAITING,
+    FullMatrix,
+    add_products,
+    downdate,
+    products,
+    wait,
+)
+from skstructured.estimators.logistic._logits import WORK, improper_logits
 
-#: Rows wait until so many are added to A together: between calls of loops, or within those of many
-#: classes.
-WAITING, WITHIN = 128, 16
-
-#: Numbers of a state: Σ ¼ w² tr(A⁻¹H), rows that wait, the largest residual of a prediction.
-POTENTIAL, COUNT, RESIDUAL = range(3)
+#: From so many classes on, the curvature of a round is that of cells: a class of a share of at
+#: least `LEAST`/K has its own, and all others one together. Of fewer, every class has its own.
+MANY, LEAST = 10, 0.2
 
 #: Places of small matrices (r, r) and vectors (K,) in scratch.
 S, HESSIAN, ROOT, FACTOR, TRIANGLE = range(5)
-SCORE, LOGIT, SHARE, POINT, TRIAL, TARGET = range(6)
+SCORE, LOGIT, SHARE, MASS, CENTRE, TARGET = range(6)
+
+
+def class_basis(K):
+    """Orthonormal directions (K − 1, K) of the classes that sum to 0 (Helmert's)."""
+    Q = np.tril(np.ones((K - 1, K)))
+    below = np.arange(1.0, K)
+    Q[np.arange(K - 1), np.arange(1, K)] = -below
+    return Q / np.sqrt(below * (below + 1.0))[:, None]
 
 
 @kernel
-def class_scores(P, G, Q, x, w, V, S, A, g, row):
-    """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`.
+def scratch(r, K, p):
+    """Room for what a round computes.
 
-    `row` (K,) is written over.
+    V and L (r, rp), small matrices, vectors, Ã, the work of its equations, sums, rows that are
+    added to A, and the cells of classes.
     """
-    products(P, x, V, S)
-    r, K = Q.shape
-    for k in range(K):
-        g[k] = 0.0
-    for i in range(r):
-        m = 0.0
-        for j in range(r):
-            m += inner(V[j, i], G[j])
-        for k in range(K):
-            g[k] -= 0.5 * Q[i, k] * m
-    for k in range(K):
-        for j in range(r):
-            half = 0.0
-            for i in range(r):
-                half += Q[i, k] * S[i, j]
-            A[k, j] = half
-    for k in range(K):
-        for c in range(K):
-            row[c] = 0.0
-        for j in range(r):
-            for c in range(K):
-                row[c] += A[k, j] * Q[j, c]
-        for c in range(K):
-            A[k, c] = 0.5 * w * row[c]
-        g[k] += 0.5 * A[k, k]
-    for k in range(K):
-        for c in range(k):
-            A[c, k] = A[k, c]
+    V, L, small = np.empty((r, r * p)), np.empty((r, r * p)), np.empty((5, r, r))
+    vectors, scores, work = np.empty((6, K)), np.empty((K, K)), np.empty((WORK, K))
+    sums, scaled = np.empty(r), np.empty((WAITING, r * p))
+    return V, L, small, vectors, scores, work, sums, scaled, np.empty(K, dtype=np.int64)
 
 
 @kernel
-def reduced_hessian(Q, s, h):
-    """h = Q (diag s − ssᵀ) Qᵀ."""
+def _over_classes(Q, S, A, sums):
+    """A = QᵀSQ."""
+    r = Q.shape[0]
+    for j in range(r):
+        sums[j] = 0.0
+    for k in range(r, -1, -1):  # rows: A[k, :r] = (QᵀS)_k, sums those of c_i S_i for i ≥ k
+        for j in range(r):
+            if k < r:
+                sums[j] += Q[k, 0] * S[k, j]
+            A[k, j] = sums[j]
+            if k > 0:
+                A[k, j] -= k * Q[k - 1, 0] * S[k - 1, j]
+    for k in range(r + 1):
+        total = 0.0
+        for m in range(r, 0, -1):  # entry m is made of entry m − 1, and of those behind
+            here = Q[m - 1, 0] * A[k, m - 1]
+            A[k, m] = total - m * here
+            total += here
+        A[k, 0] = total
+
+
+@kernel
+def class_scores(P, G, Q, x, w, V, S, A, g, sums):
+    """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`."""
+    products(P, x, V, S)
+    r, flat = Q.shape[0], G.reshape(G.size)
+    _over_classes(Q, S, A, sums)
+    for k in range(r + 1):
+        for m in range(k):
+            A[k, m] = 0.5 * w * A[k, m]
+            A[m, k] = A[k, m]
+        A[k, k] *= 0.5 * w
+    behind = 0.0
+    for k in range(r, -1, -1):
+        # g_k = −½ (Qᵀm)_k + ½ A_kk for m_i = Σ_j <V_ij, G_j>
+        one = Q[k - 1, 0] * inner(V[k - 1], flat) if k > 0 else 0.0
+        g[k] = 0.5 * A[k, k] - 0.5 * (behind - k * one)
+        behind += one
+
+
+@kernel
+def cells_of(s, cell, mass):
+    """Classes of a share of at least `LEAST`/K are alone in their cell, the others all in the last.
+
+    ``cell[k]`` is that of class k, `mass` their shares; returns how many there are. Of fewer than
+    `MANY` classes every one of a share above 0 is alone.
+    """
+    K, count, rest = s.shape[0], 0, 0.0
+    least = LEAST if K >= MANY else 0.0
+    for k in range(K):
+        if s[k] > 0.0 and s[k] * K >= least:
+            cell[k], mass[count] = count, s[k]
+            count += 1
+        else:
+            cell[k] = K
+            rest += s[k]
+    last = count if rest > 0.0 else 0  # classes of no share at all count for nothing
+    for k in range(K):
+        if cell[k] == K:
+            cell[k] = last
+    if last > 0:
+        mass[last] = rest
+        count += 1
+    return count
+
+
+@kernel
+def root_of_cells(Q, s, cell, mass, count, M):
+    """M with ``MMᵀ = Q H Qᵀ``, H the covariance of the class as far as its cell shows it.
+
+    ``H = Σ_c π_c m_c m_cᵀ − ssᵀ`` with m_c the mean of the classes of cell c, which is at most
+    diag s − ssᵀ. The root of ``diag π − ππᵀ`` is in closed form (Tanabe, Sagae 1992); M has a
+    column less than there are cells.
+    """
     r, K = Q.shape
-    for i in range(r):
+    for i in range(count - 1):
+        behind = 0.0
+        for c in range(i + 1, count):
+            behind += mass[c]
+        both = mass[i] + behind
+        own = math.sqrt(mass[i] / both * behind)
+        other = -math.sqrt(mass[i] / both) / math.sqrt(behind)
+        for a in range(r):
+            M[a, i] = 0.0
+        for k in range(K):
+            at = cell[k]
+            if at < i:
+                continue
+            entry = (own if at == i else other * mass[at]) * (s[k] / mass[at])
+            for a in range(r):
+                M[a, i] += Q[a, k] * entry
+
+
+@kernel
+def means_of_cells(vectors, cell, mass, sums):
+    """The `CENTRE`: of each class the mean logit of its cell, by shares; `sums` is scratch."""
+    s, z, inside = vectors[SHARE], vectors[LOGIT], vectors[CENTRE]
+    for k in range(s.shape[0]):
+        sums[k] = 0.0
+    for k in range(s.shape[0]):
+        if s[k] > 0.0:
+            sums[cell[k]] += s[k] / mass[cell[k]] * z[k]
+    for k in range(s.shape[0]):
+        inside[k] = sums[cell[k]]
+
+
+@kernel
+def gram_of(M, rank, h):
+    """h = MMᵀ."""
+    for i in range(M.shape[0]):
         for j in range(i + 1):
-            both, one, other = 0.0, 0.0, 0.0
-            for k in range(K):
-                both += Q[i, k] * Q[j, k] * s[k]
-                one += Q[i, k] * s[k]
-                other += Q[j, k] * s[k]
-            h[i, j] = both - one * other
-            h[j, i] = h[i, j]
+            total = 0.0
+            for m in range(rank):
+                total += M[i, m] * M[j, m]
+            h[i, j] = total
+            h[j, i] = total
+
+
+@kernel
+def cholesky(h, M, r):
+    """M (r, r) lower triangular with ``M Mᵀ = h ⪰ 0``; columns without a pivot are zero."""
+    for i in range(r):
+        for j in range(r):
+            M[i, j] = 0.0
+    for c in range(r):
+        pivot = h[c, c]
+        for m in range(c):
+            pivot -= M[c, m] * M[c, m]
+        if not pivot > 1e-15 * h[c, c]:
+            continue
+        M[c, c] = math.sqrt(pivot)
+        for i in range(c + 1, r):
+            total = h[i, c]
+            for m in range(c):
+                total -= M[i, m] * M[c, m]
+            M[i, c] = total / M[c, c]
 
 
 @kernel
@@ -97,7 +215,7 @@ def woodbury(small, factor, rank):
         for j in range(r):
             for c in range(rank):
                 F[i, c] += factor * M[j, i] * T[j, c]
-    root_of_hessian(F, T, rank)
+    cholesky(F, T, rank)
     for i in range(r):
         for c in range(rank):
             total = math.sqrt(factor) * M[i, c]
@@ -107,136 +225,120 @@ def woodbury(small, factor, rank):
 
 
 @kernel
-def steps(V, F, L, rank):
-    """L_im = Σ_j F_jm V_ij: the vectors of a downdate."""
-    r, p = V.shape[0], V.shape[2]
-    for i in range(r):
-        for m in range(rank):
-            out = L[i, m]
-            for a in range(p):
-                out[a] = 0.0
-            for j in range(r):
-                c, v = F[j, m], V[i, j]
-                for a in range(p):
-                    out[a] += c * v[a]
-
-
-@kernel
 def move_gradient(G, Q, x, w, kappa, vectors):
-    """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``.
-
-    z̄ (K,) stands in `vectors[TRIAL]`: z itself, or its means over cells, see `root_of_cells`.
-    """
-    r, K = Q.shape
-    s, z, y, inside = vectors[SHARE], vectors[LOGIT], vectors[TARGET], vectors[TRIAL]
+    """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``, z̄ the `CENTRE`."""
+    s, z, y, inside = vectors[SHARE], vectors[LOGIT], vectors[TARGET], vectors[CENTRE]
     mean = inner(s, z)
-    for i in range(r):
+    for i in range(Q.shape[0]):
         c = 0.0
-        for k in range(K):
+        for k in range(Q.shape[1]):
             c += Q[i, k] * (s[k] - y[k] - 2.0 * kappa * s[k] * (inside[k] - mean))
         for a in range(x.shape[0]):
             G[i, a] += w * c * x[a]
 
 
 @kernel
-def wait(x, h, factor, waiting, factors, numbers):
-    """Let factor h ⊗ xxᵀ wait, for which there is room."""
-    at, m = np.int64(numbers[COUNT]), 0
-    for a in range(x.shape[0]):
-        waiting[at, a] = x[a]
-    for i in range(h.shape[0]):
-        for j in range(i, h.shape[0]):
-            factors[m, at] = factor * h[i, j]
-            m += 1
-    numbers[COUNT] = at + 1.0
-
-
-@kernel
-def hessian_of_row(Q, w, small, vectors, numbers):
-    """h of a row, and what the theorem adds for it; z̄ of `move_gradient` is z."""
-    s, h = vectors[SHARE], small[HESSIAN]
-    reduced_hessian(Q, s, h)
-    for i in range(h.shape[0]):
-        for j in range(h.shape[0]):
-            numbers[POTENTIAL] += 0.25 * w * w * h[i, j] * small[S, i, j]
+def _trace(A, s):
+    """Σ_k s_k (A_kk − (As)_k) = tr(HA)."""
+    total = 0.0
     for k in range(s.shape[0]):
-        vectors[TRIAL, k] = vectors[LOGIT, k]
+        total += s[k] * (A[k, k] - inner(A[k], s))
+    return total
 
 
 @kernel
-def add_row(x, w, kappa, rank, P, G, Q, waiting, factors, numbers, V, L, small, vectors):
-    """P = A⁻¹ and G for ``A ← A + wκ h ⊗ xxᵀ``, which waits; M of `rank` columns is a root of h."""
-    woodbury(small, w * kappa, rank)
-    steps(V, small[FACTOR], L, rank)
-    downdate(P, L, rank)
-    move_gradient(G, Q, x, w, kappa, vectors)
-    wait(x, small[HESSIAN], w * kappa, waiting, factors, numbers)
+def learn_row(x, w, kappa, learned, Q, space):
+    """P = A⁻¹ and G for ``A ← A + wκ h ⊗ xxᵀ``, which waits.
 
-
-def room(r, K, p):
-    """Room for what a round computes: V, L, small matrices, vectors, Ã, and its equations."""
-    V, L, small = np.empty((r, r, p)), np.empty((r, r, p)), np.empty((5, r, r))
-    return V, L, small, np.empty((6, K)), np.empty((K, K)), np.empty((K, K + 1))
-
-
-#: As `room`, for loops that make their own.
-scratch = kernel(room)
-
-
-@kernel
-def folklore_rounds(
-    X,
-    truth,
-    weight,
-    reach,
-    shift,
-    P,
-    G,
-    Q,
-    waiting,
-    factors,
-    numbers,
-    logits,
-    learn,
-    V,
-    L,
-    small,
-    vectors,
-    scores,
-    system,
-):
-    """Play and, where `learn`, learn the rows; `logits` receives every z.
-
-    `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits. The last
-    arguments are a `room`.
+    From Ã, and the logits, shares and target in the vectors of `space`, which is a `scratch`.
     """
-    r, K = Q.shape
+    A, P, G, waiting, factors, numbers = learned
+    V, L, small, vectors, scores, _, _, scaled, cell = space
+    s, mass, M, F = vectors[SHARE], vectors[MASS], small[ROOT], small[FACTOR]
+    numbers[POTENTIAL] += 0.5 * w * _trace(scores, s)
+    rank = cells_of(s, cell, mass) - 1
+    root_of_cells(Q, s, cell, mass, rank + 1, M)
+    gram_of(M, rank, small[HESSIAN])
+    woodbury(small, w * kappa, rank)
+    for m in range(rank):  # L_m = Σ_j F_jm V_j
+        for b in range(L.shape[1]):
+            L[m, b] = 0.0
+    add_products(L[:rank], 1.0, F, 0, V, 0, F.shape[0])
+    downdate(P, L, F.shape[0], rank)
+    means_of_cells(vectors, cell, mass, vectors[SCORE])
+    move_gradient(G, Q, x, w, kappa, vectors)
+    wait(x, small[HESSIAN], w * kappa, A, waiting, factors, numbers, scaled)
+
+
+@kernel
+def _play_row(x, w, shift, P, G, Q, space, out):
+    """The logits of a row; returns the residual that is left.
+
+    `shift` is 1/(λK): the direction that Q leaves out adds the same number to all logits.
+    """
+    V, _, small, vectors, scores, work, sums, _, _ = space
+    g, z = vectors[SCORE], vectors[LOGIT]
+    class_scores(P, G, Q, x, w, V, small[S], scores, g, sums)
+    left = improper_logits(scores, g, z, vectors[SHARE], work)
+    less = 0.25 * w * shift * inner(x, x)
+    for k in range(z.shape[0]):
+        out[k] = z[k] - less
+    return left
+
+
+@kernel
+def _folklore_rounds(X, truth, weight, reach, shift, learned, Q, logits):
+    """Play and learn the rows; `logits` receives every z."""
+    _, P, G, _, _, numbers = learned
+    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    vectors = space[3]
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
-        scored = small[S], scores, vectors[SCORE], vectors[TRIAL]
-        class_scores(P, G, Q, x, w, V, *scored)
-        left = improper_logits(scores, vectors, system)
-        for k in range(K):
-            logits[t, k] = vectors[LOGIT, k] - 0.25 * w * shift * inner(x, x)
-            vectors[TARGET, k] = truth[t, k]
-        if learn and w > 0.0:
+        left = _play_row(x, w, shift, P, G, Q, space, logits[t])
+        if w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
-            kappa = curvature(x, reach)
-            hessian_of_row(Q, w, small, vectors, numbers)
-            root_of_hessian(small[HESSIAN], small[ROOT], r)
-            learned = (P, G, Q, waiting, factors, numbers)
-            add_row(x, w, kappa, r, *learned, V, L, small, vectors)
+            for k in range(Q.shape[1]):
+                vectors[TARGET, k] = truth[t, k]
+            learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
 @kernel
-def folklore_logits(X, shift, P, G, Q, logits):
-    """The logits of rows, with what has been learned, from arrays that may be read-only."""
-    r, K = Q.shape
-    V, _, small, vectors, scores, system = scratch(r, K, X.shape[1])
+def _folklore_logits(X, shift, P, G, Q, logits):
+    """The logits of rows, with what has been learned."""
+    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
     for t in range(X.shape[0]):
-        x = X[t]
-        scored = small[S], scores, vectors[SCORE], vectors[TRIAL]
-        class_scores(P, G, Q, x, 1.0, V, *scored)
-        improper_logits(scores, vectors, system)
-        for k in range(K):
-            logits[t, k] = vectors[LOGIT, k] - 0.25 * shift * inner(x, x)
+        _play_row(X[t], 1.0, shift, P, G, Q, space, logits[t])
+
+
+class FolkloreMatrix(FullMatrix):
+    """`FullMatrix` of FOLKLORE.
+
+    Parameters
+    ----------
+    K, width : int
+        Classes, and features with the intercept.
+    lam : float
+        λ: A starts at λI.
+    reach : ndarray of shape (3,)
+        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
+    """
+
+    structure = "full"
+
+    def __init__(self, K, width, lam, reach):
+        super().__init__(class_basis(K), width, lam)
+        self.reach = reach
+
+    def logits(self, X):
+        """Logits (n, K) of rows; nothing is learned."""
+        logits = np.empty((len(X), self.Q.shape[1]))
+        _folklore_logits(X, self._shift, self.P, self.G, self.Q, logits)
+        return logits
+
+    @property
+    def _shift(self):
+        return 1.0 / (self.lam * self.Q.shape[1])
+
+    def _run(self, X, truth, weight, logits):
+        given = (X, truth, weight, self.reach, self._shift)
+        return _folklore_rounds, *given, self._learned, self.Q, logits

@@ -1,6 +1,7 @@
 """FOLKLORE and AIOLI: online logistic regression by improper predictions."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Literal
 
@@ -8,13 +9,14 @@ import numpy as np
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
-from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_size
+from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
+from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST
-from skstructured.estimators.logistic._approximate import chosen
 from skstructured.estimators.logistic._base import LogisticLearner
+from skstructured.estimators.logistic._class_blocks import ClassBlocks
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._mixture import Mixture, MixtureCertificate, grid_of
+from skstructured.estimators.logistic._rounds import FolkloreMatrix
 from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
 
@@ -61,19 +63,16 @@ class FolkloreClassifier(LogisticLearner):
         how well each has done, which loses at most ln(len(B)) nats more than the best, times the
         largest weight of a row where that is above 1.
     R : float or None, default=None
-        Largest norm of a row as standardised, the intercept's 1 included. None needs none: every
-        round has the κ of its own row.
+        Largest norm of a row as standardised, the intercept's 1 included; a longer one, to learn
+        or to predict, is a ValueError. None needs none: every round has the κ of its own row.
     lam : float or None, default=None
         λ; None is 1.5/B, or with R the 2R/B of theory.
-    long_rows : {"refuse", "rescale"}, default="refuse"
-        What happens to a row longer than R, in learning or predicting: a ValueError, or it is
-        divided until its norm is R.
-    structure : {"auto", "full", "classes", "diagonal"}, default="auto"
-        What is kept of A: all of it; the K blocks of a class each, K p² numbers; or its diagonal.
-        "auto" is "full" up to `max_weights`, then "classes" while K p² is at most
-        ``max_weights²``, then "diagonal", with a `GuaranteeWarning`: the theorem needs all of A.
+    structure : {"auto", "full", "classes"}, default="auto"
+        What is kept of A: all of it, or the K blocks of a class each, K p² numbers. "auto" is
+        "full" up to `max_weights`, then "classes" with a `GuaranteeWarning`, since the theorem
+        needs all of A, and an error if K p² is above ``max_weights²``.
     max_weights : int, default=4096
-        The most weights (K−1)p, the intercept's included, for which all of A is kept.
+        The most weights (K−1)p, the intercept's included, for which "auto" keeps all of A.
     iterate : {"last", "random"}, default="last"
         What predicts after learning: what all rows have taught, or what was known before a round
         drawn uniformly, whose expected log loss on new rows is at most the mean of the rounds'.
@@ -111,7 +110,7 @@ class FolkloreClassifier(LogisticLearner):
     ------
     ValueError
         When used: a parameter out of its range, a row longer than R, labels that are not among the
-        classes, rows of y that are no distributions; nothing is then learned.
+        classes, more features than `max_weights` allows; nothing is then learned.
 
     Notes
     -----
@@ -127,8 +126,7 @@ class FolkloreClassifier(LogisticLearner):
     factor w, and A sums w κ H. `certificate` has the right side as a number, whatever R turns out
     to be, in the unit of `loss_`, which its `unit` names: bits, that is nats/ln 2, for "map", and
     nats for "sampled".
-    The matrix of weights U is not what predicts, so that there is no ``coef_``. Learned from
-    distributions, it is scored by labels all the same: `score` takes no distributions.
+    The matrix of weights U is not what predicts, so that there is no ``coef_``.
 
     The quadratics lie below the losses for ``κ = 1/f(q)``, ``q = 1/(1 + (K−1) exp(2B‖x‖))``,
 
@@ -156,8 +154,7 @@ class FolkloreClassifier(LogisticLearner):
     B: float | Sequence[float] = 1.5
     R: float | None = None
     lam: float | None = None
-    long_rows: Literal["refuse", "rescale"] = "refuse"
-    structure: Literal["auto", "full", "classes", "diagonal"] = "auto"
+    structure: Literal["auto", "full", "classes"] = "auto"
     max_weights: int = 4096
     iterate: Literal["last", "random"] = "last"
     decoder: str | Decoder = "map"
@@ -179,11 +176,33 @@ class FolkloreClassifier(LogisticLearner):
         return min(LONGEST, least * LONGEST_OF_UNIT)
 
     def _new_weights(self, K, width):
-        made = [self._one(K, width, B) for B in grid_of(self.B)]
+        kind = self._kind(K, width)
+        made = [self._one(kind, K, width, B) for B in grid_of(self.B)]
         return made[0] if len(made) == 1 else Mixture(made)
 
-    def _one(self, K, width, B):
-        kind = chosen(self.structure, self.max_weights, K, width)
+    def _kind(self, K, width):
+        """The class for `structure`; "auto" warns if it does not keep all of A."""
+        check_choice("structure", self.structure, ("auto", "full", "classes"))
+        check_integer("max_weights", self.max_weights)
+        many = f"{K} classes and {width} features have {(K - 1) * width} weights, more than"
+        many = f"{many} max_weights={self.max_weights}: "
+        if self.structure != "auto":
+            return {"full": FolkloreMatrix, "classes": ClassBlocks}[self.structure]
+        if (K - 1) * width <= self.max_weights:
+            return FolkloreMatrix
+        if K * width**2 > self.max_weights**2:
+            raise ValueError(
+                f"{many}a matrix for each class would have {K * width**2:,} numbers. Select fewer "
+                "features, use OnlineStructuredPredictor, or set structure='classes'."
+            )
+        warnings.warn(
+            f"{many}structure='classes' is used, to which the theorem does not apply.",
+            GuaranteeWarning,
+            stacklevel=2,
+        )
+        return ClassBlocks
+
+    def _one(self, kind, K, width, B):
         reach = np.array([2.0 * B, math.log(K - 1), 0.0 if self.R is None else self.R])
         return kind(K, width, self._lam(B), reach)
 
@@ -238,8 +257,8 @@ class AioliClassifier(FolkloreClassifier):
 
     Parameters
     ----------
-    {FolkloreClassifier: B, R, lam, long_rows, structure, max_weights, iterate, decoder,
-    standardize, fit_intercept, shuffle, verbose, random_state, missing}
+    {FolkloreClassifier: B, R, lam, structure, max_weights, iterate, decoder, standardize,
+    fit_intercept, shuffle, verbose, random_state, missing}
 
     Attributes
     ----------

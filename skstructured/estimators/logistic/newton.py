@@ -1,22 +1,170 @@
-"""Online Newton steps for logistic regression."""
+"""Online Newton steps for logistic regression: ``A ← A + ggᵀ``, and projections of W."""
 
 import math
 from typing import Literal
+
+import numpy as np
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_size
+from skstructured._engine.compiled import kernel
 from skstructured.estimators.logistic._base import LogisticLearner
-from skstructured.estimators.logistic._newton_rounds import SHARPEST, NewtonMatrix
+from skstructured.estimators.logistic._curvature import inner
+from skstructured.estimators.logistic._full_matrix import (
+    POTENTIAL,
+    FullMatrix,
+    RoundLimit,
+    add_products,
+    downdate,
+    products,
+    wait,
+)
+from skstructured.estimators.logistic._rounds import (
+    CENTRE,
+    LOGIT,
+    MASS,
+    SHARE,
+    TARGET,
+    S,
+    scratch,
+)
 from skstructured.estimators.logistic.folklore import FolkloreClassifier
 from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
+from skstructured.spaces.simplex import softmax_into
 
 __all__ = ["OnlineNewtonClassifier"]
 
 #: γB is squared, and inverted.
 LEAST_PRODUCT = 1e-100
+
+#: The place of the largest 1/γ that the theorem asks for, after those of `FullMatrix`.
+SHARPEST = 3
+
+#: Sweeps of coordinate descent, and the change that ends them, in units of the bound.
+MOST_SWEEPS, STILL = 10000, 1e-15
+
+
+@kernel
+def in_the_box(S, u, bound, multipliers, z):
+    """z = argmin (z − u)ᵀS⁻¹(z − u) over |z_k| ≤ bound, as z = u − S m; whether m is not 0.
+
+    Coordinate descent on the dual, ``½ mᵀSm − mᵀu + bound ‖m‖₁``.
+    """
+    K, inside = u.shape[0], True
+    for k in range(K):
+        multipliers[k], z[k] = 0.0, u[k]
+        inside &= abs(u[k]) <= bound
+    if inside:
+        return False
+    for _ in range(MOST_SWEEPS):
+        moved = 0.0
+        for k in range(K):
+            if S[k, k] <= 0.0:
+                continue
+            free = z[k] + S[k, k] * multipliers[k]
+            new = math.copysign(max(abs(free) - bound, 0.0), free) / S[k, k]
+            step = new - multipliers[k]
+            if step != 0.0:
+                multipliers[k] = new
+                for j in range(K):
+                    z[j] -= S[j, k] * step
+            moved = max(moved, abs(step) * S[k, k])
+        if moved <= STILL * bound:
+            break
+    return True
+
+
+@kernel
+def _newton_step(W, V, d, q, gamma, L):
+    """L = A⁻¹g/√(1 + q) for g = d ⊗ x and q = gᵀA⁻¹g, and W ← W − (A + ggᵀ)⁻¹g/γ."""
+    root = 1.0 / math.sqrt(1.0 + q)
+    for b in range(L.shape[1]):
+        L[0, b] = 0.0
+    add_products(L[:1], root, d.reshape((d.shape[0], 1)), 0, V, 0, d.shape[0])
+    for b in range(L.shape[1]):
+        W[0, b] -= root * L[0, b] / gamma
+
+
+@kernel
+def _newton_rounds(X, truth, weight, B, gamma, learned, logits):
+    """Play and learn the rows; `logits` receives every Wx."""
+    A, P, W, waiting, factors, numbers = learned
+    K, p, flat = W.shape[0], W.shape[1], W.reshape((1, W.size))
+    V, L, small, vectors, outer, _, _, scaled, _ = scratch(K, K, p)
+    z, s, d, u, m = vectors[LOGIT], vectors[SHARE], vectors[TARGET], vectors[MASS], vectors[CENTRE]
+    for t in range(X.shape[0]):
+        x, w, q = X[t], weight[t], 0.0
+        products(P, x, V, small[S])
+        for k in range(K):
+            u[k] = inner(W[k], x)
+        if in_the_box(small[S], u, B * math.sqrt(inner(x, x)), m, z) and w > 0.0:
+            add_products(flat, -1.0, m.reshape((K, 1)), 0, V, 0, K)  # W ← W − A⁻¹ (m ⊗ x)
+        softmax_into(z, s)
+        for k in range(K):
+            logits[t, k] = z[k]
+            d[k] = w * (s[k] - truth[t, k])
+        if w == 0.0:
+            continue
+        for i in range(K):
+            for j in range(K):
+                outer[i, j] = d[i] * d[j]
+                q += outer[i, j] * small[S, i, j]
+        reach = B * math.sqrt(inner(x, x))
+        least = max(4.0 * reach, (K - 1.0) * math.exp(min(2.0 * reach, 700.0)))
+        numbers[SHARPEST] = max(numbers[SHARPEST], 2.0 * w * least)
+        numbers[POTENTIAL] += q / (1.0 + q)
+        _newton_step(flat, V, d, q, gamma, L)
+        downdate(P, L, K, 1)
+        wait(x, outer, 1.0, A, waiting, factors, numbers, scaled)
+
+
+@kernel
+def _newton_logits(X, B, P, W, logits):
+    """The projected scores of rows, with what has been learned."""
+    K = W.shape[0]
+    V, _, small, vectors, _, _, _, _, _ = scratch(K, K, X.shape[1])
+    u, m = vectors[MASS], vectors[CENTRE]
+    for t in range(X.shape[0]):
+        x, bound, inside = X[t], B * math.sqrt(inner(X[t], X[t])), True
+        for k in range(K):
+            u[k] = inner(W[k], x)
+            inside &= abs(u[k]) <= bound
+        if not inside:
+            products(P, x, V, small[S])
+        in_the_box(small[S], u, bound, m, logits[t])
+
+
+class NewtonMatrix(FullMatrix):
+    """A = A₀ + Σ ggᵀ over the weights of all K classes, A₀ = I/(γ²KB²), and W.
+
+    Parameters
+    ----------
+    K, width : int
+        Classes, and features with the intercept.
+    B, gamma : float
+        Bound on ‖W_k‖, and γ.
+    """
+
+    def __init__(self, K, width, B, gamma):
+        super().__init__(np.eye(K), width, (gamma * B) ** -2.0 / K)
+        self.B, self.gamma, self.numbers = B, gamma, np.zeros(4)
+
+    @property
+    def limits(self):
+        """How large rounds may be, a list of `RoundLimit`."""
+        return [RoundLimit(self.lam, 2, f"1/(gamma² K B²)={self.lam:g}")]
+
+    def logits(self, X):
+        """Projected scores (n, K) of rows; nothing is learned."""
+        logits = np.empty((len(X), len(self.G)))
+        _newton_logits(X, self.B, self.P, self.G, logits)
+        return logits
+
+    def _run(self, X, truth, weight, logits):
+        return _newton_rounds, X, truth, weight, self.B, self.gamma, self._learned, logits
 
 
 @documented(FolkloreClassifier)
@@ -42,7 +190,7 @@ class OnlineNewtonClassifier(LogisticLearner):
     gamma : float or "theory", default=0.1
         γ; "theory" is ``½ min{1/(4BR), e^{−2BR}/(K−1)}``, for which the regret is proved, and
         which is too small to learn with unless BR is.
-    {FolkloreClassifier: long_rows, iterate, decoder, standardize, fit_intercept, shuffle, verbose,
+    {FolkloreClassifier: iterate, decoder, standardize, fit_intercept, shuffle, verbose,
     random_state, missing}
 
     Attributes
@@ -81,7 +229,6 @@ class OnlineNewtonClassifier(LogisticLearner):
     B: float = 1.0
     R: float | None = None
     gamma: float | Literal["theory"] = 0.1
-    long_rows: Literal["refuse", "rescale"] = "refuse"
     iterate: Literal["last", "random"] = "last"
     decoder: str | Decoder = "map"
     standardize: bool | Literal["auto"] = "auto"

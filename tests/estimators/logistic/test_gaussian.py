@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from skstructured import GaussianAggregatingForecaster
-from skstructured.estimators.logistic import _blocks
-from skstructured.estimators.logistic._gaussian import gaussian_points, mean_shares, mean_sigmoid
-from skstructured.estimators.logistic._state import class_basis
+from skstructured.estimators.logistic._full_matrix import dense
+from skstructured.estimators.logistic._rounds import class_basis
+from skstructured.estimators.logistic.gaussian import gaussian_points, mean_shares, mean_sigmoid
 
 #: Off at most, by the number of classes, as the docstring says.
 STATED = {3: 0.002, 5: 0.005, 10: 0.01, 26: 0.01}
@@ -66,13 +66,13 @@ def test_the_mean_of_more_classes_is_off_by_what_is_stated(K, variance):
 )
 def test_probabilities_of_the_forecaster(K, B, off):
     rng = np.random.RandomState(0)
-    X, Y = rng.randn(12, 3), rng.dirichlet(np.ones(K), size=12)
+    X, y = rng.randn(12, 3), np.arange(12) % K
     model = GaussianAggregatingForecaster(
         B=B, standardize=False, fit_intercept=False, shuffle=False
     )
-    weights = model.fit(X, Y)._weights
+    weights = model.fit(X, y)._weights
     weights.add_waiting()
-    Q, A = np.kron(weights.Q, np.eye(3)), _blocks.dense(weights.A, K - 1)
+    Q, A = np.kron(weights.Q, np.eye(3)), dense(weights.A, K - 1, 3)
     cov = 0.5 * Q.T @ np.linalg.inv(A) @ Q
     mean = -0.5 * Q.T @ np.linalg.solve(A, weights.G.ravel())
     for x in X[:3]:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from skstructured import AggregatingForecaster
-from skstructured.estimators.logistic._approximate import ClassBlocks, Diagonal
-from skstructured.estimators.logistic._gaussian import GaussianMatrix
-from skstructured.estimators.logistic._newton_rounds import NewtonMatrix
-from skstructured.estimators.logistic._particles import Particles
+from skstructured.estimators.logistic._class_blocks import ClassBlocks
+from skstructured.estimators.logistic.gaussian import GaussianMatrix
+from skstructured.estimators.logistic.newton import NewtonMatrix
+from skstructured.estimators.logistic.particles import Particles
 from skstructured.spaces.simplex import log_softmax
 
 WEIGHTS = (0.0, 0.25, 1.0, 3.0, 20.0)
@@ -46,13 +46,12 @@ def test_online_newton_steps(K, p, gamma):
         np.testing.assert_allclose(state.G.ravel(), literal.W, rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])
-def test_blocks_of_classes_and_diagonals(K, p, diagonal):
+def test_blocks_of_classes(K, p):
     X, Y, weight = stream(K, p, 30)
-    state = (Diagonal if diagonal else ClassBlocks)(K, p, 0.7, reach_of(1.0, K))
+    state = ClassBlocks(K, p, 0.7, reach_of(1.0, K))
     played = state.learn(X, Y, weight)
-    literal = naive.logistic.Approximate(K, p, 0.7, kappa(1.0, K), diagonal)
+    literal = naive.logistic.Approximate(K, p, 0.7, kappa(1.0, K))
     for t in range(30):
         z = literal.logits(X[t], weight[t])
         np.testing.assert_allclose(played[t], z, rtol=0, atol=1e-8)

@@ -1,6 +1,7 @@
 """FOLKLORE, AIOLI and their relatives against literal forms, and FOLKLORE's bounds."""
 
 import math
+import pickle
 
 import naive.logistic
 import numpy as np
@@ -21,12 +22,11 @@ from skstructured import (
     OnlineNewtonClassifier,
 )
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured.estimators.logistic import _blocks
-from skstructured.estimators.logistic._cells import LEAST
+from skstructured.estimators.logistic import _full_matrix
 from skstructured.estimators.logistic._curvature import curvature
-from skstructured.estimators.logistic._logits import improper_logits
-from skstructured.estimators.logistic._newton_rounds import in_the_box
-from skstructured.estimators.logistic._state import FullMatrix, class_basis
+from skstructured.estimators.logistic._logits import WORK, improper_logits
+from skstructured.estimators.logistic._rounds import LEAST, FolkloreMatrix, class_basis
+from skstructured.estimators.logistic.newton import in_the_box
 from skstructured.evaluation import progressive_validate
 from skstructured.spaces.simplex import log_softmax
 from skstructured.utils import check_learner
@@ -59,7 +59,7 @@ class TestManyClasses:
         theta = sharp * X @ rng.randn(p, K)
         Y = np.exp(log_softmax(theta + rng.gumbel(size=theta.shape)))
         weight = rng.choice([0.0, 0.3, 1.0, 4.0], size=T)
-        state = FullMatrix(K, p, 0.5, reach_of(2.0, K))
+        state = FolkloreMatrix(K, p, 0.5, reach_of(2.0, K))
         played = state.learn(X, Y, weight)
         literal = naive_folklore(K, p, 2.0, 0.5)
         literal.curvature = lambda z: naive.logistic.hessian_of_cells(z, LEAST)
@@ -88,7 +88,7 @@ class TestManyClasses:
         K, p = 12, 2
         X = np.array([[1e3, 0.0], [0.0, 1e3], [1e3, 1e3], [1.0, -1.0]] * 5)
         Y = np.eye(K)[np.arange(20) % 3]
-        state = FullMatrix(K, p, 1e-3, reach_of(50.0, K))
+        state = FolkloreMatrix(K, p, 1e-3, reach_of(50.0, K))
         assert np.isfinite(state.learn(X, Y, np.ones(20))).all()
         assert np.isfinite(state.P).all()
         assert state.drift() < 1e-8
@@ -100,7 +100,7 @@ class TestFolkloreIsLiteral:
     def test_logits_equal_the_minimiser_over_all_weights(self, K, p):
         T = 60 if config.DISABLE_JIT else 500
         X, Y = stream(K, p, T, scale=2.0)
-        played = FullMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, np.ones(T))
+        played = FolkloreMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, np.ones(T))
         literal = naive_folklore(K, p, 1.0, 0.7)
         for t in range(T):
             z = literal.logits(X[t])
@@ -110,7 +110,7 @@ class TestFolkloreIsLiteral:
     @pytest.mark.parametrize(("K", "p"), [(2, 3), (3, 2), (4, 1)])
     def test_and_the_minimiser_of_explicit_surrogates(self, K, p):
         X, Y = stream(K, p, 25)
-        played = FullMatrix(K, p, 0.5, reach_of(2.0, K)).learn(X, Y, np.ones(25))
+        played = FolkloreMatrix(K, p, 0.5, reach_of(2.0, K)).learn(X, Y, np.ones(25))
         literal = naive_folklore(K, p, 2.0, 0.5)
         for t in range(25):
             z = literal.logits_of_surrogates(X[t])
@@ -122,7 +122,7 @@ class TestFolkloreIsLiteral:
         K, p, T = 3, 4, 40
         X, Y = stream(K, p, T, seed)
         weight = np.random.RandomState(seed).randint(0, 4, size=T) / 2.0
-        played = FullMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, weight)
+        played = FolkloreMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, weight)
         literal = naive_folklore(K, p, 1.0, 0.7)
         for t in range(T):
             z = literal.logits(X[t], weight[t])
@@ -132,7 +132,7 @@ class TestFolkloreIsLiteral:
     @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
     def test_two_classes_are_aioli(self, scale):
         X, Y = stream(2, 5, 200, scale=scale)
-        played = FullMatrix(2, 5, 0.7, reach_of(1.0, 2)).learn(X, Y, np.ones(200))
+        played = FolkloreMatrix(2, 5, 0.7, reach_of(1.0, 2)).learn(X, Y, np.ones(200))
         aioli = naive.logistic.Aioli(5, 0.7, lambda n: naive.logistic.folklore_kappa(1.0, n, 2))
         for t in range(200):
             m = aioli.margin(X[t])
@@ -142,7 +142,7 @@ class TestFolkloreIsLiteral:
     def test_a_row_of_zeros_is_predicted_uniformly_and_changes_nothing(self):
         X, Y = stream(4, 3, 30)
         X[10] = 0.0
-        state, other = (FullMatrix(4, 3, 0.7, reach_of(1.0, 4)) for _ in range(2))
+        state, other = (FolkloreMatrix(4, 3, 0.7, reach_of(1.0, 4)) for _ in range(2))
         played = state.learn(X, Y, np.ones(30))
         other.learn(np.delete(X, 10, axis=0), np.delete(Y, 10, axis=0), np.ones(29))
         assert np.array_equal(played[10], np.zeros(4))
@@ -150,7 +150,7 @@ class TestFolkloreIsLiteral:
 
     def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
         X, Y = stream(3, 4, 40)
-        state = FullMatrix(3, 4, 0.7, reach_of(1.0, 3))
+        state = FolkloreMatrix(3, 4, 0.7, reach_of(1.0, 3))
         state.learn(X, Y, np.ones(40))
         before = state.copy()
         logits = state.logits(X)
@@ -163,8 +163,8 @@ class TestFolkloreIsLiteral:
     def test_is_the_same_in_any_unit(self, unit):
         X, Y = stream(3, 4, 60)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        plain_ = FullMatrix(3, 4, 1.0, reach_of(1.0, 3)).learn(X, Y, np.ones(60))
-        state = FullMatrix(3, 4, unit**2, reach_of(1.0 / unit, 3))
+        plain_ = FolkloreMatrix(3, 4, 1.0, reach_of(1.0, 3)).learn(X, Y, np.ones(60))
+        state = FolkloreMatrix(3, 4, unit**2, reach_of(1.0 / unit, 3))
         np.testing.assert_allclose(state.learn(X * unit, Y, np.ones(60)), plain_, atol=1e-9)
 
     def test_an_orthonormal_basis(self):
@@ -180,40 +180,58 @@ class TestImproperLogits:
     def test_solve_their_equation_at_any_size(self, K, seed, size, spread):
         rng = np.random.RandomState(seed)
         root = rng.randn(K, rng.randint(1, K + 1)) * 10.0 ** (size / 2)
-        A, vectors = root @ root.T, np.empty((6, K))
-        vectors[0] = rng.randn(K) * 10.0**spread
-        improper_logits(A, vectors, np.empty((K, K + 1)))
-        z, unit = vectors[1], 1.0 + np.abs(A).max() + np.abs(vectors[0]).max()
+        A, g, z = root @ root.T, rng.randn(K) * 10.0**spread, np.empty(K)
+        improper_logits(A, g, z, np.empty(K), np.empty((WORK, K)))
+        unit = 1.0 + np.abs(A).max() + np.abs(g).max()
         s = np.exp(log_softmax(z[None])[0])
         # a last digit of s is A's size times as large in z
-        assert np.abs(z - (vectors[0] - A @ s)).max() <= 1e-13 * unit + 1e-15 * unit**2
+        assert np.abs(z - (g - A @ s)).max() <= 1e-13 * unit + 1e-15 * unit**2
 
 
 class TestMatrices:
-    @pytest.mark.parametrize(("r", "p"), [(1, 1), (1, 5), (3, 4), (6, 9)])
+    @pytest.mark.parametrize(("r", "p"), [(1, 1), (1, 5), (3, 4), (6, 9), (2, 17)])
     def test_blocks_are_the_matrix(self, r, p):
         rng = np.random.RandomState(0)
         root = rng.randn(r * p, r * p)
         matrix = root @ root.T + np.eye(r * p)
-        first, second = _blocks.pairs_of(r)
-        blocks = matrix.reshape(r, p, r, p)[first, :, second, :].copy()
-        np.testing.assert_array_equal(_blocks.dense(blocks, r), matrix)
-        inverse = np.empty_like(blocks)
-        _blocks.set_inverse(blocks, inverse, r)
-        np.testing.assert_allclose(_blocks.dense(inverse, r), np.linalg.inv(matrix), atol=1e-10)
-        x, V, S = rng.randn(p), np.empty((r, r, p)), np.empty((r, r))
-        _blocks.products(blocks, x, V, S)
-        np.testing.assert_allclose(V, matrix.reshape(r, p, r, p).transpose(0, 2, 1, 3) @ x)
-        np.testing.assert_allclose(S, V @ x)
-        L = rng.randn(r, r, p)
-        _blocks.downdate(blocks, L, r)
-        flat = L.transpose(0, 2, 1).reshape(r * p, r)
-        np.testing.assert_allclose(_blocks.dense(blocks, r), matrix - flat @ flat.T, atol=1e-10)
+        panels = panels_of(matrix, r)
+        np.testing.assert_array_equal(_full_matrix.dense(panels, r, p), matrix)
+        inverse = np.empty_like(panels)
+        _full_matrix.set_inverse(panels, inverse, r, p)
+        found = _full_matrix.dense(inverse, r, p)
+        np.testing.assert_allclose(found, np.linalg.inv(matrix), atol=1e-10)
+        v = rng.randn(r, p)
+        np.testing.assert_allclose(_full_matrix.times(panels, v).ravel(), matrix @ v.ravel())
+        x, V, S = rng.randn(p), np.empty((r, r * p)), np.empty((r, r))
+        _full_matrix.products(panels, x, V, S)
+        # V_ij = P_ji x
+        np.testing.assert_allclose(V, (matrix.reshape(r * p, r, p) @ x).T)
+        np.testing.assert_allclose(S, V.reshape(r, r, p) @ x)
+        for rank in (0, 1, r):
+            L, before = rng.randn(r + 1, r * p), _full_matrix.dense(panels, r, p)
+            _full_matrix.downdate(panels, L, r, rank)
+            expected = before - L[:rank].T @ L[:rank]
+            np.testing.assert_allclose(_full_matrix.dense(panels, r, p), expected, atol=1e-10)
+
+    @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 16])
+    def test_rows_that_wait_are_added_by_their_factors(self, count):
+        r, p, rng = 3, 4, np.random.RandomState(count)
+        waiting, factors, numbers = rng.randn(16, p), rng.randn(6, 16), np.zeros(3)
+        panels, numbers[_full_matrix.COUNT] = _full_matrix.unit_panels(r, p, 2.0), count
+        _full_matrix.add_waiting(panels, waiting, factors, numbers, np.empty((16, r * p)))
+        expected = 2.0 * np.eye(r * p)
+        for t in range(count):
+            h = np.zeros((r, r))
+            h[np.triu_indices(r)] = factors[:, t]
+            h += np.triu(h, 1).T
+            expected += np.kron(h, np.outer(waiting[t], waiting[t]))
+        np.testing.assert_allclose(_full_matrix.dense(panels, r, p), expected, atol=1e-12)
+        assert numbers[_full_matrix.COUNT] == 0.0
 
     def test_a_drifted_inverse_is_made_anew(self):
         K, p = 3, 4
         X, Y = stream(K, p, 1100)
-        state = FullMatrix(K, p, 0.7, reach_of(1.0, K))
+        state = FolkloreMatrix(K, p, 0.7, reach_of(1.0, K))
         state.learn(X[:1000], Y[:1000], np.ones(1000))
         state.P *= 1.0 + 1e-6
         assert state.drift() > 1e-7
@@ -228,10 +246,10 @@ class TestMatrices:
         rng, T = np.random.RandomState(0), 100_000
         X = rng.randn(T, p) * np.geomspace(1.0, scale, p)
         Y = np.eye(K)[np.argmax(X[:, :1] * np.arange(K) + rng.gumbel(size=(T, K)), axis=1)]
-        state = FullMatrix(K, p, 1.0, reach_of(1.0, K))
+        state = FolkloreMatrix(K, p, 1.0, reach_of(1.0, K))
         state.learn(X, Y, np.ones(T))
         state.add_waiting()
-        A, P = (_blocks.dense(blocks, K - 1) for blocks in (state.A, state.P))
+        A, P = (_full_matrix.dense(panels, K - 1, p) for panels in (state.A, state.P))
         assert np.abs(A @ P - np.eye(len(A))).max() <= 1e-6
 
 
@@ -322,6 +340,12 @@ def plain(**given):
     return FolkloreClassifier(standardize=False, fit_intercept=False, **given)
 
 
+def panels_of(matrix, r):
+    """The panels of a symmetric matrix (r p, r p)."""
+    p = len(matrix) // r
+    return np.concatenate([matrix[i * p : (i + 1) * p, i * p :].ravel() for i in range(r)])
+
+
 class TestRegret:
     @compiled_only
     @pytest.mark.parametrize("B", [0.5, 2.0, 10.0])
@@ -362,7 +386,7 @@ class TestRegret:
                 -np.sum(log_softmax(logits) * Y)
                 for logits in (
                     naive.logistic.two_class_logits(flips, 4.0, 1 / (0.5 + math.log(2) / 2)),
-                    FullMatrix(2, 1, 4.0, reach_of(0.5, 2, 1.0)).learn(X, Y, np.ones(T)),
+                    FolkloreMatrix(2, 1, 4.0, reach_of(0.5, 2, 1.0)).learn(X, Y, np.ones(T)),
                 )
             ]
             best = best_comparator(X, Y, 0.5)
@@ -415,7 +439,9 @@ class TestPotential:
         X, Y = stream(K, p, T, seed=4)
         weight = np.random.RandomState(2).choice([0.0, 0.3, 1.0, 2.0, 20.0], size=T)
         model = plain(B=1.0, lam=0.7, decoder="sampled")
-        model.partial_fit(X, Y, sample_weight=weight)
+        y = np.argmax(Y, axis=1)
+        Y = np.eye(K)[y]
+        model.partial_fit(X, y, range(K), weight)
         literal, total = naive_folklore(K, p, 1.0, 0.7), 0.0
         for t in range(T):
             z = literal.logits(X[t], weight[t])
@@ -559,11 +585,12 @@ class TestRelatives:
     @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])
     def test_online_newton_is_literal(self, K, p, gamma):
         X, Y = stream(K, p, 60, scale=2.0)
-        Y = np.eye(K)[np.argmax(Y, axis=1)]
+        y = np.argmax(Y, axis=1)
+        Y = np.eye(K)[y]
         model = OnlineNewtonClassifier(
             B=0.5, gamma=gamma, standardize=False, fit_intercept=False, decoder="sampled"
         )
-        rounds = model.begin(X, Y)
+        rounds = model.begin(X, y)
         losses = model.play_and_learn(rounds, np.arange(60)).surrogate
         literal = naive.logistic.OnlineNewton(K, p, 0.5, gamma)
         for t in range(60):
@@ -596,11 +623,11 @@ class TestRelatives:
         X, Y = stream(K, 3, 40)
         model = GaussianAggregatingForecaster(
             standardize=False, fit_intercept=False, shuffle=False, random_state=0
-        ).fit(X, Y)
+        ).fit(X, np.argmax(Y, axis=1))
         weights, rng = model._weights, np.random.RandomState(1)
         Q = np.kron(weights.Q, np.eye(3))
         weights.add_waiting()
-        A = _blocks.dense(weights.A, K - 1)
+        A = _full_matrix.dense(weights.A, K - 1, 3)
         cov = 0.5 * Q.T @ np.linalg.inv(A) @ Q
         mean = -0.5 * Q.T @ np.linalg.solve(A, weights.G.ravel())
         W = rng.multivariate_normal(mean, cov, size=200_000, check_valid="ignore")
@@ -633,24 +660,16 @@ class TestRelatives:
 
 
 class TestStructures:
-    def test_of_one_class_direction_and_one_feature_are_the_same(self):
-        """Where off-diagonal blocks are empty, leaving them out changes nothing."""
-        X, Y = np.zeros((40, 3)), stream(2, 1, 40)[1]
-        X[np.arange(40), np.arange(40) % 3] = 1.0 + np.arange(40) % 5
-        given = {"standardize": False, "fit_intercept": False}
-        found = [
-            FolkloreClassifier(structure=name, shuffle=False, **given).fit(X, Y).predict_proba(X)
-            for name in ("classes", "diagonal")
-        ]
-        np.testing.assert_allclose(found[0], found[1], atol=1e-12)
-
     def test_auto_says_what_it_leaves_out(self):
         X, y = np.random.RandomState(0).randn(20, 9), np.arange(20) % 3
         with pytest.warns(GuaranteeWarning, match="20 weights, more than max_weights=18"):
             model = FolkloreClassifier(max_weights=18).fit(X, y)
         assert model._weights.structure == "classes"
-        with pytest.warns(GuaranteeWarning, match="'diagonal'"):
-            FolkloreClassifier(max_weights=4).fit(X, y)
+        before = pickle.dumps(model)
+        with pytest.raises(ValueError, match=r"max_weights=4: .* 300 numbers.*structure='classes'"):
+            model.set_params(max_weights=4).fit(X, y)
+        assert pickle.dumps(model.set_params(max_weights=18)) == before
+        FolkloreClassifier(max_weights=4, structure="classes").fit(X, y)
 
 
 class TestRandomStop:
@@ -701,29 +720,24 @@ class TestRandomStop:
 
 
 class TestInput:
-    def test_long_rows_are_refused_or_rescaled(self):
+    def test_long_rows_are_refused(self):
         X, y = np.eye(4) * 2.0, np.arange(4) % 2
         with pytest.raises(ValueError, match="Row 0 of X has norm 2, .*above R=1.5"):
             plain(R=1.5, shuffle=False).fit(X, y)
-        rescaled = plain(R=1.5, long_rows="rescale", shuffle=False).fit(X, y)
-        other = plain(R=1.5, shuffle=False).fit(X * 0.75, y)
-        np.testing.assert_array_equal(rescaled.predict_proba(X), other.predict_proba(X * 0.75))
 
-    @pytest.mark.parametrize("long_rows", ["refuse", "rescale"])
-    def test_a_long_row_of_weight_0_is_neither_learned_nor_refused(self, long_rows):
+    def test_a_long_row_of_weight_0_is_neither_learned_nor_refused(self):
         X, y, w = np.eye(4), np.arange(4) % 2, np.array([2.0, 0.0, 0.5, 1.0])
         X[1] *= 100.0
-        given = {"R": 1.5, "long_rows": long_rows}
+        given = {"R": 1.5}
         model = plain(**given).partial_fit(X, y, [0, 1], w)
         other = plain(**given).partial_fit(X[w > 0], y[w > 0], [0, 1], w[w > 0])
         rows = np.eye(4)
         np.testing.assert_allclose(
             model.predict_proba(rows), other.predict_proba(rows), rtol=0, atol=1e-14
         )
-        if long_rows == "refuse":
-            X[2] *= 50.0
-            with pytest.raises(ValueError, match="Row 2 of X has norm 50, "):
-                plain(**given).partial_fit(X, y, [0, 1], w)
+        X[2] *= 50.0
+        with pytest.raises(ValueError, match="Row 2 of X has norm 50, "):
+            plain(**given).partial_fit(X, y, [0, 1], w)
 
     def test_a_long_row_to_predict_is_named_by_its_place(self, monkeypatch):
         monkeypatch.setattr("skstructured.estimators.logistic._base.BLOCK", 4)
@@ -734,17 +748,6 @@ class TestInput:
             model.predict_proba(X)
         X[9] /= 7.0
         assert model.predict_proba(X).shape == (12, 2)
-
-    def test_rescaled_rows_are_learned_and_predicted_at_norm_R_with_weights(self):
-        X, _ = stream(3, 4, 30, scale=2.0)
-        y, w = np.argmax(X[:, :3], axis=1), np.array([0.5, 3.0, 0.0])[np.arange(30) % 3]
-        short = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True) / 1.5, 1.0)
-        given = {"R": 1.5, "B": (0.5, 2.0), "decoder": "sampled"}
-        lost = [
-            weighted_nats(plain(long_rows=name, **given), rows, y, w, 3)
-            for name, rows in {"rescale": X, "refuse": short}.items()
-        ]
-        assert lost[0] == pytest.approx(lost[1], rel=1e-12)
 
     @pytest.mark.parametrize("standardize", [False, True])
     def test_a_long_row_is_refused_before_any_is_learned(self, standardize):
@@ -760,29 +763,14 @@ class TestInput:
             model.predict_proba(np.delete(X, 41, 0)), np.delete(before, 41, 0)
         )
 
-    @pytest.mark.parametrize(
-        ("P", "message"),
-        [
-            ([[0.5, 0.6], [0.5, 0.5]], r"row 0 is \[0.5 0.6\]"),
-            ([[0.5, 0.5], [-0.1, 1.1]], r"row 1 is \[-0.1"),
-            ([[0.5, 0.5], [np.nan, 1.0]], "NaN"),
-            ([[0.2, 0.3, 0.5]] * 2, "a column for each of the 2 classes, got 3"),
-        ],
-    )
-    def test_soft_labels_that_are_no_distributions(self, P, message):
-        X = np.eye(2)
-        model = FolkloreClassifier().partial_fit(X, [[0.5, 0.5], [0.1, 0.9]])
-        before = model.predict_proba(X)
-        with pytest.raises(ValueError, match=message):
-            model.partial_fit(X, P)
-        np.testing.assert_array_equal(model.predict_proba(X), before)
-
-    def test_soft_labels_of_one_are_labels(self):
-        X, _ = stream(3, 4, 50)
-        y = np.argmax(X[:, :3], axis=1)
-        hard = FolkloreClassifier(shuffle=False).fit(X, y).predict_proba(X)
-        soft = FolkloreClassifier(shuffle=False).fit(X, np.eye(3)[y]).predict_proba(X)
-        np.testing.assert_array_equal(hard, soft)
+    def test_matrices_are_no_labels(self):
+        X, y = np.eye(3), np.arange(3)
+        model = FolkloreClassifier().fit(X, y)
+        before = pickle.dumps(model)
+        for learn in (model.fit, model.partial_fit):
+            with pytest.raises(ValueError, match="y"):
+                learn(X, np.full((3, 3), 1 / 3))
+        assert pickle.dumps(model) == before
 
     def test_aioli_wants_two_classes(self):
         with pytest.raises(
@@ -791,9 +779,9 @@ class TestInput:
             AioliClassifier().fit(np.eye(3), [0, 1, 2])
 
     def test_an_inverse_that_is_no_number_is_made_anew(self, monkeypatch):
-        state, seen = FullMatrix(2, 1, 0.5, reach_of(2.0, 2)), []
-        monkeypatch.setattr(FullMatrix, "drift", lambda self: math.nan)
-        monkeypatch.setattr(FullMatrix, "refactor", lambda self: seen.append(self.learned))
+        state, seen = FolkloreMatrix(2, 1, 0.5, reach_of(2.0, 2)), []
+        monkeypatch.setattr(FolkloreMatrix, "drift", lambda self: math.nan)
+        monkeypatch.setattr(FolkloreMatrix, "refactor", lambda self: seen.append(self.learned))
         X, Y = stream(2, 1, 1024)
         state.learn(X, Y, np.ones(1024))
         assert seen == [1024]
@@ -810,9 +798,8 @@ class TestInput:
             ({"B": (1.0, -1.0)}, "B must be a positive number, got -1.0"),
             ({"R": -1.0}, "R must be a positive number, got -1.0"),
             ({"lam": 0}, "lam must be a positive number, got 0"),
-            ({"long_rows": "drop"}, "long_rows must be one of 'refuse', 'rescale', got 'drop'"),
             ({"iterate": "first"}, "iterate must be one of 'last', 'random', got 'first'"),
-            ({"structure": "low rank"}, "structure must be one of"),
+            ({"structure": "diagonal"}, "structure must be one of 'auto', 'full', 'classes', got"),
             ({"max_weights": 0.5}, "max_weights must be an integer"),
             ({"decoder": "dice"}, "dice"),
         ],

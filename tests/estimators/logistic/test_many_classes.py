@@ -1,4 +1,4 @@
-"""Rounds of many classes beside those of few, which are literal, and their equations."""
+"""Parts of a round of any number of classes, and equations for logits."""
 
 import math
 
@@ -8,20 +8,29 @@ from numba import config
 from scipy.special import softmax
 
 from skstructured import FolkloreClassifier
-from skstructured.estimators.logistic import _many, _rounds
-from skstructured.estimators.logistic._approximate import ClassBlocks, Diagonal
-from skstructured.estimators.logistic._cells import MANY
-from skstructured.estimators.logistic._logits import improper_logits
-from skstructured.estimators.logistic._many_logits import (
+from skstructured.estimators.logistic._class_blocks import ClassBlocks
+from skstructured.estimators.logistic._logits import (
     A_REST,
     REST,
     STEP,
     WORK,
     _diagonal_step,
     _gradient_step,
-    logits_of_many,
+    improper_logits,
 )
-from skstructured.estimators.logistic._state import FullMatrix, class_basis
+from skstructured.estimators.logistic._rounds import (
+    MANY,
+    FolkloreMatrix,
+    S,
+    cells_of,
+    cholesky,
+    class_basis,
+    class_scores,
+    gram_of,
+    root_of_cells,
+    scratch,
+    woodbury,
+)
 
 
 def stream(K, p, T, seed=0, sharp=3.0):
@@ -41,7 +50,7 @@ def positive(rng, K, size):
 def solved(A, g):
     """z, its softmax as the kernel has it, and the residual that it tells."""
     z, s, work = np.empty(len(g)), np.empty(len(g)), np.empty((WORK, len(g)))
-    return z, s, logits_of_many(A, g, z, s, work)
+    return z, s, improper_logits(A, g, z, s, work)
 
 
 class TestEquations:
@@ -57,16 +66,6 @@ class TestEquations:
             assert residual < 1e-8
             np.testing.assert_allclose(s, softmax(z), rtol=0, atol=1e-12)
             np.testing.assert_allclose(z, g - A @ softmax(z), rtol=0, atol=1e-7 * unit)
-
-    @pytest.mark.parametrize("K", [2, 10, 40])
-    def test_have_the_solution_of_elimination(self, K):
-        rng = np.random.RandomState(K)
-        for size in (1e-3, 0.1, 1.0, 30.0):
-            A, vectors = positive(rng, K, size), np.empty((6, K))
-            vectors[0] = 3.0 * rng.randn(K)
-            z = solved(A, vectors[0].copy())[0]
-            improper_logits(A, vectors, np.empty((K, K + 1)))
-            np.testing.assert_allclose(z, vectors[1], rtol=0, atol=1e-10 * (1.0 + size))
 
     @pytest.mark.parametrize("size", [0.0, 1e-3, 1.0, 30.0, 1e4])
     def test_of_a_diagonal_are_those_of_the_matrix(self, size):
@@ -109,29 +108,53 @@ class TestRounds:
     def test_scores_are_those_of_any_basis(self, K, p):
         rng, r = np.random.RandomState(K), K - 1
         Q, x, G = class_basis(K), rng.randn(p), rng.randn(r, p)
-        state = FullMatrix(K, p, 1.0, np.ones(3))
         root = rng.randn(r * p, r * p)
         whole = root @ root.T / (r * p)
-        for at, (i, j) in enumerate(zip(*np.triu_indices(r), strict=True)):
-            state.P[at] = whole[i * p : (i + 1) * p, j * p : (j + 1) * p]
-        found = []
-        for many in (False, True):
-            V, S, A = np.empty((r, r, p)), np.empty((r, r)), np.empty((K, K))
-            g, row = np.empty((2, K))
-            if many:
-                spare = np.empty(p), np.empty(r)
-                _many.scores_of_many(state.P, G, Q[:, 0].copy(), x, 0.7, V, S, A, g, *spare)
-            else:
-                _rounds.class_scores(state.P, G, Q, x, 0.7, V, S, A, g, row)
-            found.append((V, S, A, g))
-        for one, other in zip(*found, strict=True):
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-11)
+        rows = [whole[i * p : (i + 1) * p, i * p :].ravel() for i in range(r)]
+        V, _, small, _, A, _, sums, _, _ = scratch(r, K, p)
+        g = np.empty(K)
+        class_scores(np.concatenate(rows), G, Q, x, 0.7, V, small[S], A, g, sums)
+        basis, each = np.kron(Q, np.eye(p)), np.kron(np.eye(K), x)
+        inverse = basis.T @ whole @ basis  # over the weights of all classes
+        expected = 0.35 * each @ inverse @ each.T
+        np.testing.assert_allclose(A, expected, rtol=0, atol=1e-11)
+        centre = each @ basis.T @ whole @ G.ravel()
+        np.testing.assert_allclose(g, 0.5 * expected.diagonal() - 0.5 * centre, rtol=0, atol=1e-11)
+
+    @pytest.mark.parametrize("K", [2, 3, 9])
+    def test_of_few_classes_every_one_has_its_own_curvature(self, K):
+        """Q (diag s − ssᵀ) Qᵀ, whatever the shares are: 0, tiny, or nearly 1."""
+        for shares in ([1.0], [1.0, 1e-320], [0.93, 0.04, 0.03], np.geomspace(1.0, 1e-200, K)):
+            s = np.zeros(K)
+            s[: len(shares)] = shares[:K]
+            s /= s.sum()
+            Q, M, h = class_basis(K), np.zeros((K - 1, K - 1)), np.zeros((K - 1, K - 1))
+            cell, mass = np.zeros(K, dtype=np.int64), np.zeros(K)
+            count = cells_of(s, cell, mass)
+            root_of_cells(Q, s, cell, mass, count, M)
+            gram_of(M, count - 1, h)
+            np.testing.assert_allclose(h, Q @ (np.diag(s) - np.outer(s, s)) @ Q.T, atol=1e-15)
+
+    def test_the_factor_of_a_downdate_is_that_of_woodbury(self):
+        rng = np.random.RandomState(0)
+        for rank in (1, 2, 4):
+            small, root = np.zeros((5, 4, 4)), rng.randn(4, 4)
+            small[S], small[2, :, :rank] = root @ root.T, rng.randn(4, rank)
+            woodbury(small, 0.7, rank)
+            F, M = small[3, :, :rank], small[2, :, :rank]
+            middle = np.linalg.inv(np.eye(4) + 0.7 * M @ M.T @ small[S]) @ (0.7 * M @ M.T)
+            np.testing.assert_allclose(F @ F.T, middle, rtol=0, atol=1e-12)
+
+    def test_a_root_of_a_singular_matrix_has_columns_of_zeros(self):
+        h, M = np.ones((3, 3)), np.empty((3, 3))
+        cholesky(h, M, 3)
+        np.testing.assert_array_equal(M, [[1.0, 0.0, 0.0]] * 3)
 
     @pytest.mark.parametrize("p", [1, 3, 9])
     def test_keep_the_inverse_of_the_matrix(self, p):
         T = 40 if config.DISABLE_JIT else 2100
         X, Y, weight = stream(12, p, T)
-        state = FullMatrix(12, p, 0.5, np.array([3.0, math.log(11), 0.0]))
+        state = FolkloreMatrix(12, p, 0.5, np.array([3.0, math.log(11), 0.0]))
         state.learn(X, Y, weight)
         assert state.refactored == 0
         assert state.drift() < 1e-11
@@ -154,7 +177,7 @@ class TestRounds:
 
     def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
         X, Y, weight = stream(12, 4, 30)
-        state = FullMatrix(12, 4, 0.5, np.array([3.0, math.log(11), 0.0]))
+        state = FolkloreMatrix(12, 4, 0.5, np.array([3.0, math.log(11), 0.0]))
         state.learn(X, Y, weight)
         before = state.copy()
         told = state.logits(X)
@@ -167,16 +190,14 @@ class TestRounds:
         np.testing.assert_array_equal(played, told[:1])
 
 
-@pytest.mark.parametrize("kind", [ClassBlocks, Diagonal])
-def test_approximations_of_many_classes_solve_their_equations(kind):
+def test_blocks_of_many_classes_solve_their_equations():
     """z = g − Ã softmax(z), Ã and g made of the P that was kept."""
     K, p, T = 60, 3, 30
     X, Y, _ = stream(K, p, T)
-    state = kind(K, p, 0.5, np.array([3.0, math.log(K - 1), 0.0]))
+    state = ClassBlocks(K, p, 0.5, np.array([3.0, math.log(K - 1), 0.0]))
     state.learn(X, Y, np.ones(T))
-    blocks = [np.diag(P[0]) if kind is Diagonal else P for P in state.P]
     for x, z in zip(X, state.logits(X), strict=True):
-        scores = 0.5 * np.array([x @ P @ x for P in blocks])
-        linear = np.array([x @ P @ g for P, g in zip(blocks, state.G, strict=True)])
+        scores = 0.5 * np.array([x @ P @ x for P in state.P])
+        linear = np.array([x @ P @ g for P, g in zip(state.P, state.G, strict=True)])
         expected = 0.5 * scores - 0.5 * linear - scores * softmax(z)
         np.testing.assert_allclose(z, expected, rtol=0, atol=1e-11)

@@ -1,0 +1,307 @@
+"""A over all weights of second-order logistic regression, its inverse, and G.
+
+Symmetric matrices over (class direction, feature) are kept as one array of panels. Panel i has the
+rows of class direction i, (p, (r − i)p), from its own block on: the half that a symmetric matrix
+needs, in rows long enough for a processor's vectors.
+"""
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured._engine.state import Learned, at_once
+from skstructured.estimators.logistic._curvature import inner
+
+#: Rounds between two looks at how far P is from the inverse of A, and how far is too far.
+LOOK, DRIFT = 1024, 1e-10
+
+#: Rows wait until so many are added to A together.
+WAITING = 16
+
+#: Numbers of a state: Σ ¼ w² tr(A⁻¹H), rows that wait, the largest residual of a prediction.
+POTENTIAL, COUNT, RESIDUAL = range(3)
+
+#: What a round adds to A may be so many times what A starts with: its inverse, from which the same
+#: share is taken, keeps four digits of sixteen, and no direction in which it turns negative.
+DIGITS = 1e12
+
+#: Rows of such norms and weights are always within it, and are not looked at.
+USUAL = 1e6
+
+
+def _panel(blocks, i, r, p):
+    """The panel (p, (r − i)p) of class direction i."""
+    start = p * p * (r * i - i * (i - 1) // 2)
+    return blocks[start : start + p * p * (r - i)].reshape((p, (r - i) * p))
+
+
+#: `_panel` in kernels.
+panel = kernel(_panel)
+
+
+@kernel(fastmath=FASTMATH)
+def add_products(block, sign, left, at, right, start, count):
+    """Row a of block ← itself + sign Σ_m left[m, at + a] right[m, start:], m below `count`."""
+    width, quads = block.shape[1], count // 4 * 4
+    for a in range(block.shape[0]):
+        row = block[a]
+        for q in range(0, quads, 4):
+            c0, c1 = sign * left[q, at + a], sign * left[q + 1, at + a]
+            c2, c3 = sign * left[q + 2, at + a], sign * left[q + 3, at + a]
+            l0, l1 = right[q][start:], right[q + 1][start:]
+            l2, l3 = right[q + 2][start:], right[q + 3][start:]
+            for b in range(width):
+                row[b] += c0 * l0[b] + c1 * l1[b] + c2 * l2[b] + c3 * l3[b]
+        for q in range(quads, count):
+            c, only = sign * left[q, at + a], right[q][start:]
+            for b in range(width):
+                row[b] += c * only[b]
+
+
+@kernel(fastmath=FASTMATH)
+def _both_products(rows, x, i, V):
+    """V_ji = P_ij x and V_ij = P_ijᵀ x for j > i, from four rows of a panel (p, ·, p) at a time."""
+    p, after, quads = x.shape[0], rows.shape[1], x.shape[0] // 4 * 4
+    for a in range(0, quads, 4):
+        x0, x1, x2, x3 = x[a], x[a + 1], x[a + 2], x[a + 3]
+        for j in range(1, after):
+            r0, r1, r2, r3 = rows[a, j], rows[a + 1, j], rows[a + 2, j], rows[a + 3, j]
+            t0, t1, t2, t3, down = 0.0, 0.0, 0.0, 0.0, V[i, i + j]
+            for b in range(p):
+                t0 += r0[b] * x[b]
+                t1 += r1[b] * x[b]
+                t2 += r2[b] * x[b]
+                t3 += r3[b] * x[b]
+                down[b] += x0 * r0[b] + x1 * r1[b] + x2 * r2[b] + x3 * r3[b]
+            out = V[i + j, i]
+            out[a], out[a + 1], out[a + 2], out[a + 3] = t0, t1, t2, t3
+    for a in range(quads, p):
+        for j in range(1, after):
+            row, total, down = rows[a, j], 0.0, V[i, i + j]
+            for b in range(p):
+                total += row[b] * x[b]
+                down[b] += x[a] * row[b]
+            V[i + j, i, a] = total
+
+
+@kernel
+def products(P, x, V, S):
+    """V_ij = P_ji x (r, r p) and S_ij = <x, P_ij x> for all class directions i, j."""
+    r, p = S.shape[0], x.shape[0]
+    blocks = V.reshape((r, r, p))
+    for i in range(r):
+        rows = panel(P, i, r, p).reshape((p, r - i, p))
+        for b in range((i + 1) * p, r * p):
+            V[i, b] = 0.0
+        for a in range(p):
+            blocks[i, i, a] = inner(rows[a, 0], x)
+        _both_products(rows, x, i, blocks)
+        for j in range(i, r):
+            S[i, j] = inner(blocks[i, j], x)
+            S[j, i] = S[i, j]
+
+
+@kernel
+def downdate(P, L, r, rank):
+    """P ← P − Σ_m L_m L_mᵀ over the first `rank` rows of L (·, r p)."""
+    p = L.shape[1] // r
+    for i in range(r):
+        add_products(panel(P, i, r, p), -1.0, L, i * p, L, i * p, rank)
+
+
+@kernel
+def add_waiting(A, waiting, factors, numbers, scaled):
+    """A ← A + Σ_t h_t ⊗ x_t x_tᵀ over the rows that wait; `scaled` (·, r p) is scratch."""
+    count, p, at = int(numbers[COUNT]), waiting.shape[1], 0
+    r = scaled.shape[1] // p
+    for i in range(r):
+        for j in range(r - i):
+            for t in range(count):
+                for a in range(p):
+                    scaled[t, j * p + a] = factors[at, t] * waiting[t, a]
+            at += 1
+        add_products(panel(A, i, r, p), 1.0, waiting, 0, scaled, 0, count)
+    numbers[COUNT] = 0.0
+
+
+@kernel
+def wait(x, h, factor, A, waiting, factors, numbers, scaled):
+    """Let factor h ⊗ xxᵀ wait, and add all that wait to A when there is no more room."""
+    at, m = int(numbers[COUNT]), 0
+    for a in range(x.shape[0]):
+        waiting[at, a] = x[a]
+    for i in range(h.shape[0]):
+        for j in range(i, h.shape[0]):
+            factors[m, at] = factor * h[i, j]
+            m += 1
+    numbers[COUNT] = at + 1.0
+    if at + 1 == waiting.shape[0]:
+        add_waiting(A, waiting, factors, numbers, scaled)
+
+
+def unit_panels(r, p, value):
+    """The panels of `value` times the identity."""
+    blocks = np.zeros(p * p * (r * (r + 1) // 2))
+    for i in range(r):
+        np.fill_diagonal(_panel(blocks, i, r, p), value)
+    return blocks
+
+
+def dense(blocks, r, p):
+    """The matrix (r p, r p) of panels."""
+    matrix = np.empty((r * p, r * p))
+    for i in range(r):
+        own, rows = slice(i * p, (i + 1) * p), _panel(blocks, i, r, p)
+        matrix[own, i * p :], matrix[i * p :, own] = rows, rows.T
+    return matrix
+
+
+def set_inverse(A, P, r, p):
+    """Make P the inverse of A, both in panels, by a Cholesky factor."""
+    matrix = dense(A, r, p)
+    factor, failed = dpotrf(matrix.T, lower=1, overwrite_a=1)  # symmetric: .T is its own, by column
+    inverse, failed_too = dpotri(factor, lower=1, overwrite_c=1)
+    if failed or failed_too:
+        raise LinAlgError("The matrix of a second-order learner is not positive definite.")
+    for i in range(r):
+        rows = _panel(P, i, r, p)
+        rows[:] = inverse[i * p :, i * p : (i + 1) * p].T
+        rows[:, :p] = np.triu(rows[:, :p]) + np.triu(rows[:, :p], 1).T
+
+
+def times(blocks, v):
+    """The product (r, p) of a matrix in panels with v (r, p)."""
+    out, (r, p) = np.zeros_like(v), v.shape
+    for i in range(r):
+        rows = _panel(blocks, i, r, p)
+        out[i] += rows @ v[i:].ravel()
+        out[i + 1 :] += (v[i] @ rows[:, p:]).reshape(-1, p)
+    return out
+
+
+class RoundLimit:
+    """How large the rounds ``A ← A + w^power h ⊗ xxᵀ`` of a learner may be, h ⪯ I, A = aI at first.
+
+    Parameters
+    ----------
+    start : float
+        a.
+    power : {1, 2}
+        Of the weight.
+    name : str
+        The parameter that a comes from, and its value.
+    """
+
+    def __init__(self, start, power, name):
+        self.start, self.power, self.name = start, power, name
+
+    def concerns(self, weight):
+        """Whether rows of these weights may exceed it."""
+        return weight.max(initial=0.0) > (USUAL * min(self.start, 1.0)) ** (1.0 / self.power)
+
+    def check(self, Z, weight, places):
+        """A ValueError for the first of the rows Z that is too large; `places` tell it in X."""
+        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        longest = np.sqrt(DIGITS * self.start)
+        fits = weight ** (0.5 * self.power) * norms <= longest
+        if not fits.all():
+            at = int(np.argmin(fits))
+            size = "norm * sqrt(sample_weight)" if self.power == 1 else "norm * sample_weight"
+            raise ValueError(
+                f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
+                f"standardised, and sample_weight {weight[at]:.4g}: with {self.name}, {size} must "
+                f"be at most {longest:.4g}, or the matrix that is inverted has no digit left. "
+                "Divide all weights by their mean, or change the parameter."
+            )
+
+
+class FullMatrix(Learned):
+    """A over all weights, and P = A⁻¹ by Woodbury's formula, exact up to `DRIFT`.
+
+    Subclasses have `_run`, the `Call` that plays and learns rows, and `logits`.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (r, K)
+        The class directions that A is over, orthonormal.
+    width : int
+        Features with the intercept.
+    lam : float
+        λ: A starts at λI.
+    """
+
+    exact = True
+
+    def __init__(self, Q, width, lam):
+        self.Q, self.lam, r = Q, lam, len(Q)
+        self.G = np.zeros((r, width))
+        self.A, self.P = unit_panels(r, width, lam), unit_panels(r, width, 1.0 / lam)
+        self._waiting = (np.zeros((WAITING, width)), np.zeros((r * (r + 1) // 2, WAITING)))
+        self.numbers, self.learned, self.refactored = np.zeros(3), 0, 0
+
+    def learn(self, X, truth, weight):
+        """Play and learn rows; their logits (n, K). P is looked at after every `LOOK` rounds."""
+        logits, start = np.empty(truth.shape), 0
+        while start < len(X):
+            part = slice(start, min(len(X), start + self.room()))
+            at_once(*self.calls(X[part], truth[part], weight[part], logits[part]))
+            start = part.stop
+        self.tidy()
+        return logits
+
+    def calls(self, X, truth, weight, logits):
+        """The calls that learn rows, `room` at most, and put their logits into an array."""
+        count = (vars(self).update, {"learned": self.learned + len(X)})
+        return self._run(X, truth, weight, logits), count
+
+    def room(self):
+        """How many rows may be learned by one call."""
+        self.tidy()
+        return LOOK - self.learned % LOOK
+
+    def tidy(self):
+        """Look at P, and invert A anew if it has drifted."""
+        if self.learned and self.learned % LOOK == 0 and not self.drift() <= DRIFT:
+            self.refactor()
+
+    @property
+    def _learned(self):
+        return self.A, self.P, self.G, *self._waiting, self.numbers
+
+    def add_waiting(self):
+        """Add the rows that wait to A."""
+        add_waiting(self.A, *self._waiting, self.numbers, np.empty((WAITING, self.G.size)))
+
+    def drift(self):
+        """‖P A v − v‖ for a fixed vector v of length 1."""
+        self.add_waiting()
+        probe = np.random.RandomState(0).standard_normal(self.G.shape)
+        probe /= np.linalg.norm(probe)
+        return float(np.linalg.norm(times(self.P, times(self.A, probe)) - probe))
+
+    def refactor(self):
+        """Invert A anew."""
+        self.add_waiting()
+        set_inverse(self.A, self.P, *self.G.shape)
+        self.refactored += 1
+
+    @property
+    def limits(self):
+        """How large rounds may be, a list of `RoundLimit`."""
+        return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
+
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return self.A.size * (len(self.G) + 2)
+
+    @property
+    def potential(self):
+        """Σ ¼ w² tr(A⁻¹ H) over the rounds: what the theorem adds to λ‖U‖²."""
+        return float(self.numbers[POTENTIAL])
+
+    @property
+    def residual(self):
+        """The largest residual of an equation for logits."""
+        return float(self.numbers[RESIDUAL])

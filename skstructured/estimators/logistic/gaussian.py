@@ -1,0 +1,284 @@
+"""The forecaster that averages softmax over a Gaussian of weights."""
+
+import math
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats.qmc import Sobol
+
+from skstructured._base.component import Seed, parameters
+from skstructured._base.docstrings import documented
+from skstructured._base.validation import check_size
+from skstructured._engine.compiled import kernel
+from skstructured.estimators.logistic._base import LogisticLearner
+from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._logits import improper_logits
+from skstructured.estimators.logistic._rounds import (
+    CENTRE,
+    HESSIAN,
+    LOGIT,
+    ROOT,
+    SCORE,
+    SHARE,
+    TARGET,
+    FolkloreMatrix,
+    S,
+    cholesky,
+    class_scores,
+    learn_row,
+    scratch,
+)
+from skstructured.estimators.logistic.folklore import FolkloreClassifier
+from skstructured.extend.decoder import Decoder
+from skstructured.spaces.simplex import softmax_into
+
+__all__ = ["GaussianAggregatingForecaster"]
+
+#: Points that a Gaussian in two dimensions or more is averaged over, see `gaussian_points`; and how
+#: many of them, the first, where all its variances sum to `NARROW` at most.
+POINTS, FEW, NARROW = 2048, 256, 1.0
+
+#: The integral of two classes: step of the trapezoidal rule; how far it goes where weights fall
+#: like a Gaussian's and like exp(−|u|); deviations beyond which the latter need not go further.
+STEP, TAIL, FAR, WIDE = 0.5, 9.5, 37.0, 8.0
+
+
+@lru_cache(maxsize=16)
+def gaussian_points(r):
+    """Points (POINTS, r) whose mean is that of a standard Gaussian: Sobol's, always the same.
+
+    Means of softmax over them are right to 0.01 for Gaussians of any width, and of up to 26
+    classes: 0.002 for three, 0.005 for five.
+    """
+    if r == 1:
+        return np.zeros((0, 1))
+    return ndtri(Sobol(r, scramble=True, seed=np.random.default_rng(0)).random(POINTS))
+
+
+@kernel
+def _sigmoid(x):
+    e = math.exp(-abs(x))
+    return (1.0 if x >= 0.0 else e) / (1.0 + e)
+
+
+@kernel
+def mean_sigmoid(mean, deviation):
+    """E σ(u), u Gaussian, for mean ≤ 0: 1e-12 off at most, whatever the deviation s.
+
+    By the trapezoidal rule, whose error falls like ``exp(−2π d/h)`` where the integrand is analytic
+    in a strip of half width d. For s ≤ 1 it goes over the Gaussian, where d = π/s; for larger s
+    over the logistic law, by ``E σ(u) = ∫ σ'(v) Φ((mean − v)/s) dv``, where d = π.
+    """
+    total = 0.0
+    if deviation <= 1.0:
+        half = int(TAIL / STEP)
+        for n in range(-half, half + 1):
+            e = n * STEP
+            total += math.exp(-0.5 * e * e) * _sigmoid(mean + deviation * e)
+        return total * STEP / math.sqrt(2.0 * math.pi)
+    centre = min(0.0, mean + deviation * deviation)  # near the largest value of the integrand
+    half = int((FAR + TAIL * min(deviation, WIDE)) / STEP)
+    for n in range(-half, half + 1):
+        v = centre + n * STEP
+        share = _sigmoid(v) * _sigmoid(-v)
+        total += share * 0.5 * math.erfc((v - mean) / (deviation * math.sqrt(2.0)))
+    return total * STEP
+
+
+@kernel
+def mean_of_two(Q, variance, m, mean):
+    """Mean = E softmax(m + Qᵀe) for two classes, e of this variance."""
+    apart = m[1] - m[0]
+    least = mean_sigmoid(-abs(apart), math.sqrt(max(variance, 0.0)) * abs(Q[0, 1] - Q[0, 0]))
+    mean[0], mean[1] = (1.0 - least, least) if apart < 0.0 else (least, 1.0 - least)
+
+
+@kernel
+def mean_shares(Q, small, m, points, z, s, mean):
+    """Mean = E softmax(m + Qᵀ C e), ``C Cᵀ = ½S``: for more than two classes over points e."""
+    r, K = Q.shape
+    half, C = small[HESSIAN], small[ROOT]
+    if r == 1:
+        mean_of_two(Q, 0.5 * small[S, 0, 0], m, mean)
+        return
+    width = 0.0
+    for i in range(r):
+        width += 0.5 * small[S, i, i]
+        for j in range(r):
+            half[i, j] = 0.5 * small[S, i, j]
+    cholesky(half, C, r)
+    size = FEW if width <= NARROW else POINTS
+    for k in range(K):
+        mean[k] = 0.0
+    for n in range(size):
+        for k in range(K):
+            z[k] = m[k]
+        for i in range(r):
+            total = 0.0
+            for j in range(i + 1):
+                total += C[i, j] * points[n, j]
+            for k in range(K):
+                z[k] += Q[i, k] * total
+        softmax_into(z, s)
+        for k in range(K):
+            mean[k] += s[k]
+    for k in range(K):
+        mean[k] /= size
+
+
+@kernel
+def _predict(x, points, P, G, Q, space, out):
+    """Logarithms of E softmax(z), z ∼ N(m, Ã); m is left in the vector `SCORE` of `space`."""
+    V, _, small, vectors, scores, _, sums, _, _ = space
+    m, mean = vectors[SCORE], vectors[CENTRE]
+    class_scores(P, G, Q, x, 1.0, V, small[S], scores, m, sums)
+    for k in range(Q.shape[1]):
+        m[k] -= 0.5 * scores[k, k]
+    mean_shares(Q, small, m, points, vectors[LOGIT], vectors[SHARE], mean)
+    for k in range(Q.shape[1]):
+        out[k] = np.log(max(mean[k], 1e-300))
+
+
+@kernel
+def _gaussian_rounds(X, truth, weight, reach, points, learned, Q, logits):
+    """Play and learn the rows; `logits` receives logarithms of E softmax(z)."""
+    _, P, G, _, _, _ = learned
+    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    vectors, scores, work = space[3], space[4], space[5]
+    for t in range(X.shape[0]):
+        x, w = X[t], weight[t]
+        _predict(x, points, P, G, Q, space, logits[t])
+        if w == 0.0:
+            continue
+        for k in range(Q.shape[1]):  # the centre is z = m − wÃ(softmax(z) − y)
+            vectors[TARGET, k] = truth[t, k]
+            for j in range(Q.shape[1]):
+                scores[k, j] *= w
+                vectors[SCORE, k] += scores[k, j] * truth[t, j]
+        improper_logits(scores, vectors[SCORE], vectors[LOGIT], vectors[SHARE], work)
+        learn_row(x, w, curvature(x, reach), learned, Q, space)
+
+
+@kernel
+def _gaussian_logits(X, points, P, G, Q, logits):
+    """Logarithms of E softmax(z) of rows, with what has been learned."""
+    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
+    for t in range(X.shape[0]):
+        _predict(X[t], points, P, G, Q, space, logits[t])
+
+
+class GaussianMatrix(FolkloreMatrix):
+    """`FolkloreMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
+
+    Parameters
+    ----------
+    K, width : int
+        Classes, and features with the intercept.
+    lam : float
+        λ: A starts at λI.
+    reach : ndarray of shape (3,)
+        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
+    """
+
+    @property
+    def points(self):
+        """The points that means go over; they are no part of what is learned."""
+        return gaussian_points(len(self.Q))
+
+    @property
+    def products(self):
+        """About how many products a round takes; an exponential counts as ten."""
+        return super().products + 10 * self.points.shape[0] * self.Q.shape[1]
+
+    def logits(self, X):
+        """Logarithms (n, K) of the probabilities of rows; nothing is learned."""
+        logits = np.empty((len(X), self.Q.shape[1]))
+        _gaussian_logits(X, self.points, self.P, self.G, self.Q, logits)
+        return logits
+
+    def _run(self, X, truth, weight, logits):
+        given = (X, truth, weight, self.reach, self.points)
+        return _gaussian_rounds, *given, self._learned, self.Q, logits
+
+
+@documented(FolkloreClassifier)
+@parameters
+class GaussianAggregatingForecaster(LogisticLearner):
+    r"""Predicts the mean of softmax over a Gaussian of weights, as a Bayesian would.
+
+    With A and G as in `FolkloreClassifier`, the weights are ``N(−½A⁻¹G, ½A⁻¹)``. A row x then has
+    logits ``z ∼ N(m, S)``, and the prediction is ``E softmax(z)``:
+
+    .. math:: m_k = -\tfrac12 ⟨x, (A^{-1}G)_k⟩, \quad S_{ij} = \tfrac12 x^⊤[A^{-1}]_{ij}x.
+
+    After y, the loss is expanded at the z with ``z = m − S(softmax(z) − y)``. The mean is one
+    integral for two classes, taken to 1e-10, and goes over 2048 points of Sobol's sequence, always
+    the same, for more, or 256 of them where it is narrow: probabilities are then off by at most
+    0.01 up to 26 classes, whatever B (by about 0.002 for three classes, and 0.005 for five).
+
+    Parameters
+    ----------
+    B : float, default=1.0
+        Bound on ‖U_k‖ of every class for which κ is made, in units of the standardised features.
+        Smaller settles sooner, larger goes on following what changes.
+    {FolkloreClassifier: R, lam, iterate, decoder, standardize, fit_intercept, shuffle, verbose,
+    random_state, missing}
+
+    Attributes
+    ----------
+    {FolkloreClassifier: classes_, space_, loss_, t_, random_state_, n_features_in_,
+    feature_names_in_}
+
+    Raises
+    ------
+    {FolkloreClassifier: ValueError}
+
+    Notes
+    -----
+    Memory: K(K−1)p² doubles. No bound is stated. Its paper's bound has no explicit constants,
+    and κ is that of `FolkloreClassifier`.
+
+    References
+    ----------
+    Jézéquel, Gaillard, Rudi (2021), "Mixability made efficient: fast online multiclass logistic
+    regression".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skstructured import GaussianAggregatingForecaster
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GaussianAggregatingForecaster(random_state=0).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    B: float = 1.0
+    R: float | None = None
+    lam: float | None = None
+    iterate: Literal["last", "random"] = "last"
+    decoder: str | Decoder = "map"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    shuffle: bool = True
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
+
+    def _new_weights(self, K, width):
+        B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
+        numbers = np.array([2.0 * B, math.log(K - 1), reach])
+        return GaussianMatrix(K, width, self._lam(), numbers)
+
+    def _lam(self):
+        B = check_size("B", self.B)
+        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
+        return check_size("lam", self.lam, theory)
+
+    @property
+    def longest_row(self) -> float:
+        """The largest norm of a row that is taken as it is."""
+        return 1e5 * math.sqrt(self._lam())
+
+    _no_theorem = "Its paper's bound has no explicit constants."
