@@ -18,6 +18,7 @@ from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.evaluation import progressive_validate
 from skstructured.evaluation.validation import warm_up
 from skstructured.extend.learner import OnlineLearner
+from skstructured.guarantees.risk import OrderTest
 from skstructured.losses.oracles import ORACLES, find_oracle
 from skstructured.regularizers import REGULARIZERS, resolve_regularizer
 
@@ -38,9 +39,6 @@ LAST, DELTA = 0.5, 0.05
 
 #: Of fewer rows no bound is below 1, whatever the errors are, or of no use.
 FEW, TOO_FEW = 50, "no bound yet: there are too few {}."
-
-#: By how much, and by how many standard errors, the row before must say more than any other.
-POINTS, ERRORS = 0.05, 4.0
 
 #: The part of the rows that units of amounts are taken from: learned and not counted.
 FIRST, FEWEST, MOST = 10, 10, 1000
@@ -194,9 +192,8 @@ def order_line(y):
         return None
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     by_chance, same = float(np.sum((counts / len(y)) ** 2)), same_as_before(codes)
-    noise = ERRORS * np.sqrt(by_chance * (1.0 - by_chance) / len(y))
     is_sorted = np.sum(codes[1:] != codes[:-1]) < len(counts)
-    if is_sorted or same - by_chance < max(POINTS, noise):
+    if is_sorted or not OrderTest.of_rows(codes, DELTA).found:
         return None
     return (
         f"Order            {same:.1%} of the rows have the label of the row before, by chance it\n"

@@ -226,10 +226,7 @@ class ProgressiveResult:
             )
         packed = getattr(self.rounds, "packed", None)
         if isinstance(packed, np.ndarray):  # label sequences and items have no distance
-            test = OrderTest(delta)
-            for half in np.array_split(packed, 2):
-                test.update(half)
-            warn_of_order(test)
+            warn_of_order(OrderTest.of_rows(packed, delta))
         return risk_bound(losses[-kept:], delta)
 
     def risk_curve(self, delta: float = 0.05) -> Floats:

@@ -228,6 +228,14 @@ class OrderTest:
         self._far = c
         return self
 
+    @classmethod
+    def of_rows(cls, outputs, delta):
+        """The test of rows that are all there, by their halves."""
+        test = cls(delta)
+        for half in np.array_split(outputs, 2):
+            test.update(half)
+        return test
+
     @property
     def found(self):
         """Whether neighbors are alike beyond chance."""
