@@ -16,7 +16,7 @@ NORMAL = 0.94852
 #: Share of the mean of roots, squared, that the scale is where most outputs are the same.
 LEAST = 0.01
 
-#: Mean distances below this share of the median are its rounding.
+#: Mean distances below this share of the median, or of what stands for them, are rounding.
 ROUNDING = 1e-13
 
 
@@ -55,8 +55,9 @@ class RealLine(Component):
         self.centre = float(weighted_quantile(y, weight, 0.5))
         sizes = np.abs(y - self.centre)
         self.scale = _middle_mean(sizes, weight) / NORMAL
-        if self.scale <= ROUNDING * abs(self.centre):
-            self.scale = LEAST * float(np.average(np.sqrt(sizes), weights=weight)) ** 2
+        least = LEAST * float(np.average(np.sqrt(sizes), weights=weight)) ** 2
+        if self.scale <= ROUNDING * max(abs(self.centre), least):
+            self.scale = least
         self.scale = self.scale if self.scale > 0.0 else 1.0
         self.dim_ = 1
         return self

@@ -29,7 +29,6 @@ def test_a_copy_learns_by_itself(name):
     case.go_on(learner)
     moved, learner._model = numbers(learner), own
     assert numbers(learner) == before != moved
-    learner.t_ = 0
     case.go_on(learner)
     assert numbers(learner) == moved
 

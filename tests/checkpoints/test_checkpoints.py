@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -636,6 +637,9 @@ class TestCraftedStates:
         model = FITTED[name].started()
         change(model)
         given = make_pipeline(StandardScaler(), model) if inside else model
+        as_it_is = SimpleNamespace(deepcopy=lambda estimator: estimator)
+        monkeypatch.setattr(files, "copy", as_it_is)
+        monkeypatch.setattr("skstructured._learners.lock.own", lambda value: value)
         with pytest.raises(ValueError, match="cannot be saved: .* does not fit a learner"):
             save_checkpoint(given, path)
         assert not path.exists()

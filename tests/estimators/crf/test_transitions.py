@@ -34,7 +34,7 @@ class TestObjective:
     @pytest.mark.parametrize("kind", ["dense", "csr"])
     @pytest.mark.parametrize("scale", [1.0, 30.0])
     def test_equals_enumeration_and_differences(self, kind, scale, rng, monkeypatch):
-        monkeypatch.setattr(f"{CRF}._edges.MOST_SCORES", 40)  # blocks of 4 rows or more
+        monkeypatch.setattr(f"{CRF}._objective.MOST_SCORES", 40)  # blocks of 4 rows or more
         X, y = words(rng)
         share = rng.dirichlet(np.ones(len(X)))
         layout = Layout(2, 3, True, True, "features")
@@ -139,7 +139,7 @@ class TestModel:
         )
 
     def test_threads_and_warm_starts(self, rng, monkeypatch):
-        monkeypatch.setattr(f"{CRF}._edges.MOST_SCORES", 90)
+        monkeypatch.setattr(f"{CRF}._objective.MOST_SCORES", 90)
         monkeypatch.setattr(f"{CRF}._objective.MOST_NUMBERS", 200)  # blocks by the few
         X, y = words(rng, lengths=[3, 5, 1] * 5)
         X = [5.0 * x + 3.0 for x in X]

@@ -217,11 +217,13 @@ class TestPrecomputed:
         )
         assert not hasattr(theirs, "support_vectors_")
 
-    def test_is_not_copied(self):
+    def test_is_not_copied(self, monkeypatch):
         X, y = stream(n=40)
         G, kept = pairwise.rbf_kernel(X), []
         model = plain(kernel="precomputed")
-        model._learn_pass = lambda rounds: kept.append(model._model.given) or (0.0, 0.0)
+        monkeypatch.setattr(
+            type(model), "_learn_pass", lambda self, _: kept.append(self._model.given) or (0.0, 0.0)
+        )
         model.fit(G, y)
         assert np.shares_memory(kept[0], G)
 
