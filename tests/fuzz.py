@@ -211,8 +211,8 @@ def must_be_deliberate(error):
         raise Finding(f"{type(error).__name__} at {place}: {str(error)[:150]!r}") from error
 
 
-#: Scratch memory of kernels, and parts that are made when they are needed.
-SCRATCH = ("_work", "_v", "_over", "_terms_of")
+#: Scratch memory of kernels, and parts that are made when they are needed, such as locks.
+SCRATCH = ("_work", "_v", "_over", "_terms_of", "_lock")
 
 READS = ("predict", "predict_proba", "predict_mean", "decision_function", "decoding_proba")
 LEARNS = ("fit", "partial_fit", "simulate")
