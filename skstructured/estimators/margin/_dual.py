@@ -321,7 +321,11 @@ class DualLearner(MarginLearner):
         if self.line_search:
             rule = BEST if self.solver == "auto" and mirror is None else SEARCH
         counted = inputs.share[blocks.counted]
-        self._sizes = len(counted), np.ptp(counted) <= 1e-12, *outputs.reach(inputs, blocks.counted)
+        self._sizes = (
+            len(counted),
+            bool(np.ptp(counted) <= 1e-12),
+            *outputs.reach(inputs, blocks.counted),
+        )
         rng = check_random_state(self.random_state)
         ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
         trace = ascent.run(rule, self.max_iter, self.tol, rng, self.verbose)
