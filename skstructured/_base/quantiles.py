@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skstructured.extend._types import Floats
+from skstructured._engine.arrays import Floats
 
 
 def weighted_quantile(values: Floats, weight: Floats, shares: float | Floats) -> Floats:

@@ -193,12 +193,14 @@ def _store(state, last, average):
 
 def _note_lengths(result, shards):
     """Sequences, or rounds, are from the shortest to the longest of all."""
-    for name in ("lengths", "sizes"):
-        known = [getattr(shard._model, name, None) for shard in shards]
-        if all(known):
-            low, high = zip(*known, strict=True)
-            setattr(result._model, name, (min(low), max(high)))
-            result._model.loss = result.loss_ = result._model._loss_of((min(low), max(high)))
+    model, lengths = result._model, [getattr(shard._model, "lengths", None) for shard in shards]
+    if all(lengths):
+        low, high = zip(*lengths, strict=True)
+        model.lengths = min(low), max(high)
+        model.loss = model._loss_of(model.lengths)
+    elif hasattr(model.loss, "over_sizes"):
+        model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))
+    result.loss_ = model.loss
 
 
 def _check_shards(estimators):

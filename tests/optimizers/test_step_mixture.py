@@ -83,7 +83,7 @@ def test_predictions_are_what_the_next_round_plays(name, rng):
     model.partial_fit(X[:30], y[:30], classes=classes)
     predicted = model.embedding_scores(X[30:31])
     batch = model._with_outputs(model._read(X[30:31]), y[30:31])
-    theta = model._model.learn(batch, np.arange(1), np.ones(1), 2, len).theta
+    theta = model._model.learn(batch, np.arange(1), np.ones(1), 2).theta
     np.testing.assert_allclose(predicted, theta, atol=1e-12)
 
 

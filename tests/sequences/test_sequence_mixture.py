@@ -124,7 +124,7 @@ def test_chunks_copies_and_pickles_learn_the_same(standardize):
         left, right = (getattr(model._model.state, name) for model in (whole, parts))
         np.testing.assert_array_equal(left, right)
     twin = parts._model.copy()
-    twin.learn(parts._with_outputs(parts._read(X[:1]), y[:1]), np.arange(1), np.ones(1), 0, len)
+    twin.learn(parts._with_outputs(parts._read(X[:1]), y[:1]), np.arange(1), np.ones(1), 0)
     np.testing.assert_array_equal(parts._model.state.Theta, whole._model.state.Theta)
 
 

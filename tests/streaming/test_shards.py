@@ -228,7 +228,8 @@ def test_items(name, rng):
     ]
     model = average_fitted(shards)
     check_mean(model, shards, [weight[i::3].sum() for i in range(3)], ("coef_",))
-    assert model.t_ == 9 and model._model.sizes == (2, 6)
+    every = model.loss_.over_sizes([len(matrix) for matrix in rounds])
+    assert model.t_ == 9 and model.loss_.sizes == every.sizes and model._model.loss is model.loss_
     theta = model._thetas(model._read(rounds)).values
     np.testing.assert_allclose(theta, np.concatenate(rounds) @ model.coef_.ravel(), atol=1e-12)
     before = pickle.dumps(model)
