@@ -181,7 +181,8 @@ def frozen(thing):
 def check_finite(thing):
     """A `Finding` for NaN and infinity in a result, or in what a learner keeps."""
     if isinstance(thing, BaseEstimator):
-        thing = [v for k, v in vars(thing).items() if k.endswith("_") and k not in SCRATCH]
+        passed = {*SCRATCH, "threshold_"}  # prediction sets of everything have an infinite one
+        thing = [v for k, v in vars(thing).items() if k.endswith("_") and k not in passed]
     if isinstance(thing, (tuple, list)):
         for value in thing:
             check_finite(value)
