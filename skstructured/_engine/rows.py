@@ -60,18 +60,6 @@ def first_bad_row(
     return -1
 
 
-@kernel
-def index_range(indices: Array) -> tuple[np.int64, np.int64]:
-    """Smallest and largest entry, in one pass; (0, -1) where there is none."""
-    low, high = np.int64(0), np.int64(-1)
-    if indices.shape[0] > 0:
-        smallest, largest = indices[0], indices[0]
-        for i in range(indices.shape[0]):
-            smallest, largest = min(smallest, indices[i]), max(largest, indices[i])
-        low, high = np.int64(smallest), np.int64(largest)
-    return low, high
-
-
 class Rows(NamedTuple):
     """Validated rows of X as the kernels read them: float64 or float32 values, int32 indices.
 

@@ -270,10 +270,6 @@ class RunningScale(Learned):
         gaps = np.isnan(rows.X)
         return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], rows.X)), gaps)
 
-    def completed_by(self) -> Floats:
-        """What `completed` puts into gaps, of each feature, (width,)."""
-        return self.statistics[MEAN].copy()
-
     def affine(self) -> tuple[Floats, Floats]:
         """What is taken off the columns of `completed` rows, and what they are multiplied by."""
         taken, factor = np.zeros(self.columns), np.ones(self.columns)

@@ -21,11 +21,6 @@ def optimizer_for(learner, space, size):
     return (sequence_optimizer if chains else resolve_optimizer)(given)
 
 
-def component_of(given):
-    """The component that parameters of a given optimiser are set on: of "auto" the mixture."""
-    return resolve_optimizer("mixture" if is_auto(given) else given)
-
-
 def is_auto(given):
     """Whether an optimiser is chosen by what is to be learned."""
     return isinstance(given, str) and given == AUTO

@@ -470,10 +470,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for coder in self._coders
         ]
 
-    def _coders_of(self, *kinds: str) -> list[Any]:
-        """What encodes the columns that were taken for these `kinds`, or for any."""
-        return [coder for coder in self._coders if not kinds or coder.kind in kinds]
-
     def _parts(self, columns: list[Array]) -> list[Any]:
         """What the columns become, one matrix each."""
         pairs = zip(self._coders, columns, strict=True)
