@@ -47,7 +47,7 @@ class CompilingNotice(event.Listener):
             self.is_given = True
             logging.getLogger("skstructured").warning(
                 "skstructured compiles its loops when they are first used, %.0f s so far; first "
-                "fits take 5 to 20 s. numba keeps the code on disk, and later processes start in "
+                "fits take 4 to 20 s. numba keeps the code on disk, and later processes start in "
                 "less than a second.",
                 so_far,
             )
