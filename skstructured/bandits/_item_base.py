@@ -17,7 +17,6 @@ from skstructured._base.validation import (
     check_positive,
     check_weights,
     is_ready,
-    own_arrays,
     unchanged_on_error,
 )
 from skstructured._engine.rows import LONGEST, Rows
@@ -171,7 +170,6 @@ class ItemState(Locked, BaseEstimator):
     def _start_with(self, X):
         self._check_parameters()
         if hasattr(self, "t_"):
-            own_arrays(self)
             return
         self._intercept = bool(self.fit_intercept)
         scale = scale_of(self, X.shape[1], self._intercept)

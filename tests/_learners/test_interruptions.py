@@ -171,9 +171,16 @@ def test_a_handler_predicts_learns_and_saves(which):
 
 
 class Slow(OutputSpace):
-    """A space whose oracle takes a millisecond a row, in Python."""
+    """A space whose oracle takes a millisecond a row, in Python, and may send a signal."""
+
+    #: Calls with one row until SIGALRM is sent; none if negative.
+    left = -1
 
     def argmax(self, theta):
+        if len(np.atleast_2d(theta)) == 1:
+            Slow.left -= 1
+            if Slow.left == 0:
+                signal.raise_signal(signal.SIGALRM)
         late = time.perf_counter() + 1e-3 * len(np.atleast_2d(theta))
         while time.perf_counter() < late:
             pass
@@ -197,8 +204,17 @@ def test_any_number_of_signals_comes_in_one_block():
         signal.signal(signal.SIGALRM, before)
     assert model.t_ == 82 and len(came) > 20
     weights = model.coef_
-    assert learn_interrupted(model, X[:60], y[:60], 0.02)
-    assert model.t_ == 82
+
+    def leave(*_):
+        raise Interruption
+
+    before, Slow.left = signal.signal(signal.SIGALRM, leave), 50
+    try:
+        with pytest.raises(Interruption):
+            model.partial_fit(X[:60], y[:60])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert Slow.left <= 0 and model.t_ == 82
     np.testing.assert_array_equal(model.coef_, weights)
 
 

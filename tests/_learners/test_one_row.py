@@ -251,8 +251,10 @@ def test_scores_out_of_range_stop_a_row_and_leave_the_statistics():
     assert model.t_ == 3
 
 
-def test_a_mean_of_others_learns_no_row():
+@pytest.mark.parametrize("standardize", [True, False])
+def test_a_mean_of_others_learns_no_row(standardize):
     model, X, y, _ = predictor("ogd")
+    model.set_params(standardize=standardize)
     mean = average_fitted([begun(clone(model), X, y) for _ in range(2)])
     before = pickle.dumps(mean)
     with pytest.raises(RuntimeError, match="mean of others"):

@@ -466,7 +466,8 @@ class TestRandomFeatures:
 @pytest.mark.parametrize("kernel", ["additive", "rbf"])
 def test_steps_and_widths_go_by_the_weights_of_rounds(kernel):
     rng = np.random.RandomState(0)
-    X, grades = rng.randn(60, 5, 2), rng.randint(0, 3, (60, 5))
+    X, grades = rng.randn(60, 5, 3), rng.randint(0, 3, (60, 5))
+    X[..., 2] = X[..., 2] > -1.0  # the largest value is a quantile
     weight = rng.choice([0.5, 2.0], 60)
     far = np.concatenate([1e4 + 1e3 * X, X])
     model = ListwiseRanker(kernel=kernel, shuffle=False, n_components=30, random_state=0)
