@@ -55,27 +55,27 @@ class Watched(OnlineStructuredPredictor):
         copy.watch = self.watch
         return copy
 
-    def _test(self, which):
+    def _split_rounds(self, which):
+        """The rounds, split before those to watch, which are seen to before they are played."""
+        for part in np.split(which, self.watch.at[self.watch.within(which)] - which[0]):
+            if len(part):
+                yield part, np.flatnonzero(self.watch.at == part[0])
+
+    def play_ahead(self, rounds, which, averaged, random_state=None):
         """The test of the weights that `predict` uses, which play these rounds."""
-        now = self.watch.within(which)
-        if len(now):
-            self.watch.errors[now] = 1.0 - self.score(self.watch.X, self.watch.y)
-
-    def play(self, rounds, which, random_state=None):
-        self._test(which)
-        return super().play(rounds, which, random_state)
-
-    def play_average(self, rounds, which, random_state=None):
-        self._test(which)
-        return super().play_average(rounds, which, random_state)
+        parts = []
+        for part, places in self._split_rounds(which):
+            if len(places):
+                self.watch.errors[places] = 1.0 - self.score(self.watch.X, self.watch.y)
+            parts.append(super().play_ahead(rounds, part, averaged, random_state))
+        return type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
 
     def play_and_learn(self, rounds, which, random_state=None):
-        parts, now = [], self.watch.within(which)
-        for part in np.split(which, self.watch.at[now] - which[0]):
-            if len(part):
-                for place in np.flatnonzero(self.watch.at == part[0]):
-                    self.watch.errors[place] = self.watch.played_by(self, place)
-                parts.append(super().play_and_learn(rounds, part, random_state))
+        parts = []
+        for part, places in self._split_rounds(which):
+            for place in places:
+                self.watch.errors[place] = self.watch.played_by(self, place)
+            parts.append(super().play_and_learn(rounds, part, random_state))
         return type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
 
 

@@ -24,6 +24,7 @@ from skstructured import (
     OnlineNewtonClassifier,
     OnlineStructuredPredictor,
 )
+from skstructured._learners.models import SCORES
 from skstructured.spaces.simplex import log_softmax
 
 SETS = ("elec2", "satimage", "segment", "river_shuttle", "river_phishing", "letter")
@@ -53,7 +54,7 @@ def ours(model, X, y):
     rounds = model.begin(X, y)
     if isinstance(model, OnlineStructuredPredictor):
         losses, played = [], []
-        model._learn(rounds, np.arange(len(y)), lambda theta, V, w: played.append(theta))
+        model._learn(rounds, np.arange(len(y)), lambda block, _: played.append(block.theta), SCORES)
         logs = log_softmax(np.concatenate(played))
         losses = -logs[np.arange(len(y)), y]
     else:
