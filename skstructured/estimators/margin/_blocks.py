@@ -1,6 +1,7 @@
 """Blocks of the dual: the means of outputs, and the weights or scores that follow their moves."""
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -8,23 +9,23 @@ import numpy as np
 
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
+from skstructured.estimators.margin._atoms import (
+    ATOMS,
+    bend,
+    bound,
+    bound_in_python,
+    oracle_address,
+    visit,
+    visit_in_python,
+)
 from skstructured.estimators.margin._chains import (
     COLUMNS,
     chain_bounds,
     chain_games,
     chain_pass,
-    move_edges,
-    square,
+    move_point,
 )
 from skstructured.estimators.margin._features import Found, check_size, weights_of, with_weights
-from skstructured.estimators.margin._games import (
-    VERTICES,
-    bounds_in_python,
-    oracle_address,
-    row_bounds,
-    visit,
-    visit_in_python,
-)
 from skstructured.estimators.margin._passes import (
     BEST,
     FIXED,
@@ -213,11 +214,10 @@ class VertexBlocks(Blocks):
     def __init__(self, inputs, alpha, vertices, constant, oracle, max_min, loss, ell, slack):
         super().__init__(inputs, alpha, (vertices,), constant)
         self.plays, self.slack = max_min, slack
-        self._ell, self.loss = ell, loss
-        self._given = oracle_address(oracle), max_min, loss
+        self._ell, self.loss, self._oracle = ell, loss, oracle_address(oracle)
         compiled = is_compiled(oracle)
         self._visit = visit if compiled else visit_in_python
-        self._bounds = row_bounds if compiled else bounds_in_python
+        self._bound_of = bound if compiled else bound_in_python
 
     def at_truth(self):
         """Means at φ(y_i); parts are ν (n, dim), and each row's vertices and weights of both."""
@@ -228,21 +228,15 @@ class VertexBlocks(Blocks):
     def move(self, order, fixed, rule):
         """Visits, one by one."""
         for i, step in zip(order, fixed, strict=True):
-            gamma, d = self._direction(i, self.scores_at(i) + self._ell[i], rule, step)
+            v, mu = self.scores_at(i) + self._ell[i], self.means.mu[i]
+            exact = rule == BEST and self.squares[i] > 0.0
+            out = self._target(self.means, i, v, self.squares[i] * self.steps[i] * (rule == BEST))
+            d, gamma = out - mu, 1.0 if exact else step
+            if rule != FIXED and not exact:
+                gain = self._bound(v, out, out)[1] - self._bound(v, mu, mu)[1]
+                gamma = chord_step(gain, self.bend(i, d))
             if shrink(gamma, d):
                 self.shift(i, d)
-
-    def _direction(self, i, v, rule, fixed):
-        """How far a row's mean moves, and where to."""
-        q, mu = self.squares[i] * self.steps[i], self.means.mu[i]
-        out = self._target(self.means, i, v, q if rule == BEST else 0.0)
-        d, gamma = out - mu, 1.0 if rule == BEST else fixed
-        if rule != FIXED and not (rule == BEST and q > 0.0):
-            found, reached = np.empty((2, 2))
-            pair, both = np.array([v, v]), np.array([out, mu])
-            self._bounds(*self._given, pair, both, both, found, reached)
-            gamma = chord_step(reached[0] - reached[1], self.bend(i, d))
-        return gamma, d
 
     def _target(self, means, i, v, q):
         """Where a row's mean goes to, and its vertices kept."""
@@ -250,17 +244,19 @@ class VertexBlocks(Blocks):
         columns, p, count = _with_room(*all_columns[i], 1)
         rows, x, many = _with_room(*all_rows[i], 0)
         sides = (columns, p, count, rows, x, many if self.plays else 0, nu[i])
-        out, count, many = self._visit(*self._given, self.slack, v, q, means.mu[i], *sides)
+        given = self._oracle, self.plays, self.slack, (0, self.loss, q, ONE)
+        out, count, many = self._visit(*given, v, means.mu[i], *sides)
         all_columns[i] = columns[1:count].copy(), p[1:count].copy()
         all_rows[i] = rows[:many].copy(), x[:many].copy()
         return out
 
+    def _bound(self, v, mu, nu):
+        return self._bound_of(self._oracle, self.plays, 0, self.loss, v, mu, nu)
+
     def bound(self, V, means, which):
         """Bounds by the ν of rows."""
-        bounds, reached = np.empty((2, len(which)))
-        given = (V[which] + self._ell[which], means.mu[which], means.parts[0][which])
-        self._bounds(*self._given, *given, bounds, reached)
-        return bounds, reached
+        found = [self._bound(V[i] + self._ell[i], means.mu[i], means.parts[0][i]) for i in which]
+        return np.array(found).reshape(-1, 2).T
 
     def visit(self, V, means, which):
         """Move the means of some rows to the games ``max_μ H``, nearly."""
@@ -268,9 +264,13 @@ class VertexBlocks(Blocks):
             means.mu[i] = self._target(means, i, V[i], 0.0)
 
 
+#: The kernels within a row.
+ONE = np.ones((1, 1))
+
+
 def _with_room(vertices, weights, first):
-    """Copies of vertices and weights with room for `VERTICES`, and where they end."""
-    places, p = np.zeros((VERTICES, vertices.shape[1])), np.zeros(VERTICES)
+    """Copies of vertices and weights with room for `ATOMS`, and where they end."""
+    places, p = np.zeros((ATOMS, vertices.shape[1])), np.zeros(ATOMS)
     stop = first + len(weights)
     places[first:stop], p[first:stop] = vertices, weights
     return places, p, stop
@@ -368,13 +368,16 @@ class ChainBlocks(Blocks):
     def bend(self, i, d, dsums):
         """How the dual bends along a move of a sequence."""
         blocks, begins = self._chains[1:]
-        smoothed = blocks[begins[i] : begins[i + 1]].reshape(len(d), len(d)) @ d
-        return self.steps[i] * square(smoothed, d, dsums)
+        d, k = np.r_[d.ravel(), dsums.ravel()], len(dsums)
+        bent, K = np.empty_like(d), blocks[begins[i] : begins[i + 1]]
+        bend(k, self.steps[i], K.reshape(2 * (math.isqrt(len(K)),)), d, bent)
+        return bent @ d
 
     def shift(self, i, d, dsums):
         """Move the means of a sequence, and what is learned with them."""
         (rows, _), step, (mu, sums) = self.at(i), self.steps[i], self.means.point
-        move_edges(mu[rows], sums[i], self._ends, self._T, step, d, dsums)
+        move = np.r_[d.ravel(), dsums.ravel()]
+        move_point(move, step, mu[rows], sums[i], self._ends, self._T)
         for m, row in enumerate(d, rows.start):
             follow(self._learned, m, row, step)
 
@@ -383,7 +386,7 @@ class ChainBlocks(Blocks):
         bounds, reached = np.empty((2, len(which)))
         scores = (V, self._ends, self._T)
         given = (which, self._costs, *scores, means.point, means.parts[3])
-        chain_bounds(self.inputs.offsets, *given, bounds, reached)
+        chain_bounds(self._chains, *given, bounds, reached)
         return bounds, reached
 
     def visit(self, V, means, which):

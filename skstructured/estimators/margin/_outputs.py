@@ -10,6 +10,7 @@ from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
 from skstructured._chains import batch
 from skstructured._engine.compiled import is_compiled
+from skstructured.estimators.margin._atoms import vertex_kernel
 from skstructured.estimators.margin._blocks import ChainBlocks, ClosedBlocks, VertexBlocks
 from skstructured.estimators.margin._closed_forms import (
     GAME,
@@ -26,7 +27,6 @@ from skstructured.estimators.margin._closed_forms import (
     lipschitz_constant,
     target_costs,
 )
-from skstructured.estimators.margin._games import vertex_kernel
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.estimators.margin._passes import costs_of
 from skstructured.regularizers import Shannon, SquaredNorm
