@@ -276,7 +276,22 @@ def is_better(value, gap, level, least, rounding):
     return value > level + rounding or (gap < least and value >= level - rounding)
 
 
-def visit_in_python(oracle, max_min, slack, game, v, mu, columns, p, count, rows, x, many, nu):
+@kernel
+def with_room(atoms, weights, first, most):
+    """Atoms from number `first` on, and their weights, with room for more; where they end."""
+    places, p, stop = np.empty((ATOMS, atoms.shape[1])), np.zeros(ATOMS), first + len(weights)
+    places[first:stop], p[first:stop] = atoms, weights
+    return places, p, keep_heavy(places, p, first, stop, most)
+
+
+@kernel
+def kept_of(places, weights, first, stop):
+    """Atoms of positive weight, and their weights."""
+    among = slice(first, keep_heavy(places, weights, first, stop, ATOMS))
+    return places[among].copy(), weights[among].copy()
+
+
+def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     r"""The best mean of an output, where ``h(μ) + <v, μ> − (q/2)‖Φ(μ − μ_i)‖²`` is largest.
 
     It is a mixture of atoms. Where it is best for those known, with ν, the best mixture of
@@ -291,29 +306,28 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, p, count, rows
         within a sequence.
     v, mu : ndarray (dim,)
         Scores, for the structural SVM with its costs, and the present mean.
-    columns, p, count : ndarray (room, dim), (room,), int
-        From 1 to `count`, atoms that make up μ_i but for a rest, which is put at 0.
-    rows, x, many : ndarray (room, dim), (room,), int
-        Predictions whose mixture is ν, of rows; sequences have all labels of a position instead.
+    columns, rows : tuples of ndarray (c, dim) and (c,)
+        Atoms that make up μ_i but for a rest, and predictions whose mixture is ν, with their
+        weights. Sequences have all labels of a position in the place of predictions.
     nu : ndarray (dim,) or (M k,)
-        ν.
+        ν, which is moved.
 
     Returns
     -------
-    ndarray (dim,), int, int
-        The mean, and `count` and `many` as they are now.
+    ndarray (dim,), tuple, tuple
+        The mean, and atoms and predictions as they are now.
     """
-    best_output, (k, loss, q, _), room = as_oracle(oracle), game, len(p)
+    best_output, (k, loss, q, _) = as_oracle(oracle), game
     here, point, column, row = v.copy(), mu.copy(), mu.copy(), mu.copy()
     costs, out, marks = mu.copy(), mu.copy(), np.zeros(len(nu) if k > 0 else 0, dtype=np.int64)
-    sides = np.empty((2, room, len(mu)))
-    tables = np.zeros((room, room)), np.zeros(room), sides[0], sides[1]
-    count = keep_heavy(columns, p, 1, count, room - FREE - 1)
+    columns, p, count = with_room(*columns, 1, ATOMS - FREE - 1)
+    rows, x, many = with_room(*rows, 0, ATOMS - FREE)
+    sides = np.empty((2, ATOMS, len(mu)))
+    tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
     p[0] = rest_of(columns, p, count, mu) if q > 0.0 else 0.0
     first = 0 if p[0] > 0.0 else 1
     for c in range(first, count):
         add_column(c, game, columns, mu, v, tables)
-    many = keep_heavy(rows, x, 0, many, room - FREE)
     mixed, kept_nu, kept_p, kept_x, ends = nu.copy(), nu.copy(), p.copy(), x.copy(), (count, many)
     level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
     for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
@@ -340,7 +354,7 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, p, count, rows
         if is_better(value, gap, level, least, rounding):
             level, least, ends = max(level, value), gap, (count, many)
             out[:], kept_nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
-        if least <= allowed or count == room or (many > 0 and many == len(rows)):
+        if least <= allowed or count == ATOMS or many == ATOMS:  # noqa: PLR1714
             break
         before = (count, many)
         count = grow(columns, p, 1, count, column)
@@ -356,29 +370,32 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, p, count, rows
         mean_of(columns, first, count, p, point)
         mean_of(tables[3], first, count, p, here)
         here[:] = v - here
-    nu[:], p[:], x[:] = kept_nu, kept_p, kept_x
-    return out, keep_heavy(columns, p, 1, ends[0], room), keep_heavy(rows, x, 0, ends[1], len(x))
+    nu[:] = kept_nu
+    return out, kept_of(columns, kept_p, 1, ends[0]), kept_of(rows, kept_x, 0, ends[1])
 
 
-def bound_in_python(oracle, max_min, k, loss, v, mu, nu):
-    """An upper bound on max H at the scores v, by ν, and H at μ."""
-    best_output, costs, best = as_oracle(oracle), v + loss[1], v.copy()
-    reached = dot(costs, mu)
-    add_costs(k, loss[0], True, nu, costs)
-    if k > 0:
-        best_labels(k, costs, best)
-    else:
-        best_output(costs, best)
-    upper = dot(costs, best) + dot(nu, loss[2])
-    if max_min:
-        costs[:] = loss[2]
-        add_costs(k, loss[0], False, mu, costs)
+def bounds_in_python(oracle, max_min, k, loss, V, mu, nu):
+    """Upper bounds on max H of some outputs at scores V, by their ν, and H at their μ."""
+    best_output, found, best = as_oracle(oracle), np.empty((2, len(V))), np.empty(V.shape[1])
+    for i in range(len(V)):
+        costs = V[i] + loss[1]
+        reached = dot(costs, mu[i])
+        add_costs(k, loss[0], True, nu[i], costs)
         if k > 0:
-            cheapest_labels(k, costs, best)
+            best_labels(k, costs, best)
         else:
-            best_output(-costs, best)
-        reached += dot(costs, best)
-    return max(upper, reached), reached
+            best_output(costs, best)
+        upper = dot(costs, best) + dot(nu[i], loss[2])
+        if max_min:
+            costs[:] = loss[2]
+            add_costs(k, loss[0], False, mu[i], costs)
+            if k > 0:
+                cheapest_labels(k, costs, best)
+            else:
+                best_output(-costs, best)
+            reached += dot(costs, best)
+        found[0, i], found[1, i] = max(upper, reached), reached
+    return found
 
 
-visit, bound = kernel(visit_in_python), kernel(bound_in_python)
+visit, bounds = kernel(visit_in_python), kernel(bounds_in_python)

@@ -10,10 +10,9 @@ import numpy as np
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
 from skstructured.estimators.margin._atoms import (
-    ATOMS,
     bend,
-    bound,
-    bound_in_python,
+    bounds,
+    bounds_in_python,
     oracle_address,
     visit,
     visit_in_python,
@@ -215,15 +214,17 @@ class VertexBlocks(Blocks):
         super().__init__(inputs, alpha, (vertices,), constant)
         self.plays, self.slack = max_min, slack
         self._ell, self.loss, self._oracle = ell, loss, oracle_address(oracle)
+        self._game = self._oracle, max_min, 0, loss
         compiled = is_compiled(oracle)
         self._visit = visit if compiled else visit_in_python
-        self._bound_of = bound if compiled else bound_in_python
+        self._bounds = bounds if compiled else bounds_in_python
 
     def at_truth(self):
         """Means at φ(y_i); parts are ν (n, dim), and each row's vertices and weights of both."""
         V, one = self.truth[0], np.ones(1)
         places = [(vertex[None].copy(), one) for vertex in V]
-        return Means((V.copy(),), (V.copy(), places, list(places)))
+        rows = places if self.plays else [(vertex[None][:0], one[:0]) for vertex in V]
+        return Means((V.copy(),), (V.copy(), places, list(rows)))
 
     def move(self, order, fixed, rule):
         """Visits, one by one."""
@@ -233,30 +234,23 @@ class VertexBlocks(Blocks):
             out = self._target(self.means, i, v, self.squares[i] * self.steps[i] * (rule == BEST))
             d, gamma = out - mu, 1.0 if exact else step
             if rule != FIXED and not exact:
-                gain = self._bound(v, out, out)[1] - self._bound(v, mu, mu)[1]
-                gamma = chord_step(gain, self.bend(i, d))
+                both, pair = np.array([out, mu]), np.array([v, v])
+                reached = self._bounds(*self._game, pair, both, both)[1]
+                gamma = chord_step(reached[0] - reached[1], self.bend(i, d))
             if shrink(gamma, d):
                 self.shift(i, d)
 
     def _target(self, means, i, v, q):
         """Where a row's mean goes to, and its vertices kept."""
-        nu, all_columns, all_rows = means.parts
-        columns, p, count = _with_room(*all_columns[i], 1)
-        rows, x, many = _with_room(*all_rows[i], 0)
-        sides = (columns, p, count, rows, x, many if self.plays else 0, nu[i])
-        given = self._oracle, self.plays, self.slack, (0, self.loss, q, ONE)
-        out, count, many = self._visit(*given, v, means.mu[i], *sides)
-        all_columns[i] = columns[1:count].copy(), p[1:count].copy()
-        all_rows[i] = rows[:many].copy(), x[:many].copy()
+        nu, columns, rows = means.parts
+        given = self._oracle, self.plays, self.slack, (0, self.loss, q, ONE), v, means.mu[i]
+        out, columns[i], rows[i] = self._visit(*given, columns[i], rows[i], nu[i])
         return out
-
-    def _bound(self, v, mu, nu):
-        return self._bound_of(self._oracle, self.plays, 0, self.loss, v, mu, nu)
 
     def bound(self, V, means, which):
         """Bounds by the ν of rows."""
-        found = [self._bound(V[i] + self._ell[i], means.mu[i], means.parts[0][i]) for i in which]
-        return np.array(found).reshape(-1, 2).T
+        V, nu = V[which] + self._ell[which], means.parts[0][which]
+        return self._bounds(*self._game, V, means.mu[which], nu)
 
     def visit(self, V, means, which):
         """Move the means of some rows to the games ``max_μ H``, nearly."""
@@ -266,14 +260,6 @@ class VertexBlocks(Blocks):
 
 #: The kernels within a row.
 ONE = np.ones((1, 1))
-
-
-def _with_room(vertices, weights, first):
-    """Copies of vertices and weights with room for `ATOMS`, and where they end."""
-    places, p = np.zeros((ATOMS, vertices.shape[1])), np.zeros(ATOMS)
-    stop = first + len(weights)
-    places[first:stop], p[first:stop] = vertices, weights
-    return places, p, stop
 
 
 class ChainBlocks(Blocks):
@@ -383,11 +369,10 @@ class ChainBlocks(Blocks):
 
     def bound(self, V, means, which):
         """Bounds by the ν of sequences."""
-        bounds, reached = np.empty((2, len(which)))
-        scores = (V, self._ends, self._T)
+        found, scores = np.empty((2, len(which))), (V, self._ends, self._T)
         given = (which, self._costs, *scores, means.point, means.parts[3])
-        chain_bounds(self._chains, *given, bounds, reached)
-        return bounds, reached
+        chain_bounds(self._chains, *given, found)
+        return found
 
     def visit(self, V, means, which):
         """Move the means of some sequences to the games ``max_μ H``, nearly."""

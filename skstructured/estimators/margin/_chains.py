@@ -3,7 +3,7 @@
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.margin._atoms import add_labels, bend, bound, dot, visit
+from skstructured.estimators.margin._atoms import add_labels, bend, bounds, dot, visit
 from skstructured.estimators.margin._passes import (
     BEST,
     FIXED,
@@ -63,19 +63,19 @@ def game_of(i, chains, costs, q):
 def visit_chain(i, game, v, costs, offsets, means, kept):
     """Where the marginals of a sequence go to, and there; what it keeps goes with it."""
     (mu, sums), (labels, weights, counts, nu) = means, kept
-    here, k, own = slice(offsets[i], offsets[i + 1]), game[0], nu[offsets[i] : offsets[i + 1]]
-    point, columns, p = v.copy(), np.empty((COLUMNS + 1, len(v))), np.zeros(COLUMNS + 1)
+    here, k, count = slice(offsets[i], offsets[i + 1]), game[0], counts[i]
+    own = nu[here]
+    point, columns, none = v.copy(), np.empty((count, len(v))), np.empty((0, len(v)))
     join(mu[here], sums[i], point)
-    for c in range(counts[i]):
-        add_labels(k, labels[c, here], columns[c + 1])
-        p[c + 1] = weights[i, c]
-    sides = columns, p, counts[i] + 1, columns[:0], p[:0], 0
-    out, count, _ = visit(0, costs[0], costs[3], game, v, point, *sides, own.reshape(own.size))
-    counts[i] = count - 1
-    for c in range(1, count):
-        weights[i, c - 1] = p[c]
+    for c in range(count):
+        add_labels(k, labels[c, here], columns[c])
+    sides = (columns, weights[i, :count]), (none, none[:, 0].copy())
+    out, (columns, p), _ = visit(0, costs[0], costs[3], game, v, point, *sides, own.reshape(-1))
+    counts[i] = len(p)
+    weights[i, : len(p)] = p
+    for c in range(len(p)):
         for m in range(len(own)):
-            labels[c - 1, offsets[i] + m] = np.argmax(columns[c, m * k : m * k + k])
+            labels[c, offsets[i] + m] = np.argmax(columns[c, m * k : m * k + k])
     return out, point
 
 
@@ -83,17 +83,16 @@ def visit_chain(i, game, v, costs, offsets, means, kept):
 def move_chain(rule, fixed, i, game, v, costs, offsets, means, kept):
     """The move of a sequence; whether there is any."""
     k, loss, q, K = game
-    own = costs[0], k, loss, v
     penalty = q if rule == BEST else 0.0
     out, mu = visit_chain(i, (k, loss, penalty, K), v, costs, offsets, means, kept)
     d, gamma = out - mu, 1.0
     if rule == FIXED:
         gamma = fixed
     elif rule != BEST:
-        bent, nu = np.empty_like(d), np.zeros(len(K) * k)
+        bent, points = np.empty_like(d), np.stack((out, mu))
         bend(k, q, K, d, bent)
-        gain = bound(0, *own, out, nu)[1] - bound(0, *own, mu, nu)[1]
-        gamma = chord_step(gain, dot(bent, d))
+        found = bounds(0, costs[0], k, loss, np.stack((v, v)), points, points[:, : len(K) * k].copy())
+        gamma = chord_step(found[1, 0] - found[1, 1], dot(bent, d))
     return shrink(gamma, d), d
 
 
@@ -133,7 +132,7 @@ def chain_pass(learned, chains, order, fixed, rule, costs, steps, means, kept):
 
 
 @kernel
-def chain_bounds(chains, which, costs, U, ends, T, means, nu, bounds, reached):
+def chain_bounds(chains, which, costs, U, ends, T, means, nu, found):
     """Upper bounds on max H of some sequences, by their ν, and H at their means; U (N, k)."""
     offsets, (mu, sums) = chains[0], means
     for t in range(len(which)):
@@ -142,7 +141,8 @@ def chain_bounds(chains, which, costs, U, ends, T, means, nu, bounds, reached):
         v, own = scores_of(i, U[here], ends, T, offsets, costs), nu[here]
         (k, loss, _, _), point = game_of(i, chains, costs, 0.0), v.copy()
         join(mu[here], sums[i], point)
-        bounds[t], reached[t] = bound(0, costs[0], k, loss, v, point, own.reshape(own.size))
+        given = v.reshape(1, -1), point.reshape(1, -1), own.reshape(1, -1)
+        found[:, t] = bounds(0, costs[0], k, loss, *given)[:, 0]
 
 
 @kernel
