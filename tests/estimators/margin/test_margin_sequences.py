@@ -128,6 +128,29 @@ def test_the_oracle_equals_a_linear_program(k, M, scale):
         np.testing.assert_allclose(out.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("q", [0.1, 0.5, 3.0])
+def test_a_visit_leaves_a_tenth_of_the_gap(q):
+    k, M, A = 3, 3, costs(3)
+    every = np.indices((k,) * M).reshape(M, -1).T
+    L, points = A[every[:, None, :], every[None, :, :]].mean(axis=2), np.empty((27, (M + k) * k))
+    for row, point in zip(every, points, strict=True):
+        _atoms.add_labels(k, row, point)
+    for seed in range(6):
+        rng = np.random.RandomState(seed)
+        x, v, mu, zeros = rng.randn(M, 2), rng.randn(18), points[seed].copy(), np.zeros(18)
+        columns, rows = (mu[None].copy(), np.ones(1)), (np.empty((0, 18)), np.empty(0))
+        game, nu = (k, (A / M, zeros, zeros), q, x @ x.T + 1.0), mu[: M * k].copy()
+        out, *_ = _atoms.visit(0, True, 0.0, game, v, mu, columns, rows, nu)
+        gaps = []
+        for point in (out, mu):
+            bent = np.empty(18)
+            _atoms.bend(k, q, game[3], point - mu, bent)
+            reached = (A @ point[: M * k].reshape(M, k).T).min(axis=0).mean()
+            best = naive.max_min(L, points, v - bent)
+            gaps.append(best - reached - (v - bent) @ point)
+        assert -1e-9 <= gaps[0] <= 0.1 * gaps[1] + 1e-9
+
+
 @pytest.mark.parametrize("kind", MODELS)
 def test_sequences_of_one_position_are_classes(kind):
     """The weights of first and last labels are those of two more features 1."""
