@@ -91,7 +91,9 @@ def move_chain(rule, fixed, i, game, v, costs, offsets, means, kept):
     elif rule != BEST:
         bent, points = np.empty_like(d), np.stack((out, mu))
         bend(k, q, K, d, bent)
-        found = bounds(0, costs[0], k, loss, np.stack((v, v)), points, points[:, : len(K) * k].copy())
+        found = bounds(
+            0, costs[0], k, loss, np.stack((v, v)), points, points[:, : len(K) * k].copy()
+        )
         gamma = chord_step(found[1, 0] - found[1, 1], dot(bent, d))
     return shrink(gamma, d), d
 

@@ -7,6 +7,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.addresses import MATRIX, VECTOR, function_at
 from skstructured._engine.compiled import kernel
+from skstructured.estimators.margin._atoms import dot
 from skstructured.estimators.margin._games import solve_game, solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
@@ -121,25 +122,11 @@ def best_matching(theta, vertex):
 
 
 @kernel
-def best_ranks(theta, vertex):
-    """The ranks of scores."""
-    rank_vertex(theta, vertex)
-
-
-@kernel
-def _reached(theta, out):
-    value = 0.0
-    for k in range(theta.shape[0]):
-        value += theta[k] * out[k]
-    return value
-
-
-@kernel
 def linear_matching_oracle(A, v, ell, out):
     """The assignment of ℓ + v."""
     theta = v + ell
     best_matching(theta, out)
-    return _reached(theta, out)
+    return dot(theta, out)
 
 
 @kernel
@@ -147,7 +134,7 @@ def linear_ranks_oracle(A, v, ell, out):
     """The ranks of ℓ + v."""
     theta = v + ell
     rank_vertex(theta, out)
-    return _reached(theta, out)
+    return dot(theta, out)
 
 
 @kernel
@@ -165,13 +152,6 @@ def concave_part(kind, A, mu, ell):
     elif kind == HAMMING:
         for j in range(k):
             value += A[0, 0] * min(mu[j], 1.0 - mu[j])
-    elif kind == ORDINAL:
-        below, total = 0.0, 0.0
-        for j in range(k):
-            total += mu[j]
-        for j in range(k - 1):
-            below += mu[j]
-            value += A[1, 0] * min(below, total - below)
     else:
         value = np.inf
         for r in range(k):
@@ -180,19 +160,6 @@ def concave_part(kind, A, mu, ell):
                 row += A[r, j] * mu[j]
             value = min(value, row)
     return value
-
-
-#: The oracle of each kind.
-ORACLES = {
-    ZERO_ONE: zero_one_oracle,
-    ORDINAL: ordinal_oracle,
-    GAME: game_oracle,
-    HAMMING: hamming_oracle,
-    LINEAR_CLASS: linear_class_oracle,
-    LINEAR_LABELS: linear_labels_oracle,
-    LINEAR_MATCHING: linear_matching_oracle,
-    LINEAR_RANKS: linear_ranks_oracle,
-}
 
 
 #: What a block may leave of H, which is rounding.
@@ -259,18 +226,9 @@ def _on_simplex(z, ordered, top, mass, out):
 
 
 @kernel
-def _moved(v, ell, q, mu):
-    """Z = μ_i + (v + ℓ)/q."""
-    z = np.empty(v.shape[0])
-    for k in range(v.shape[0]):
-        z[k] = mu[k] + (v[k] + ell[k]) / q
-    return z
-
-
-@kernel
 def solve_classes(kind, oracle, A, v, ell, q, mu, out):
     """Classes of the SVM: the projection of ``μ_i + (v + ℓ)/q`` on the simplex."""
-    z = _moved(v, ell, q, mu)
+    z = mu + (v + ell) / q
     _on_simplex(z, _sorted(z), np.inf, 1.0, out)
 
 
@@ -280,14 +238,14 @@ def solve_matchings(kind, oracle, A, v, ell, q, mu, out):
     dim = v.shape[0]
     m = int(np.sqrt(dim) + 0.5)
     work = np.zeros(1 + 2 * dim + 6 * m + 3 * (m + 1) + 4 * m)
-    matching_projection(_moved(v, ell, q, mu), np.zeros(dim), out, np.empty(0), work)
+    matching_projection(mu + (v + ell) / q, np.zeros(dim), out, np.empty(0), work)
 
 
 @kernel
 def solve_ranks(kind, oracle, A, v, ell, q, mu, out):
     """Rankings of the SVM: the projection of ``μ_i + (v + ℓ)/q`` on the permutahedron."""
     dim = v.shape[0]
-    z = _moved(v, ell, q, mu)
+    z = mu + (v + ell) / q
     rank_projection(z, np.zeros(dim), out, np.empty(0), np.zeros(6 * dim))
 
 
@@ -345,16 +303,16 @@ def solve_labels(kind, oracle, A, v, ell, q, mu, out):
         out[k] = min(max(z, 0.0), 1.0)
 
 
-#: What solves the blocks of each kind.
-SOLVERS = {
-    ZERO_ONE: solve_zero_one,
-    ORDINAL: solve_ordinal,
-    GAME: solve_costs,
-    HAMMING: solve_labels,
-    LINEAR_CLASS: solve_classes,
-    LINEAR_LABELS: solve_labels,
-    LINEAR_MATCHING: solve_matchings,
-    LINEAR_RANKS: solve_ranks,
+#: The oracle of each kind, and what solves its blocks.
+KINDS = {
+    ZERO_ONE: (zero_one_oracle, solve_zero_one),
+    ORDINAL: (ordinal_oracle, solve_ordinal),
+    GAME: (game_oracle, solve_costs),
+    HAMMING: (hamming_oracle, solve_labels),
+    LINEAR_CLASS: (linear_class_oracle, solve_classes),
+    LINEAR_LABELS: (linear_labels_oracle, solve_labels),
+    LINEAR_MATCHING: (linear_matching_oracle, solve_matchings),
+    LINEAR_RANKS: (linear_ranks_oracle, solve_ranks),
 }
 
 

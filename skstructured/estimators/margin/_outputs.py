@@ -23,7 +23,6 @@ from skstructured.estimators.margin._closed_forms import (
     ZERO_ONE,
     affine_costs,
     best_matching,
-    best_ranks,
     lipschitz_constant,
     target_costs,
 )
@@ -39,6 +38,7 @@ from skstructured.spaces import (
     Simplex,
 )
 from skstructured.spaces._labels import check_costs
+from skstructured.spaces.permutahedron import rank_vertex
 from skstructured.spaces.sequence import mean_of
 
 
@@ -327,7 +327,7 @@ class RankOutputs(VertexOutputs):
 
     def oracle(self):
         """Ranks of scores."""
-        return best_ranks
+        return rank_vertex
 
     def _costs(self, V):
         centred = V - self._mean
