@@ -291,6 +291,35 @@ def kept_of(places, weights, first, stop):
     return places[among].copy(), weights[among].copy()
 
 
+@kernel
+def begin(game, v, mu, columns, rows):
+    """Both sides of a visit with room for more, the first of the columns, and their tables."""
+    columns, p, count = with_room(*columns, 1, ATOMS - FREE - 1)
+    sides = np.empty((2, ATOMS, len(mu)))
+    tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
+    p[0] = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
+    first = 0 if p[0] > 0.0 else 1
+    for c in range(first, count):
+        add_column(c, game, columns, mu, v, tables)
+    return (columns, p, count), with_room(*rows, 0, ATOMS - FREE), first, tables
+
+
+@kernel
+def extend(game, mu, v, new, columns, p, count, rows, x, many, first, marks, tables, nu):
+    """Add a column and a prediction, and find the best mixtures; where they end, and whether so."""
+    (k, column, row), before = (game[0], new[0], new[1]), (count, many)
+    count = grow(columns, p, 1, count, column)
+    if count > before[0]:
+        add_column(before[0], game, columns, mu, v, tables)
+    if len(row) > 0 and k == 0:
+        many = grow(rows, x, 0, many, row)
+    known = not (len(row) > 0 and mark(marks, column, row, nu)) and before == (count, many)
+    if new[2] and known:
+        return count, many, False
+    given = k, first, count, rows, many, marks, tables, p, x, nu
+    return count, many, best_mixture(*given)
+
+
 def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     r"""The best mean of an output, where ``h(μ) + <v, μ> − (q/2)‖Φ(μ − μ_i)‖²`` is largest.
 
@@ -317,18 +346,11 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
     ndarray (dim,), tuple, tuple
         The mean, and atoms and predictions as they are now.
     """
-    best_output, (k, loss, q, _) = as_oracle(oracle), game
+    best_output, (k, loss, _, _) = as_oracle(oracle), game
     here, point, column, row = v.copy(), mu.copy(), mu.copy(), mu.copy()
     costs, out, marks = mu.copy(), mu.copy(), np.zeros(len(nu) if k > 0 else 0, dtype=np.int64)
-    columns, p, count = with_room(*columns, 1, ATOMS - FREE - 1)
-    rows, x, many = with_room(*rows, 0, ATOMS - FREE)
-    sides = np.empty((2, ATOMS, len(mu)))
-    tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
-    p[0] = rest_of(columns, p, count, mu) if q > 0.0 else 0.0
-    first = 0 if p[0] > 0.0 else 1
-    for c in range(first, count):
-        add_column(c, game, columns, mu, v, tables)
-    mixed, kept_nu, kept_p, kept_x, ends = nu.copy(), nu.copy(), p.copy(), x.copy(), (count, many)
+    (columns, p, count), (rows, x, many), first, tables = begin(game, v, mu, columns, rows)
+    mixed, kept_p, kept_x, ends = nu.copy(), p.copy(), x.copy(), (count, many)
     level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
     for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
         reached = dot(here, point) + dot(loss[1], point)
@@ -353,24 +375,16 @@ def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
             allowed = max(SLACK * gap, max(slack, rounding))
         if is_better(value, gap, level, least, rounding):
             level, least, ends = max(level, value), gap, (count, many)
-            out[:], kept_nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
+            out[:], nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
         if least <= allowed or count == ATOMS or many == ATOMS:  # noqa: PLR1714
             break
-        before = (count, many)
-        count = grow(columns, p, 1, count, column)
-        if count > before[0]:
-            add_column(before[0], game, columns, mu, v, tables)
-        if max_min and k == 0:
-            many = grow(rows, x, 0, many, row)
-        new = max_min and mark(marks, column, row, mixed)
-        if t > 0 and before == (count, many) and not new:
-            break
-        if not best_mixture(k, first, count, rows, many, marks, tables, p, x, mixed):
+        sides, new = (columns, p, count, rows, x, many), (column, row[: len(row) * max_min], t > 0)
+        count, many, found = extend(game, mu, v, new, *sides, first, marks, tables, mixed)
+        if not found:
             break
         mean_of(columns, first, count, p, point)
         mean_of(tables[3], first, count, p, here)
         here[:] = v - here
-    nu[:] = kept_nu
     return out, kept_of(columns, kept_p, 1, ends[0]), kept_of(rows, kept_x, 0, ends[1])
 
 
