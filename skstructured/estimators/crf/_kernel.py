@@ -5,9 +5,8 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from skstructured.estimators.crf._objective import Layout
-from skstructured.estimators.kernel._user_kernels import is_precomputed
+from skstructured.estimators.kernel._user_kernels import Kernel, check_kernel, is_precomputed
 from skstructured.estimators.kernel._values import inverse_variance
-from skstructured.estimators.margin._features import Kernel, check_kernel
 
 #: Of "poly" and "sigmoid", as in scikit-learn.
 DEGREE, COEF0 = 3, 1.0

@@ -1,8 +1,19 @@
-"""Kernels that users give: functions, and precomputed matrices."""
+"""Kernels that users give, by scikit-learn's names, as functions, or as precomputed matrices."""
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+
+from skstructured._base.validation import check_real
+from skstructured.estimators.kernel._values import finite_scores
+
+#: Kernels by name.
+NAMES = sorted(PAIRWISE_KERNEL_FUNCTIONS)
+
+#: Numbers in a block of kernels between new rows and those of `fit`.
+NUMBERS = 1 << 24
 
 
 class CallableKernel(NamedTuple):
@@ -92,3 +103,57 @@ def foreign_kernel(kernel, intercept):
     if is_precomputed(kernel):
         return PrecomputedKernel(float(intercept))
     return CallableKernel(kernel, float(intercept)) if callable(kernel) else None
+
+
+class Kernel:
+    """k(x, z) + constant of standardised rows, by name, by a function, or computed before.
+
+    Parameters
+    ----------
+    kernel : str or callable
+    gamma, degree, coef0 : float
+        As in scikit-learn; gamma is a number.
+    constant : float
+        Added to all values, 1 for an intercept.
+    """
+
+    def __init__(self, kernel, gamma, degree, coef0, constant):
+        self.kernel, self.constant = kernel, constant
+        self.parameters = {"gamma": gamma, "degree": degree, "coef0": coef0}
+
+    def __call__(self, Z, rows):
+        """Kernels (n, m); of a computed matrix the columns `rows`."""
+        own = foreign_kernel(self.kernel, self.constant)
+        if own is not None:
+            dense = [R.toarray() if issparse(R) else R for R in (Z, rows)]
+            return np.ascontiguousarray(own.values(*dense))
+        given = {"filter_params": True, **self.parameters}
+        values = pairwise_kernels(Z, rows, metric=self.kernel, **given)
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        values += self.constant
+        return values
+
+    def scores(self, Z, rows, coefficients):
+        """Σ_i k(z, x_i) coefficients_i of every row z, some at a time; as `finite_scores`."""
+        out = np.zeros((Z.shape[0], coefficients.shape[1]))
+        if len(coefficients) == 0:  # no row is kept, and kernels with none are refused
+            return out
+        size = max(NUMBERS // max(len(coefficients), 1), 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, Z.shape[0], size):
+                out[start : start + size] = self(Z[start : start + size], rows) @ coefficients
+        return finite_scores(out, self.kernel)
+
+
+def check_kernel(kernel, gamma, degree, coef0):
+    """Raise a ValueError for an unknown kernel or a bad parameter of one."""
+    known = isinstance(kernel, str) and kernel in ("precomputed", *NAMES)
+    if not (known or callable(kernel)):
+        raise ValueError(
+            f"kernel must be one of {', '.join(map(repr, NAMES))}, 'precomputed', or a callable, "
+            f"got {kernel!r}."
+        )
+    if not (gamma is None or (isinstance(gamma, str) and gamma == "scale")):
+        check_real("gamma", gamma, lambda v: 0.0 < v < np.inf, 'be a positive number or "scale"')
+    check_real("degree", degree, lambda v: 0.0 < v < np.inf, "be a positive number")
+    check_real("coef0", coef0, np.isfinite, "be a number")

@@ -27,15 +27,9 @@ from skstructured._learners.predictions import (
     over_sequences,
     read_batch,
 )
-from skstructured.estimators.kernel._user_kernels import is_precomputed
+from skstructured.estimators.kernel._user_kernels import Kernel, check_kernel, is_precomputed
 from skstructured.estimators.kernel._values import check_cache_size, inverse_variance
-from skstructured.estimators.margin._features import (
-    Inputs,
-    Kernel,
-    chains_of,
-    check_kernel,
-    check_memory,
-)
+from skstructured.estimators.margin._features import Inputs, chains_of, check_memory
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.extend._types import Features, Given, Outputs
 from skstructured.sequences._decoding import Chains
@@ -67,15 +61,13 @@ def best_alpha(learner, outputs, packed, inputs):
     """
     rng = check_random_state(getattr(learner, "random_state", 0))
     order = rng.permutation(np.flatnonzero(inputs.share > 0.0))
-    cut = min(max(int(LEARNED * len(order)), 1), len(order) - 1)
-    if cut < 1:
-        raise ValueError('alpha="path" needs at least 2 samples of positive weight, got 1.')
+    cut = max(int(LEARNED * len(order)), 1)
     train, valid = np.sort(order[:cut]), np.sort(order[cut:])
     truth, share = outputs.labels(packed[valid]), inputs.share[valid]
     inner, losses, before = inputs.part(train), [], None
     for alpha in ALPHAS:
         found = learner._solve(outputs, packed[train], inner, before, alpha)
-        before = learner._to_go_on()
+        before = learner._mu
         scores = inputs.scores(found, train, valid)
         losses.append(np.average(outputs.loss(outputs.decode(scores), truth), weights=share))
         if len(losses) >= max(LEAST, int(np.argmin(losses)) + 1 + PATIENCE):
@@ -156,6 +148,8 @@ class MarginLearner(BaseEstimator):
         if isinstance(self.alpha, str) and self.alpha == "auto":
             self.alpha_ = AUTO / outputs.unit(packed, share)
         elif isinstance(self.alpha, str):
+            if np.count_nonzero(share) < 2:
+                raise ValueError('alpha="path" needs at least 2 samples of positive weight, got 1.')
             self.alpha_, self.alpha_losses_ = self._search(outputs, packed, inputs)
         self.alpha_ = float(self.alpha_)
         found = self._solve(outputs, packed, inputs, before, self.alpha_)
@@ -181,10 +175,6 @@ class MarginLearner(BaseEstimator):
 
     def _fitted_before(self, space):
         """What a warm start begins with; None without one."""
-        return None
-
-    def _to_go_on(self):
-        """What the next fit of the same rows begins with."""
         return None
 
     def _check_rows(self, batch, fresh=False):

@@ -1,6 +1,7 @@
 """Blocks of the dual: the means of outputs, and the weights or scores that follow their moves."""
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -8,23 +9,22 @@ import numpy as np
 
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.rows import Rows
+from skstructured.estimators.margin._atoms import (
+    bend,
+    bounds,
+    bounds_in_python,
+    oracle_address,
+    visit,
+    visit_in_python,
+)
 from skstructured.estimators.margin._chains import (
     COLUMNS,
     chain_bounds,
     chain_games,
     chain_pass,
-    move_edges,
-    square,
+    move_point,
 )
 from skstructured.estimators.margin._features import Found, check_size, weights_of, with_weights
-from skstructured.estimators.margin._games import (
-    VERTICES,
-    bounds_in_python,
-    oracle_address,
-    row_bounds,
-    visit,
-    visit_in_python,
-)
 from skstructured.estimators.margin._passes import (
     BEST,
     FIXED,
@@ -213,54 +213,44 @@ class VertexBlocks(Blocks):
     def __init__(self, inputs, alpha, vertices, constant, oracle, max_min, loss, ell, slack):
         super().__init__(inputs, alpha, (vertices,), constant)
         self.plays, self.slack = max_min, slack
-        self._ell, self.loss = ell, loss
-        self._given = oracle_address(oracle), max_min, loss
+        self._ell, self.loss, self._oracle = ell, loss, oracle_address(oracle)
+        self._game = self._oracle, max_min, 0, loss
         compiled = is_compiled(oracle)
         self._visit = visit if compiled else visit_in_python
-        self._bounds = row_bounds if compiled else bounds_in_python
+        self._bounds = bounds if compiled else bounds_in_python
 
     def at_truth(self):
         """Means at φ(y_i); parts are ν (n, dim), and each row's vertices and weights of both."""
         V, one = self.truth[0], np.ones(1)
         places = [(vertex[None].copy(), one) for vertex in V]
-        return Means((V.copy(),), (V.copy(), places, list(places)))
+        rows = places if self.plays else [(vertex[None][:0], one[:0]) for vertex in V]
+        return Means((V.copy(),), (V.copy(), places, list(rows)))
 
     def move(self, order, fixed, rule):
         """Visits, one by one."""
         for i, step in zip(order, fixed, strict=True):
-            gamma, d = self._direction(i, self.scores_at(i) + self._ell[i], rule, step)
+            v, mu = self.scores_at(i) + self._ell[i], self.means.mu[i]
+            exact = rule == BEST and self.squares[i] > 0.0
+            out = self._target(self.means, i, v, self.squares[i] * self.steps[i] * (rule == BEST))
+            d, gamma = out - mu, 1.0 if exact else step
+            if rule != FIXED and not exact:
+                both, pair = np.array([out, mu]), np.array([v, v])
+                reached = self._bounds(*self._game, pair, both, both)[1]
+                gamma = chord_step(reached[0] - reached[1], self.bend(i, d))
             if shrink(gamma, d):
                 self.shift(i, d)
 
-    def _direction(self, i, v, rule, fixed):
-        """How far a row's mean moves, and where to."""
-        q, mu = self.squares[i] * self.steps[i], self.means.mu[i]
-        out = self._target(self.means, i, v, q if rule == BEST else 0.0)
-        d, gamma = out - mu, 1.0 if rule == BEST else fixed
-        if rule != FIXED and not (rule == BEST and q > 0.0):
-            found, reached = np.empty((2, 2))
-            pair, both = np.array([v, v]), np.array([out, mu])
-            self._bounds(*self._given, pair, both, both, found, reached)
-            gamma = chord_step(reached[0] - reached[1], self.bend(i, d))
-        return gamma, d
-
     def _target(self, means, i, v, q):
         """Where a row's mean goes to, and its vertices kept."""
-        nu, all_columns, all_rows = means.parts
-        columns, p, count = _with_room(*all_columns[i], 1)
-        rows, x, many = _with_room(*all_rows[i], 0)
-        sides = (columns, p, count, rows, x, many if self.plays else 0, nu[i])
-        out, count, many = self._visit(*self._given, self.slack, v, q, means.mu[i], *sides)
-        all_columns[i] = columns[1:count].copy(), p[1:count].copy()
-        all_rows[i] = rows[:many].copy(), x[:many].copy()
+        nu, columns, rows = means.parts
+        given = self._oracle, self.plays, self.slack, (0, self.loss, q, ONE), v, means.mu[i]
+        out, columns[i], rows[i] = self._visit(*given, columns[i], rows[i], nu[i])
         return out
 
     def bound(self, V, means, which):
         """Bounds by the ν of rows."""
-        bounds, reached = np.empty((2, len(which)))
-        given = (V[which] + self._ell[which], means.mu[which], means.parts[0][which])
-        self._bounds(*self._given, *given, bounds, reached)
-        return bounds, reached
+        V, nu = V[which] + self._ell[which], means.parts[0][which]
+        return self._bounds(*self._game, V, means.mu[which], nu)
 
     def visit(self, V, means, which):
         """Move the means of some rows to the games ``max_μ H``, nearly."""
@@ -268,12 +258,8 @@ class VertexBlocks(Blocks):
             means.mu[i] = self._target(means, i, V[i], 0.0)
 
 
-def _with_room(vertices, weights, first):
-    """Copies of vertices and weights with room for `VERTICES`, and where they end."""
-    places, p = np.zeros((VERTICES, vertices.shape[1])), np.zeros(VERTICES)
-    stop = first + len(weights)
-    places[first:stop], p[first:stop] = vertices, weights
-    return places, p, stop
+#: The kernels within a row.
+ONE = np.ones((1, 1))
 
 
 class ChainBlocks(Blocks):
@@ -368,23 +354,25 @@ class ChainBlocks(Blocks):
     def bend(self, i, d, dsums):
         """How the dual bends along a move of a sequence."""
         blocks, begins = self._chains[1:]
-        smoothed = blocks[begins[i] : begins[i + 1]].reshape(len(d), len(d)) @ d
-        return self.steps[i] * square(smoothed, d, dsums)
+        d, k = np.r_[d.ravel(), dsums.ravel()], len(dsums)
+        bent, K = np.empty_like(d), blocks[begins[i] : begins[i + 1]]
+        bend(k, self.steps[i], K.reshape(2 * (math.isqrt(len(K)),)), d, bent)
+        return bent @ d
 
     def shift(self, i, d, dsums):
         """Move the means of a sequence, and what is learned with them."""
         (rows, _), step, (mu, sums) = self.at(i), self.steps[i], self.means.point
-        move_edges(mu[rows], sums[i], self._ends, self._T, step, d, dsums)
+        move = np.r_[d.ravel(), dsums.ravel()]
+        move_point(move, step, mu[rows], sums[i], self._ends, self._T)
         for m, row in enumerate(d, rows.start):
             follow(self._learned, m, row, step)
 
     def bound(self, V, means, which):
         """Bounds by the ν of sequences."""
-        bounds, reached = np.empty((2, len(which)))
-        scores = (V, self._ends, self._T)
+        found, scores = np.empty((2, len(which))), (V, self._ends, self._T)
         given = (which, self._costs, *scores, means.point, means.parts[3])
-        chain_bounds(self.inputs.offsets, *given, bounds, reached)
-        return bounds, reached
+        chain_bounds(self._chains, *given, found)
+        return found
 
     def visit(self, V, means, which):
         """Move the means of some sequences to the games ``max_μ H``, nearly."""

@@ -7,8 +7,8 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.plugins import check_vertices, refuse
 from skstructured._engine.addresses import MATRIX, VECTOR, function_at
 from skstructured._engine.compiled import kernel
-from skstructured._engine.state import copy_into
-from skstructured.estimators.margin._games import mean_of, solve_game, solve_saddle
+from skstructured.estimators.margin._atoms import dot
+from skstructured.estimators.margin._games import solve_game, solve_saddle
 from skstructured.spaces._matching import assign, matching_projection
 from skstructured.spaces.permutahedron import rank_projection, rank_vertex, sort_descending
 
@@ -122,25 +122,11 @@ def best_matching(theta, vertex):
 
 
 @kernel
-def best_ranks(theta, vertex):
-    """The ranks of scores."""
-    rank_vertex(theta, vertex)
-
-
-@kernel
-def _reached(theta, out):
-    value = 0.0
-    for k in range(theta.shape[0]):
-        value += theta[k] * out[k]
-    return value
-
-
-@kernel
 def linear_matching_oracle(A, v, ell, out):
     """The assignment of ℓ + v."""
     theta = v + ell
     best_matching(theta, out)
-    return _reached(theta, out)
+    return dot(theta, out)
 
 
 @kernel
@@ -148,7 +134,7 @@ def linear_ranks_oracle(A, v, ell, out):
     """The ranks of ℓ + v."""
     theta = v + ell
     rank_vertex(theta, out)
-    return _reached(theta, out)
+    return dot(theta, out)
 
 
 @kernel
@@ -166,13 +152,6 @@ def concave_part(kind, A, mu, ell):
     elif kind == HAMMING:
         for j in range(k):
             value += A[0, 0] * min(mu[j], 1.0 - mu[j])
-    elif kind == ORDINAL:
-        below, total = 0.0, 0.0
-        for j in range(k):
-            total += mu[j]
-        for j in range(k - 1):
-            below += mu[j]
-            value += A[1, 0] * min(below, total - below)
     else:
         value = np.inf
         for r in range(k):
@@ -183,76 +162,23 @@ def concave_part(kind, A, mu, ell):
     return value
 
 
-#: The oracle of each kind.
-ORACLES = {
-    ZERO_ONE: zero_one_oracle,
-    ORDINAL: ordinal_oracle,
-    GAME: game_oracle,
-    HAMMING: hamming_oracle,
-    LINEAR_CLASS: linear_class_oracle,
-    LINEAR_LABELS: linear_labels_oracle,
-    LINEAR_MATCHING: linear_matching_oracle,
-    LINEAR_RANKS: linear_ranks_oracle,
-}
-
-
-#: Most points, and so calls of the oracle, in a block.
-POINTS = 48
-
-#: What a block may leave of its gap, and of the size of H, which is rounding.
-SLACK, ROUNDING = 0.01, 1e-15
+#: What a block may leave of H, which is rounding.
+ROUNDING = 1e-15
 
 
 @kernel
-def _add(a, points, height, z, q, bend, scores):
-    """Products of point a with those before it; its score is ``h + <v + q μ_i, a>``."""
-    scores[a] = height
-    for k in range(points.shape[1]):
-        scores[a] += z[k] * points[a, k]
-    for t in range(a + 1):
-        total = 0.0
-        for k in range(points.shape[1]):
-            total += points[t, k] * points[a, k]
-        bend[t, a], bend[a, t] = q * total, q * total
-
-
-@kernel
-def solve_by_vertices(kind, oracle, A, v, ell, q, mu, out):
-    r"""Where ``h(μ) + <v, μ> − (q/2)‖μ − μ_i‖²`` is largest, nearly, into out.
-
-    The oracle at the scores ``v − q (μ − μ_i)`` gives a point of the graph of h, and a small
-    quadratic program the best mixture of those so far: fully corrective Frank–Wolfe steps. Of the
-    mixtures that are no worse than μ_i it is the one with the least gap.
-    """
-    best_point = as_oracle(oracle)
-    points, bend = np.empty((POINTS, v.shape[0])), np.empty((POINTS, POINTS))
-    scores, weights, z = np.empty(POINTS), np.empty(POINTS), v + q * mu
-    point, vertex, here = mu.copy(), mu.copy(), v.copy()
-    no_rows, no_group = np.empty((1, 1)), np.empty(1, dtype=np.int64)
-    level, least, allowed = -np.inf, np.inf, 0.0
-    for a in range(POINTS):
-        copy_into(points[a], vertex)
-        reached, rise = concave_part(kind, A, vertex, ell), 0.0
-        _add(a, points, reached, z, q, bend, scores)
-        if a > 0:
-            given = (bend, scores, no_rows, no_group, 0, 0, weights[: a + 1], no_rows[0])
-            if not solve_saddle(*given):
-                break
-            mean_of(points, 0, a + 1, weights, point)
-            reached = concave_part(kind, A, point, ell)
-        for k in range(len(v)):
-            here[k] = z[k] - q * point[k]
-            reached += here[k] * point[k]
-            rise += 0.5 * q * (point[k] ** 2 - mu[k] ** 2)
-        gap = best_point(A, here, ell, vertex) - reached
-        if a == 0:
-            level = reached - ROUNDING * (1.0 + abs(reached))
-            allowed = max(SLACK * gap, ROUNDING * (1.0 + abs(reached)))
-        if gap < least and reached + rise >= level:
-            least = gap
-            copy_into(out, point)
-        if gap <= allowed:
-            break
+def solve_costs(kind, oracle, A, v, ell, q, mu, out):
+    r"""Classes of the max-min network with any costs: a saddle point in μ and ν, or μ_i."""
+    k, reached = len(v), concave_part(kind, A, mu, ell)
+    G, group, nu = np.zeros((k, k)), np.zeros(k, dtype=np.int64), np.empty(k)
+    for j in range(k):
+        G[j, j] = q
+        reached += v[j] * mu[j]
+    gap = as_oracle(oracle)(A, v, ell, out) - reached
+    if gap <= ROUNDING * (1.0 + abs(reached)) or not solve_saddle(
+        G, v + q * mu, A, group, k, 1, out, nu
+    ):
+        out[:] = mu
 
 
 #: solve(kind, oracle, A, v, ell, q, mu, out), with the address of the kind's oracle.
@@ -287,32 +213,23 @@ def _sorted(z):
 
 
 @kernel
-def _on_simplex(z, ordered, top, out):
-    """Out = the point of the simplex ``(min(z, top) − τ)_+``; `ordered` are the entries of z."""
+def _on_simplex(z, ordered, top, mass, out):
+    """Out = ``(min(z, top) − τ)_+`` of that mass; `ordered` are the entries of z."""
     for k in range(z.shape[0]):
         ordered[k] = min(ordered[k], top)
-    level, total = excess_level(ordered, 1.0), 0.0
+    level, total = excess_level(ordered, mass), 0.0
     for k in range(z.shape[0]):
         out[k] = max(min(z[k], top) - level, 0.0)
         total += out[k]
     for k in range(z.shape[0]):
-        out[k] /= total
-
-
-@kernel
-def _moved(v, ell, q, mu):
-    """Z = μ_i + (v + ℓ)/q."""
-    z = np.empty(v.shape[0])
-    for k in range(v.shape[0]):
-        z[k] = mu[k] + (v[k] + ell[k]) / q
-    return z
+        out[k] *= mass / total
 
 
 @kernel
 def solve_classes(kind, oracle, A, v, ell, q, mu, out):
     """Classes of the SVM: the projection of ``μ_i + (v + ℓ)/q`` on the simplex."""
-    z = _moved(v, ell, q, mu)
-    _on_simplex(z, _sorted(z), np.inf, out)
+    z = mu + (v + ell) / q
+    _on_simplex(z, _sorted(z), np.inf, 1.0, out)
 
 
 @kernel
@@ -321,14 +238,14 @@ def solve_matchings(kind, oracle, A, v, ell, q, mu, out):
     dim = v.shape[0]
     m = int(np.sqrt(dim) + 0.5)
     work = np.zeros(1 + 2 * dim + 6 * m + 3 * (m + 1) + 4 * m)
-    matching_projection(_moved(v, ell, q, mu), np.zeros(dim), out, np.empty(0), work)
+    matching_projection(mu + (v + ell) / q, np.zeros(dim), out, np.empty(0), work)
 
 
 @kernel
 def solve_ranks(kind, oracle, A, v, ell, q, mu, out):
     """Rankings of the SVM: the projection of ``μ_i + (v + ℓ)/q`` on the permutahedron."""
     dim = v.shape[0]
-    z = _moved(v, ell, q, mu)
+    z = mu + (v + ell) / q
     rank_projection(z, np.zeros(dim), out, np.empty(0), np.zeros(6 * dim))
 
 
@@ -344,7 +261,34 @@ def solve_zero_one(kind, oracle, A, v, ell, q, mu, out):
     for k in range(v.shape[0]):
         z[k] = mu[k] + v[k] / q
     ordered = _sorted(z)
-    _on_simplex(z, ordered, excess_level(ordered, A[A.shape[0] - 1, 0] / q), out)
+    _on_simplex(z, ordered, excess_level(ordered, A[A.shape[0] - 1, 0] / q), 1.0, out)
+
+
+@kernel
+def solve_ordinal(kind, oracle, A, v, ell, q, mu, out):
+    """Ordinal classes of the max-min network.
+
+    Against the prediction r it is the projection of ``μ_i + (v + c |r − j|)/q``, which is best if r
+    is a median of it. If medians pass from one side of a cut to the other, half of μ is on each.
+    """
+    k, cost, z, step = len(v), A[1, 0] / q, mu + v / q, 0
+    r, total = 0, mu[0]
+    while total < 0.5 and r < k - 1:
+        r += 1
+        total += mu[r]
+    while True:
+        w = z + cost * np.abs(np.arange(k) - r)
+        _on_simplex(w, _sorted(w), np.inf, 1.0, out)
+        below = out[:r].sum()
+        turn = -1 if below > 0.5 else 1 if below + out[r] < 0.5 and r < k - 1 else 0
+        if turn == 0:
+            return
+        if turn == -step:
+            break
+        r, step = r + turn, turn
+    cut = r if step > 0 else r + 1
+    for half in (slice(0, cut), slice(cut, k)):
+        _on_simplex(w[half], _sorted(w[half]), np.inf, 0.5, out[half])
 
 
 @kernel
@@ -359,16 +303,16 @@ def solve_labels(kind, oracle, A, v, ell, q, mu, out):
         out[k] = min(max(z, 0.0), 1.0)
 
 
-#: What solves the blocks of each kind.
-SOLVERS = {
-    ZERO_ONE: solve_zero_one,
-    ORDINAL: solve_by_vertices,
-    GAME: solve_by_vertices,
-    HAMMING: solve_labels,
-    LINEAR_CLASS: solve_classes,
-    LINEAR_LABELS: solve_labels,
-    LINEAR_MATCHING: solve_matchings,
-    LINEAR_RANKS: solve_ranks,
+#: The oracle of each kind, and what solves its blocks.
+KINDS = {
+    ZERO_ONE: (zero_one_oracle, solve_zero_one),
+    ORDINAL: (ordinal_oracle, solve_ordinal),
+    GAME: (game_oracle, solve_costs),
+    HAMMING: (hamming_oracle, solve_labels),
+    LINEAR_CLASS: (linear_class_oracle, solve_classes),
+    LINEAR_LABELS: (linear_labels_oracle, solve_labels),
+    LINEAR_MATCHING: (linear_matching_oracle, solve_matchings),
+    LINEAR_RANKS: (linear_ranks_oracle, solve_ranks),
 }
 
 

@@ -1,7 +1,7 @@
 """The base of max-margin models: ascent of the dual, until its gap is small."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,13 +26,6 @@ PROGRESS = 0.9
 PART = 0.1
 
 
-class Trace(NamedTuple):
-    """What is left of a run: the objective and the gap after each pass."""
-
-    losses: list
-    gaps: list
-
-
 class Ascent:
     """Passes over `Blocks`, and what they are away from the best.
 
@@ -53,11 +46,11 @@ class Ascent:
         self._late = [np.zeros_like(part) for part in blocks.means.point] if average else None
 
     def run(self, rule, max_iter, tol, rng, verbose=0):
-        """Passes in random order until the duality gap is at most `tol`; their `Trace`.
+        """Passes in random order until the duality gap is at most `tol`; objectives and gaps.
 
         The gap is computed after each pass, of scores that were computed anew in the last one.
         """
-        trace, blocks, counted = Trace([], []), self.blocks, self.blocks.counted
+        losses, gaps, blocks, counted = [], [], self.blocks, self.blocks.counted
         for t in range(max_iter):
             n, here = len(counted), blocks.means
             order = counted[rng.randint(n, size=n) if self.replace else rng.permutation(n)]
@@ -70,8 +63,8 @@ class Ascent:
             if gap <= tol or t == max_iter - 1:
                 blocks.refresh()
                 loss, gap = self.certificate()
-            trace.losses.append(float(loss))
-            trace.gaps.append(float(gap))
+            losses.append(float(loss))
+            gaps.append(float(gap))
             if verbose:
                 print(f"pass {t + 1}: objective {loss:.6g}, duality gap {gap:.3g}")
             if gap <= tol or t == max_iter - 1:
@@ -79,7 +72,7 @@ class Ascent:
             if self._late is not None:
                 blocks.means = here
                 blocks.refresh()
-        return trace
+        return np.array(losses), np.array(gaps)
 
     def _pass(self, order, clock, rule):
         """Steps `clock` + 1 and on, which are 2n/(t + 2n) by the rule FIXED."""
@@ -309,9 +302,6 @@ class DualLearner(MarginLearner):
             )
         return self._mu
 
-    def _to_go_on(self):
-        return self._mu
-
     def _solve(self, outputs, packed, inputs, before, alpha):
         blocks = outputs.blocks(self, packed, inputs, alpha)
         blocks.begin(before)
@@ -328,11 +318,12 @@ class DualLearner(MarginLearner):
         )
         rng = check_random_state(self.random_state)
         ascent = Ascent(blocks, blocks if mirror is None else mirror, self.average, self.replace)
-        trace = ascent.run(rule, self.max_iter, self.tol, rng, self.verbose)
-        self._mu, self.n_iter_ = blocks.means, len(trace.gaps)
+        self.loss_curve_, self.gap_curve_ = ascent.run(
+            rule, self.max_iter, self.tol, rng, self.verbose
+        )
+        self._mu, self.n_iter_ = blocks.means, len(self.gap_curve_)
         vars(self).pop("oracle_gaps_", None)
         if mirror is not None:
             self.oracle_gaps_ = np.reshape(mirror.gaps, (self.n_iter_, -1)).mean(axis=1)
-        self.loss_curve_, self.gap_curve_ = np.array(trace.losses), np.array(trace.gaps)
-        self.duality_gap_ = trace.gaps[-1]
+        self.duality_gap_ = float(self.gap_curve_[-1])
         return blocks.found()

@@ -8,8 +8,7 @@ from scipy.special import softmax
 from skstructured._chains.batch import marginals, viterbi
 from skstructured._engine.addresses import LOSS, address, as_loss
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured.estimators.margin._chains import height
-from skstructured.estimators.margin._games import add_product
+from skstructured.estimators.margin._atoms import add_product
 from skstructured.estimators.margin._passes import FIXED, chord_step
 from skstructured.losses.oracles import find_oracle
 from skstructured.regularizers import SquaredNorm
@@ -160,7 +159,8 @@ class ChainMirrorProx(MirrorProx):
     """
 
     def _height(self, v, mu, sums):
-        return height(True, self.game, *v, mu, sums)
+        u, T = v
+        return (u * mu).sum() + (T[0] * sums).sum() + (self.game @ mu.T).min(axis=0).mean()
 
     def _saddle(self, i, v):
         (u, T), A, (M, k) = v, self.game, v[0].shape

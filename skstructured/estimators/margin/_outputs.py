@@ -10,6 +10,7 @@ from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import check_lengths
 from skstructured._chains import batch
 from skstructured._engine.compiled import is_compiled
+from skstructured.estimators.margin._atoms import vertex_kernel
 from skstructured.estimators.margin._blocks import ChainBlocks, ClosedBlocks, VertexBlocks
 from skstructured.estimators.margin._closed_forms import (
     GAME,
@@ -22,11 +23,9 @@ from skstructured.estimators.margin._closed_forms import (
     ZERO_ONE,
     affine_costs,
     best_matching,
-    best_ranks,
     lipschitz_constant,
     target_costs,
 )
-from skstructured.estimators.margin._games import vertex_kernel
 from skstructured.estimators.margin._mirror_prox import ChainMirrorProx, MirrorProx, game_of
 from skstructured.estimators.margin._passes import costs_of
 from skstructured.regularizers import Shannon, SquaredNorm
@@ -39,6 +38,7 @@ from skstructured.spaces import (
     Simplex,
 )
 from skstructured.spaces._labels import check_costs
+from skstructured.spaces.permutahedron import rank_vertex
 from skstructured.spaces.sequence import mean_of
 
 
@@ -327,7 +327,7 @@ class RankOutputs(VertexOutputs):
 
     def oracle(self):
         """Ranks of scores."""
-        return best_ranks
+        return rank_vertex
 
     def _costs(self, V):
         centred = V - self._mean

@@ -6,9 +6,8 @@ from skstructured._engine.addresses import address
 from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
 from skstructured.estimators.margin._closed_forms import (
     BLOCK,
+    KINDS,
     ORACLE,
-    ORACLES,
-    SOLVERS,
     as_oracle,
     as_solver,
     concave_part,
@@ -84,7 +83,7 @@ STILL = 1e-15
 
 def costs_of(kind, A, C, codes):
     """What passes are handed of a kind of oracle, costs A and c(y), and which of c(y) a row has."""
-    oracle, solver = ORACLES[kind], SOLVERS[kind]
+    oracle, solver = KINDS[kind]
     if is_compiled(oracle):
         oracle, solver = address(oracle, ORACLE), address(solver, BLOCK)
     return kind, oracle, solver, np.array(A, dtype=np.float64, order="C"), C, codes

@@ -30,17 +30,21 @@ def solve(C, inputs, alpha, cache_size):
     The coefficients D of rows solve ``(K + (α/2) S⁻¹) D = −C``; over features the weights solve
     ``(ZᵀSZ + (α/2) I) W = −ZᵀSC``. The gap is ‖∇‖²/(2α), as it is α-strongly convex.
     """
-    share = inputs.of_rows(inputs.share)
+    share, K, W = inputs.of_rows(inputs.share), _kernels(inputs, cache_size), None
+    if K is None:
+        pulls = weights_of(inputs, share[:, None] * C)
+        W = _solve_ridge(_products(inputs, share), -pulls, 0.5 * alpha)
+    else:
+        dual = _solve_gram(K, C, share, 0.5 * alpha)
     if inputs.K is None:
-        W = _solve_features(C, inputs, share, alpha, cache_size)
+        W = weights_of(inputs, dual) if W is None else W
         V = with_weights(inputs.Z, W)
         dual, square = -2.0 * share[:, None] * (V + C) / alpha, float((W**2).sum())
         slope = float(((alpha * (W - weights_of(inputs, dual))) ** 2).sum())
     else:
-        W, dual = None, _solve_gram(inputs.K, C, share, 0.5 * alpha)
-        V = inputs.K @ dual
+        V = K @ dual
         square, residual = float((dual * V).sum()), 2.0 * share[:, None] * (V + C) + alpha * dual
-        slope = float((residual * (inputs.K @ residual)).sum())
+        slope = float((residual * (K @ residual)).sum())
     value = float(share @ ((V + C) ** 2).sum(axis=1) + 0.5 * alpha * square)
     return Found(dual, W, _edges(C, inputs)), value, max(slope, 0.0) / (2.0 * alpha)
 
@@ -66,42 +70,29 @@ def _solve_ridge(M, C, ridge):
         return np.linalg.lstsq(M, C, rcond=None)[0]
 
 
-def _products(inputs, share, by_rows):
-    """S½ (Z Zᵀ + intercept) S½ of rows, or Zᵀ S Z of features and the intercept."""
+def _kernels(inputs, cache_size):
+    """Kernels of rows: what there is, or the products of fewer rows than features; else None."""
+    (n, p), Z = inputs.Z.shape, inputs.Z
+    if inputs.K is None:
+        check_memory(min(n, p + inputs.intercept), cache_size)
+    if inputs.K is not None or p + inputs.intercept <= n:
+        return inputs.K
+    return _dense(Z @ Z.T) + float(inputs.intercept)
+
+
+def _dense(M):
+    return np.asarray(M.toarray() if hasattr(M, "toarray") else M)
+
+
+def _products(inputs, share):
+    """Zᵀ S Z of features and the intercept."""
     Z = inputs.Z
-    if by_rows:
-        K, root = Z @ Z.T, np.sqrt(share)[:, None]
-        K = np.asarray(K.toarray() if hasattr(K, "toarray") else K) + float(inputs.intercept)
-        return root * K * root.T
     weighted = Z.multiply(share[:, None]).tocsr() if hasattr(Z, "indptr") else Z * share[:, None]
-    M = Z.T @ weighted
-    M = np.asarray(M.toarray() if hasattr(M, "toarray") else M)
+    M = _dense(Z.T @ weighted)
     if inputs.intercept:
         sums = np.asarray(weighted.sum(axis=0)).ravel()
         M = np.block([[M, sums[:, None]], [sums[None], np.array([[share.sum()]])]])
     return M
-
-
-def _fewer_rows(inputs, cache_size):
-    """Whether there are fewer rows than features; a ValueError for products that are too many."""
-    n, p = inputs.Z.shape
-    check_memory(min(n, p + inputs.intercept), cache_size)
-    return p + inputs.intercept > n
-
-
-def _solve_features(C, inputs, share, alpha, cache_size):
-    """Weights (p + intercept, dim): by columns, or by rows where those are fewer."""
-    by_rows, root = _fewer_rows(inputs, cache_size), np.sqrt(share)[:, None]
-    M = _products(inputs, share, by_rows)
-    if by_rows:
-        return weights_of(inputs, root * _solve_ridge(M, -root * C, 0.5 * alpha))
-    return _solve_ridge(M, -weights_of(inputs, share[:, None] * C), 0.5 * alpha)
-
-
-def check_enough(inputs):
-    """A ValueError where nothing is left to learn from."""
-    if np.count_nonzero(inputs.share) < 2:
-        raise ValueError('alpha="path" needs at least 2 samples of positive weight, got 1.')
 
 
 def left_out(C, inputs, alphas, cache_size):
@@ -126,12 +117,11 @@ def left_out(C, inputs, alphas, cache_size):
 
 def _spectrum(inputs, share, root, cache_size):
     """U and λ with ``S½ K S½ = U diag(λ) Uᵀ``."""
-    if inputs.K is not None or _fewer_rows(inputs, cache_size):
-        by_rows = inputs.K is None
-        M = _products(inputs, share, True) if by_rows else root * inputs.K * root.T
-        values, U = eigh(M)
+    K = _kernels(inputs, cache_size)
+    if K is not None:
+        values, U = eigh(root * K * root.T)
         return U, np.maximum(values, 0.0)
-    values, Q = eigh(_products(inputs, share, False))
+    values, Q = eigh(_products(inputs, share))
     kept = values > 1e-13 * max(values[-1], 0.0)
     U = root * with_weights(inputs.Z, Q[:, kept])
     return U / np.sqrt(values[kept]), values[kept]
@@ -228,7 +218,6 @@ class QuadraticSurrogate(MarginLearner):
         return costs[which]
 
     def _search(self, outputs, packed, inputs):
-        check_enough(inputs)
         targets, truth = self._targets(outputs, packed), outputs.labels(packed)
         losses = []
         for V in left_out(targets, inputs, ALPHAS, self.cache_size):

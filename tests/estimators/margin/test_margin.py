@@ -108,12 +108,33 @@ def test_oracles_equal_a_linear_program(name, size, scale):
     for i in range(6):
         value = naive.max_min(case.L, V, scores[i]) - outputs.max_min_constant
         out = np.empty(dim)
-        upper = _oracles.ORACLES[outputs.max_min](outputs.A, scores[i], ell[0], out)
+        upper = _oracles.KINDS[outputs.max_min][0](outputs.A, scores[i], ell[0], out)
         attained = _passes.h_plus(outputs.max_min, outputs.A, scores[i], out, ell[0])
         room = 1e-8 * (1.0 + abs(value))
         assert upper == pytest.approx(value, abs=room)
         assert attained == pytest.approx(value, abs=room)
         assert bounds[i] == pytest.approx(value, abs=room)
+
+
+@pytest.mark.parametrize("q", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize("size", [2, 3, 6])
+@pytest.mark.parametrize("name", ["simplex", "costs", "ordinal"])
+def test_blocks_are_solved(name, size, q):
+    """No mean has a larger h + <v − q (μ − μ_i), ·> than μ itself."""
+    case, rng = Case(name, size), np.random.RandomState(size)
+    kind, A, none = case.outputs.max_min, case.outputs.A, np.zeros(size)
+    for trial in range(8):
+        v, mu, out = (
+            rng.randn(size) * 10.0 ** (trial % 3 - 1),
+            rng.dirichlet(np.ones(size)),
+            none + 0,
+        )
+        given = _passes.costs_of(kind, A, none[None], np.zeros(1, dtype=np.int64))
+        _oracles.KINDS[kind][1](kind, given[1], A, v, none, q, mu, out)
+        slope = v - q * (out - mu)
+        reached = _passes.h_plus(kind, A, slope, out, none)
+        assert out.min() >= 0.0 and out.sum() == pytest.approx(1.0)
+        assert naive.max_min(case.L, case.V, slope) == pytest.approx(reached, abs=1e-8)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (5, 2), (6, 6)])

@@ -17,8 +17,7 @@ from skstructured import (
     QuadraticSurrogate,
     StructuralSVM,
 )
-from skstructured.estimators.margin import _games as _vertex_visit
-from skstructured.estimators.margin._games import VERTICES, oracle_address
+from skstructured.estimators.margin import _atoms
 from skstructured.estimators.margin._outputs import outputs_of
 from skstructured.spaces import Birkhoff, KSubsets, Permutahedron
 
@@ -110,15 +109,13 @@ def test_oracles_equal_a_linear_program(name, scale):
     rng, outputs, dim = np.random.RandomState(1), outputs_of(space, None), V.shape[1]
     A, a, b, number = outputs._bilinear(V)
     compiled = hasattr(outputs.oracle(), "py_func")
-    visit = _vertex_visit.visit if compiled else _vertex_visit.visit_in_python
+    visit = _atoms.visit if compiled else _atoms.visit_in_python
+    oracle, game = _atoms.oracle_address(outputs.oracle()), (0, (A, a, b), 0.0, np.ones((1, 1)))
     for i in range(3):
         v, mu, nu = scale * rng.randn(dim), V[i].copy(), V[i].copy()
-        columns, rows = np.zeros((2, VERTICES, dim))
-        p, x, count, many = np.zeros(VERTICES), np.zeros(VERTICES), 2, 1
-        columns[1], rows[0], p[1], x[0] = mu, mu, 1.0, 1.0
+        columns = rows = V[i : i + 1].copy(), np.ones(1)
         for _ in range(12):  # each leaves a tenth of the gap, at most
-            given = (oracle_address(outputs.oracle()), True, (A, a, b), 0.0, v, 0.0)
-            mu, count, many = visit(*given, mu, columns, p, count, rows, x, many, nu)
+            mu, columns, rows = visit(oracle, True, 0.0, game, v, mu, columns, rows, nu)
         costs = V @ (b + (A[0, 0] * mu if A.size == 1 else A @ mu))
         value = costs.min() + a @ mu + number + v @ mu
         assert value == pytest.approx(naive.max_min(L, V, v), rel=1e-8, abs=1e-8)

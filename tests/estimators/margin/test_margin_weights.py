@@ -10,9 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
-from skstructured.estimators.margin import _chains as _chain_game
-from skstructured.estimators.margin import _chains as _chain_visit
-from skstructured.estimators.margin import _games as _vertex_game
+from skstructured.estimators.margin import _atoms
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 DUAL = (MaxMinMarginNetwork, StructuralSVM)
@@ -79,45 +77,23 @@ def test_the_rest_of_a_mean_is_divided_by_its_mass():
     rest = rng.rand(5)
     mu = 0.25 * V[1] + 0.15 * V[2] + 0.6 * rest
     columns = V.copy()
-    assert _vertex_game.rest_of(columns, weights, 3, mu) == pytest.approx(0.6)
+    assert _atoms.rest_of(columns, weights, 3, mu) == pytest.approx(0.6)
     np.testing.assert_allclose(columns[0], rest, atol=1e-14)
     np.testing.assert_array_equal(columns[1:], V[1:])
     weights[2] = 0.75
-    assert _vertex_game.rest_of(columns, weights, 3, 0.25 * V[1] + 0.75 * V[2]) == 0.0
+    assert _atoms.rest_of(columns, weights, 3, 0.25 * V[1] + 0.75 * V[2]) == 0.0
 
 
-def chain_point(labels, weights, k):
-    """Marginals and sums of steps of a mixture of label sequences."""
-    mu, sums = np.zeros((labels.shape[1], k)), np.zeros((k, k))
-    for row, weight in zip(labels, weights, strict=True):
-        mu[np.arange(len(row)), row] += weight
-        np.add.at(sums, (row[:-1], row[1:]), weight)
-    return mu, sums
-
-
-def test_the_rest_of_marginals_is_divided_by_its_mass():
-    labels = np.array([[0, 1, 1], [2, 0, 1], [1, 1, 2]], dtype=np.int16)
-    mu, sums = chain_point(labels, [0.25, 0.15, 0.6], 3)
-    rest, rest_sums = np.empty((3, 3)), np.empty((3, 3))
-    mass = _chain_game.rest_of(labels, np.array([0.25, 0.15]), 2, mu, sums, rest, rest_sums)
-    assert mass == pytest.approx(0.6)
-    wanted = chain_point(labels[2:], [1.0], 3)
-    np.testing.assert_allclose(rest, wanted[0], atol=1e-14)
-    np.testing.assert_allclose(rest_sums, wanted[1], atol=1e-14)
-
-
-@pytest.mark.parametrize("max_min", [False, True])
-def test_the_value_of_a_point_of_marginals_is_literal(max_min):
-    rng = np.random.RandomState(0)
-    k, labels, A = 3, np.array([[0, 1, 1], [2, 0, 1], [1, 1, 2]], dtype=np.int16), rng.rand(3, 3)
-    x, u, T, p, q = rng.randn(3, 2), rng.randn(3, k), rng.randn(1, k, k), [0.5, 0.2, 0.3], 0.7
-    (mu, sums), (point, total) = chain_point(labels[:1], [1.0], k), chain_point(labels, p, k)
+@pytest.mark.parametrize("M", [1, 2, 4])
+def test_label_sequences_have_the_products_of_their_features(M):
+    rng, k, q = np.random.RandomState(0), 3, 0.7
+    x, labels = rng.randn(M, 2), rng.randint(k, size=(2, M))
     F = np.array([naive.chain_features(x, row, k) for row in labels])
-    scores = [u[np.arange(3), row].sum() + T[0][row[:-1], row[1:]].sum() for row in labels]
-    wanted = scores @ np.array(p) - 0.5 * q * ((p @ F - F[0]) ** 2).sum()
-    wanted += (A @ point.T).min(axis=0).mean() if max_min else 0.0
-    args = (max_min, A, (u, T, x @ x.T + 1.0), q, mu, sums, point, total)
-    assert _chain_visit._value(*args) == pytest.approx(wanted, abs=1e-12)
+    points, bent = np.empty((2, (M + k) * k)), np.empty((M + k) * k)
+    for row, point in zip(labels, points, strict=True):
+        _atoms.add_labels(k, row, point)
+    _atoms.bend(k, q, x @ x.T + 1.0, points[0] - 0.3 * points[1], bent)
+    np.testing.assert_allclose(points @ bent, q * F @ (F[0] - 0.3 * F[1]), atol=1e-12)
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -1,0 +1,415 @@
+"""Visits to outputs whose means are mixtures of few atoms: vertices of an oracle, label sequences.
+
+Points are vectors. Of rows they are means of vertices, and the oracle of the space finds one; a
+label sequence has the indicators (M, k) of its positions and the counts (k, k) of its steps, one
+after the other, and Viterbi's algorithm finds one. `k` is 0 of rows.
+
+All is compiled for oracles that are. Others are called from Python, by the same functions: all that
+these call but the oracle is compiled for itself.
+"""
+
+import functools
+
+import numpy as np
+from numba import types
+
+from skstructured._chains.best_paths import chain_viterbi
+from skstructured._engine.addresses import VECTOR, address, function_at
+from skstructured._engine.compiled import FASTMATH, kernel
+from skstructured.estimators.margin._games import mean_of, solve_saddle
+
+#: What a mixture leaves of a mean is left out where it is lighter than this.
+LIGHT = 1e-9
+
+#: Most atoms of either side that are in play, and how many of them a visit finds room for.
+ATOMS, FREE = 64, 26
+
+#: Most rounds of a visit to a row, and to a sequence.
+ROUNDS, CHAIN_ROUNDS = 16, 8
+
+#: Most rows of costs of a sequence.
+ROWS = 160
+
+#: What a visit may leave of its gap, and of the size of H, which is rounding.
+SLACK, ROUNDING = 0.1, 1e-13
+
+#: oracle(theta, vertex), which writes the vertex of the largest score.
+VERTEX_ORACLE = types.FunctionType(types.void(VECTOR, VECTOR))
+as_oracle = function_at(VERTEX_ORACLE)
+
+
+@functools.cache
+def vertex_kernel(oracle):
+    """A user's compiled oracle, whatever it returns, as one that returns nothing."""
+
+    @kernel
+    def vertex_of(theta, vertex):
+        oracle(theta, vertex)
+
+    return vertex_of
+
+
+def oracle_address(function):
+    """What compiled loops are handed of an oracle; interpreted ones get the function itself."""
+    return address(function, VERTEX_ORACLE) if hasattr(function, "py_func") else function
+
+
+@kernel(fastmath=FASTMATH)
+def dot(x, y):
+    """<x, y>."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * y[k]
+    return total
+
+
+@kernel
+def positions(k, dim):
+    """How many positions a sequence has."""
+    return dim // k - k
+
+
+@kernel
+def best_labels(k, theta, out):
+    """The label sequence of the largest score."""
+    M = positions(k, len(theta))
+    u, T = theta[: M * k].reshape(M, k), theta[M * k :].reshape(1, k, k)
+    best, path = np.empty((M, k)), np.empty(M, dtype=np.int64)
+    chain_viterbi(u, 0, M, T, best, path)
+    add_labels(k, path, out)
+
+
+@kernel
+def add_labels(k, path, out):
+    """Out = the point of a label sequence."""
+    M = len(path)
+    out[:] = 0.0
+    for m in range(M):
+        out[m * k + path[m]] = 1.0
+        if m < M - 1:
+            out[(M + path[m]) * k + path[m + 1]] += 1.0
+
+
+@kernel
+def cheapest_labels(k, costs, out):
+    """The prediction of the least costs, position by position; it has no steps."""
+    out[:] = 0.0
+    for m in range(positions(k, len(costs))):
+        out[m * k + np.argmin(costs[m * k : m * k + k])] = 1.0
+
+
+@kernel
+def add_product(A, transposed, x, out):
+    """Out += Ax, or Aᵀx."""
+    if A.shape[0] == 1:
+        for k in range(x.shape[0]):
+            out[k] += A[0, 0] * x[k]
+        return
+    for k in range(x.shape[0]):
+        if x[k] != 0.0:
+            column = A[k] if transposed else A[:, k]
+            for t in range(x.shape[0]):
+                out[t] += x[k] * column[t]
+
+
+@kernel
+def add_costs(k, A, transposed, x, out):
+    """Out += Ax, or Aᵀx; of sequences with A for each position."""
+    if k == 0:
+        add_product(A, transposed, x, out)
+        return
+    for start in range(0, positions(k, len(out)) * k, k):
+        add_product(A, transposed, x[start : start + k], out[start : start + k])
+
+
+@kernel(fastmath=FASTMATH)
+def bend(k, q, K, d, out):
+    """Out = q times the products of the features of a direction with those of each entry."""
+    for j in range(d.shape[0]):
+        out[j] = q * d[j]
+    if k == 0 or q == 0.0:
+        return
+    M = K.shape[0]
+    for m in range(M):
+        for j in range(m * k, m * k + k):
+            out[j] = q * d[j] if m == 0 or m == M - 1 else 0.0
+        if M == 1:
+            for j in range(k):
+                out[j] += q * d[j]
+        for t in range(M):
+            factor = q * K[m, t]
+            for j in range(k):
+                out[m * k + j] += factor * d[t * k + j]
+
+
+@kernel
+def keep_heavy(places, weights, first, count, most):
+    """Keep outputs of positive weight, the `most` heaviest; where they end."""
+    least, kept = 0.0, first
+    if count - first > most:
+        least = max(least, np.sort(weights[first:count])[count - first - most - 1])
+    for c in range(first, count):
+        if weights[c] > least and kept - first < most:
+            places[kept, :] = places[c]
+            weights[kept] = weights[c]
+            kept += 1
+    return kept
+
+
+@kernel
+def rest_of(columns, weights, count, mu):
+    """What μ has beside its atoms into column 0, of mass 1; its mass, 0 where it is light."""
+    mass = 1.0
+    mean_of(columns, 1, count, weights, columns[0])
+    for c in range(1, count):
+        mass -= weights[c]
+    if mass < LIGHT:
+        return 0.0
+    for k in range(mu.shape[0]):
+        columns[0, k] = (mu[k] - columns[0, k]) / mass
+    return mass
+
+
+@kernel
+def add_column(c, game, columns, mu, v, tables):
+    """Products of column c with those before it, less μ; its score; and its costs Aμ + b."""
+    (k, (A, a, b), q, K), (G, s, costs, bent) = game, tables
+    s[c] = dot(v, columns[c]) + dot(a, columns[c])
+    costs[c, :] = b
+    add_costs(k, A, False, columns[c], costs[c])
+    bend(k, q, K, columns[c] - mu, bent[c])
+    own = dot(bent[c], mu)
+    for t in range(c + 1):
+        G[c, t] = dot(bent[c], columns[t]) - own
+        G[t, c] = G[c, t]
+
+
+@kernel
+def payoffs_of_vertices(rows, many, costs, s):
+    """What rows pay for columns, with the group and the place of each; one alone goes into s."""
+    B, group, place = np.empty((many, len(s))), np.zeros(many, dtype=np.int64), np.arange(many)
+    for r in range(many):
+        for c in range(len(s)):
+            B[r, c] = dot(rows[r], costs[c])
+    if many == 1:
+        s += B[0]
+    return B, group, place, many if many > 1 else 0, 1 if many > 1 else 0
+
+
+@kernel
+def payoffs_of_positions(k, marks, nu, costs, s):
+    """What marked labels pay for columns; a position with one of them is no row, but goes into s.
+
+    So does the heaviest of ν where there is no room.
+    """
+    most = min(int(marks.sum()), ROWS)
+    B, R, groups = np.empty((most, len(s))), 0, 0
+    group, place = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    for start in range(0, len(marks), k):
+        here, own = marks[start : start + k], nu[start : start + k]
+        many = here.sum()
+        if many == 1 or R + many > ROWS:
+            best = np.argmax(here) if many == 1 else np.argmax(own)
+            own[:] = 0.0
+            own[best] = 1.0
+            s += costs[:, start + best]
+            continue
+        for r in range(k):
+            if here[r] > 0:
+                B[R], group[R], place[R] = costs[:, start + r], groups, start + r
+                R += 1
+        groups += 1
+    return B, group, place, R, groups
+
+
+@kernel
+def best_mixture(k, first, count, rows, many, marks, tables, p, x, nu):
+    """The best mixtures of columns, p, and of rows, x, with its ν; whether there are such."""
+    G, s, costs, _ = tables
+    scores, own = s[first:count].copy(), costs[first:count]
+    bent = G[first:count, first:count].copy()
+    if k == 0 or marks.sum() == 0:
+        B, group, place, R, groups = payoffs_of_vertices(rows, many, own, scores)
+    else:
+        B, group, place, R, groups = payoffs_of_positions(k, marks, nu, own, scores)
+    mixed, p[:] = np.ones(max(R, 1)), 0.0
+    if not solve_saddle(bent, scores, B, group, R, groups, p[first:count], mixed):
+        return False
+    if k == 0:
+        x[: len(mixed)] = mixed
+        if many > 0:
+            mean_of(rows, 0, many, x, nu)
+    for r in range(R if k > 0 else 0):
+        if r == 0 or group[r] != group[r - 1]:
+            start = place[r] // k * k
+            nu[start : start + k] = 0.0
+        nu[place[r]] = mixed[r]
+    return True
+
+
+@kernel
+def grow(places, weights, first, count, vertex):
+    """Add a vertex where it is new; where they end then."""
+    for c in range(first, count):
+        same = True
+        for j in range(len(vertex)):
+            same = same and places[c, j] == vertex[j]
+        if same:
+            return count
+    places[count, :], weights[count] = vertex, 0.0
+    return count + 1
+
+
+@kernel
+def mark(marks, column, row, nu):
+    """Mark the labels of a column, of a prediction and of ν; whether any is new."""
+    new = False
+    for j in range(len(marks)):
+        if marks[j] == 0 and (row[j] > 0.0 or nu[j] > 0.0 or column[j] > 0.0):
+            marks[j], new = 1, True
+    return new
+
+
+@kernel
+def is_better(value, gap, level, least, rounding):
+    """Whether a point is the best so far: by its value, or as good and of a smaller gap."""
+    return value > level + rounding or (gap < least and value >= level - rounding)
+
+
+@kernel
+def with_room(atoms, weights, first, most):
+    """Atoms from number `first` on, and their weights, with room for more; where they end."""
+    places, p, stop = np.empty((ATOMS, atoms.shape[1])), np.zeros(ATOMS), first + len(weights)
+    places[first:stop], p[first:stop] = atoms, weights
+    return places, p, keep_heavy(places, p, first, stop, most)
+
+
+@kernel
+def kept_of(places, weights, first, stop):
+    """Atoms of positive weight, and their weights."""
+    among = slice(first, keep_heavy(places, weights, first, stop, ATOMS))
+    return places[among].copy(), weights[among].copy()
+
+
+@kernel
+def begin(game, v, mu, columns, rows):
+    """Both sides of a visit with room for more, the first of the columns, and their tables."""
+    columns, p, count = with_room(*columns, 1, ATOMS - FREE - 1)
+    sides = np.empty((2, ATOMS, len(mu)))
+    tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
+    p[0] = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
+    first = 0 if p[0] > 0.0 else 1
+    for c in range(first, count):
+        add_column(c, game, columns, mu, v, tables)
+    return (columns, p, count), with_room(*rows, 0, ATOMS - FREE), first, tables
+
+
+@kernel
+def extend(game, mu, v, new, columns, p, count, rows, x, many, first, marks, tables, nu):
+    """Add a column and a prediction, and find the best mixtures; where they end, and whether so."""
+    (k, column, row), before = (game[0], new[0], new[1]), (count, many)
+    count = grow(columns, p, 1, count, column)
+    if count > before[0]:
+        add_column(before[0], game, columns, mu, v, tables)
+    if len(row) > 0 and k == 0:
+        many = grow(rows, x, 0, many, row)
+    known = not (len(row) > 0 and mark(marks, column, row, nu)) and before == (count, many)
+    if new[2] and known:
+        return count, many, False
+    given = k, first, count, rows, many, marks, tables, p, x, nu
+    return count, many, best_mixture(*given)
+
+
+def visit_in_python(oracle, max_min, slack, game, v, mu, columns, rows, nu):
+    r"""The best mean of an output, where ``h(μ) + <v, μ> − (q/2)‖Φ(μ − μ_i)‖²`` is largest.
+
+    It is a mixture of atoms. Where it is best for those known, with ν, the best mixture of
+    predictions against it, the atom of the largest score with the costs of ν is added; it tells
+    what is left to gain. q = 0 makes it the max-min oracle. It ends with the best point, of equals
+    that with the least gap, and with the ν of it.
+
+    Parameters
+    ----------
+    game : tuple
+        k; the loss (A, a, b), with A for each position of a sequence; q, and the kernels (M, M)
+        within a sequence.
+    v, mu : ndarray (dim,)
+        Scores, for the structural SVM with its costs, and the present mean.
+    columns, rows : tuples of ndarray (c, dim) and (c,)
+        Atoms that make up μ_i but for a rest, and predictions whose mixture is ν, with their
+        weights. Sequences have all labels of a position in the place of predictions.
+    nu : ndarray (dim,) or (M k,)
+        ν, which is moved.
+
+    Returns
+    -------
+    ndarray (dim,), tuple, tuple
+        The mean, and atoms and predictions as they are now.
+    """
+    best_output, (k, loss, _, _) = as_oracle(oracle), game
+    here, point, column, row = v.copy(), mu.copy(), mu.copy(), mu.copy()
+    costs, out, marks = mu.copy(), mu.copy(), np.zeros(len(nu) if k > 0 else 0, dtype=np.int64)
+    (columns, p, count), (rows, x, many), first, tables = begin(game, v, mu, columns, rows)
+    mixed, kept_p, kept_x, ends = nu.copy(), p.copy(), x.copy(), (count, many)
+    level, least, allowed, rounding = -np.inf, np.inf, 0.0, 0.0
+    for t in range(CHAIN_ROUNDS if k > 0 else ROUNDS):
+        reached = dot(here, point) + dot(loss[1], point)
+        if max_min:
+            costs[:] = loss[2]
+            add_costs(k, loss[0], False, point, costs)
+            if k > 0:
+                cheapest_labels(k, costs, row)
+            else:
+                best_output(-costs, row)
+            reached += dot(costs, row)
+        costs[:] = here + loss[1]
+        add_costs(k, loss[0], True, mixed, costs)
+        if k > 0:
+            best_labels(k, costs, column)
+        else:
+            best_output(costs, column)
+        gap, pull = dot(costs, column) + dot(mixed, loss[2]) - reached, v - here
+        value = reached + dot(pull, point) - 0.5 * dot(pull, point - mu)
+        if t == 0:
+            rounding = ROUNDING * (1.0 + abs(reached))
+            allowed = max(SLACK * gap, max(slack, rounding))
+        if is_better(value, gap, level, least, rounding):
+            level, least, ends = max(level, value), gap, (count, many)
+            out[:], nu[:], kept_p[:], kept_x[:] = point, mixed, p, x
+        if least <= allowed or count == ATOMS or many == ATOMS:  # noqa: PLR1714
+            break
+        sides, new = (columns, p, count, rows, x, many), (column, row[: len(row) * max_min], t > 0)
+        count, many, found = extend(game, mu, v, new, *sides, first, marks, tables, mixed)
+        if not found:
+            break
+        mean_of(columns, first, count, p, point)
+        mean_of(tables[3], first, count, p, here)
+        here[:] = v - here
+    return out, kept_of(columns, kept_p, 1, ends[0]), kept_of(rows, kept_x, 0, ends[1])
+
+
+def bounds_in_python(oracle, max_min, k, loss, V, mu, nu):
+    """Upper bounds on max H of some outputs at scores V, by their ν, and H at their μ."""
+    best_output, found, best = as_oracle(oracle), np.empty((2, len(V))), np.empty(V.shape[1])
+    for i in range(len(V)):
+        costs = V[i] + loss[1]
+        reached = dot(costs, mu[i])
+        add_costs(k, loss[0], True, nu[i], costs)
+        if k > 0:
+            best_labels(k, costs, best)
+        else:
+            best_output(costs, best)
+        upper = dot(costs, best) + dot(nu[i], loss[2])
+        if max_min:
+            costs[:] = loss[2]
+            add_costs(k, loss[0], False, mu[i], costs)
+            if k > 0:
+                cheapest_labels(k, costs, best)
+            else:
+                best_output(-costs, best)
+            reached += dot(costs, best)
+        found[0, i], found[1, i] = max(upper, reached), reached
+    return found
+
+
+visit, bounds = kernel(visit_in_python), kernel(bounds_in_python)
