@@ -274,7 +274,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         ValueError
             Before the first round, if the classes are not known.
         """
-        X = self._started(X)
+        X, *_ = self._started(X)
         with self.lock:
             theta = self._thetas(X)
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
@@ -309,16 +309,10 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             Naming the row, for actions that are not among the classes, propensities outside (0, 1]
             and rewards that are not allowed; the fitted state is then unchanged.
         """
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            X = new._rows(X).X
-            new._start_with(None)
-            codes, rewards, propensities = new._check_feedback(
-                X.shape[0], actions, rewards, propensities
-            )
+        X, *checked = self._started(X, actions, rewards, propensities)
         with self.lock, learned_aside(self, self.draws > 1) as twin:
-            twin._account(X, codes, propensities)
-            twin._learn_rows(X, codes, rewards, propensities)
+            twin._account(X, checked[0], checked[2])
+            twin._learn_rows(X, *checked)
             twin.t_ += X.shape[0]
         self._check_horizon()
         return self
@@ -407,11 +401,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             if the logging policy could have chosen every class; where all propensities are 1 it
             could not, and a GuaranteeWarning says so.
         """
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            X = new._rows(X).X
-            new._start_with(None)
-            checked = new._check_feedback(X.shape[0], actions, rewards, propensities)
+        X, *checked = self._started(X, actions, rewards, propensities)
         if len(checked[2]) and len(self.classes_) > 1 and np.all(checked[2] == 1.0):
             warnings.warn(
                 "All propensities are 1: such a log has nothing to say of other choices than its "
@@ -433,13 +423,14 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             X = self._fitted_rows(X)
             return self._distribution(self._thetas(X), X)
 
-    def _started(self, X):
-        """Checked rows, of a learner that has begun."""
+    def _started(self, X, *feedback):
+        """Checked rows, of a learner that has begun, and what `_check_feedback` returns."""
         first = not hasattr(self, "classes_")
         with unchanged_on_error(self, first) as new:
             X = new._rows(X).X
             new._start_with(None)
-        return X
+            checked = new._check_feedback(X.shape[0], *feedback) if feedback else ()
+        return X, *checked
 
     def _start_with(self, classes):
         """Start the first round with the classes given here or to the constructor."""

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import (
@@ -142,10 +141,6 @@ class HedgedExperts(Locked, OnlineLearner, OverExperts):
     Experts that learn are in ``estimators_`` as copies; ``_learns`` tells which do, ``_naive``
     which of them have not seen a row, so that they say 0.
     """
-
-    def _fit(self, X, y, params):
-        with unchanged_on_error(self, aside=True) as new:
-            new._fit_anew(X, y, self._routed("fit", params))
 
     def _fit_anew(self, X, y, given):
         rows, codes = self._begin(X, y, None, online=False)
@@ -321,18 +316,6 @@ class HedgedExperts(Locked, OnlineLearner, OverExperts):
     def _hedged(self, rows):
         """ŷ (n,) of checked rows, with the weights of the next round."""
         return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
-
-    def _scores(self, X):
-        """ŷ (n,) of new rows."""
-        check_is_fitted(self, "classes_")
-        rows = checked_rows(self, X, reset=False)
-        with self.lock:
-            return self._hedged(rows)
-
-    def _constants(self):
-        """What goes into the certificate."""
-        found = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
-        return found | {"variance": self.hedge_.variance, "rounds": self.t_}
 
     def _losses_in(self, rounds):
         """Losses (n, d) of the experts in rounds; a GuaranteeError where they were not kept."""

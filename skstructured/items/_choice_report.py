@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,7 @@ def ratio_of(coef: Floats, covariance: Floats, feature: int, cost: int) -> Willi
     return WillingnessToPay(float(-r), float(error))
 
 
+@dataclass(eq=False, repr=False)
 class ChoiceSummary:
     """The table of a fitted conditional logit: ``print(model.summary())``.
 
@@ -93,26 +95,23 @@ class ChoiceSummary:
         ``2(L − L₀)``, and its probability under χ² of `rank` degrees: are all weights 0?
     """
 
-    def __init__(
-        self,
-        names: Array,
-        coef: Floats,
-        standard_errors: Floats,
-        log_likelihood: float,
-        null_log_likelihood: float,
-        n_rounds: float,
-        rank: int,
-        errors: str,
-        level: float = 0.95,
-    ) -> None:
+    names: Array
+    coef: Floats
+    standard_errors: Floats
+    log_likelihood: float
+    null_log_likelihood: float
+    n_rounds: float
+    rank: int
+    errors: str
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        level, coef = self.level, self.coef
         self.level = check_real("level", level, lambda v: 0.0 < v < 1.0, "lie between 0 and 1")
-        self.names, self.coef, self.standard_errors = names, coef, standard_errors
-        self.log_likelihood, self.null_log_likelihood = log_likelihood, null_log_likelihood
-        self.n_rounds, self.rank, self.errors = n_rounds, rank, errors
         with np.errstate(divide="ignore", invalid="ignore"):
-            self.z = coef / standard_errors
+            self.z = coef / self.standard_errors
         self.p_values = 2.0 * norm.sf(np.abs(self.z))
-        reach = norm.ppf(0.5 + 0.5 * level) * standard_errors
+        reach = norm.ppf(0.5 + 0.5 * level) * self.standard_errors
         self.intervals = np.column_stack([coef - reach, coef + reach])
         self._measure()
 

@@ -294,36 +294,46 @@ def mean_ranks(numbers: Floats, offsets: Ints) -> Floats:
 def chosen_of(items: Items, y: Any) -> Ragged:
     """Vertices of chosen items: y marks one per round with 1, or has its place in each round."""
     y = y.values if isinstance(y, Ragged) else y
-    if items.flat:
+    if items.flat or (len(y) and np.ndim(next(iter(y))) > 0):
         return _marked(items, items.stacked(y))
-    if len(y) and np.ndim(y[0]) > 0:
-        return _marked(items, items.stacked(y))
-    return places_of(items, np.asarray(y))
+    return _placed(items, y)
 
 
-def _marked(items: Items, marks: Array) -> Ragged:
-    marks = check_numbers("y", marks)
-    counts = sums_of(marks, items.offsets)
-    if not np.isin(marks, (0.0, 1.0)).all() or (counts != 1.0).any():
-        at = items.qid[counts != 1.0].tolist()
-        where = f"round {at[0]!r} has {counts[counts != 1.0][0]:g}" if at else "got other numbers"
-        raise ValueError(f"y must mark one available item of each round with 1, others 0; {where}.")
+def _marked(items: Items, y: Any) -> Ragged:
+    """Marks as they are; a ValueError unless they are 1 once in each round, and 0 else."""
+    marks = check_numbers("y", y)
+    wrong = (marks != 0.0) & (marks != 1.0)
+    if wrong.any():
+        raise ValueError(
+            "y must be 1 for the chosen item of each round and 0 for the others, got "
+            f"{marks[wrong][0]:g}."
+        )
+    counts = items.sums(marks)
+    if (counts != 1.0).any():
+        at = int(np.flatnonzero(counts != 1.0)[0])
+        raise ValueError(
+            "y must be 1 for one available item of each round, the chosen one: round "
+            f"{items.qid.tolist()[at]!r} has {counts[at]:.0f}."
+        )
     return Ragged(marks, items.offsets)
 
 
-def places_of(items: Items, places: Array) -> Ragged:
-    """Vertices of the items at these places (n,) in their rounds, as they were given."""
+def _placed(items: Items, y: Any) -> Ragged:
+    """Marks of the items at the places y (n,) in their rounds, hidden ones counted."""
+    places, counts = check_numbers("y", column_or_1d(y, warn=True)), items.given_lengths
     check_lengths(len(items), len(places))
-    sizes = items._given
-    if places.ndim != 1 or places.dtype.kind not in "iu":
-        raise ValueError(
-            f"y must have the place of the chosen item of each round, got {places.dtype} of shape "
-            f"{places.shape}."
-        )
-    wrong = (places < 0) | (places >= sizes)
+    wrong = (places != np.floor(places)) | (places < 0) | (places >= counts)
     if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        raise ValueError(f"y[{i}] = {places[i]} is no place: round {i} has {sizes[i]} items.")
+        at = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            "y must be the place of the chosen item in its round, from 0: round "
+            f"{at} has {counts[at]} items, but y is {places[at]:g}."
+        )
     full = np.zeros(items.n_given)
-    full[np.concatenate([[0], np.cumsum(sizes)])[:-1] + places] = 1.0
-    return _marked(items, full[items.places])
+    full[np.cumsum(counts) - counts + places.astype(np.int64)] = 1.0
+    marks = full[items.places]
+    hidden = items.sums(marks) == 0.0
+    if hidden.any():
+        at = np.flatnonzero(hidden)[0]
+        raise ValueError(f"the chosen item of round {at} is not available.")
+    return Ragged(marks, items.offsets)
