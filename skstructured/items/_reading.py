@@ -241,11 +241,6 @@ def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
 LARGEST_GRADE = 60
 
 
-def sums_of(values: Floats, offsets: Ints) -> Floats:
-    """Sums (n,) over the items of each round."""
-    return np.add.reduceat(values, offsets[:-1])
-
-
 def gains_of(grades: Floats) -> Floats:
     """``2^g − 1``, which counts in NDCG; a ValueError for grades it cannot be of."""
     check_numbers("y", grades, 0.0)
@@ -261,7 +256,7 @@ def shares_of(items: Items, y: Any) -> Ragged:
     """Shares ``g/Σg`` of the gains of grades; equal ones where there is no gain."""
     gains = gains_of(check_numbers("y", items.stacked(y), 0.0))
     lengths = items.lengths
-    totals = sums_of(gains, items.offsets)
+    totals = items.sums(gains)
     even = np.repeat(totals == 0.0, lengths)
     values = np.where(even, 1.0, gains) / np.repeat(
         np.where(totals > 0.0, totals, lengths), lengths
