@@ -167,7 +167,8 @@ def _turn(learner, play, batch_size):
     if batch_size == 1 and play == "iterates":
         return learner.play_and_learn
     if _is_ahead(learner, play, batch_size):
-        return functools.partial(_play_ahead, learner, play == "average")
+        averaged = play == "average"
+        return lambda rounds, now, rng: learner.play_ahead(rounds, now, averaged, rng)
     if batch_size == 1 and play == "last":
         return functools.partial(OnlineLearner.play_and_learn, learner)
     score = learner.play_average if play == "average" else learner.play
@@ -183,10 +184,6 @@ def _turn(learner, play, batch_size):
 def _is_ahead(learner, play, batch_size):
     """Whether the learner's own loop scores every row as `predict` would before it."""
     return batch_size == 1 and play != "iterates" and learner.plays_ahead
-
-
-def _play_ahead(learner, averaged, rounds, now, rng):
-    return learner.play_ahead(rounds, now, averaged, rng)
 
 
 def split_pipeline(estimator):

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -28,7 +29,6 @@ from skstructured.experts._binary import (
     checked_rows,
     folds,
     is_fitted,
-    is_frozen,
     named_experts,
     opinions,
     opinions_out_of_fold,
@@ -232,7 +232,8 @@ class HedgedExperts(Locked, OnlineLearner, OverExperts):
             raise ValueError(f"train must be 'auto', True or False, got {self.train!r}.")
         fitted = [is_fitted(expert) for _, expert in named]
         self._learns = [
-            not is_frozen(expert) and (not done if self.train == "auto" else bool(self.train))
+            not isinstance(expert, FrozenEstimator)
+            and (not done if self.train == "auto" else bool(self.train))
             for (_, expert), done in zip(named, fitted, strict=True)
         ]
         self._naive = [

@@ -58,7 +58,8 @@ class Items:
     ) -> None:
         self.n_given, self.qid, self.flat, self._codes = len(codes), qid, flat, codes
         order = np.argsort(codes, kind="stable")
-        self._given = np.bincount(codes, minlength=len(qid))
+        #: Items (n,) of the rounds as they were given, available or not.
+        self.given_lengths = np.bincount(codes, minlength=len(qid))
         if available is not None:
             order = order[available[order]]
         lengths = np.bincount(codes[order], minlength=len(qid))
@@ -79,11 +80,6 @@ class Items:
         return np.diff(self.offsets)
 
     @property
-    def given_lengths(self) -> Ints:
-        """Items (n,) of the rounds as they were given, available or not."""
-        return self._given
-
-    @property
     def rounds(self) -> list[slice]:
         """The rows of each round."""
         return [slice(*ends) for ends in itertools.pairwise(self.offsets)]
@@ -93,7 +89,7 @@ class Items:
         """Where each available item (N',) stands among those that were given in its round."""
         within = np.empty(self.n_given, dtype=np.intp)
         order = np.argsort(self._codes, kind="stable")
-        starts = np.repeat(np.cumsum(self._given) - self._given, self._given)
+        starts = np.repeat(np.cumsum(self.given_lengths) - self.given_lengths, self.given_lengths)
         within[order] = np.arange(self.n_given) - starts
         return within[self.places]
 
@@ -115,7 +111,7 @@ class Items:
         """One array per round, one after the other; a ValueError names the one that is wrong."""
         check_lengths(len(self), _num_samples(given))
         parts = [np.asarray(part) for part in given]
-        for i, (part, length) in enumerate(zip(parts, self._given, strict=True)):
+        for i, (part, length) in enumerate(zip(parts, self.given_lengths, strict=True)):
             if part.shape != (length,):
                 raise ValueError(
                     f"{name} must have one number per item: round {i} has {length} items, but its "
@@ -146,7 +142,7 @@ class Items:
         full[self.places] = numbers
         if self.flat:
             return full
-        return np.split(full, np.cumsum(self._given)[:-1])
+        return np.split(full, np.cumsum(self.given_lengths)[:-1])
 
 
 def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:

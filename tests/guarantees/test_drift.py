@@ -123,9 +123,8 @@ class TestMonitor:
 
     def test_a_warning_made_an_error_leaves_it_whole(self):
         losses, monitor = drifting(), RiskMonitor()
-        with warnings.catch_warnings(action="error"):
-            with pytest.raises(GuaranteeWarning):
-                monitor.update(losses)
+        with warnings.catch_warnings(action="error"), pytest.raises(GuaranteeWarning):
+            monitor.update(losses)
         assert (monitor.n_, monitor.changed_) == (3000, True)
 
     def test_a_bound_below_the_mean_is_told(self):
