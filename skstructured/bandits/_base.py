@@ -2,9 +2,8 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,12 +42,12 @@ class BanditRounds(NamedTuple):
     rewards: np.ndarray
 
 
-def refuse(bad, given, name, allowed):
-    """Raise the ValueError for the first row marked in `bad`."""
+def refuse(bad, given, name, allowed, unit="row"):
+    """Raise the ValueError for the first row, or other unit, marked in `bad`."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         value = given[row].item() if isinstance(given[row], np.generic) else given[row]
-        raise ValueError(f"{name} must be {allowed}; row {row} has {value!r}.")
+        raise ValueError(f"{name} must be {allowed}; {unit} {row} has {value!r}.")
 
 
 def check_feedback(n, actions, rewards, propensities, classes, fractional):
@@ -87,89 +86,6 @@ def mix_uniform(theta, share):
     return P
 
 
-class BanditStream(Locked, OnlineLearner):
-    """The protocol for learners that see the reward of their own choice and nothing else.
-
-    Needs what `BanditClassifier` has.
-    """
-
-    _thetas: Callable[[Any], Floats]
-    _distribution: Callable[[Floats, Any], Floats]
-    _check_horizon: Callable[[], None]
-
-    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
-        X, codes = rounds.X[which], rounds.packed[which]
-        theta = self._thetas(X)
-        P = self._distribution(theta, X)
-        actions = invert(P, check_random_state(random_state).random_sample(len(P)))
-        return self._losses(theta, P, actions, codes)
-
-    def learn(self, rounds: Batch, which: Ints) -> None:
-        """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""
-        self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
-
-    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
-        """Simulate rounds; the `Losses` of the choices, which the learner's own generator draws."""
-        kept = []
-        for i in np.asarray(which):
-            x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
-            theta = self._thetas(x)
-            P = self._distribution(theta, x)
-            actions, _ = self._simulate(Rows.from_array(x), code)
-            kept.append(self._losses(theta, P, actions, code))
-        return Losses(*map(np.concatenate, zip(*kept, strict=True)))
-
-    def expected_losses(self, x: Floats, V: Floats) -> Floats:
-        """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
-        check_is_fitted(self)
-        return 1.0 - V @ self._distribution(self._thetas(x), x)[0]
-
-    def _losses(self, theta, P, actions, codes):
-        """`Losses` of actions drawn from the rows of P, given the scores."""
-        target = (actions != codes).astype(np.float64)
-        expected = 1.0 - P[np.arange(len(P)), codes]
-        return Losses(target, np.clip(expected, 0.0, 1.0), self._surrogate(theta, codes))
-
-    def _surrogate(self, theta, codes):
-        """Surrogate losses of scores; NaN for learners that state no bound against one."""
-        loss = getattr(self, "loss_", None)
-        if loss is None:
-            return np.full(len(theta), np.nan)
-        return loss.mean_and_value(theta, self.space_.unpack(codes))[1]
-
-    def warn_of_trouble(self) -> None:
-        """Warn where the rounds exceed the horizon."""
-        self._check_horizon()
-
-    def _simulate(self, rows, codes, **given):
-        """Play and learn row by row; returns positions of the actions, and propensities.
-
-        `given` are metadata for who is wrapped, if any is.
-        """
-        X, n = rows.X, len(codes)
-        actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for i in with_progress(self, range(n), n):
-            x = X[i : i + 1]
-            with self.lock, learned_aside(self, draws=True) as twin:
-                uniforms = twin.random_state_.random_sample(self.draws)
-                p = twin._distribution(twin._thetas(x), x)
-                code = invert(p, uniforms[:1])
-                actions[i], propensities[i] = code[0], p[0, code[0]]
-                own, at = part_of(given, [i], n), propensities[i : i + 1]
-                twin._learn_simulated(x, code, code == codes[i], at, uniforms, **own)
-                twin._count(actions[i : i + 1], codes[i : i + 1])
-        return actions, propensities
-
-    def _count(self, actions, codes):
-        """Count rounds that were simulated."""
-        self.t_ += len(codes)
-        self.n_mistakes_ += int(np.count_nonzero(actions != codes))
-
-    def _learn_simulated(self, x, code, right, propensity, uniforms):
-        self._learn_rows(x, code, right.astype(np.float64), propensity)
-
-
 BATCHED = "The bounds are about learning after every round, not batches of rounds."
 FOREIGN = (
     "The bounds are about the learner's own choices, each learned at once: an update's row, action "
@@ -190,45 +106,11 @@ def fingerprint(X, codes, propensities):
     return *row, int(codes[0]), float(propensities[0])
 
 
-class OwnChoices:
-    """Keeps the choice that waits for its update, and what voids bounds on own choices.
-
-    The proofs take every action as drawn with the weights it is learned with, whatever happened
-    before: so each must be a single row, chosen and learned before the next is played. None may be
-    left out: dropping good choices would leave only mistakes.
-    """
-
-    def _forget_choices(self):
-        self._awaited, self._uncovered = None, None
-
-    def _await(self, choice):
-        """Wait for the update of `choice`, or for none."""
-        if self._awaited is not None:
-            self._uncovered = self._uncovered or LEFT_OUT
-        self._awaited = choice
-
-    def _propensities_of(self, X, codes, P, random_state):
-        """Propensities of a choice just drawn from the rows of P; its update is waited for."""
-        propensities = P[np.arange(len(P)), codes]
-        seeded = isinstance(random_state, Integral)  # it draws the same number again and again
-        single = len(P) == 1 and not seeded
-        self._await(fingerprint(X, codes, propensities) if single else "not a covered choice")
-        return propensities
-
-    def _account(self, X, codes, propensities):
-        """Note, before a round is learned, whether it is the choice waited for."""
-        choice, self._awaited = self._awaited, None
-        if X.shape[0] > 1:
-            self._uncovered = self._uncovered or BATCHED
-        elif choice != fingerprint(X, codes, propensities):
-            self._uncovered = self._uncovered or FOREIGN
-
-
 #: A horizon is a number of rounds, which float64 counts up to here.
 LONGEST_HORIZON = 2**53
 
 
-class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, BaseEstimator):
+class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
 
     A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution`, and
@@ -274,7 +156,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
         ValueError
             Before the first round, if the classes are not known.
         """
-        X = self._started(X)
+        X, *_ = self._started(X)
         with self.lock:
             theta = self._thetas(X)
             rng = self.random_state_ if random_state is None else check_random_state(random_state)
@@ -309,16 +191,10 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             Naming the row, for actions that are not among the classes, propensities outside (0, 1]
             and rewards that are not allowed; the fitted state is then unchanged.
         """
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            X = new._rows(X).X
-            new._start_with(None)
-            codes, rewards, propensities = new._check_feedback(
-                X.shape[0], actions, rewards, propensities
-            )
+        X, *checked = self._started(X, actions, rewards, propensities)
         with self.lock, learned_aside(self, self.draws > 1) as twin:
-            twin._account(X, codes, propensities)
-            twin._learn_rows(X, codes, rewards, propensities)
+            twin._account(X, checked[0], checked[2])
+            twin._learn_rows(X, *checked)
             twin.t_ += X.shape[0]
         self._check_horizon()
         return self
@@ -407,11 +283,7 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             if the logging policy could have chosen every class; where all propensities are 1 it
             could not, and a GuaranteeWarning says so.
         """
-        first = not hasattr(self, "classes_")
-        with unchanged_on_error(self, first) as new:
-            X = new._rows(X).X
-            new._start_with(None)
-            checked = new._check_feedback(X.shape[0], actions, rewards, propensities)
+        X, *checked = self._started(X, actions, rewards, propensities)
         if len(checked[2]) and len(self.classes_) > 1 and np.all(checked[2] == 1.0):
             warnings.warn(
                 "All propensities are 1: such a log has nothing to say of other choices than its "
@@ -433,13 +305,115 @@ class BanditClassifier(ClassScores, BanditStream, OwnChoices, ClassifierMixin, B
             X = self._fitted_rows(X)
             return self._distribution(self._thetas(X), X)
 
-    def _started(self, X):
-        """Checked rows, of a learner that has begun."""
+    def play(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
+        """The `Losses` of choices drawn with the weights as they are; nothing is learned."""
+        X, codes = rounds.X[which], rounds.packed[which]
+        theta = self._thetas(X)
+        P = self._distribution(theta, X)
+        actions = invert(P, check_random_state(random_state).random_sample(len(P)))
+        return self._losses(theta, P, actions, codes)
+
+    def learn(self, rounds: Batch, which: Ints) -> None:
+        """Simulate rounds one by one, in the order of `which`: the learner's own draws count."""
+        self._simulate(Rows.from_array(rounds.X[which]), rounds.packed[which])
+
+    def play_and_learn(self, rounds: Batch, which: Ints, random_state: Seed = None) -> Losses:
+        """Simulate rounds; the `Losses` of the choices, which the learner's own generator draws."""
+        kept = []
+        for i in np.asarray(which):
+            x, code = rounds.X[i : i + 1], rounds.packed[i : i + 1]
+            theta = self._thetas(x)
+            P = self._distribution(theta, x)
+            actions, _ = self._simulate(Rows.from_array(x), code)
+            kept.append(self._losses(theta, P, actions, code))
+        return Losses(*map(np.concatenate, zip(*kept, strict=True)))
+
+    def expected_losses(self, x: Floats, V: Floats) -> Floats:
+        """Expected mistakes (m,) of the next choice at x (1, p) against each vertex (m, K)."""
+        check_is_fitted(self)
+        return 1.0 - V @ self._distribution(self._thetas(x), x)[0]
+
+    def _losses(self, theta, P, actions, codes):
+        """`Losses` of actions drawn from the rows of P, given the scores."""
+        target = (actions != codes).astype(np.float64)
+        expected = 1.0 - P[np.arange(len(P)), codes]
+        return Losses(target, np.clip(expected, 0.0, 1.0), self._surrogate(theta, codes))
+
+    def _surrogate(self, theta, codes):
+        """Surrogate losses of scores; NaN for learners that state no bound against one."""
+        loss = getattr(self, "loss_", None)
+        if loss is None:
+            return np.full(len(theta), np.nan)
+        return loss.mean_and_value(theta, self.space_.unpack(codes))[1]
+
+    def warn_of_trouble(self) -> None:
+        """Warn where the rounds exceed the horizon."""
+        self._check_horizon()
+
+    def _simulate(self, rows, codes, **given):
+        """Play and learn row by row; returns positions of the actions, and propensities.
+
+        `given` are metadata for who is wrapped, if any is.
+        """
+        X, n = rows.X, len(codes)
+        actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
+        for i in with_progress(self, range(n), n):
+            x = X[i : i + 1]
+            with self.lock, learned_aside(self, draws=True) as twin:
+                uniforms = twin.random_state_.random_sample(self.draws)
+                p = twin._distribution(twin._thetas(x), x)
+                code = invert(p, uniforms[:1])
+                actions[i], propensities[i] = code[0], p[0, code[0]]
+                own, at = part_of(given, [i], n), propensities[i : i + 1]
+                twin._learn_simulated(x, code, code == codes[i], at, uniforms, **own)
+                twin._count(actions[i : i + 1], codes[i : i + 1])
+        return actions, propensities
+
+    def _count(self, actions, codes):
+        """Count rounds that were simulated."""
+        self.t_ += len(codes)
+        self.n_mistakes_ += int(np.count_nonzero(actions != codes))
+
+    def _learn_simulated(self, x, code, right, propensity, uniforms):
+        self._learn_rows(x, code, right.astype(np.float64), propensity)
+
+    # The proofs take every action as drawn with the weights it is learned with, whatever happened
+    # before: so each must be a single row, chosen and learned before the next is played. None may
+    # be left out: dropping good choices would leave only mistakes.
+
+    def _forget_choices(self):
+        self._awaited, self._uncovered = None, None
+
+    def _await(self, choice):
+        """Wait for the update of `choice`, or for none."""
+        if self._awaited is not None:
+            self._uncovered = self._uncovered or LEFT_OUT
+        self._awaited = choice
+
+    def _propensities_of(self, X, codes, P, random_state):
+        """Propensities of a choice just drawn from the rows of P; its update is waited for."""
+        propensities = P[np.arange(len(P)), codes]
+        seeded = isinstance(random_state, Integral)  # it draws the same number again and again
+        single = len(P) == 1 and not seeded
+        self._await(fingerprint(X, codes, propensities) if single else "not a covered choice")
+        return propensities
+
+    def _account(self, X, codes, propensities):
+        """Note, before a round is learned, whether it is the choice waited for."""
+        choice, self._awaited = self._awaited, None
+        if X.shape[0] > 1:
+            self._uncovered = self._uncovered or BATCHED
+        elif choice != fingerprint(X, codes, propensities):
+            self._uncovered = self._uncovered or FOREIGN
+
+    def _started(self, X, *feedback):
+        """Checked rows, of a learner that has begun, and what `_check_feedback` returns."""
         first = not hasattr(self, "classes_")
         with unchanged_on_error(self, first) as new:
             X = new._rows(X).X
             new._start_with(None)
-        return X
+            checked = new._check_feedback(X.shape[0], *feedback) if feedback else ()
+        return X, *checked
 
     def _start_with(self, classes):
         """Start the first round with the classes given here or to the constructor."""

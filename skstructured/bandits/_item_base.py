@@ -90,11 +90,6 @@ def check_propensities(propensities: Any, n: int) -> None:
     refuse(~((given > 0.0) & (given <= 1.0)), given, "propensities", "in (0, 1]")
 
 
-def check_round_weights(sample_weight: Any, n: int) -> Floats:
-    """Weights of n rounds."""
-    return check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
-
-
 def _check_shape(name: str, given: Array, n: int) -> None:
     if given.shape != (n,):
         raise ValueError(
@@ -317,7 +312,7 @@ class ItemBandit(ItemState):
             chosen, n = rows_of(given, actions), len(given)
             rewards = check_rewards(rewards, n)
             check_propensities(propensities, n)
-            weight = check_round_weights(sample_weight, n)
+            weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
             new._start_with(X)
         for i, rows in enumerate(given.rounds):
             if weight[i] > 0.0:

@@ -487,7 +487,7 @@ class ConfiditClassifier(SecondOrderBandit):
 
     def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose the class of the largest upper confidence bound; propensities are 1."""
-        X = self._started(X)
+        X, *_ = self._started(X)
         with self.lock:
             codes = np.argmax(self._bounds(X), axis=1)
         return self.classes_[codes], np.ones(len(codes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from skstructured.extend._types import Array, Features, Floats, Given
 __all__ = ["RegretDisplay", "RiskCoverageDisplay"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RiskCoverageDisplay:
     r"""Share of mistakes among the surest predictions, as a function of their share of all rows.
 
@@ -61,20 +63,11 @@ class RiskCoverageDisplay:
     ([0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.0, 0.25])
     """
 
-    def __init__(
-        self,
-        *,
-        coverage: Floats,
-        risk: Floats,
-        confidence: Floats,
-        own: tuple[float, float] | None = None,
-        estimator_name: str | None = None,
-    ) -> None:
-        self.coverage = coverage
-        self.risk = risk
-        self.confidence = confidence
-        self.own = own
-        self.estimator_name = estimator_name
+    coverage: Floats
+    risk: Floats
+    confidence: Floats
+    own: tuple[float, float] | None = None
+    estimator_name: str | None = None
 
     @property
     def area(self) -> float:
@@ -225,7 +218,7 @@ class RiskCoverageDisplay:
         self
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
-        self.ax_ = _coverage_axes() if ax is None else ax
+        self.ax_ = _new_axes(6, 4) if ax is None else ax
         self.figure_, self.own_ = self.ax_.figure, None
         style = {"label": self.estimator_name} | line_kwargs
         (self.line_,) = self.ax_.plot(self.coverage, self.risk, **style)
@@ -256,12 +249,6 @@ def _surest(estimator, X):
     return estimator.classes_[(score > 0.0).astype(np.intp)], np.abs(score)
 
 
-def _coverage_axes():
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(6, 4), layout="constrained")[1]
-
-
 #: Longer curves are thinned to this many points.
 POINTS = 2000
 
@@ -275,6 +262,7 @@ KINDS = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RegretDisplay:
     r"""Cumulative target loss of learners over rounds, beside their comparators and bounds.
 
@@ -332,22 +320,12 @@ class RegretDisplay:
     >>> plt.show()  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        rounds: Sequence[Array],
-        losses: Sequence[Floats],
-        comparators: Sequence[Floats | None],
-        bounds: Sequence[Floats | None],
-        risks: Sequence[Floats | None] | None = None,
-    ) -> None:
-        self.names = names
-        self.rounds = rounds
-        self.losses = losses
-        self.comparators = comparators
-        self.bounds = bounds
-        self.risks = risks
+    names: Sequence[str]
+    rounds: Sequence[Array]
+    losses: Sequence[Floats]
+    comparators: Sequence[Floats | None]
+    bounds: Sequence[Floats | None]
+    risks: Sequence[Floats | None] | None = None
 
     @classmethod
     def from_result(
@@ -434,7 +412,7 @@ class RegretDisplay:
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         placed = {} if ax is not None else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
-        self.ax_ = _new_axes() if ax is None else ax
+        self.ax_ = _new_axes(9, 4.5) if ax is None else ax
         self.figure_ = self.ax_.figure
         self.lines_ = [self._draw(i) for i in range(len(self.names))]
         self.ax_.set(xlabel="round", ylabel="cumulative target loss")
@@ -479,10 +457,10 @@ class RegretDisplay:
         return handles
 
 
-def _new_axes():
+def _new_axes(width, height):
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(9, 4.5), layout="constrained")[1]
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def _named(result, name):
@@ -522,7 +500,6 @@ def _curves(result, comparator, risk_delta=None):
 
 def _reference(result, U):
     """Cumulative comparator loss, and bound after every round; None where there is none."""
-    regret = None
     try:
         U = result.best_comparator() if U is None else U
         total = result.regret_bound(U)
@@ -531,9 +508,7 @@ def _reference(result, U):
     if U is None:
         return None, None
     compared = np.cumsum(result.weight * result.comparator_loss(U))
-    if total is not None:
-        regret = total - compared[-1]
-    return compared, None if regret is None else compared + regret
+    return compared, None if total is None else compared + (total - compared[-1])
 
 
 def _risk(result, delta):

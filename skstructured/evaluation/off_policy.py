@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.validation import check_choice, check_real, check_weights
+from skstructured.bandits._base import refuse
 from skstructured.extend._types import Array, Floats, Ints
 from skstructured.items._reading import Items, read_items
 
@@ -64,7 +65,7 @@ def read_numbers(name: str, given: Any, n: int) -> Floats:
             f"{numbers.dtype} of shape {numbers.shape}."
         )
     numbers = numbers.astype(np.float64)
-    _refuse(name, numbers, ~np.isfinite(numbers), "finite")
+    refuse(~np.isfinite(numbers), numbers, name, "finite", "round")
     return numbers
 
 
@@ -72,7 +73,7 @@ def read_propensities(given: Any, n: int) -> Floats:
     """Probabilities (n,) in (0, 1]."""
     numbers = read_numbers("propensities", given, n)
     allowed = "in (0, 1], the probabilities with which the logged actions were chosen"
-    _refuse("propensities", numbers, ~((numbers > 0.0) & (numbers <= 1.0)), allowed)
+    refuse(~((numbers > 0.0) & (numbers <= 1.0)), numbers, "propensities", allowed, "round")
     return numbers
 
 
@@ -91,7 +92,13 @@ def places_of(actions: Any, lengths: Ints, classes: Any) -> Ints:
             f"actions must be places from 0, integers, or labels with classes=…, got an array of "
             f"{given.dtype}."
         )
-    _refuse("actions", given, (given < 0) | (given >= lengths), "places of actions of their rounds")
+    refuse(
+        (given < 0) | (given >= lengths),
+        given,
+        "actions",
+        "places of actions of their rounds",
+        "round",
+    )
     return given.astype(np.intp)
 
 
@@ -102,15 +109,8 @@ def _among(given: Array, classes: Array, lengths: Ints) -> Ints:
     if (lengths != len(classes)).any():
         raise ValueError(f"policy must have a column for each of the {len(classes)} classes.")
     places = np.array([place.get(label, -1) for label in given.tolist()], dtype=np.intp)
-    _refuse("actions", given, places < 0, f"one of the classes {classes[:10].tolist()}")
+    refuse(places < 0, given, "actions", f"one of the classes {classes[:10].tolist()}", "round")
     return places
-
-
-def _refuse(name: str, given: Array, wrong: Array, allowed: str) -> None:
-    """Raise the ValueError for the first round marked in `wrong`."""
-    if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        raise ValueError(f"{name} must be {allowed}; round {i} has {given[i].item()!r}.")
 
 
 class Log(NamedTuple):

@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 
 from skstructured.evaluation._result import ProgressiveResult, StreamResult
 from skstructured.evaluation.display import RegretDisplay
+from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Features, Given, Outputs, Seed
 from skstructured.extend.learner import OnlineLearner
-from skstructured.streaming.chunks import is_fitted, pairs_of, steps_of, told_of_chunk, transform_of
+from skstructured.streaming.chunks import pairs_of, steps_of, told_of_chunk, transform_of
 
 __all__ = ["ProgressiveResult", "RegretDisplay", "StreamResult", "progressive_validate"]
 
@@ -167,7 +168,8 @@ def _turn(learner, play, batch_size):
     if batch_size == 1 and play == "iterates":
         return learner.play_and_learn
     if _is_ahead(learner, play, batch_size):
-        return functools.partial(_play_ahead, learner, play == "average")
+        averaged = play == "average"
+        return lambda rounds, now, rng: learner.play_ahead(rounds, now, averaged, rng)
     if batch_size == 1 and play == "last":
         return functools.partial(OnlineLearner.play_and_learn, learner)
     score = learner.play_average if play == "average" else learner.play
@@ -183,10 +185,6 @@ def _turn(learner, play, batch_size):
 def _is_ahead(learner, play, batch_size):
     """Whether the learner's own loop scores every row as `predict` would before it."""
     return batch_size == 1 and play != "iterates" and learner.plays_ahead
-
-
-def _play_ahead(learner, averaged, rounds, now, rng):
-    return learner.play_ahead(rounds, now, averaged, rng)
 
 
 def split_pipeline(estimator):

@@ -7,9 +7,9 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import (
@@ -29,7 +29,6 @@ from skstructured.experts._binary import (
     checked_rows,
     folds,
     is_fitted,
-    is_frozen,
     named_experts,
     opinions,
     opinions_out_of_fold,
@@ -143,10 +142,6 @@ class HedgedExperts(Locked, OnlineLearner, OverExperts):
     which of them have not seen a row, so that they say 0.
     """
 
-    def _fit(self, X, y, params):
-        with unchanged_on_error(self, aside=True) as new:
-            new._fit_anew(X, y, self._routed("fit", params))
-
     def _fit_anew(self, X, y, given):
         rows, codes = self._begin(X, y, None, online=False)
         check_integer("cv", self.cv, lowest=2)
@@ -237,7 +232,8 @@ class HedgedExperts(Locked, OnlineLearner, OverExperts):
             raise ValueError(f"train must be 'auto', True or False, got {self.train!r}.")
         fitted = [is_fitted(expert) for _, expert in named]
         self._learns = [
-            not is_frozen(expert) and (not done if self.train == "auto" else bool(self.train))
+            not isinstance(expert, FrozenEstimator)
+            and (not done if self.train == "auto" else bool(self.train))
             for (_, expert), done in zip(named, fitted, strict=True)
         ]
         self._naive = [
@@ -321,18 +317,6 @@ class HedgedExperts(Locked, OnlineLearner, OverExperts):
     def _hedged(self, rows):
         """ŷ (n,) of checked rows, with the weights of the next round."""
         return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
-
-    def _scores(self, X):
-        """ŷ (n,) of new rows."""
-        check_is_fitted(self, "classes_")
-        rows = checked_rows(self, X, reset=False)
-        with self.lock:
-            return self._hedged(rows)
-
-    def _constants(self):
-        """What goes into the certificate."""
-        found = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
-        return found | {"variance": self.hedge_.variance, "rounds": self.t_}
 
     def _losses_in(self, rounds):
         """Losses (n, d) of the experts in rounds; a GuaranteeError where they were not kept."""

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing, check_array
@@ -70,11 +69,6 @@ def is_fitted(expert):
     except NotFittedError:
         return False
     return True
-
-
-def is_frozen(expert):
-    """Whether an expert is not to be trained."""
-    return isinstance(expert, FrozenEstimator)
 
 
 def is_frame(X):

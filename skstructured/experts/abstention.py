@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_share
+from skstructured._base.validation import check_share, unchanged_on_error
 from skstructured.experts._advice import HedgedExperts, losses_of, record_of
-from skstructured.experts._binary import check_marker, rows_of
+from skstructured.experts._binary import check_marker, checked_rows, rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
 from skstructured.extend.learner import Batch, ExpertComparison, Losses
 from skstructured.guarantees.certificates import AbstentionCertificate, Certificate
@@ -140,7 +140,8 @@ class AbstainingHedgeClassifier(HedgedExperts):
         -------
         self
         """
-        self._fit(X, y, params)
+        with unchanged_on_error(self, aside=True) as new:
+            new._fit_anew(X, y, self._routed("fit", params))
         return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
@@ -164,11 +165,14 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
     def decision_function(self, X: Features) -> Floats:
         """ŷ in [−1, 1], (n,): the experts' weighted mean."""
-        return self._scores(X)
+        check_is_fitted(self, "classes_")
+        rows = checked_rows(self, X, reset=False)
+        with self.lock:
+            return self._hedged(rows)
 
     def predict_proba(self, X: Features) -> Floats:
         """The experts' weighted mean as probabilities of the classes, (n, 2)."""
-        score = self._scores(X)
+        score = self.decision_function(X)
         return 0.5 * np.column_stack([1.0 - score, 1.0 + score])
 
     def predict_log_proba(self, X: Features) -> Floats:
@@ -178,16 +182,16 @@ class AbstainingHedgeClassifier(HedgedExperts):
 
     def predict(self, X: Features) -> Array:
         """The class thought more likely, (n,); `abstain_label`, if it is not None, where b > 2c."""
-        score = self._scores(X)
+        score = self.decision_function(X)
         return self._answers(score > 0.0, self._abstains(score))
 
     def abstains(self, X: Features) -> Array:
         """Where a prediction would cost more than abstaining, if ŷ is right: b > 2c, (n,)."""
-        return self._abstains(self._scores(X))
+        return self._abstains(self.decision_function(X))
 
     def abstain_proba(self, X: Features) -> Floats:
         """b, with which `sample` abstains, (n,)."""
-        return 1.0 - np.abs(self._scores(X))
+        return 1.0 - np.abs(self.decision_function(X))
 
     def sample(self, X: Features, random_state: Seed = None) -> Array:
         """Draw what the theorem is about, (n,): `abstain_label` with probability b, or the class.
@@ -205,7 +209,7 @@ class AbstainingHedgeClassifier(HedgedExperts):
         -------
         ndarray of shape (n,)
         """
-        score = self._scores(X)
+        score = self.decision_function(X)
         check_marker(self.abstain_label, self.classes_)
         rng = self.random_state_ if random_state is None else check_random_state(random_state)
         u = rng.random_sample(len(score))
@@ -296,4 +300,6 @@ class AbstainingHedgeClassifier(HedgedExperts):
             raise GuaranteeError(
                 f"Theorem 7 needs abstention_cost < 1/2 in every round, it was {self._dearest:g}."
             )
-        return AbstentionCertificate(self.expert_losses_, self._constants())
+        numbers = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
+        numbers |= {"variance": self.hedge_.variance, "rounds": self.t_}
+        return AbstentionCertificate(self.expert_losses_, numbers)

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scipy.optimize import brentq
@@ -113,6 +114,7 @@ def _root(falling):
     return math.exp(x + 1e-7)
 
 
+@dataclass(eq=False, repr=False)
 class Certificate:
     """A regret bound ``Σ_t S_t(U) + quadratic · ‖U‖_F² + offset``, with what went into it.
 
@@ -130,21 +132,12 @@ class Certificate:
         What losses and regrets are counted in, where that is a choice: "bits" or "nats".
     """
 
-    def __init__(
-        self,
-        theorem: str,
-        quadratic: float,
-        offset: float,
-        radius: float = math.inf,
-        constants: dict[str, Any] | None = None,
-        unit: str | None = None,
-    ) -> None:
-        self.theorem = theorem
-        self.quadratic = quadratic
-        self.offset = offset
-        self.radius = radius
-        self.constants = {} if constants is None else constants
-        self.unit = unit
+    theorem: str
+    quadratic: float
+    offset: float
+    radius: float = math.inf
+    constants: dict[str, Any] = field(default_factory=dict)
+    unit: str | None = None
 
     def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset.

@@ -381,8 +381,13 @@ class RiskMonitor(BaseEstimator):
         if self.window is not None:
             check_integer("window", self.window)
         begun = getattr(self, "_begun_with", (self.delta, self.window))
-        self._check_same("delta", self.delta, begun[0])
-        self._check_same("window", self.window, begun[1])
+        given = self.delta, self.window
+        for name, value, before in zip(("delta", "window"), given, begun, strict=True):
+            if value != before:
+                raise ValueError(
+                    f"{name} must stay as it was at the first losses, {before!r}, got {value!r}: "
+                    "the weights depend on it; begin a new monitor."
+                )
         told = hasattr(self, "_runs") and self.changed_
         runs = deepcopy(self._runs) if hasattr(self, "_runs") else self._new_runs(surprise)
         for run in runs:
@@ -397,14 +402,6 @@ class RiskMonitor(BaseEstimator):
         if self.window is None:
             return RunningBound(surprise), RiseTest(self.delta)
         return RecentBound(self.delta, int(self.window)), RiseTest(self.delta)
-
-    @staticmethod
-    def _check_same(name, given, before):
-        if given != before:
-            raise ValueError(
-                f"{name} must stay as it was at the first losses, {before!r}, got {given!r}: the "
-                "weights depend on it; begin a new monitor."
-            )
 
     @property
     def bound_(self) -> float:

@@ -10,7 +10,7 @@ from sklearn.utils import column_or_1d
 from skstructured._base.validation import check_features, check_lengths
 from skstructured._engine.rows import LONGEST
 from skstructured.extend._types import Array, Floats, Ints, Matrix
-from skstructured.items._reading import Items, check_numbers, read_items
+from skstructured.items._reading import Items, chosen_of, read_items
 
 
 def read_rounds(
@@ -56,47 +56,7 @@ def _first_entry(matrix: Any, entries: Any, wrong: Any) -> tuple[int, int, float
 
 def chosen_rows(items: Items, y: Any) -> Ints:
     """Rows (n,) of the chosen items among those that are available, round by round."""
-    return _of_marks(items, y) if items.flat else _of_places(items, y)
-
-
-def _of_marks(items: Items, y: Any) -> Ints:
-    """Rows where y is 1; a ValueError unless it is 1 once in each round, and 0 else."""
-    marks = check_numbers("y", items.stacked(y))
-    wrong = (marks != 0.0) & (marks != 1.0)
-    if wrong.any():
-        raise ValueError(
-            "y must be 1 for the chosen item of each round and 0 for the others, got "
-            f"{marks[wrong][0]:g}."
-        )
-    counts = np.add.reduceat(marks, items.offsets[:-1])
-    if (counts != 1.0).any():
-        at = int(np.flatnonzero(counts != 1.0)[0])
-        raise ValueError(
-            "y must be 1 for one available item of each round, the chosen one: round "
-            f"{items.qid[at].item()!r} has {counts[at]:.0f}."
-        )
-    return np.flatnonzero(marks)
-
-
-def _of_places(items: Items, y: Any) -> Ints:
-    """Rows of items at the places y; a ValueError where there is none, or not available."""
-    places = check_numbers("y", column_or_1d(y, warn=True))
-    check_lengths(len(items), len(places))
-    counts = items.given_lengths
-    wrong = (places != np.floor(places)) | (places < 0) | (places >= counts)
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            "y must be the place of the chosen item in its round, from 0: round "
-            f"{items.qid[at].item()!r} has {counts[at]} items, but y is {places[at]:g}."
-        )
-    given = np.cumsum(counts) - counts + places.astype(np.int64)
-    rows = np.full(items.n_given, -1)
-    rows[items.places] = np.arange(len(items.places))
-    if (rows[given] < 0).any():
-        name = items.qid[np.flatnonzero(rows[given] < 0)[0]].item()
-        raise ValueError(f"the chosen item of round {name!r} is not available.")
-    return rows[given]
+    return np.flatnonzero(chosen_of(items, y).values)
 
 
 def places_of(items: Items, rows: Ints) -> Ints:

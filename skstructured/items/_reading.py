@@ -58,7 +58,8 @@ class Items:
     ) -> None:
         self.n_given, self.qid, self.flat, self._codes = len(codes), qid, flat, codes
         order = np.argsort(codes, kind="stable")
-        self._given = np.bincount(codes, minlength=len(qid))
+        #: Items (n,) of the rounds as they were given, available or not.
+        self.given_lengths = np.bincount(codes, minlength=len(qid))
         if available is not None:
             order = order[available[order]]
         lengths = np.bincount(codes[order], minlength=len(qid))
@@ -79,11 +80,6 @@ class Items:
         return np.diff(self.offsets)
 
     @property
-    def given_lengths(self) -> Ints:
-        """Items (n,) of the rounds as they were given, available or not."""
-        return self._given
-
-    @property
     def rounds(self) -> list[slice]:
         """The rows of each round."""
         return [slice(*ends) for ends in itertools.pairwise(self.offsets)]
@@ -93,7 +89,7 @@ class Items:
         """Where each available item (N',) stands among those that were given in its round."""
         within = np.empty(self.n_given, dtype=np.intp)
         order = np.argsort(self._codes, kind="stable")
-        starts = np.repeat(np.cumsum(self._given) - self._given, self._given)
+        starts = np.repeat(np.cumsum(self.given_lengths) - self.given_lengths, self.given_lengths)
         within[order] = np.arange(self.n_given) - starts
         return within[self.places]
 
@@ -115,7 +111,7 @@ class Items:
         """One array per round, one after the other; a ValueError names the one that is wrong."""
         check_lengths(len(self), _num_samples(given))
         parts = [np.asarray(part) for part in given]
-        for i, (part, length) in enumerate(zip(parts, self._given, strict=True)):
+        for i, (part, length) in enumerate(zip(parts, self.given_lengths, strict=True)):
             if part.shape != (length,):
                 raise ValueError(
                     f"{name} must have one number per item: round {i} has {length} items, but its "
@@ -146,7 +142,7 @@ class Items:
         full[self.places] = numbers
         if self.flat:
             return full
-        return np.split(full, np.cumsum(self._given)[:-1])
+        return np.split(full, np.cumsum(self.given_lengths)[:-1])
 
 
 def read_items(X: Any, qid: Any = None, available: Any = None) -> Items:
@@ -241,11 +237,6 @@ def check_numbers(name: str, numbers: Any, lowest: float = -np.inf) -> Floats:
 LARGEST_GRADE = 60
 
 
-def sums_of(values: Floats, offsets: Ints) -> Floats:
-    """Sums (n,) over the items of each round."""
-    return np.add.reduceat(values, offsets[:-1])
-
-
 def gains_of(grades: Floats) -> Floats:
     """``2^g − 1``, which counts in NDCG; a ValueError for grades it cannot be of."""
     check_numbers("y", grades, 0.0)
@@ -261,7 +252,7 @@ def shares_of(items: Items, y: Any) -> Ragged:
     """Shares ``g/Σg`` of the gains of grades; equal ones where there is no gain."""
     gains = gains_of(check_numbers("y", items.stacked(y), 0.0))
     lengths = items.lengths
-    totals = sums_of(gains, items.offsets)
+    totals = items.sums(gains)
     even = np.repeat(totals == 0.0, lengths)
     values = np.where(even, 1.0, gains) / np.repeat(
         np.where(totals > 0.0, totals, lengths), lengths
@@ -294,36 +285,46 @@ def mean_ranks(numbers: Floats, offsets: Ints) -> Floats:
 def chosen_of(items: Items, y: Any) -> Ragged:
     """Vertices of chosen items: y marks one per round with 1, or has its place in each round."""
     y = y.values if isinstance(y, Ragged) else y
-    if items.flat:
+    if items.flat or (len(y) and np.ndim(next(iter(y))) > 0):
         return _marked(items, items.stacked(y))
-    if len(y) and np.ndim(y[0]) > 0:
-        return _marked(items, items.stacked(y))
-    return places_of(items, np.asarray(y))
+    return _placed(items, y)
 
 
-def _marked(items: Items, marks: Array) -> Ragged:
-    marks = check_numbers("y", marks)
-    counts = sums_of(marks, items.offsets)
-    if not np.isin(marks, (0.0, 1.0)).all() or (counts != 1.0).any():
-        at = items.qid[counts != 1.0].tolist()
-        where = f"round {at[0]!r} has {counts[counts != 1.0][0]:g}" if at else "got other numbers"
-        raise ValueError(f"y must mark one available item of each round with 1, others 0; {where}.")
+def _marked(items: Items, y: Any) -> Ragged:
+    """Marks as they are; a ValueError unless they are 1 once in each round, and 0 else."""
+    marks = check_numbers("y", y)
+    wrong = (marks != 0.0) & (marks != 1.0)
+    if wrong.any():
+        raise ValueError(
+            "y must be 1 for the chosen item of each round and 0 for the others, got "
+            f"{marks[wrong][0]:g}."
+        )
+    counts = items.sums(marks)
+    if (counts != 1.0).any():
+        at = int(np.flatnonzero(counts != 1.0)[0])
+        raise ValueError(
+            "y must be 1 for one available item of each round, the chosen one: round "
+            f"{items.qid.tolist()[at]!r} has {counts[at]:.0f}."
+        )
     return Ragged(marks, items.offsets)
 
 
-def places_of(items: Items, places: Array) -> Ragged:
-    """Vertices of the items at these places (n,) in their rounds, as they were given."""
+def _placed(items: Items, y: Any) -> Ragged:
+    """Marks of the items at the places y (n,) in their rounds, hidden ones counted."""
+    places, counts = check_numbers("y", column_or_1d(y, warn=True)), items.given_lengths
     check_lengths(len(items), len(places))
-    sizes = items._given
-    if places.ndim != 1 or places.dtype.kind not in "iu":
-        raise ValueError(
-            f"y must have the place of the chosen item of each round, got {places.dtype} of shape "
-            f"{places.shape}."
-        )
-    wrong = (places < 0) | (places >= sizes)
+    wrong = (places != np.floor(places)) | (places < 0) | (places >= counts)
     if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        raise ValueError(f"y[{i}] = {places[i]} is no place: round {i} has {sizes[i]} items.")
+        at = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            "y must be the place of the chosen item in its round, from 0: round "
+            f"{at} has {counts[at]} items, but y is {places[at]:g}."
+        )
     full = np.zeros(items.n_given)
-    full[np.concatenate([[0], np.cumsum(sizes)])[:-1] + places] = 1.0
-    return _marked(items, full[items.places])
+    full[np.cumsum(counts) - counts + places.astype(np.int64)] = 1.0
+    marks = full[items.places]
+    hidden = items.sums(marks) == 0.0
+    if hidden.any():
+        at = np.flatnonzero(hidden)[0]
+        raise ValueError(f"the chosen item of round {at} is not available.")
+    return Ragged(marks, items.offsets)

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import issparse, vstack
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.validation import check_bool, check_integer, check_lengths, check_sparse
+from skstructured.experts._binary import is_fitted
 from skstructured.extend._types import Given
 
 __all__ = ["array_chunks", "fit_chunks", "parquet_chunks", "svmlight_chunks"]
@@ -351,15 +350,6 @@ def steps_of(estimator):
     steps = estimator.steps if isinstance(estimator, Pipeline) else [(None, estimator)]
     passed = [pair for pair in steps[:-1] if pair[1] not in (None, "passthrough")]
     return [*passed, steps[-1]]
-
-
-def is_fitted(step):
-    """Whether a step of a pipeline is fitted."""
-    try:
-        check_is_fitted(step)
-    except NotFittedError:
-        return False
-    return True
 
 
 def transform_of(name, step, learned):

@@ -241,6 +241,12 @@ GOOD = {
     "policy": [[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]],
 }
 
+
+def bounded(reward_range=(0, 2), min_propensity=0.1, method="ips", **given):
+    given |= {"reward_range": reward_range, "min_propensity": min_propensity}
+    return {"interval": "bernstein", "method": method} | given
+
+
 BAD = {
     "propensities of 0": ({"propensities": [0.5, 0.0, 0.5]}, r"in \(0, 1\].*round 1 has 0.0"),
     "propensities above 1": ({"propensities": [1.5, 0.5, 0.5]}, r"in \(0, 1\].*round 0 has 1.5"),
@@ -271,35 +277,14 @@ BAD = {
     ),
     "never played": ({"policy": [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]}, "never|says nothing"),
     "bernstein of snips": ({"interval": "bernstein"}, 'for method="ips" and "dr"'),
-    "bernstein with weights": (
-        {"interval": "bernstein", "method": "ips", "sample_weight": [1.0, 2.0, 1.0]},
-        "without sample_weight",
-    ),
-    "no range": ({"interval": "bernstein", "method": "ips"}, "reward_range must be two"),
-    "no least": (
-        {"interval": "bernstein", "method": "ips", "reward_range": (0, 2)},
-        "min_propensity must lie",
-    ),
-    "rewards outside": (
-        {"interval": "bernstein", "method": "ips", "reward_range": (0, 1), "min_propensity": 0.1},
-        "rewards must lie in reward_range",
-    ),
-    "propensities below": (
-        {"interval": "bernstein", "method": "ips", "reward_range": (0, 2), "min_propensity": 0.6},
-        "at least min_propensity",
-    ),
-    "a range upside down": (
-        {"interval": "bernstein", "method": "ips", "reward_range": (2, 0), "min_propensity": 0.1},
-        "low < high",
-    ),
+    "bernstein with weights": (bounded(sample_weight=[1.0, 2.0, 1.0]), "without sample_weight"),
+    "no range": (bounded(None), "reward_range must be two"),
+    "no least": (bounded(min_propensity=None), "min_propensity must lie"),
+    "rewards outside": (bounded((0, 1)), "rewards must lie in reward_range"),
+    "propensities below": (bounded(min_propensity=0.6), "at least min_propensity"),
+    "a range upside down": (bounded((2, 0)), "low < high"),
     "estimates outside": (
-        {
-            "interval": "bernstein",
-            "method": "dr",
-            "reward_range": (0, 2),
-            "min_propensity": 0.1,
-            "reward_estimates": [[0.0, 3.0]] * 3,
-        },
+        bounded(method="dr", reward_estimates=[[0.0, 3.0]] * 3),
         "reward_estimates must lie in",
     ),
     "one round that counts": ({"sample_weight": [1.0, 0.0, 0.0]}, "two rounds"),

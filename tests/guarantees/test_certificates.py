@@ -326,8 +326,7 @@ def test_certificates_before_and_after_fit(name):
         return
     with pytest.raises((NotFittedError, GuaranteeError)):
         clone(case.estimator).certificate()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = case.started()
     try:
         certificate = model.certificate()

@@ -111,30 +111,25 @@ def likely_streams(T, p, least):
 class TestMonitor:
     def test_a_rise_is_warned_of_once_and_told(self):
         losses, monitor = drifting(), RiskMonitor()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             monitor.update(losses[:1500])
             assert monitor.changed_ is False
         with pytest.warns(GuaranteeWarning, match="The risk rose: found after 1[5-7]"):
             monitor.update(losses[1500:])
         assert monitor.changed_ is True
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             monitor.update(losses[1500:1600])
         assert monitor.changed_ is True and not clone(monitor).__dict__.keys() - {"delta", "window"}
 
     def test_a_warning_made_an_error_leaves_it_whole(self):
         losses, monitor = drifting(), RiskMonitor()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with pytest.raises(GuaranteeWarning):
-                monitor.update(losses)
+        with warnings.catch_warnings(action="error"), pytest.raises(GuaranteeWarning):
+            monitor.update(losses)
         assert (monitor.n_, monitor.changed_) == (3000, True)
 
     def test_a_bound_below_the_mean_is_told(self):
         losses, monitor = np.r_[np.zeros(300), drifting(0, 120, high=0.25)], RiskMonitor(1e-9)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             for loss in losses:
                 monitor.update(loss)
                 below = risk_curve(losses[: monitor.n_], 1e-9)[-1] < monitor.mean_
@@ -143,8 +138,7 @@ class TestMonitor:
     @pytest.mark.parametrize("window", [1, 7, 40])
     def test_a_window_is_the_literal_bound_of_the_last_losses(self, window):
         losses, monitor = drifting(70, 70), RiskMonitor(0.1, window=window)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             for n, loss in enumerate(losses, 1):
                 monitor.update(loss)
                 k = max(n // window - 1, 0)
@@ -173,8 +167,7 @@ class TestMonitor:
             risk = np.repeat(rng.rand(6), 60)
             monitor, fell = RiskMonitor(0.2, window=30), False
             losses = (rng.rand(360) < risk).astype(float)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 for t, loss in enumerate(losses, 1):
                     monitor.update(loss)
                     fell |= monitor.bound_ < risk[max(t // 30 - 1, 0) * 30 : t].min()
@@ -194,8 +187,7 @@ class TestMonitor:
         losses = drifting()
         with pytest.warns(GuaranteeWarning, match="The risk rose"):
             assert risk_bound(losses) == risk_bounds_of(losses)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             risk_bound(losses[:1500])
 
 
@@ -229,8 +221,7 @@ class TestResults:
             result.risk_bound(last=0.75)
         still = progressive_validate(self.model(), X[:250], y[:250], **self.given)
         assert still.changed_ is False
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             still.risk_bound()
 
     def test_chunks(self):
@@ -260,8 +251,7 @@ class TestResults:
 def test_the_numbers_of_the_page():
     """docs/risk.md: what a monitor says of 15,000 losses at 10 %, then 15,000 at 60 %."""
     losses = drifting(15000, 15000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         monitor = RiskMonitor().update(losses)
         window = RiskMonitor(window=1000).update(losses)
     assert (round(monitor.mean_, 3), round(monitor.bound_, 3)) == (0.353, 0.217)

@@ -388,9 +388,9 @@ def test_choices_subsets_and_assignments_in_every_form():
 @pytest.mark.parametrize(
     ("space", "y", "message"),
     [
-        ("simplex", [0, 5], "is no place"),
-        ("simplex", [[0, 0, 0], [1, 0, 0]], "must mark one available item"),
-        ("simplex", [0.5, 1.0], "must have the place"),
+        ("simplex", [0, 5], "round 1 has 3 items, but y is 5"),
+        ("simplex", [[0, 0, 0], [1, 0, 0]], "one available item of each round"),
+        ("simplex", [0.5, 1.0], "must be the place"),
         ("hypercube", [[0, 2, 0], [1, 0, 0]], "is not a vertex|0 and 1"),
         ("ordinal", [0, 1], "no items"),
         ("birkhoff", [[0, 1, 2], [2, 1, 0]], "m² pairs of m ≥ 2 items, got 3"),

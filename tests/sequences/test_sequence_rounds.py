@@ -11,6 +11,9 @@ from skstructured.sequences._rounds import BY_RATIO, LARGEST_RATIO, LARGEST_SQ, 
 from skstructured.spaces import LabelSequence
 
 WORDS = [3, 1, 4, 2]
+over_regularizers = pytest.mark.parametrize(
+    "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
+)
 
 
 def words(seed=0, lengths=WORDS, p=3):
@@ -41,9 +44,7 @@ def norms_told(X, intercept):
     return 2.0 * (np.abs(products).sum() + steps**2), max(np.trace(products), steps)
 
 
-@pytest.mark.parametrize(
-    "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
-)
+@over_regularizers
 @pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (1, 2), (1, 7), (2, 3), (3, 9)])
 def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
     """c = max over the lengths there are of 4γ/(λν ln 2), λ = 1/(2M − 1)² or 1."""
@@ -59,9 +60,7 @@ def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize(
-    "regularizer", ["shannon", pytest.param("squared", marks=pytest.mark.exhaustive)]
-)
+@over_regularizers
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
 @pytest.mark.parametrize("weight", [[1, 1, 1, 1], [0.25, 0, 0.5, 0.1], [3, 7, 0.2, 1]])
 def test_the_largest_norm_and_ratio_are_weighted(weight, optimizer, regularizer, fit_intercept):

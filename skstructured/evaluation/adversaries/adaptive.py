@@ -6,13 +6,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from skstructured._base.component import Component
+from skstructured._base.component import Component, Seed, parameters
 from skstructured._base.validation import check_integer
 from skstructured._engine.rows import Rows
 from skstructured.evaluation._result import ProgressiveResult
 from skstructured.evaluation.adversaries._base import ObliviousAdversary, unit_rows
 from skstructured.evaluation.validation import progressive_validate
-from skstructured.extend._types import Floats, Seed
+from skstructured.extend._types import Floats
 from skstructured.extend.learner import Batch
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import resolve_space
@@ -28,6 +28,7 @@ class AdaptiveAdversary(Protocol):
         """Position of the vertex to answer with, given the expected target loss of each."""
 
 
+@parameters
 class GreedyAdversary(Component):
     """An adaptive adversary: each round is answered with what the learner expects to lose most on.
 
@@ -46,12 +47,9 @@ class GreedyAdversary(Component):
         Seeds the features.
     """
 
-    def __init__(
-        self, n_rounds: int = 1000, n_features: int = 5, random_state: Seed = None
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.n_features = n_features
-        self.random_state = random_state
+    n_rounds: int = 1000
+    n_features: int = 5
+    random_state: Seed = None
 
     def features(self) -> Floats:
         """Features of all rounds, (n_rounds, n_features); ValueError for a bad parameter."""

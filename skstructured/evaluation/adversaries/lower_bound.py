@@ -5,13 +5,15 @@ import math
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_real
 from skstructured.evaluation.adversaries._base import ObliviousAdversary
-from skstructured.extend._types import Array, Floats, Seed
+from skstructured.extend._types import Array, Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.spaces import Simplex
 
 
+@parameters
 class LowerBound(ObliviousAdversary):
     r"""The stream that proves the lower bound for the logistic loss (appendix H).
 
@@ -58,12 +60,9 @@ class LowerBound(ObliviousAdversary):
     with a wrong index.
     """
 
-    def __init__(
-        self, n_rounds: int = 1000, comparator_norm: float | None = None, random_state: Seed = None
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.comparator_norm = comparator_norm
-        self.random_state = random_state
+    n_rounds: int = 1000
+    comparator_norm: float | None = None
+    random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y) with M + 1 features; see `ObliviousAdversary.draw`."""

@@ -3,15 +3,17 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.validation import check_integer, check_positive, check_share
 from skstructured.evaluation.adversaries._base import ObliviousAdversary, unit_rows
-from skstructured.extend._types import Array, Floats, Seed
+from skstructured.extend._types import Array, Floats
 from skstructured.extend.output_space import OutputSpace
 
 #: Rows drawn at a time by rejection, and how many draws in vain end the search.
 BLOCK, IN_VAIN = 1024, 20 * 1024
 
 
+@parameters
 class LabelNoise(ObliviousAdversary):
     """A linear model whose outputs are replaced, now and then, by uniform vertices.
 
@@ -46,17 +48,10 @@ class LabelNoise(ObliviousAdversary):
     True
     """
 
-    def __init__(
-        self,
-        n_rounds: int = 1000,
-        n_features: int = 5,
-        noise: float = 0.2,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.n_features = n_features
-        self.noise = noise
-        self.random_state = random_state
+    n_rounds: int = 1000
+    n_features: int = 5
+    noise: float = 0.2
+    random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
@@ -72,6 +67,7 @@ class LabelNoise(ObliviousAdversary):
         return X, space.decode(V)
 
 
+@parameters
 class Drifting(ObliviousAdversary):
     """A linear model that is replaced by an independent one at the start of every phase.
 
@@ -96,17 +92,10 @@ class Drifting(ObliviousAdversary):
         The models W_k of the last draw.
     """
 
-    def __init__(
-        self,
-        n_rounds: int = 1000,
-        n_features: int = 5,
-        n_phases: int = 4,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.n_features = n_features
-        self.n_phases = n_phases
-        self.random_state = random_state
+    n_rounds: int = 1000
+    n_features: int = 5
+    n_phases: int = 4
+    random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
@@ -119,6 +108,7 @@ class Drifting(ObliviousAdversary):
         return X, space.decode(space.argmax(theta))
 
 
+@parameters
 class Separable(ObliviousAdversary):
     r"""Rows whose output beats every other vertex by a margin.
 
@@ -143,23 +133,15 @@ class Separable(ObliviousAdversary):
         W of the last draw.
     """
 
-    def __init__(
-        self,
-        n_rounds: int = 1000,
-        n_features: int = 5,
-        margin: float = 0.1,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.n_features = n_features
-        self.margin = margin
-        self.random_state = random_state
+    n_rounds: int = 1000
+    n_features: int = 5
+    margin: float = 0.1
+    random_state: Seed = None
 
     def draw(self, space: OutputSpace) -> tuple[Floats, Array]:
         """Draw a stream (X, y); see `ObliviousAdversary.draw`."""
         check_positive("margin", self.margin)
-        check_integer("n_rounds", self.n_rounds)
-        check_integer("n_features", self.n_features)
+        _check_sizes(self)
         rng, vertices = check_random_state(self.random_state), space.vertices()
         W = rng.standard_normal((vertices.shape[1], self.n_features))
         self.model_ = W / np.linalg.norm(W)
@@ -184,10 +166,14 @@ class Separable(ObliviousAdversary):
         return np.vstack(rows)[: self.n_rounds], np.concatenate(best)[: self.n_rounds]
 
 
-def _rows(adversary, rng):
-    """Unit rows of the size that the parameters say."""
+def _check_sizes(adversary):
     check_integer("n_rounds", adversary.n_rounds)
     check_integer("n_features", adversary.n_features)
+
+
+def _rows(adversary, rng):
+    """Unit rows of the size that the parameters say."""
+    _check_sizes(adversary)
     return unit_rows(rng, adversary.n_rounds, adversary.n_features)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import _safe_indexing, check_array, check_random_state, column_or_1d, indexable
+from sklearn.utils import check_array, check_random_state, column_or_1d, indexable
 from sklearn.utils.validation import _num_samples
 
 from skstructured._base.component import Seed
@@ -284,10 +284,3 @@ def indexed(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     check_lengths(_num_samples(X), _num_samples(y))
     return indexable(X, y)
-
-
-def rows_of(X: Any, which: Any) -> Any:
-    """Some rows, in the form they are given in."""
-    if hasattr(X, "iloc"):
-        return X.iloc[which]
-    return X[which] if hasattr(X, "shape") else _safe_indexing(X, which)

@@ -18,9 +18,9 @@ from skstructured.evaluation.conformal._kinds import (
     indexed,
     kind_of,
     quantile,
-    rows_of,
     split_rows,
 )
+from skstructured.experts._binary import rows_of
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs
 
 __all__ = ["PredictionSets"]
