@@ -143,7 +143,8 @@ class ReluMap(RandomMap):
 
     def balance(self, Z, weight):
         """See `RandomMap`."""
-        size = np.average(np.einsum("ij,ij->i", Z, Z, dtype=np.float64) + self.coef0, weights=weight)
+        squares = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        size = np.average(squares, weights=weight) + self.coef0
         if 0.0 < size < np.inf:
             self._take_size(size)
 

@@ -331,7 +331,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     tol: float | None = None
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
@@ -425,7 +425,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     max_iter: int = 10
     tol: float | None = None
     shuffle: bool = True
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
@@ -485,7 +485,7 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     tol: float | None = None
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
@@ -571,7 +571,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     tol: float | None = None
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None

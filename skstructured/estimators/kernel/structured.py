@@ -74,9 +74,9 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel. With random features there is always an intercept.
     {OnlineStructuredPredictor: max_iter, tol, shuffle, class_weight}
-    cache_size : float, default=200
+    cache_size : float, default=500
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
-        precision less their mean: 7,000 rows need 200. Kernels of rows that do not fit are
+        precision less their mean: 11,000 rows need 484. Kernels of rows that do not fit are
         computed in every pass.
     budget : int or None, default=None
         The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
@@ -198,7 +198,7 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         tol: float | None = None,
         shuffle: bool = True,
         class_weight: dict | Literal["balanced"] | None = None,
-        cache_size: int = 200,
+        cache_size: float = 500,
         budget: int | None = None,
         verbose: bool | int = 0,
         random_state: Seed = None,
