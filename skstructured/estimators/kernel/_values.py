@@ -195,9 +195,6 @@ BLOCK = 64
 #: Rows whose distances the median is taken of.
 SAMPLED = 500
 
-#: Shares of ‖x‖² + ‖z‖² up to which ‖x − z‖² by products is rounding.
-ROUNDING = 1e-13
-
 #: The largest k(x, x): sums of such values are far from overflow.
 LARGEST_VALUE = 1e150
 
@@ -282,15 +279,6 @@ def finite_scores(theta, kernel):
     return theta
 
 
-def _sparse_distances(Z):
-    """‖x − z‖² of all pairs of CSR rows, by products; 0 where nothing but rounding is left."""
-    products = (Z @ Z.T).toarray()
-    first, second = np.triu_indices(len(products), 1)
-    norms = np.diag(products)[first] + np.diag(products)[second]
-    squares = norms - 2.0 * products[first, second]
-    return np.where(squares > ROUNDING * norms, squares, 0.0)
-
-
 def counted_rows(weight, most):
     """Places of `most` rows of positive weight at most, drawn from a fixed seed, in order."""
     counted = np.flatnonzero(weight > 0.0)
@@ -301,7 +289,7 @@ def _median_distance(Z, weight):
     """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
     some = counted_rows(weight, SAMPLED)
     few, share = Z[some], weight[some] / weight[some].max()
-    squares = _sparse_distances(few) if issparse(few) else pdist(few, "sqeuclidean")
+    squares = pdist(few, "sqeuclidean")
     first, second = np.triu_indices(len(some), 1)
     pairs, apart = share[first] * share[second], squares > 0.0
     return float(weighted_quantile(squares, pairs * apart, 0.5)) if (pairs * apart).any() else 1.0
