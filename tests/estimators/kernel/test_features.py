@@ -59,6 +59,14 @@ def scaled(features):
     return features.frequencies * factor, np.sqrt(features.square * features.shares)
 
 
+def literal_phi(features):
+    """φ of one row, literally."""
+    if isinstance(features, FourierMap):
+        return lambda z: literal.waves(z, *scaled(features))
+    gain = np.sqrt(2.0 / features.columns * features.square / (features.p + features.coef0))
+    return lambda z: literal.rectified([*z, features.coef0**0.5], features.weights, gain)
+
+
 def stream(seed=0, n=N, p=3):
     rng = np.random.RandomState(seed)
     X = 3.0 * rng.randn(n, p) + rng.randn(p)
@@ -143,17 +151,19 @@ class TestAgainstLiteral:
         model._learn(rounds, every, lambda block, w: played.append(block.theta), SCORES)
         return np.concatenate(played), model.space_.unpack(rounds.packed)
 
+    @BOTH
     @pytest.mark.parametrize("standardize", [True, False])
     @pytest.mark.parametrize("name", OVER_SPACES)
-    def test_gradient_descent_in_every_space(self, name, standardize):
+    def test_gradient_descent_in_every_space(self, kind, name, standardize):
         other, X, y = OVER_SPACES[name]
         given = {"space": other.space, "regularizer": other.regularizer, "gamma": 0.4}
         optimizer = GradientDescent(eta=0.05)
-        model = fourier(optimizer=optimizer, standardize=standardize, **given)
+        model = fourier(**kind, optimizer=optimizer, standardize=standardize, **given)
         weight = np.random.RandomState(0).randint(4, size=len(X)) * 0.7
         found, V = self.played(model, X, y, weight)
         features, loss = model._model.scale.features, model.loss_
-        rows = literal.learned_rows(X, weight, *scaled(features), standardize)
+        assert features.square == 3.0 * X.shape[1]
+        rows = literal.mapped_rows(X, weight, literal_phi(features), standardize)
         W, mean = np.zeros((V.shape[1], rows.shape[1])), 0.0
         shares = round_shares(weight)
         for x, v, w, share, theta in zip(rows, V, weight, shares, found, strict=True):
@@ -164,14 +174,15 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(model.last_weights_, W, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(model.average_weights_, mean, rtol=1e-10, atol=1e-10)
 
-    @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-    def test_the_parameter_free_learner(self, kernel):
+    @pytest.mark.parametrize("kind", [{}, {"kernel": "laplacian"}, RELU | {"coef0": 0.5}])
+    def test_the_parameter_free_learner(self, kind):
         X, y, weight = stream()
-        model = fourier(kernel=kernel, optimizer="parameter_free")
+        model = fourier(**kind, optimizer="parameter_free")
         found, V = self.played(model, X, y, weight)
         features = model._model.scale.features
-        assert features.gamma == (1.0 / 6.0 if kernel == "rbf" else 1.0 / 3.0)
-        rows = literal.learned_rows(X, weight, *scaled(features))
+        if isinstance(features, FourierMap):
+            assert features.gamma == (1.0 / 6.0 if features.kernel == "rbf" else 1.0 / 3.0)
+        rows = literal.mapped_rows(X, weight, literal_phi(features))
         shape, diameter = (3, rows.shape[1]), model.space_.geometry("l2").diameter
         optimizer = ParameterFree(shape, diameter, 100.0)
         wanted, weights = play(optimizer, model.loss_, rows, V, weight, intercept=False)
@@ -179,7 +190,7 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(model.last_weights_, weights[-1], rtol=1e-9, atol=1e-10)
         new = X[:5] + 1.0
         Z = (new - model._model.scale.inner.statistics[0]) / model._model.scale.inner.statistics[1]
-        rows = [[*z, *literal.waves(z, *scaled(features)), 1.0] for z in Z]
+        rows = [[*z, *literal_phi(features)(z), 1.0] for z in Z]
         scores = np.array(rows) @ model.average_weights_.T
         np.testing.assert_allclose(model.embedding_scores(new), scores, rtol=1e-10, atol=1e-10)
 

@@ -4,16 +4,12 @@ import naive.features as literal
 import numpy as np
 import pytest
 from conftest import INTERPRETED
-from learners import OVER_SPACES
 from naive import kernels
-from naive.optimizers import ParameterFree, play, round_shares
 from scipy.stats import kstest, norm
 
 from skstructured import KernelStructuredPredictor
-from skstructured._learners.models import SCORES
 from skstructured.estimators.kernel import _features as _approximations
 from skstructured.estimators.kernel._features import ReluMap
-from skstructured.optimizers import GradientDescent
 
 N = 30 if INTERPRETED else 150
 ARC = {"kernel": "arc-cosine", "approximation": "relu"}
@@ -125,47 +121,7 @@ class TestFeatures:
         assert np.isfinite(found).all() and abs(found).max() > 0.01
 
 
-class TestAgainstLiteral:
-    def played(self, model, X, y, weight):
-        """Scores played, and outputs as vertices."""
-        rounds = model.begin(X, y)._replace(weight=weight)
-        played = []
-        every = np.arange(len(X))
-        model._learn(rounds, every, lambda block, w: played.append(block.theta), SCORES)
-        return np.concatenate(played), model.space_.unpack(rounds.packed)
-
-    @pytest.mark.parametrize("name", OVER_SPACES)
-    def test_gradient_descent_in_every_space(self, name):
-        other, X, y = OVER_SPACES[name]
-        space = {"space": other.space, "regularizer": other.regularizer}
-        model = learner(optimizer=GradientDescent(eta=0.05), **space)
-        weight = np.random.RandomState(0).randint(4, size=len(X)) * 0.7
-        found, V = self.played(model, X, y, weight)
-        features, loss = model._model.scale.features, model.loss_
-        assert features.square == 3.0 * X.shape[1]
-        rows = literal.mapped_rows(X, weight, literal_phi(features))
-        W, mean = np.zeros((V.shape[1], rows.shape[1])), 0.0
-        for x, v, w, share, theta in zip(rows, V, weight, round_shares(weight), found, strict=True):
-            np.testing.assert_allclose(theta, W @ x, rtol=1e-9, atol=1e-9)
-            mean = mean + share * W
-            gradient = loss.mean((W @ x)[None])[0] - v
-            W = W - 0.05 * loss.scale_ * w * np.outer(gradient, x)
-        np.testing.assert_allclose(model.last_weights_, W, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(model.average_weights_, mean, rtol=1e-9, atol=1e-9)
-
-    def test_the_parameter_free_learner(self):
-        X, y, weight = stream()
-        model = learner(optimizer="parameter_free", coef0=0.5)
-        found, V = self.played(model, X, y, weight)
-        features = model._model.scale.features
-        assert features.coef0 == 0.5
-        rows = literal.mapped_rows(X, weight, literal_phi(features))
-        shape, diameter = (3, rows.shape[1]), model.space_.geometry("l2").diameter
-        optimizer = ParameterFree(shape, diameter, 100.0)
-        wanted, weights = play(optimizer, model.loss_, rows, V, weight, intercept=False)
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(model.last_weights_, weights[-1], rtol=1e-9, atol=1e-9)
-
+class TestLearner:
     def test_fit_balances_by_its_rows(self):
         X, y, weight = stream(n=60)
         model = learner(n_components=900).fit(X, y, sample_weight=weight)
@@ -179,31 +135,6 @@ class TestAgainstLiteral:
         np.testing.assert_allclose(phi(features, Z[:1]), wanted, rtol=1e-8, atol=1e-10)
         lengths = np.sum(phi(features, Z) ** 2, axis=1)
         assert lengths.mean() == pytest.approx(9.0, rel=0.1)
-
-
-class TestLearner:
-    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    @pytest.mark.parametrize("size", [1e13, 1e37, 1e60, 1e120])
-    def test_a_row_too_large_is_told_and_leaves_the_rows_before_it(self, size, dtype):
-        X, y, _ = stream(n=40)
-        model, other = (learner(optimizer="ogd", standardize=False) for _ in range(2))
-        bad = X.astype(dtype)
-        model.partial_fit(bad, y, [0, 1, 2])
-        other.partial_fit(bad, y, [0, 1, 2])
-        if size > float(np.finfo(dtype).max):
-            pytest.skip("is not finite")
-        bad[7] = size
-        try:
-            model.partial_fit(bad, y)
-        except ValueError as error:
-            assert "Row 7 of X is too large" in str(error) or "Row 7 of X has" in str(error)
-            if model.t_ == 47:
-                other.partial_fit(bad[:7], y[:7])
-            assert model.t_ == other.t_
-            assert np.array_equal(model.last_weights_, other.last_weights_)
-        else:
-            assert size < 1e100
-        assert np.isfinite(model.last_weights_).all()
 
     def test_random_state_draws_them(self):
         X, y, _ = stream()
