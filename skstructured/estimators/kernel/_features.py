@@ -175,51 +175,33 @@ def features_of(kernel):
     return FEATURES_OF.get(kernel) if isinstance(kernel, str) else None
 
 
-def has_features(learner):
-    """Whether there are random features of a learner's kernel, as its parameters are."""
-    found = features_of(learner.kernel)
-    return found == "fourier" or (found is not None and _coef0(learner) >= 0.0)
-
-
-def check_features(learner):
-    """A ValueError unless the parameters `approximation`, `kernel` and its own go together."""
-    given, kernel = learner.approximation, learner.kernel
-    found = features_of(kernel)
-    if found != given:
-        names = " and ".join(repr(name) for name, one in FEATURES_OF.items() if one == given)
-        right = f"{found!r} is for this one, and 'none'" if found else "'none'"
-        raise ValueError(
-            f"approximation={given!r} is for kernel={names}, got kernel={kernel!r}; "
-            f"approximation={right} takes every kernel."
-        )
-    if given == "relu" and _coef0(learner) < 0.0:
-        raise ValueError(
-            f"coef0 must be at least 0 with approximation='relu', whose rows have √coef0 as one "
-            f"more feature, got {learner.coef0!r}."
-        )
-
-
-def _coef0(learner):
-    return check_real("coef0", learner.coef0, math.isfinite, "be a number")
-
-
 def wants_features(learner, rows):
     """Whether random features stand for the kernel, for so many rows of `fit`, 0 in a stream.
 
     A ValueError for parameters that do not go together.
     """
-    check_choice("approximation", learner.approximation, APPROXIMATIONS)
+    given, found = learner.approximation, features_of(learner.kernel)
+    check_choice("approximation", given, APPROXIMATIONS)
     if not is_auto(learner.n_components):
         check_integer("n_components", learner.n_components)
-    if learner.approximation == "auto":
-        return rows > ALL_KERNELS and learner.budget is None and has_features(learner)
-    if learner.approximation == "none":
+    if given == "none" or (
+        given == "auto" and (rows <= ALL_KERNELS or learner.budget is not None or found is None)
+    ):
         return False
-    check_features(learner)
+    if given not in ("auto", found):
+        names = " and ".join(repr(name) for name, one in FEATURES_OF.items() if one == given)
+        right = f"{found!r} is for this one, and 'none'" if found else "'none'"
+        raise ValueError(
+            f"approximation={given!r} is for kernel={names}, got kernel={learner.kernel!r}; "
+            f"approximation={right} takes every kernel."
+        )
+    if found == "relu":
+        wanted = "be at least 0 with kernel='arc-cosine'"
+        check_real("coef0", learner.coef0, lambda v: 0.0 <= v < math.inf, wanted)
     if learner.budget is not None:
         raise ValueError(
-            f"budget is for support rows, and with approximation={learner.approximation!r} there "
-            f"are none: set budget=None, got {learner.budget!r}."
+            f"budget is for support rows, and with approximation={given!r} there are none: set "
+            f"budget=None, got {learner.budget!r}."
         )
     return True
 
@@ -236,5 +218,5 @@ def new_features(learner, multiscale, rng, dtype):
     """The map that makes φ, drawn anew; its width is still to be set."""
     p, n = learner.n_features_in_, count_of(learner)
     if learner.kernel == ReluMap.kernel:
-        return ReluMap(p, n, _coef0(learner), rng, dtype)
+        return ReluMap(p, n, float(learner.coef0), rng, dtype)
     return FourierMap(learner.kernel, p, n, multiscale, rng, dtype)

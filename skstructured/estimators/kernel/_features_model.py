@@ -272,8 +272,10 @@ class OverFeatures:
         twin = copy.copy(self)
         vars(twin).pop("_loops", None)
         twin.given_scale = MappedScale(self.scale.anew().inner, self.scale.features.none())
-        twin.has_lines, vectors = False, self._vectors_of_line()
-        twin._set_up(learner, vectors)
+        mixed, state = isinstance(self, BesideLine), self.state
+        vectors = state.vectors[: len(state.vectors) // 2] if mixed else state.vector
+        twin.has_lines = False
+        twin._set_up(learner, vectors.copy())
         del twin.given_scale
         return twin
 
@@ -290,15 +292,9 @@ class OverFeatures:
 class FourierModel(OverFeatures, LinearModel):
     """One matrix of weights, moved by an optimiser."""
 
-    def _vectors_of_line(self):
-        return self.state.vector.copy()
-
 
 class FourierMixtureModel(OverFeatures, BesideLine):
     """A mixture of them, and of lines."""
-
-    def _vectors_of_line(self):
-        return self.state.vectors[: len(self.state.vectors) // 2].copy()
 
 
 def features_model(learner):

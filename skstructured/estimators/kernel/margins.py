@@ -80,7 +80,10 @@ class KernelOrLinear(KernelLearner):
 
 
 class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
-    """A classifier with a `MarginLoss`; needs `_margin_kind()` and `_optimizer()`."""
+    """A classifier with a `MarginLoss`, of the kind `loss`; needs `_optimizer()`."""
+
+    def _margin_kind(self):
+        return self.loss
 
     def _unfitted_space(self):
         return Signs()
@@ -337,9 +340,6 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     random_state: Seed = None
     missing: Literal["mean", "indicator", "error"] = "mean"
 
-    def _margin_kind(self):
-        return self.loss
-
 
 @documented(PiSTOLClassifier)
 @parameters
@@ -492,9 +492,6 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     missing: Literal["mean", "indicator", "error"] = "mean"
 
     _kinds = (*MarginClassifier._kinds, "square")
-
-    def _margin_kind(self):
-        return self.loss
 
     def _optimizer(self):
         return FixedStep(self.eta)
