@@ -116,14 +116,6 @@ EVERY_LEARNER = {
     "kernel features mixed": sk.KernelStructuredPredictor(
         kernel="laplacian", approximation="fourier", n_components=11, max_iter=1, random_state=0
     ),
-    "kernel features sketched": sk.KernelStructuredPredictor(
-        kernel="poly",
-        degree=2,
-        approximation="sketch",
-        n_components=25,
-        max_iter=2,
-        random_state=0,
-    ),
     "kernel features rectified": sk.KernelStructuredPredictor(
         kernel="arc-cosine", approximation="relu", n_components=11, max_iter=1, random_state=0
     ),

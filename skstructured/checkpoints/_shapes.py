@@ -17,7 +17,6 @@ from skstructured._engine.state import NORM_AT, Learned, LinearState
 from skstructured._learners.online import OnlineEstimator
 from skstructured.estimators.boosting.tree import Trees
 from skstructured.estimators.kernel._expansion import Expansion
-from skstructured.estimators.kernel._features_model import MappedScale
 from skstructured.estimators.kernel._model import KernelModel
 from skstructured.estimators.kernel._support import Support
 from skstructured.estimators.logistic._full_matrix import COUNT, FullMatrix
@@ -97,8 +96,6 @@ def _check_model(learner: Any) -> None:
     if isinstance(model, KernelModel):  # the loop is handed the block of its expansion
         model.state.Theta = found.state.Theta
         model.state.by_feature = found.state.by_feature
-    if isinstance(model.scale, MappedScale) and hasattr(model.scale.features, "drawn_for"):
-        model.scale.features = model.scale.features.drawn_for(found.scale.inner.began_sparse)
     _check_alike(found, model, "_model")
     if isinstance(getattr(learner, "_calibrator", None), Learned):
         _check_alike(learner._calibrator, type(learner._calibrator)(), "_calibrator")

@@ -212,7 +212,7 @@ def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
     rng = check_random_state(learner.random_state_.randint(2**31 - 1))
     features = FourierMap("rbf", p, learner.n_components, True, rng, DOUBLE)
     features.set_width(width_of("multiscale", "rbf", p)[0], BALANCE * p)
-    return MappedRounds(scale, features.drawn_for(False))
+    return MappedRounds(scale, features)
 
 
 INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."

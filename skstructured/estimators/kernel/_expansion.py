@@ -178,7 +178,9 @@ class Expansion(Learned):
         self._move(self.support.coefs)
         own, index = self._own(), self.opened.index[: self.count]
         if self.gram is not None:
-            np.add.at(self.support.coefs.T, index, own)
+            c, room = self.support.coefs.shape
+            places = index + room * np.arange(c)[:, None]  # a row may be in it twice
+            np.add.at(self.support.coefs.reshape(-1), places.reshape(-1), own.T.reshape(-1))
         else:
             which = self._used()
             self.support.add(self.opened.rows(which), index[which], own[which].T)

@@ -4,14 +4,13 @@ import copy
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_random_state
 
 from skstructured._base.validation import check_finite
-from skstructured._engine.experts import csr_near_move_and_score, near_move_and_score, with_near
+from skstructured._engine.experts import near_move_and_score, with_near
 from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.standardize import FIRST
-from skstructured._engine.state import CLOCK, Learned
+from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
@@ -50,7 +49,7 @@ class BesideLine(MixtureModel):
     def _kernels(self):
         (move, *rest), pairs = super()._kernels()
         if self.has_lines:
-            move = csr_near_move_and_score if self.state.by_feature else near_move_and_score
+            move = near_move_and_score
         return (move, *rest), pairs
 
     def _names(self):
@@ -72,13 +71,6 @@ class BesideLine(MixtureModel):
         n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
         theta = np.empty((n, *W.shape[:3]))
         shape = (n, len(W), few, self.space.dim_)
-        if issparse(X):
-            theta[...] = linear_scores(flat(W[..., [*range(near), -1]]), X[:, :near]).reshape(
-                theta.shape
-            )
-            behind = X[:, near:].toarray() @ flat(W[:, :few, :, near:-1]).T
-            theta[:, :, :few] += behind.reshape(shape)
-            return theta.reshape(n, len(matrices), -1)
         theta[:, :, :few] = linear_scores(flat(W[:, :few]), X).reshape(shape)
         lines = flat(W[:, few:, :, [*range(near), -1]])
         theta[:, :, few:] = linear_scores(lines, X[:, :near]).reshape(shape)
@@ -104,15 +96,13 @@ def flat(W):
 class MappedScale(Learned):
     """What a `RunningScale` is to a model, for rows [z, φ(z)], z as such a scale makes them.
 
-    Nothing of φ is stored: it is computed for each block of rows. The first rows decide: after CSR
-    ones all are CSR, the entries of z and behind them those of φ, where `features` reads such rows;
-    else all are dense.
+    Nothing of φ is stored: it is computed for each block of rows, which are dense.
 
     Parameters
     ----------
     inner : RunningScale
         What makes z, and the indicators of gaps, which stand between z and φ(z).
-    features : FourierMap
+    features : RandomMap
         What makes φ.
     """
 
@@ -135,28 +125,13 @@ class MappedScale(Learned):
         """Columns of rows as they are learned."""
         return self.inner.columns + self.features.columns
 
-    @property
-    def is_sparse(self):
-        """Whether rows are CSR behind it."""
-        return getattr(self.features, "reads_sparse", False)
-
-    def settle(self, rows):
-        """Look at the first rows, which decide how all are scaled and mapped."""
-        self.inner.makes_sparse(rows)
-        if hasattr(self.features, "drawn_for"):
-            self.features = self.features.drawn_for(self.inner.began_sparse)
-
     def makes_sparse(self, rows):
-        """Whether rows are CSR behind it, which the first ones decide."""
-        self.inner.makes_sparse(rows)
-        return self.is_sparse
+        """No rows are CSR behind it."""
+        return False
 
     def block_size(self, size, rows):
         """Rows to transform at a time, that stay in cache meanwhile."""
-        entries = self.columns
-        if self.is_sparse:
-            entries = self.features.columns + len(rows.data) // max(rows.n_rows, 1)
-        return min(size, max(LEAST_BLOCK, CACHED // max(entries, 1)))
+        return min(size, max(LEAST_BLOCK, CACHED // max(self.columns, 1)))
 
     def apply(self, rows, order=None, weight=None):
         """See `RunningScale`."""
@@ -174,8 +149,6 @@ class MappedScale(Learned):
 
     def _behind(self, ready, places):
         """Rows z in the order of `places`, with φ behind."""
-        if self.is_sparse:
-            return self._mapped_rows(ready, places)
         return self._mapped(ready.matrix if self.used else ready.matrix[places])
 
     def transformed_matrix(self, rows):
@@ -184,10 +157,7 @@ class MappedScale(Learned):
 
     def transformed(self, rows):
         """`transformed_matrix` as rows."""
-        Z = self.inner.transformed_matrix(rows)
-        if self.is_sparse:
-            return self._mapped_rows(Rows.from_array(Z), np.arange(rows.n_rows))
-        return self._mapped(Z)
+        return self._mapped(self.inner.transformed_matrix(rows))
 
     #: Weights are those of transformed rows.
     completed = transformed
@@ -198,14 +168,7 @@ class MappedScale(Learned):
 
     def anew(self):
         """A new scale with the same features, which has seen no rows."""
-        return MappedScale(self.inner.anew(), self.features)
-
-    def _mapped_rows(self, rows, places):
-        """Rows in the order of `places` as CSR, with φ behind; dense ones are made CSR."""
-        if not rows.is_sparse:
-            taken = csr_matrix(rows.matrix[places], dtype=np.float64)
-            rows, places = Rows.from_array(taken), np.arange(len(places))
-        return self.features.behind_rows(rows, places, self.inner.columns)
+        return MappedScale(dense(self.inner.anew()), self.features)
 
     def _mapped(self, Z):
         Z = Z.toarray() if hasattr(Z, "toarray") else Z
@@ -218,10 +181,17 @@ def _all_of(rows):
 
 def _with_data(rows, data):
     """Rows with other numbers in their places."""
-    if rows.is_sparse:
-        return rows._replace(data=data, X=None)
     return rows._replace(data=data, X=data.reshape(rows.n_rows, -1))
 
+
+def dense(scale):
+    """A new `RunningScale`, told that rows are dense: CSR ones are then made so."""
+    scale.makes_sparse(Rows.from_array(np.empty((0, 1))))
+    return scale
+
+
+#: CSR rows have at most so many columns: they are made dense.
+WIDEST = 4096
 
 #: Rows, at most, by which the width of the kernel goes.
 SEEN = 5000
@@ -229,9 +199,8 @@ SEEN = 5000
 #: Rows that are scored at a time.
 SCORED = 1024
 
-#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average, or for CSR rows
-#: so many times what ‖z‖² was seen to be, within these bounds.
-BALANCE, SIZES = 3.0, (1e-12, 1e12)
+#: ‖φ‖² is so many times the number of features, which is what ‖z‖² is on average.
+BALANCE = 3.0
 
 
 class OverFeatures:
@@ -250,7 +219,7 @@ class OverFeatures:
         """What standardises rows and maps them; widths are those of a stream."""
         if self.given_scale is not None:
             return self.given_scale
-        inner = scale_of(learner, learner.n_features_in_, True, dtype)
+        inner = dense(scale_of(learner, learner.n_features_in_, True, dtype))
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
@@ -260,39 +229,25 @@ class OverFeatures:
 
     def check(self, learner, batch, stream):
         """See `Model`: of features of what is not finite, nothing can be seen any more."""
+        if batch.rows.is_sparse and batch.rows.width > WIDEST:
+            raise ValueError(
+                f"Random features make CSR rows dense, which may have at most {WIDEST:,} columns, "
+                f"got {batch.rows.width:,}: put TruncatedSVD() before it in a pipeline, or take "
+                "OnlineStructuredPredictor, which is linear."
+            )
         check_finite(learner, batch.rows)
-        self.scale.settle(batch.rows)
-        if self.scale.is_sparse and self.state.vector[CLOCK] == 0.0:
-            self._take_first(learner, batch)
-
-    def _take_first(self, learner, batch):
-        """Take widths and ‖φ‖² from the first row that counts, where rows are CSR."""
-        first = np.flatnonzero(batch.weights > 0.0)[:1]
-        entries = batch.rows.taken(first).data.astype(np.float64)
-        size = np.count_nonzero(entries) if self.scale.used else float(entries @ entries)
-        if size > 0.0:
-            features, size = self.scale.features, float(np.clip(size, *SIZES))
-            gamma, _ = width_of(_gamma_of(learner), features.kernel, size)
-            features.set_width(gamma, BALANCE * size)
 
     def prepare(self, learner, batch):
         """Take the width of the kernel from some of the rows."""
-        rows, features = batch.rows, self.scale.features
+        features, scale = self.scale.features, self.scale.anew().inner
         chosen = counted_rows(batch.weights, SEEN)
-        weight = batch.weights[chosen]
-        some, scale = rows.taken(chosen), self.scale.inner.anew()
+        weight, some = batch.weights[chosen], batch.rows.matrix[chosen]
+        some = Rows.from_array(some.toarray() if batch.rows.is_sparse else some)
         scale.count_all(some, weight)
-        Z = scale.transformed_matrix(some)
-        if hasattr(Z, "toarray") and not self.scale.is_sparse:
-            Z = Z.toarray()
-        Z = Z[:, : self.scale.mapped]
+        Z = scale.transformed_matrix(some)[:, : self.scale.mapped]
         given = _gamma_of(learner)
         gamma, _ = width_of(given, features.kernel, Z.shape[1], Z, weight)
-        square = features.square
-        if self.scale.is_sparse and Z.nnz:
-            squares = np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
-            square = BALANCE * float(np.clip(np.average(squares, weights=weight), *SIZES))
-        features.set_width(gamma, square)
+        features.set_width(gamma, features.square)
         features.balance(Z, weight)
         waves = features_of(features.kernel) == "fourier"
         if waves and given == "multiscale" and learned_rounds(batch) > MANY:
@@ -316,9 +271,11 @@ class OverFeatures:
         """The model over z alone, which has learned nothing."""
         twin = copy.copy(self)
         vars(twin).pop("_loops", None)
-        twin.given_scale = MappedScale(self.scale.inner.anew(), self.scale.features.none())
-        twin.has_lines, vectors = False, self._vectors_of_line()
-        twin._set_up(learner, vectors)
+        twin.given_scale = MappedScale(self.scale.anew().inner, self.scale.features.none())
+        mixed, state = isinstance(self, BesideLine), self.state
+        vectors = state.vectors[: len(state.vectors) // 2] if mixed else state.vector
+        twin.has_lines = False
+        twin._set_up(learner, vectors.copy())
         del twin.given_scale
         return twin
 
@@ -335,15 +292,9 @@ class OverFeatures:
 class FourierModel(OverFeatures, LinearModel):
     """One matrix of weights, moved by an optimiser."""
 
-    def _vectors_of_line(self):
-        return self.state.vector.copy()
-
 
 class FourierMixtureModel(OverFeatures, BesideLine):
     """A mixture of them, and of lines."""
-
-    def _vectors_of_line(self):
-        return self.state.vectors[: len(self.state.vectors) // 2].copy()
 
 
 def features_model(learner):

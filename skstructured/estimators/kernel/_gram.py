@@ -6,12 +6,22 @@ and kept in single precision, less a number amid them: if all are nearly the sam
 asked for, in double precision.
 """
 
+import math
+
 import numpy as np
 
 from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured._engine.simd import prefetch
+from skstructured.estimators.kernel._values import MULTISCALE, RBF, KernelFunction
 
 #: Kernels of a row that are summed in single precision.
 CHUNK = 4096
+
+#: Kernels at the beginning of the next rows that memory is asked for.
+ASKED = 256
+
+#: Sizes of coefficients are between these numbers, so their squares are finite and above 0.
+SMALL, HUGE = 1e-150, 1e150
 
 
 @kernel(inline=True)
@@ -54,17 +64,35 @@ def _add_four(none, g0, g1, g2, g3, small, start, total):
     _add_row(total, 3, d0, d1, d2, d3)
 
 
-@kernel
-def sum_kernels(matrix, which, small, places, out):
-    """Out (m, dim + q) = sums of rows `which` of a matrix (kept, n) times coefficients (c, n).
+@kernel(fastmath=FASTMATH)
+def round_coefficients(coefs, small, size, sums):
+    """Small = coefficients (c, n) of rows over their size, in single precision; and their sums."""
+    n = small.shape[1]
+    for k in range(coefs.shape[0]):
+        row, square, total = coefs[k], 0.0, 0.0
+        for i in range(n):
+            square += row[i] * row[i]
+            total += row[i]
+        size[k], sums[k] = math.sqrt(min(max(square, SMALL * SMALL), HUGE * HUGE)), total
+        share = 1.0 / size[k]
+        for i in range(n):
+            small[k, i] = share * row[i]
 
-    These are followed by zeros up to the next multiple of four, c. Behind the sums stands what the
-    rows have at q places.
+
+@kernel
+def sum_kernels(matrix, middle, which, small, size, sums, places, out):
+    """Out (m, dim + q) = sums of kernels of rows `which` with all times coefficients.
+
+    Kernels are `matrix` (kept, n) plus `middle`, and coefficients `small` (c, n) times `size`, c a
+    multiple of four, with their `sums`. Behind them stand the kernels with the rows at q places.
     """
     (c, n), last, dim = small.shape, which.shape[0] - 1, out.shape[1] - places.shape[0]
-    total = np.empty((c, 4))
+    total, flat = np.empty((c, 4)), matrix.reshape(-1)
     for r in range(0, which.shape[0], 4):
         total[:] = 0.0
+        for i in which[r + 4 : r + 8]:
+            for j in range(0, min(n, ASKED), 16):
+                prefetch(flat, i * n + j)
         g0, g1 = matrix[which[r]], matrix[which[min(r + 1, last)]]
         g2, g3 = matrix[which[min(r + 2, last)]], matrix[which[min(r + 3, last)]]
         for start in range(0, n, CHUNK):
@@ -73,22 +101,21 @@ def sum_kernels(matrix, which, small, places, out):
             for k in range(0, c, 4):
                 _add_four(np.float32(0.0), *rows, small[k : k + 4], start, total[k : k + 4])
         for q in range(min(4, which.shape[0] - r)):
-            out[r + q, :dim], row = total[:dim, q], matrix[which[r + q]]
+            row = matrix[which[r + q]]
+            for k in range(dim):
+                out[r + q, k] = size[k] * total[k, q] + middle * sums[k]
             for i in range(places.shape[0]):
-                out[r + q, dim + i] = row[places[i]]
+                out[r + q, dim + i] = row[places[i]] + middle
 
 
 #: Kernels of rows with all that are computed at a time.
-CELLS = 1 << 20
+CELLS = 1 << 19
 
 #: Rows whose kernels have the number amid all as their mean.
 FIRST = 32
 
 #: Kernels that are kept are below: their sums are far from the end of single precision.
 LARGE = 1e30
-
-#: Sizes of coefficients are between these numbers, so their squares are finite and above 0.
-SMALL, HUGE = 1e-150, 1e150
 
 #: Of fewer rows sums are left to numpy, so that nothing is compiled for them alone.
 MANY = 1000
@@ -114,47 +141,73 @@ class KeptKernels:
         Kernels of the first rows with all, less `middle`, in single precision.
     middle : float
         The mean of the first of them.
+    centred : ndarray of shape (n, p) or None
+        Rows whose products give the kernels; None if differences of rows must.
     """
 
     def __init__(self, support, Z, cache):
-        self.support, self.Z, n = support, Z, support.count
-        self.middle = float(support.kernels(Z[:FIRST]).mean())
+        self.support, self.Z, n = support, Z, len(Z)
+        self.centred = self._centred()
+        self.middle = float(self.values(np.arange(min(FIRST, n))).mean())
         kept, step = min(n, int(cache // (4 * n))), CELLS // n + 1
         self.matrix = np.empty((kept, n), dtype=np.float32)
         for start in range(0, kept, step):
-            part = self.matrix[start : start + step]
-            with np.errstate(over="ignore", invalid="ignore"):
-                support.write_kernels(Z[start : start + len(part)], self.middle, part)
-                small = part.max() < LARGE and part.min() > -LARGE
-            if not small:
+            if not self._store(start, min(start + step, kept)):
                 self.matrix, self.middle = self.matrix[:0], 0.0
                 break
+
+    def _centred(self):
+        """Rows whose products give the kernels, in double precision; None if differences must."""
+        function, Z = self.support.function, np.asarray(self.Z, dtype=np.float64)
+        if not isinstance(function, KernelFunction):
+            return None
+        Z = Z - Z.mean(axis=0) if function.kind in (RBF, MULTISCALE) else Z
+        return Z if function.has_products(Z) else None
+
+    def _store(self, start, stop):
+        """Keep kernels of some rows, products from the diagonal on; whether all are small."""
+        begin = 0 if self.centred is None else start
+        part = self.matrix[start:stop, begin:]
+        with np.errstate(over="ignore", invalid="ignore"):
+            part[:] = self.values(np.arange(start, stop), begin, self.middle)
+            if not (part.max() < LARGE and part.min() > -LARGE):
+                return False
+        if self.centred is not None:
+            self.matrix[stop:, start:stop] = self.matrix[start:stop, stop : len(self.matrix)].T
+        return True
+
+    def values(self, which, begin=0, less=0.0):
+        """Kernels (m, n − begin) of the rows `which` with all from one on, less a number."""
+        if self.centred is None:
+            return self.support.kernels(self.Z[which])[:, begin:] - less
+        return self.support.function.by_products(self.centred[which], self.centred[begin:], less)
 
     def read(self, coefs, which, places=NO_PLACES):
         """Σ_i coefs_i k(x_i, x), (m, c), of rows at some places; their kernels with others, (m, q).
 
         The result has both side by side; coefs are (c, n) at least.
         """
-        coefs, kept = coefs[:, : len(self.Z)], which < len(self.matrix)
+        kept = which < len(self.matrix)
+        if kept.all():
+            return self._kept(coefs, which, places)
         out = np.empty((len(which), len(coefs) + len(places)))
         out[kept] = self._kept(coefs, which[kept], places)
-        if not kept.all():
-            values = self.support.kernels(self.Z[which[~kept]]) - self.middle
-            out[~kept] = np.concatenate([values @ coefs.T, values[:, places]], axis=1)
-        out[:, : len(coefs)] += self.middle * coefs.sum(axis=1)
-        out[:, len(coefs) :] += self.middle
+        out[~kept] = _sums(self.values(which[~kept]), coefs, places)
         return out
 
     def _kept(self, coefs, which, places):
-        """`read` of rows that are kept, less what `middle` adds."""
-        c, out = len(coefs), np.empty((len(which), len(coefs) + len(places)))
-        size = np.sqrt(np.clip(np.einsum("ki,ki->k", coefs, coefs), SMALL**2, HUGE**2))
-        small = np.zeros((-(-c // 4) * 4, len(self.Z)), dtype=np.float32)
-        np.multiply(coefs, 1.0 / size[:, None], out=small[:c], casting="unsafe")
-        if len(self.Z) > MANY and is_compiled(sum_kernels):
-            sum_kernels(self.matrix, which, small, places, out)
-        else:
-            rows = self.matrix[which]
-            out[:, :c], out[:, c:] = rows @ small[:c].T, rows[:, places]
-        out[:, :c] *= size
+        """`read` of rows that are kept."""
+        (c, n), m = (len(coefs), len(self.Z)), len(which)
+        if n <= MANY or not is_compiled(sum_kernels):
+            return _sums(self.matrix[which] + np.float64(self.middle), coefs, places)
+        small, size, sums = np.zeros((-(-c // 4) * 4, n), np.float32), np.empty(c), np.empty(c)
+        round_coefficients(np.ascontiguousarray(coefs), small, size, sums)
+        out = np.empty((m, c + len(places)))
+        sum_kernels(self.matrix, self.middle, which, small, size, sums, places, out)
         return out
+
+
+def _sums(values, coefs, places):
+    """Kernels (m, n) times coefficients, and behind the sums those with the rows at some places."""
+    sums = values @ coefs[:, : values.shape[1]].T
+    return np.concatenate([sums, values[:, places]], axis=1)

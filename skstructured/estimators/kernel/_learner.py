@@ -99,14 +99,6 @@ class KernelLearner:
             )
         return model
 
-    @property
-    def _expansion(self):
-        """What coefficients belong to; None with a linear kernel."""
-        model = self._fitted_model("dual_coef_ is")
-        if isinstance(model, OverFeatures):
-            return model.scale.features
-        return getattr(model, "expansion", None)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self.kernel)

@@ -103,7 +103,7 @@ class KernelModel(VectorModel):
 
     def _check_overflow(self, rows):
         """A ValueError for a row whose kernel with itself is too large, before any is learned."""
-        longest = self.expansion.function.longest(self.dtype)
+        longest = self.expansion.function.longest()
         bad = rows.first_bad(False, 0.0, longest)
         if bad >= 0:
             raise ValueError(

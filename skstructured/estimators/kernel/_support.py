@@ -76,12 +76,6 @@ class Support(Learned):
         self._empty()
         self.add(*kept)
 
-    def kernels(self, Z):
-        """Kernels (n, rows) of rows Z with all."""
-        out = np.empty((len(Z), self.count))
-        self.write_kernels(Z, 0.0, out)
-        return out
-
 
 class BlockSupport(Support):
     """Rows in blocks (p, BLOCK), the last one filled up with rows of zeros."""
@@ -116,12 +110,11 @@ class BlockSupport(Support):
         """Kernels (n, BLOCK) of rows z, which are the last of at most BLOCK, with all of them."""
         return self.function.gram(self.blocks[0], Z)
 
-    def write_kernels(self, Z, less, out):
-        """Out (n, rows) = kernels of rows Z with all, less a number."""
-        every = self.rows(np.arange(self.count))
-        for start in range(0, self.count, WIDE):
-            part = slice(start, start + WIDE)
-            out[:, part] = self.function.gram(every[part].T, Z) - less
+    def kernels(self, Z):
+        """Kernels (n, rows) of rows Z with all."""
+        every = self.rows(np.arange(self.count)).T
+        parts = (every[:, start : start + WIDE] for start in range(0, self.count, WIDE))
+        return np.hstack([self.function.gram(part, Z) for part in parts])
 
 
 class ForeignSupport(Support):
@@ -151,9 +144,9 @@ class ForeignSupport(Support):
         """Kernels (n, count) of rows Z with the first rows."""
         return self.function.values(Z, self.stored[:count])
 
-    def write_kernels(self, Z, less, out):
-        """Out (n, rows) = kernels of rows Z with all, less a number."""
-        out[:] = self.values(Z, self.count) - less
+    def kernels(self, Z):
+        """Kernels (n, rows) of rows Z with all."""
+        return self.values(Z, self.count)
 
     def scores(self, coefs, Z, together=True):
         """Σ_i coefs_i k(x_i, z) of rows z, (n, c); not `together`, each row by itself."""

@@ -30,7 +30,7 @@ class CallableKernel(NamedTuple):
     function: object
     constant: float
 
-    def longest(self, dtype):
+    def longest(self):
         """Rows may be of any length, for all that is known."""
         return np.inf
 
@@ -80,7 +80,7 @@ class PrecomputedKernel(NamedTuple):
 
     constant: float
 
-    def longest(self, dtype):
+    def longest(self):
         """Rows may be of any length, for all that is known."""
         return np.inf
 

@@ -1,24 +1,15 @@
 """Kernels by their parameters, and their values between rows and blocks of support rows."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import float32, types
 from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 
 from skstructured._base.quantiles import weighted_quantile
 from skstructured._base.validation import check_integer, check_positive, check_real
-from skstructured._engine.addresses import (
-    READ_MATRIX,
-    READ_SINGLE_VECTOR,
-    READ_VECTOR,
-    VECTOR,
-    address,
-    function_for,
-)
-from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import exp_of
 from skstructured._learners.pass_selection import Trial
 
@@ -42,21 +33,8 @@ def arc_cosine(product, x_sq, z_sq):
 KINDS = ("linear", "rbf", "multiscale", "poly", "sigmoid", "laplacian", "cosine", "arc-cosine")
 LINEAR, RBF, MULTISCALE, POLY, SIGMOID, LAPLACIAN, COSINE, ARC_COSINE = range(8)
 
-#: Exponents below them are 0 in float64 anyway, and in float32 hardly more.
-SMALLEST_EXPONENT, SMALLEST_SINGLE = -700.0, -80.0
-
-SINGLE_VECTOR = float32[::1]
-READ_SINGLE_MATRIX = types.Array(float32, 2, "C", readonly=True)
-
-#: values(numbers, block, z, out): out = k(x_i, z) + constant of every row of the block, with the
-#: `numbers` (γ, coef0, degree, constant).
-VALUES = types.FunctionType(types.void(READ_VECTOR, READ_MATRIX, READ_VECTOR, VECTOR))
-SINGLE_VALUES = types.FunctionType(
-    types.void(READ_VECTOR, READ_SINGLE_MATRIX, READ_SINGLE_VECTOR, SINGLE_VECTOR)
-)
-
-#: The kernel at an address, for blocks of a type.
-as_values = function_for(VALUES, SINGLE_VALUES)
+#: Exponents below it are 0.
+SMALLEST = -700.0
 
 
 @kernel(fastmath=FASTMATH)
@@ -103,89 +81,6 @@ def _distances(block, z, out):
             out[i] += abs(block[a, i] - z[a])
 
 
-@kernel(fastmath={"contract"})
-def _exponentials(factor, out):
-    """Out ← exp(−factor out)."""
-    smallest = SMALLEST_SINGLE if out.itemsize == 4 else SMALLEST_EXPONENT
-    for i in range(out.shape[0]):
-        out[i] = exp_of(max(-factor * out[i], smallest))
-
-
-@kernel(fastmath={"contract"})
-def _fourth_powers(out):
-    """Out ← (out + out⁴ + out¹⁶)/3: of exp(−γd²/4) the mean of kernels with γ/4, γ and 4γ."""
-    for i in range(out.shape[0]):
-        once = out[i] * out[i] * out[i] * out[i]
-        out[i] = (out[i] + once + once * once * once * once) / 3.0
-
-
-@kernel(fastmath={"contract"})
-def _three_exponentials(factor, out):
-    """Both of these for float32, whose fourth powers would be too small for it."""
-    for i in range(out.shape[0]):
-        value = exp_of(max(-factor * out[i], SMALLEST_SINGLE))
-        once = value * value * value * value
-        out[i] = (value + once + once * once * once * once) / 3.0
-
-
-@kernel
-def _add_constant(numbers, out):
-    if numbers[3] != 0.0:
-        for i in range(out.shape[0]):
-            out[i] += numbers[3]
-
-
-@kernel
-def _linear_values(numbers, block, z, out):
-    products(block, z, out)
-    _add_constant(numbers, out)
-
-
-@kernel
-def _rbf_values(numbers, block, z, out):
-    _squared_distances(block, z, out)
-    _exponentials(numbers[0], out)
-    _add_constant(numbers, out)
-
-
-@kernel
-def _multiscale_values(numbers, block, z, out):
-    _squared_distances(block, z, out)
-    _exponentials(0.25 * numbers[0], out)
-    _fourth_powers(out)
-    _add_constant(numbers, out)
-
-
-@kernel
-def _single_multiscale_values(numbers, block, z, out):
-    _squared_distances(block, z, out)
-    _three_exponentials(0.25 * numbers[0], out)
-    _add_constant(numbers, out)
-
-
-@kernel
-def _poly_values(numbers, block, z, out):
-    products(block, z, out)
-    for i in range(out.shape[0]):
-        out[i] = (numbers[0] * out[i] + numbers[1]) ** numbers[2]
-    _add_constant(numbers, out)
-
-
-@kernel
-def _sigmoid_values(numbers, block, z, out):
-    products(block, z, out)
-    for i in range(out.shape[0]):
-        out[i] = math.tanh(numbers[0] * out[i] + numbers[1])
-    _add_constant(numbers, out)
-
-
-@kernel
-def _laplacian_values(numbers, block, z, out):
-    _distances(block, z, out)
-    _exponentials(numbers[0], out)
-    _add_constant(numbers, out)
-
-
 @kernel
 def _add_squares(block, squares):
     """Squares (rows,) ← + ‖x_i‖² of every row of a block, features in their order."""
@@ -194,35 +89,63 @@ def _add_squares(block, squares):
             squares[i] += np.float64(block[a, i]) * block[a, i]
 
 
+@kernel(fastmath={"contract"})
+def finish(kind, numbers, x_sq, z_sq, out):
+    """Out: products of rows x with z, or their distances, become kernels plus the constant.
+
+    The squared norms x_sq (rows,) and z_sq are needed for "arc-cosine" alone; "multiscale" is
+    ``(e + e⁴ + e¹⁶)/3`` of ``e = exp(−γ‖x−z‖²/4)``.
+    """
+    gamma, coef0, degree, constant = numbers[0], numbers[1], numbers[2], numbers[3]
+    if kind in (RBF, MULTISCALE, LAPLACIAN):
+        factor = 0.25 * gamma if kind == MULTISCALE else gamma
+        for i in range(out.shape[0]):
+            out[i] = exp_of(max(-factor * out[i], SMALLEST))
+    if kind == MULTISCALE:
+        for i in range(out.shape[0]):
+            once = out[i] * out[i] * out[i] * out[i]
+            out[i] = (out[i] + once + once * once * once * once) / 3.0
+    elif kind == POLY:
+        for i in range(out.shape[0]):
+            out[i] = (gamma * out[i] + coef0) ** degree
+    elif kind == SIGMOID:
+        for i in range(out.shape[0]):
+            out[i] = math.tanh(gamma * out[i] + coef0)
+    elif kind == ARC_COSINE:
+        for i in range(out.shape[0]):
+            out[i] = arc_cosine(out[i] + coef0, x_sq[i] + coef0, z_sq + coef0)
+    if constant != 0.0:
+        for i in range(out.shape[0]):
+            out[i] += constant
+
+
 @kernel
-def _arc_cosine_values(numbers, block, z, out):
-    products(block, z, out)
-    coef0, squares = numbers[1], np.zeros(out.shape[0])
-    _add_squares(block, squares)
-    square = 0.0
-    for a in range(z.shape[0]):
-        square += np.float64(z[a]) * z[a]
-    for i in range(out.shape[0]):
-        out[i] = arc_cosine(out[i] + coef0, squares[i] + coef0, square + coef0)
-    _add_constant(numbers, out)
+def block_values(kind, numbers, block, z, out):
+    """Out = k(x_i, z) + constant of every row of the block, by differences of rows."""
+    squares, square = out[:0], 0.0
+    if kind in (RBF, MULTISCALE):
+        _squared_distances(block, z, out)
+    elif kind == LAPLACIAN:
+        _distances(block, z, out)
+    else:
+        products(block, z, out)
+    if kind == ARC_COSINE:
+        squares = np.zeros(out.shape[0])
+        _add_squares(block, squares)
+        for a in range(z.shape[0]):
+            square += z[a] * z[a]
+    finish(kind, numbers, squares, square, out)
 
 
-_VALUES = {
-    LINEAR: _linear_values,
-    RBF: _rbf_values,
-    MULTISCALE: _multiscale_values,
-    POLY: _poly_values,
-    SIGMOID: _sigmoid_values,
-    LAPLACIAN: _laplacian_values,
-    COSINE: _linear_values,
-    ARC_COSINE: _arc_cosine_values,
-}
-
-
-def values_of(kind: int, single: bool) -> Any:
-    """What loops are handed of a kind of kernel, for blocks of float32 or float64."""
-    found = _single_multiscale_values if single and kind == MULTISCALE else _VALUES[kind]
-    return address(found, SINGLE_VALUES if single else VALUES) if is_compiled(found) else found
+@kernel
+def finish_products(kind, numbers, x_sq, z_sq, out):
+    """Out (n, m): products of rows x with rows z become kernels, by their squared norms."""
+    for r in range(out.shape[0]):
+        row = out[r]
+        if kind in (RBF, MULTISCALE):
+            for i in range(row.shape[0]):
+                row[i] = max(x_sq[r] + z_sq[i] - 2.0 * row[i], 0.0)
+        finish(kind, numbers, z_sq, x_sq[r], row)
 
 
 @kernel(fastmath=FASTMATH)
@@ -236,17 +159,17 @@ def _add_scores(coefs, start, values, out):
 
 
 @kernel
-def score_rows(values_at, numbers, blocks, pieces, coefs, Z, values, out):
+def score_rows(kind, numbers, blocks, pieces, coefs, Z, values, out):
     """Out (n, dim) ← out + Σ over the rows of the first blocks of coefficient times kernel.
 
     Kernels of row r with a block go to values (n or 1, rows of a block), its last row where it has
     none for r.
     """
-    kernel_values, size = as_values(values_at, blocks), blocks.shape[2]
+    size = blocks.shape[2]
     for m in range(pieces):
         for r in range(Z.shape[0]):
             here = values[min(r, values.shape[0] - 1)]
-            kernel_values(numbers, blocks[m], Z[r], here)
+            block_values(kind, numbers, blocks[m], Z[r], here)
             _add_scores(coefs, m * size, here, out[r])
 
 
@@ -272,11 +195,11 @@ BLOCK = 64
 #: Rows whose distances the median is taken of.
 SAMPLED = 500
 
-#: Shares of ‖x‖² + ‖z‖² up to which ‖x − z‖² by products is rounding.
-ROUNDING = 1e-13
+#: The largest k(x, x): sums of such values are far from overflow.
+LARGEST_VALUE = 1e150
 
-#: The largest k(x, x), by the bytes of a number: sums of such values are far from overflow.
-LARGEST_VALUE = {8: 1e150, 4: 1e18}
+#: By how much kernels by products may differ from those by differences, at most.
+TOLERANCE = 1e-9
 
 
 class KernelFunction(NamedTuple):
@@ -293,12 +216,12 @@ class KernelFunction(NamedTuple):
     kind: int
     numbers: np.ndarray
 
-    def longest(self, dtype):
+    def longest(self):
         """The largest norm of rows whose values are far from overflow; "poly" alone has one."""
         gamma, coef0, degree = np.abs(self.numbers[:3])
         if self.kind != POLY or gamma == 0.0 or degree < 1.0:
             return np.inf
-        reach = LARGEST_VALUE[np.dtype(dtype).itemsize] ** (1.0 / degree)
+        reach = LARGEST_VALUE ** (1.0 / degree)
         return math.sqrt(max(reach - coef0, 0.0) / gamma)
 
     def prepared(self, Z):
@@ -311,19 +234,32 @@ class KernelFunction(NamedTuple):
 
     def add_scores(self, blocks, pieces, coefs, Z, out):
         """Out (n, dim) ← out + Σ_i coefs_i k(x_i, z), of every row z."""
-        self._score(blocks, pieces, coefs, Z, np.empty((1, blocks.shape[2]), blocks.dtype), out)
+        self._score(blocks, pieces, coefs, Z, np.empty((1, blocks.shape[2])), out)
 
     def gram(self, block, Z):
         """Kernels (n, BLOCK) of rows Z with those of one block."""
-        values = np.empty((len(Z), block.shape[1]), dtype=block.dtype)
+        values = np.empty((len(Z), block.shape[1]))
         nothing = np.empty((0, block.shape[1])), Z, values, np.empty((len(Z), 0))
         self._score(np.ascontiguousarray(block)[None], 1, *nothing)
         return values
 
     def _score(self, blocks, pieces, coefs, Z, values, out):
-        values_at = values_of(self.kind, blocks.itemsize == 4)
-        rest = np.ascontiguousarray(Z), values, out
-        score_rows(values_at, self.numbers, blocks, pieces, coefs, *rest)
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        score_rows(self.kind, self.numbers, blocks, pieces, coefs, Z, values, out)
+
+    def has_products(self, Z):
+        """Whether kernels of rows Z by products of matrices are exact to `TOLERANCE`."""
+        steepest = {RBF: 1.0, MULTISCALE: 4.0, LAPLACIAN: np.inf}.get(self.kind, 0.0)
+        largest = np.einsum("ij,ij->i", Z, Z).max(initial=0.0)
+        error = 8.0 * np.finfo(np.float64).eps * largest
+        return steepest == 0.0 or steepest * self.numbers[0] * error <= TOLERANCE
+
+    def by_products(self, X, Z, less):
+        """Kernels (n, m) of rows X with rows Z, both in float64, less a number, by BLAS."""
+        out, numbers = X @ Z.T, self.numbers - np.array([0.0, 0.0, 0.0, less])
+        squares = (np.einsum("ij,ij->i", rows, rows) for rows in (X, Z))
+        finish_products(self.kind, numbers, *squares, out)
+        return out
 
 
 def check_cache_size(value):
@@ -343,15 +279,6 @@ def finite_scores(theta, kernel):
     return theta
 
 
-def _sparse_distances(Z):
-    """‖x − z‖² of all pairs of CSR rows, by products; 0 where nothing but rounding is left."""
-    products = (Z @ Z.T).toarray()
-    first, second = np.triu_indices(len(products), 1)
-    norms = np.diag(products)[first] + np.diag(products)[second]
-    squares = norms - 2.0 * products[first, second]
-    return np.where(squares > ROUNDING * norms, squares, 0.0)
-
-
 def counted_rows(weight, most):
     """Places of `most` rows of positive weight at most, drawn from a fixed seed, in order."""
     counted = np.flatnonzero(weight > 0.0)
@@ -362,7 +289,7 @@ def _median_distance(Z, weight):
     """Median ‖x − z‖² of rows that are not the same, among some of Z; 1 where there are none."""
     some = counted_rows(weight, SAMPLED)
     few, share = Z[some], weight[some] / weight[some].max()
-    squares = _sparse_distances(few) if issparse(few) else pdist(few, "sqeuclidean")
+    squares = pdist(few, "sqeuclidean")
     first, second = np.triu_indices(len(some), 1)
     pairs, apart = share[first] * share[second], squares > 0.0
     return float(weighted_quantile(squares, pairs * apart, 0.5)) if (pairs * apart).any() else 1.0

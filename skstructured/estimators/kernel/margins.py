@@ -80,7 +80,10 @@ class KernelOrLinear(KernelLearner):
 
 
 class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
-    """A classifier with a `MarginLoss`; needs `_margin_kind()` and `_optimizer()`."""
+    """A classifier with a `MarginLoss`, of the kind `loss`; needs `_optimizer()`."""
+
+    def _margin_kind(self):
+        return self.loss
 
     def _unfitted_space(self):
         return Signs()
@@ -331,14 +334,11 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     tol: float | None = None
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
     missing: Literal["mean", "indicator", "error"] = "mean"
-
-    def _margin_kind(self):
-        return self.loss
 
 
 @documented(PiSTOLClassifier)
@@ -425,7 +425,7 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     max_iter: int = 10
     tol: float | None = None
     shuffle: bool = True
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
@@ -485,16 +485,13 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     tol: float | None = None
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None
     missing: Literal["mean", "indicator", "error"] = "mean"
 
     _kinds = (*MarginClassifier._kinds, "square")
-
-    def _margin_kind(self):
-        return self.loss
 
     def _optimizer(self):
         return FixedStep(self.eta)
@@ -571,7 +568,7 @@ class KernelPerceptronClassifier(MarginClassifier):
     tol: float | None = None
     shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 200
+    cache_size: float = 500
     budget: int | None = None
     verbose: bool | int = 0
     random_state: Seed = None

@@ -74,9 +74,9 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     fit_intercept : bool, default=False
         Whether 1 is added to the kernel. With random features there is always an intercept.
     {OnlineStructuredPredictor: max_iter, tol, shuffle, class_weight}
-    cache_size : float, default=200
+    cache_size : float, default=500
         Megabytes in which `fit` keeps the kernels of all pairs of rows between passes, in single
-        precision less their mean: 7,000 rows need 200. Kernels of rows that do not fit are
+        precision less their mean: 11,000 rows need 484. Kernels of rows that do not fit are
         computed in every pass.
     budget : int or None, default=None
         The most support rows, 2 at least. A block of 64 rows, or a quarter of `budget` if that is
@@ -85,16 +85,16 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         Only for one pass: streams, or ``max_iter=1``. On streams that move set ``average=False``:
         an average over rounds, with a budget or none, is of what was and is no more.
     {OnlineStructuredPredictor: verbose, random_state, constants, loss, missing}
-    approximation : {"none", "fourier", "sketch", "relu", "auto"}, default="none"
+    approximation : {"none", "fourier", "relu", "auto"}, default="none"
         "none" is the kernel itself. The others are a linear learner over [z, φ(z)], z the row as
         standardised and φ random features with <φ(x), φ(z)> ≈ k(x, z): the cost of a row is the
         same however many there are, and none is kept. "fourier" is for "rbf" and "laplacian",
-        "sketch" for "poly", "relu" for "arc-cosine". "auto" is the one of the kernel in a `fit` of
+        "relu" for "arc-cosine". "auto" is the one of the kernel in a `fit` of
         more than 5,000 rows without a `budget`, and "none" otherwise, or where there is none.
     n_components : int or "auto", default="auto"
         Random features; of "fourier" a cosine and a sine for each frequency, odd numbers are
         rounded up. Errors over ‖φ(x)‖‖φ(z)‖ are some ``1/sqrt(n_components)``, times √2 at most
-        for "fourier", √5 for "relu" and √(2 + 3^degree) for "sketch". "auto" is 1200, and 4000 in
+        for "fourier" and √5 for "relu". "auto" is 1200, and 4000 in
         a `fit` of more than 200,000 rows.
 
     Attributes
@@ -121,7 +121,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     ValueError
         When used: a parameter out of its range, an optimiser that moves each feature by itself, a
         `budget` for more than one pass, a precomputed matrix that is not square, a `kernel` that
-        `approximation` is not for, a `budget` or a `coef0` below 0 with random features, and as
+        `approximation` is not for, a `budget`, a `coef0` below 0 or CSR rows of more than 4,096
+        columns with random features, and as
         `OnlineStructuredPredictor`; the fitted state is then unchanged. When a function `kernel`
         returns what is not finite, or not of the right shape: rows before it were learned.
     GuaranteeError
@@ -132,9 +133,10 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     Memory: support rows, and in `fit` all rows once more and `cache_size`. Rows without a
     coefficient are dropped, 64 rows at a time: with ``regularizer="squared"``, whose losses can be
     0, that is most of them where classes are easy to tell apart. float32 rows stay float32, at half
-    the memory; coefficients and sums are float64. CSR rows are made dense, but for random features.
-    Kernels of streams, of one pass and of predictions are computed by differences of rows and sums
-    in one order, so that chunks of any size give the same bits, and offsets lose no digits.
+    the memory; coefficients and sums are float64. CSR rows are made dense.
+    Kernels of streams, of one pass and of predictions are computed by differences of rows, so
+    offsets lose no digits; those between passes are products of matrices if these are exact to
+    1e-9. Scores are the same in chunks of any size to 1e-12 of their size.
 
     "fourier" is, with m frequencies ω_j drawn by `random_state` from the Fourier transform of the
     kernel (normal of variance 2γ and orthogonal to each other p at a time for "rbf", Cauchy of
@@ -143,15 +145,12 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     .. math:: φ(z) = \sqrt{3p/m}\,(\cos ω_j^T z, \sin ω_j^T z)_{j=1..m},
         \quad ‖φ(z)‖^2 = 3p,
 
-    three times what ‖z‖² is on average. "relu" is ``√(2c/m) max(0, ω_jᵀz̃)`` with normal ω_j, and
-    "sketch" convolves `degree` count sketches of (√γ z, √coef0), of m random places. ‖φ‖² grows
-    with rows: c has it be 3p on average over rows of `fit`, and in a stream where ‖z‖² is p.
+    three times what ‖z‖² is on average. "relu" is ``√(2c/m) max(0, ω_jᵀz̃)`` with normal ω_j. Its
+    ‖φ‖² grows with rows: c has it be 3p on average over rows of `fit`, and in a stream where ‖z‖²
+    is p.
 
-    They are computed by blocks, from rows as standardised on the way, and chunks of any size give
-    the same bits. Certificates hold as they are, for U over [z, φ(z), 1]. With "fourier" CSR rows
-    stay CSR: beyond 4,096 columns φ is of rows hashed into as many buckets (Weinberger et al. 2009,
-    "Feature hashing for large scale multitask learning"), ‖φ‖² is 3 mean ‖z‖², and in a stream the
-    entries of its first row stand for p (docs/kernels.md).
+    They are computed by blocks, from rows as standardised on the way; CSR rows are made dense a
+    block at a time. Certificates hold as they are, for U over [z, φ(z), 1].
 
     In a stream and in one pass, where "auto" is a mixture, as many experts learn from z alone as
     from [z, φ(z)]: where a line is right, features cost little, see `StepMixture`. With
@@ -165,9 +164,8 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     Orabona (2014), "Simultaneous model selection and optimization through parameter-free stochastic
     learning"; Sakaue, Bao, Tsuchiya, Oki (2024); Kivinen, Smola, Williamson (2004); Rahimi, Recht
     (2007), "Random features for large-scale kernel machines"; Yu, Suresh, Choromanski,
-    Holtmann-Rice, Kumar (2016), "Orthogonal random features"; Pham, Pagh (2013), "Fast and scalable
-    polynomial kernels via explicit feature maps"; Cho, Saul (2009), "Kernel methods for deep
-    learning".
+    Holtmann-Rice, Kumar (2016), "Orthogonal random features"; Cho, Saul (2009), "Kernel methods for
+    deep learning".
 
     Examples
     --------
@@ -198,14 +196,14 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
         tol: float | None = None,
         shuffle: bool = True,
         class_weight: dict | Literal["balanced"] | None = None,
-        cache_size: int = 200,
+        cache_size: float = 500,
         budget: int | None = None,
         verbose: bool | int = 0,
         random_state: Seed = None,
         constants: Literal["paper", "sharp"] = "paper",
         loss: str | Surrogate = "fenchel_young",
         missing: Literal["mean", "indicator", "error"] = "mean",
-        approximation: Literal["none", "fourier", "sketch", "relu", "auto"] = "none",
+        approximation: Literal["none", "fourier", "relu", "auto"] = "none",
         n_components: int | Literal["auto"] = "auto",
     ) -> None:
         self.space = space

@@ -58,6 +58,7 @@ class TestKept:
     def kept(self, monkeypatch, name, share, many):
         """Kernels with room for a share of the rows, and the literal ones."""
         monkeypatch.setattr(_kept, "MANY", many)
+        monkeypatch.setattr(_kept, "CELLS", 1 << 14)
         function, Z = function_of(name, 5), rows()
         kernels = kept(function, Z, share * 4 * len(Z) ** 2 + 1)
         assert len(kernels.matrix) == int(share * len(Z))

@@ -59,12 +59,12 @@ class TestRowsThatAreKept:
         X, y = stream()
         model = plain(regularizer="squared", average=average, max_iter=passes).fit(X, y)
         assert 0 < len(model.support_) < len(X)
-        assert np.any(model._expansion.current() != 0.0, axis=0).all()
+        assert np.any(model._model.expansion.current() != 0.0, axis=0).all()
         assert model.dual_coef_.shape == (3, len(model.support_))
         np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
         scores = literal.gram(literal.rbf(0.5), X[model.support_], X) @ model.dual_coef_.T
         np.testing.assert_allclose(model.embedding_scores(X), scores, rtol=1e-8, atol=1e-10)
-        support = model._expansion.support
+        support = model._model.expansion.support
         assert len(support.blocks) <= 2 * (support.count // 64 + 1)
 
     @pytest.mark.parametrize("size", [1, 7, 64, 100])
@@ -319,10 +319,10 @@ class TestBudget:
         model = plain(optimizer=optimizer, budget=60, kernel=kernel, average=False)
         for start in range(0, len(X), 10):
             model.partial_fit(X[start : start + 10], y[start : start + 10], CLASSES)
-            B, Z = model._expansion.current(), model.support_vectors_
+            B, Z = model._model.expansion.current(), model.support_vectors_
             norm_sq = np.einsum("ki,ij,kj->", B, literal.gram(literal.rbf(0.5), Z, Z), B)
             assert model._state.vector[place] == pytest.approx(norm_sq, rel=1e-7, abs=1e-10)
-        assert model._expansion.forgotten > 0
+        assert model._model.expansion.forgotten > 0
 
     @pytest.mark.parametrize("budget", [2, 5, 64, 100])
     @pytest.mark.parametrize("size", [1, 7, 100])
@@ -345,19 +345,19 @@ class TestBudget:
         given = {"optimizer": "ogd", "average": average, "kernel": kernel}
         model = plain(budget=80, **given).partial_fit(X[:79], y[:79], CLASSES)
         for t in (79, 99):
-            expansion = model._expansion
+            expansion = model._model.expansion
             whole = pickle.loads(pickle.dumps(model))
-            whole._expansion.budget = None
+            whole._model.expansion.budget = None
             whole.partial_fit(X[t : t + 1], y[t : t + 1])
-            B, rows = whole._expansion.current().T, whole.support_
+            B, rows = whole._model.expansion.current().T, whole.support_
             G = literal.gram(literal.rbf(0.5), X[rows], X[rows])
             model.partial_fit(X[t : t + 1], y[t : t + 1])
             leave, stay = literal.worthless(G, B[:, :3], t + 1 - rows, 20)
             wanted = literal.hand_over(G, B, leave, stay)
             np.testing.assert_array_equal(model.support_, rows[stay])
-            found = model._expansion.current().T
+            found = model._model.expansion.current().T
             np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
-            assert expansion is model._expansion and expansion.forgotten == t - 59
+            assert expansion is model._model.expansion and expansion.forgotten == t - 59
             model.partial_fit(X[t + 1 : t + 20], y[t + 1 : t + 20])
 
     @pytest.mark.parametrize("kind", ["turning", "switching", "new"])
@@ -378,7 +378,7 @@ class TestBudget:
             part = slice(start, start + 10)
             right += np.sum(model.predict(X[part]) == y[part]) if start else 0
             model.partial_fit(X[part], y[part], classes=[0, 1])
-        assert model._expansion.forgotten > 400
+        assert model._model.expansion.forgotten > 400
         share = right / (n - 10)
         assert share > 0.04 + max(np.mean(y == 0), np.mean(y[1:] == y[:-1]))
 
