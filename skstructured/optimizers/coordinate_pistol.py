@@ -3,43 +3,42 @@
 import functools
 import math
 
-A, B, REACH, CAPPED, PATH, LARGEST, LARGEST_SQ, ROUNDS, OUTPUTS, FEATURES = range(OWN, OWN + 10)
+from skstructured._base.validation import check_positive, check_size
+from skstructured.extend import OWN, CoordinateOptimizer, kernel
+from skstructured.extend._types import Floats, Kernel, Loss
+from skstructured.guarantees.certificates import Certificate
+from skstructured.optimizers import pistol
+
+#: In the places of what `PiSTOL` alone has: the largest |g|, and the shape of W.
+LARGEST, OUTPUTS, FEATURES = OWN + 5, OWN + 6, OWN + 9
 
 #: An α below it counts as 0.
 SMALLEST = 1e-280
 
 
 @kernel
-def coordinate_pistol(
-    state: Floats, W: float, a: float, b: float, g: float
-) -> tuple[float, float, float]:
+def bet(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, float, float]:
     """θ = a ← a − g, P = b ← b + |g|, W = (B/p) θ/α exp(θ²/(2α)), α = A R (R + P)."""
     if g == 0.0:
         return W, a, b
     size = abs(g)
-    state[PATH] += size
+    state[pistol.PATH] += size
     state[LARGEST] = max(state[LARGEST], size)
-    a, b, reach = a - g, b + size, max(state[REACH], 2.0 * size)
-    alpha = state[A] * reach * (reach + b)
+    a, b, reach = a - g, b + size, max(state[pistol.NORM], 2.0 * size)
+    alpha = state[pistol.PARAMETER_A] * reach * (reach + b)
     ratio = a / alpha if alpha >= SMALLEST else 0.0
     exponent = 0.5 * a * ratio
-    state[CAPPED] += exponent > LARGEST_EXPONENT
-    scale = state[B] / state[FEATURES] * math.exp(min(exponent, LARGEST_EXPONENT))
-    return scale * ratio, a, b
+    state[pistol.CAPPED] += exponent > pistol.LARGEST_EXPONENT
+    grown = math.exp(min(exponent, pistol.LARGEST_EXPONENT))
+    return state[pistol.PARAMETER_B] / state[FEATURES] * grown * ratio, a, b
 
 
 @kernel
-def next_reach(state: Floats, x_sq: float, weight: float) -> float:
-    """s = 1; R is at least twice the largest |g| of the rounds before."""
-    state[REACH] = max(state[REACH], 2.0 * state[LARGEST])
-    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
-    return 1.0
-
-
-@kernel
-def count_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
-    """u = w; counts the rounds of positive weight."""
-    state[ROUNDS] += weight > 0.0
+def next_reach(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
+    """u = w; R is at least twice the largest |g| of the rounds before."""
+    state[pistol.NORM] = max(state[pistol.NORM], 2.0 * state[LARGEST])
+    state[pistol.LARGEST_SQ] = max(state[pistol.LARGEST_SQ], weight * x_sq)
+    state[pistol.ROUNDS] += weight > 0.0
     return weight
 
 
@@ -48,9 +47,7 @@ def with_shape(move: Kernel, features_axis: int) -> Kernel:
     """A row primitive that notes how many weights Θ has before it moves them."""
 
     @kernel
-    def move_and_score(
-        data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw
-    ):  # fmt: skip
+    def move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
         state[OUTPUTS], state[FEATURES] = raw.shape[0], Theta.shape[features_axis]
         return move(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw)
 
@@ -83,10 +80,10 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     Orabona (2014), appendix A, Corollary 3.
     """
 
-    coordinate_kernel = staticmethod(coordinate_pistol)
+    coordinate_kernel = staticmethod(bet)
     numbers = 2
-    scale_kernel = staticmethod(next_reach)
-    step_kernel = staticmethod(count_step)
+    step_kernel = staticmethod(next_reach)
+    check = pistol.PiSTOL.check
 
     def __init__(self, a: float = 0.08, b: float = 1.0, feature_norm: float | None = None) -> None:
         self.a = a
@@ -101,25 +98,15 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     def init(self, loss: Loss) -> Floats:
         """The initial state, with R = L times `feature_norm`."""
         state = super().init(loss)
-        state[REACH] *= loss.lipschitz
+        state[pistol.NORM] *= loss.lipschitz
         return state
 
     def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
         """The row primitive; see `OnlineOptimizer`."""
         return with_shape(super().move_and_score_kernel(dim, sparse, average), 1 - sparse)
 
-    def certificate(
-        self, loss: Loss, state: Floats, delta: float | None = None
-    ) -> PiSTOLCertificate:
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """Corollary 3, for a ≥ 2.25 and a given `feature_norm`."""
-        no_high_probability(self, delta)
-        needed = state[LARGEST] / loss.lipschitz
-        known = self.feature_norm is not None and needed <= self.feature_norm * (1.0 + 1e-9)
-        check_theorem("Corollary 3", self.a, state, known, f"{needed:.6g}, for the rows so far")
-        largest, path, rounds = math.sqrt(state[LARGEST_SQ]), state[PATH], state[ROUNDS]
+        largest = state[LARGEST] / loss.lipschitz
         shape = {"outputs": float(state[OUTPUTS]), "features": float(state[FEATURES])}
-        return pistol_certificate(self, loss, self.feature_norm, largest, path, rounds, shape)
-
-    def check(self, state: Floats) -> str | None:
-        """A sentence on what went wrong in the rounds that made `state`, or None."""
-        return message_of_caps(self.a, state)
+        return pistol.certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
