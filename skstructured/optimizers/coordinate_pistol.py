@@ -3,11 +3,11 @@
 import functools
 import math
 
+import skstructured.optimizers.pistol_state as pistol
 from skstructured._base.validation import check_positive, check_size
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
 from skstructured.extend._types import Floats, Kernel, Loss
 from skstructured.guarantees.certificates import Certificate
-from skstructured.optimizers import pistol
 
 #: In the places of what `PiSTOL` alone has: the largest |g|, and the shape of W.
 LARGEST, OUTPUTS, FEATURES = OWN + 5, OWN + 6, OWN + 9
@@ -83,7 +83,6 @@ class CoordinatePiSTOL(CoordinateOptimizer):
     coordinate_kernel = staticmethod(bet)
     numbers = 2
     step_kernel = staticmethod(next_reach)
-    check = pistol.PiSTOL.check
 
     def __init__(self, a: float = 0.08, b: float = 1.0, feature_norm: float | None = None) -> None:
         self.a = a
@@ -110,3 +109,7 @@ class CoordinatePiSTOL(CoordinateOptimizer):
         largest = state[LARGEST] / loss.lipschitz
         shape = {"outputs": float(state[OUTPUTS]), "features": float(state[FEATURES])}
         return pistol.certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
+
+    def check(self, state: Floats) -> str | None:
+        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        return pistol.message_of_caps(self, state)

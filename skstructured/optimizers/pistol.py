@@ -1,25 +1,32 @@
 """PiSTOL: a learner whose weights are an exponential of the sum of its gradients."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
-from skstructured._engine.state import OWN, flush_if_grown, new_state
+from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
-from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
-from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
-
-# The state vector, after the epoch's own entries.
-PARAMETER_A, PARAMETER_B, NORM, CAPPED, PATH, LIPSCHITZ = range(OWN, OWN + 6)
-THETA_SQ, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 6, OWN + 10)
-
-#: Exponents are cut off here, so scores stay finite.
-LARGEST_EXPONENT = 300.0
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.guarantees.certificates import Certificate
+from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
+from skstructured.optimizers.pistol_state import (
+    CAPPED,
+    FLUSHED_SQ,
+    LARGEST_EXPONENT,
+    LARGEST_SQ,
+    LIPSCHITZ,
+    NORM,
+    PARAMETER_A,
+    PARAMETER_B,
+    PATH,
+    ROUNDS,
+    THETA_SQ,
+    certificate_of,
+    message_of_caps,
+)  # fmt: skip
 
 
 @kernel
@@ -48,42 +55,6 @@ def exponential_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight:
     state[ROUNDS] += 1.0 if weight > 0.0 else 0.0
     state[THETA_SQ] = max(state[THETA_SQ] - 2.0 * weight * inner + length * length, 0.0)
     return -weight
-
-
-def certificate_of(
-    optimizer: Any,
-    loss: Loss,
-    state: Floats,
-    delta: float | None,
-    theorem: str,
-    norm: float,
-    shape: dict[str, float],
-) -> PiSTOLCertificate:
-    """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`.
-
-    A GuaranteeError unless a ≥ 2.25, no exponent was cut off and ``norm <= feature_norm``.
-    """
-    no_high_probability(optimizer, delta)
-    a, bound = optimizer.a, optimizer.feature_norm
-    if a < 2.25:
-        raise GuaranteeError(
-            f"{theorem} of PiSTOL needs a ≥ 2.25, got a={a!r} (which learns faster)."
-        )
-    if state[CAPPED] > 0.0:
-        raise GuaranteeError(
-            f"PiSTOL's exponent was cut off {state[CAPPED]:.0f} times, which its {theorem} "
-            "does not allow for."
-        )
-    if bound is None or norm > bound * (1.0 + 1e-9):
-        raise GuaranteeError(
-            f"{theorem} of PiSTOL needs a bound on the features: give feature_norm, at least "
-            f"{norm:.6g} for the rows so far."
-        )
-    numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ])) | shape
-    numbers |= {"L": float(loss.lipschitz), "N": float(max(norm, bound))}
-    numbers |= {"alpha": float(a), "beta": float(optimizer.b)}
-    numbers |= {"path": float(state[PATH]), "rounds": float(state[ROUNDS])}
-    return PiSTOLCertificate(numbers)
 
 
 class PiSTOL(OnlineOptimizer):
@@ -151,11 +122,8 @@ class PiSTOL(OnlineOptimizer):
         """`CoordinatePiSTOL` with `per_coordinate`."""
         if not isinstance(self.per_coordinate, (bool, np.bool_)):
             raise ValueError(f"per_coordinate must be a bool, got {self.per_coordinate!r}.")
-        if not self.per_coordinate:
-            return self
-        from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL  # on this module
-
-        return CoordinatePiSTOL(self.a, self.b, self.feature_norm)
+        given = (self.a, self.b, self.feature_norm)
+        return CoordinatePiSTOL(*given) if self.per_coordinate else self
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
@@ -177,9 +145,4 @@ class PiSTOL(OnlineOptimizer):
 
     def check(self, state: Floats) -> str | None:
         """A sentence on what went wrong in the rounds that made `state`, or None."""
-        if state[CAPPED] == 0.0:
-            return None
-        return (
-            f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
-            f"and was cut off there: a={self.a!r} is too small for these data."
-        )
+        return message_of_caps(self, state)
