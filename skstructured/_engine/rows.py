@@ -14,8 +14,8 @@ from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, ke
 SHORTEST, LONGEST = 1e-100, 1e100
 SHORTEST_SQ, LONGEST_SQ = SHORTEST * SHORTEST, LONGEST * LONGEST
 
-#: As objects, which compare ten times as fast as the types they are of.
-DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+#: As an object, which compares ten times as fast as the type it is of.
+DOUBLE = np.dtype(np.float64)
 
 #: Numbers that stay in cache between being transformed and being learned, and rows at least.
 CACHED, LEAST_BLOCK = 131072, 64
