@@ -15,15 +15,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skstructured._engine.arrays import Array, Floats
-from skstructured._engine.rows import (
-    DOUBLE,
-    LONGEST,
-    SHORTEST,
-    SINGLE,
-    SINGLE_NORMS,
-    SINGLE_WEIGHTS,
-    Rows,
-)
+from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
 from skstructured._engine.state import Learned
 
 #: The end of the error, which names the learners of items.
@@ -107,7 +99,7 @@ def check_features(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def dtype_of(estimator: Any) -> np.dtype[Any]:
-    """The dtype of the rows that a learner takes, which is that of its weights."""
+    """The dtype of the rows that a learner takes."""
     return getattr(estimator, "_dtype", DOUBLE)
 
 
@@ -118,11 +110,6 @@ def is_standardized(estimator: Any, fresh: bool = False) -> bool:
     """
     scale = None if fresh else getattr(estimator, "_scale", None)
     return getattr(estimator, "standardize", False) if scale is None else scale.used
-
-
-def takes_singles_as_they_are(estimator: Any, fresh: bool = False) -> bool:
-    """Whether float32 rows are learned without being standardised, so that ranges are smaller."""
-    return dtype_of(estimator) == SINGLE and not is_standardized(estimator, fresh)
 
 
 def is_ready(estimator: Any, X: Any) -> bool:
@@ -145,27 +132,21 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     return Rows.from_array(X)
 
 
-def check_weights(
-    sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False, single: bool = False
-) -> Floats:
+def check_weights(sample_weight: ArrayLike | None, X: Any, n: int, stream: bool = False) -> Floats:
     """Sample weights of rounds as a float64 vector, each 0 or in range; ones where None."""
     if sample_weight is None:
         return np.ones(n)
     weight = _nonnegative(sample_weight, X, n, stream)
-    return check_range_of_weights("sample_weight", weight, single)
+    return check_range_of_weights("sample_weight", weight)
 
 
-def check_range_of_weights(name: str, weight: Floats, single: bool = False) -> Floats:
-    """Weights (n,) as they are; a ValueError unless each is 0 or in range.
-
-    `single` is for learners that `takes_singles_as_they_are` tells, whose range is smaller.
-    """
-    lightest, heaviest = SINGLE_WEIGHTS if single else (LIGHTEST, HEAVIEST)
-    wrong = (weight != 0.0) & ~((weight >= lightest) & (weight <= heaviest))
+def check_range_of_weights(name: str, weight: Floats) -> Floats:
+    """Weights (n,) as they are; a ValueError unless each is 0 or in range."""
+    wrong = (weight != 0.0) & ~((weight >= LIGHTEST) & (weight <= HEAVIEST))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
-            f"{name} must be 0 or lie between {lightest:g} and {heaviest:g}, "
+            f"{name} must be 0 or lie between {LIGHTEST:g} and {HEAVIEST:g}, "
             f"got {weight[row]:g} for row {row}: divide all weights by their mean."
         )
     return weight
@@ -344,8 +325,6 @@ def norms_of(estimator: Any, fresh: bool = False) -> tuple[float, float]:
     if is_standardized(estimator, fresh):
         return 0.0, LONGEST_GIVEN
     shortest, longest = SHORTEST, getattr(estimator, "longest_row", LONGEST)
-    if takes_singles_as_they_are(estimator, fresh):
-        shortest, longest = SINGLE_NORMS
     kernel = getattr(estimator, "kernel", None)
     far = isinstance(kernel, str) and kernel == "precomputed"  # kernels of rows far away are small
     return 0.0 if far else shortest, longest
@@ -357,9 +336,8 @@ def refuse_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRetur
     norm, (shortest, longest) = _norm_of_row(X, row), norms_of(estimator, fresh)
     if shortest <= norm <= longest:
         raise ValueError(
-            f"Row {row} of X has scores that are not finite {np.dtype(dtype_of(estimator))} "
-            "numbers: a parameter (a step, "
-            "a scale, a norm) does not fit features of this size, or the space returns such means."
+            f"Row {row} of X has scores that are not finite numbers: a parameter (a step, a scale, "
+            "a norm) does not fit features of this size, or the space returns such means."
         )
     raise ValueError(
         f"Row {row} of X is too {'large' if norm > 1.0 else 'small'}: its norm is {norm:.4g}, and "
@@ -370,11 +348,9 @@ def refuse_row(estimator: Any, X: Any, row: int, fresh: bool = False) -> NoRetur
 
 def _remedy(estimator: Any, longest: float, fresh: bool) -> str:
     """What is to be done about rows that are too large or too small."""
-    single = takes_singles_as_they_are(estimator, fresh)
-    ways = " or begin with float64 rows" if single else " or regularize more"
     raw = hasattr(estimator, "standardize") and not is_standardized(estimator, fresh)
     own = ", or give standardize=True" if raw else ""
-    return f"rescale the features{ways if longest < LONGEST else ''}{own}"
+    return f"rescale the features{' or regularize more' if longest < LONGEST else ''}{own}"
 
 
 def _norm_of_row(X: Any, row: int) -> float:

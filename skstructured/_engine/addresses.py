@@ -18,7 +18,6 @@ from skstructured._engine.arrays import Array
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
-SINGLE_MATRIX = float32[:, ::1]
 CUBE = float64[:, :, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
 READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
@@ -28,18 +27,13 @@ READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
 
-def _move_and_score(data: Any, Theta: Any) -> Any:
-    """The type of a row primitive, for rows and weights of these types."""
-    places = (READ_INT32, READ_INT32, int64, int64, int64)
-    rest = (VECTOR, VECTOR, float64, float64, VECTOR)
-    return types.FunctionType(float64(data, *places, Theta, *rest))
-
+_ROWS = (READ_VECTOR, READ_INT32, READ_INT32, int64, int64, int64)
 
 #: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
-#: -> ‖ahead‖²; `weight` is that of the row ahead. The second reads float32 rows and moves float32
-#: weights; all else is float64 in both.
-MOVE_AND_SCORE = _move_and_score(READ_VECTOR, MATRIX)
-SINGLE_MOVE_AND_SCORE = _move_and_score(READ_SINGLE_VECTOR, SINGLE_MATRIX)
+#: -> ‖ahead‖²; `weight` is that of the row ahead.
+MOVE_AND_SCORE = types.FunctionType(
+    float64(*_ROWS, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
+)
 #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
 LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
 #: scale(state, x_sq, weight) -> s with W = s Θ in this round
@@ -101,7 +95,6 @@ def function_for(double: Any, single: Any) -> Any:
     return function_for
 
 
-as_loss, as_scale, as_step = map(function_at, (LOSS, SCALE, STEP))
-
-#: The row primitive at an address, of the type that goes with the weights.
-as_move_and_score = function_for(MOVE_AND_SCORE, SINGLE_MOVE_AND_SCORE)
+as_move_and_score, as_loss, as_scale, as_step = map(
+    function_at, (MOVE_AND_SCORE, LOSS, SCALE, STEP)
+)

@@ -41,7 +41,7 @@ from skstructured._engine.experts import (
 )
 from skstructured._engine.mixing import SCORES, mix, temper_for
 from skstructured._engine.rounds import BLOCK, LARGEST, SLOW_BLOCK, quiet
-from skstructured._engine.rows import Rows, is_zero_row
+from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, is_zero_row
 from skstructured._engine.state import (
     FLUSH,
     RENEW,
@@ -63,8 +63,6 @@ def mixture_epoch(
     weight: Floats,
     Theta: Array,
     averaged: bool,
-    shortest_sq: float,
-    longest_sq: float,
     vectors: Floats,
     shares: Floats,
     rates: Floats,
@@ -87,7 +85,7 @@ def mixture_epoch(
     and A_e ← A_e − u_e (Σ v s)_e g_e xᵀ. Where `scores` has rows, it receives what is played.
     Returns the place of the row that stopped it, or -1.
     """
-    move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
+    move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     n, dim = truth.shape
     few, record = vectors.shape[0], scores.shape[0] > 0
     experts = 2 * few if averaged else few
@@ -101,7 +99,7 @@ def mixture_epoch(
         data, indices, indptr, width, first, first, Theta, totals, move, 0.0, w, raw
     )
     for r in range(n):
-        usual = shortest_sq <= x_sq <= longest_sq
+        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
         if not usual and not is_zero_row(data, indptr, width, rows[r]):
             stopped = r
             break
@@ -151,7 +149,7 @@ def mixture_epoch(
 def signature_of(*more: Any) -> Any:
     """The signature of loops over rows, `more` behind the scores."""
     arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
-    learned = (MATRIX, types.boolean, float64, float64, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
+    learned = (MATRIX, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
     rest = (int64, float64, VECTOR, VECTOR, MATRIX)
     kernels = (types.UniTuple(int64, 2), READ_INT64, READ_INT64)
     return int64(*arrays, *learned, *rest, *more, *kernels)
@@ -216,7 +214,7 @@ def call_of(
     *rest: Any,
 ) -> Call:
     """A loop over rows, and the arrays of its arguments."""
-    given = (order, truth, weight, state.Theta, state.summed, *state.limits_sq, state.vectors)
+    given = (order, truth, weight, state.Theta, state.summed, state.vectors)
     mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
     return loop, *rows.arrays, *given, *mixed, inner, params, work[0], *rest, *kernels
 
@@ -248,8 +246,6 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
         weight: Floats,
         Theta: Array,
         average: bool,
-        shortest_sq: float,
-        longest_sq: float,
         vectors: Floats,
         shares: Floats,
         rates: Floats,
@@ -270,7 +266,7 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
 
         By the experts and, where `averaged`, by their averages, at a weight of 0.
         """
-        move_and_score = as_move_and_score(kernels[0], Theta)
+        move_and_score = as_move_and_score(kernels[0])
         few, dim, none = vectors.shape[0], truth.shape[1], scores[:0]
         experts = 2 * few if average else few
         raw, still = np.empty(experts * dim), np.zeros(experts * dim)
@@ -290,7 +286,7 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
                 without_averages(shares, few, by_last)
                 counted = by_last
             mix(kind, counted, theta, means, v, scores[r])
-            given = (rows[one], truth[one], weight[one], Theta, average, shortest_sq, longest_sq)
+            given = (rows[one], truth[one], weight[one], Theta, average)
             mixed = (vectors, shares, rates, totals, sums, kind, inner, params, work, none)
             if learn(data, indices, indptr, width, *given, *mixed, kernels, scales, steps) >= 0:
                 return r

@@ -9,7 +9,6 @@ import functools
 
 import numpy as np
 from numba import int64
-from numpy.typing import DTypeLike
 
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import FASTMATH, kernel
@@ -37,18 +36,16 @@ def dense_move_and_score(
     """Θ ← Θ + u move xᵀ for dense `row`, then raw = Θz for dense row `ahead`, in one sweep over Θ.
 
     Returns ``‖z‖²``, the intercept's 1 included. A first score is the same sweep with u = 0, which
-    keeps sums in one order and so makes chunks bit-identical to one pass. Rows and Θ are both
-    float64 or both float32, and so are the numbers of the inner loop, which then converts none.
+    keeps sums in one order and so makes chunks bit-identical to one pass.
     """
     x = data[row * width : (row + 1) * width]
     z = data[ahead * width : (ahead + 1) * width]
     intercept = Theta.shape[1] > width
     z_sq = 1.0 if intercept else 0.0
     for j in range(width):
-        z_sq += np.float64(z[j]) * np.float64(z[j])
-    number = Theta.dtype.type
+        z_sq += z[j] * z[j]
     for k in range(raw.shape[0]):
-        theta, c, total = Theta[k], number(u * move[k]), number(0.0)
+        theta, c, total = Theta[k], u * move[k], 0.0
         for j in range(width):
             moved = theta[j] + c * x[j]
             theta[j] = moved
@@ -221,9 +218,6 @@ def move_and_score_kernel(dim: int, sparse: bool, average: bool = False) -> Kern
 #: Dense rows wait in blocks this long: they are still in cache when their terms are added.
 WAITING = 48
 
-#: Rounds after which the sum of float32 weights is brought up to date.
-WINDOW = 1024
-
 #: Bytes in a cache line.
 LINE = 64
 
@@ -272,12 +266,11 @@ def fold(
             Theta[i, j] *= factor
 
 
-def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> Array:
+def aligned_zeros(shape: tuple[int, ...]) -> Floats:
     """Zeros that start at a cache line."""
-    itemsize = np.dtype(dtype).itemsize
-    size, spare = int(np.prod(shape)), LINE // itemsize
-    array = np.zeros(size + spare, dtype=dtype)
-    start = -(array.ctypes.data // itemsize) % spare
+    size, spare = int(np.prod(shape)), LINE // 8
+    array = np.zeros(size + spare)
+    start = -(array.ctypes.data // 8) % spare
     return array[start : start + size].reshape(shape)
 
 
@@ -285,6 +278,6 @@ def aligned(array: Array) -> Array:
     """`array` itself if it is C-contiguous, ours and starts at a cache line, else such a copy."""
     if array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % LINE == 0:
         return array
-    copy = aligned_zeros(array.shape, array.dtype)
+    copy = aligned_zeros(array.shape)
     copy[...] = array
     return copy

@@ -8,7 +8,7 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import float64, int64, types
+from numba import int64, types
 
 from skstructured._engine.addresses import (
     LOSS,
@@ -17,11 +17,8 @@ from skstructured._engine.addresses import (
     READ_INT32,
     READ_INT64,
     READ_MATRIX,
-    READ_SINGLE_VECTOR,
     READ_VECTOR,
     SCALE,
-    SINGLE_MATRIX,
-    SINGLE_MOVE_AND_SCORE,
     STEP,
     VECTOR,
     address,
@@ -32,8 +29,8 @@ from skstructured._engine.addresses import (
 )
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import is_compiled, kernel
-from skstructured._engine.move_and_score import WAITING, WINDOW, add_dense, fold
-from skstructured._engine.rows import Rows, is_zero_row
+from skstructured._engine.move_and_score import WAITING, add_dense, fold
+from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, is_zero_row
 from skstructured._engine.state import (
     CLOCK,
     DECAYS,
@@ -43,7 +40,6 @@ from skstructured._engine.state import (
     RESCALE,
     ROUNDS,
     SCALED_WEIGHT_SUM,
-    SINCE,
     WEIGHT_SUM,
     Call,
     LinearState,
@@ -70,8 +66,6 @@ def epoch(
     Theta: Array,
     A: Array,
     average: bool,
-    shortest_sq: float,
-    longest_sq: float,
     state: Floats,
     params: Floats,
     work: Floats,
@@ -87,13 +81,12 @@ def epoch(
     Where `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or
     -1.
     """
-    move_and_score, loss = as_move_and_score(kernels[0], Theta), as_loss(kernels[1])
+    move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     scale, step = as_scale(kernels[2]), as_step(kernels[3])
     n, dim = truth.shape
     record, dense, turns = scores.shape[0] > 0, indptr.shape[0] == 0, work.shape[0] > 1
     waiting, together = average and dense, average and not dense
     uniform = state[DECAYS] == 0.0
-    drifting = waiting and Theta.itemsize < A.itemsize
     raw, theta, y = np.empty(dim), np.empty(dim), np.empty(dim)
     move = np.empty(2 * dim if together else dim)
     clear(move)
@@ -104,7 +97,7 @@ def epoch(
         data, indices, indptr, width, first, first, Theta, state, move, 0.0, w, raw
     )
     for r in range(n):
-        usual = shortest_sq <= x_sq <= longest_sq
+        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
         if not usual and not is_zero_row(data, indptr, width, rows[r]):
             stopped = r
             break
@@ -129,10 +122,6 @@ def epoch(
         state[CLOCK] += w
         state[ROUNDS] += 1.0
         u = step(state, raw, g, x_sq, w)
-        if drifting and w > 0.0:
-            state[SINCE] += 1.0
-            if state[SINCE] >= WINDOW:
-                state[SINCE], state[FLUSH] = 0.0, 1.0
         if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
             if waiting:
                 add_dense(data, width, rows[start:r], terms, A)
@@ -162,38 +151,35 @@ def epoch(
     return stopped
 
 
-def signature_of(single: bool, *more: Any) -> Any:
+def signature_of(*more: Any) -> Any:
     """The signature of loops over rows, `more` behind the scores."""
-    data, Theta = (READ_SINGLE_VECTOR, SINGLE_MATRIX) if single else (READ_VECTOR, MATRIX)
-    arrays = (data, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
-    learned = (Theta, MATRIX, types.boolean, float64, float64, VECTOR)
+    arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
+    learned = (MATRIX, MATRIX, types.boolean, VECTOR)
     return int64(*arrays, *learned, VECTOR, MATRIX, MATRIX, *more, types.UniTuple(int64, 4))
 
 
 @functools.cache
-def _compiled_epoch(single: bool) -> Kernel:
-    return kernel(epoch, signature=signature_of(single))
+def _compiled_epoch() -> Kernel:
+    return kernel(epoch, signature=signature_of())
 
 
-def bound_kernels(kernels: tuple[Kernel, ...], single: bool) -> tuple[int, ...] | None:
+def bound_kernels(kernels: tuple[Kernel, ...]) -> tuple[int, ...] | None:
     """Addresses of the kernels (move and score, loss, scale, step); None for interpreted ones."""
     if not all(map(is_compiled, kernels)):
         return None
-    types_ = (SINGLE_MOVE_AND_SCORE if single else MOVE_AND_SCORE, LOSS, SCALE, STEP)
-    return tuple(map(address, kernels, types_))
+    return tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS, SCALE, STEP)))
 
 
-def epoch_for(kernels: tuple[Kernel, ...], single: bool = False) -> tuple[Kernel, int]:
+def epoch_for(kernels: tuple[Kernel, ...]) -> tuple[Kernel, int]:
     """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
 
     It takes ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
     `LinearState`, and returns the `Call` that learns. Compiled, here and now, when every kernel is
-    a numba function; interpreted otherwise, with fewer rows. `single` is for dense rows and weights
-    in float32.
+    a numba function; interpreted otherwise, with fewer rows.
     """
-    at = bound_kernels(kernels, single)
+    at = bound_kernels(kernels)
     if at is not None:
-        return functools.partial(call_of, _compiled_epoch(single), at), BLOCK
+        return functools.partial(call_of, _compiled_epoch(), at), BLOCK
     return functools.partial(call_of, quiet(epoch), kernels), SLOW_BLOCK
 
 
@@ -213,7 +199,7 @@ def call_of(
     *rest: Any,
 ) -> Call:
     """A loop over rows, and the arrays of its arguments."""
-    learned = (state.Theta, state.A, state.summed, *state.limits_sq, state.vector)
+    learned = (state.Theta, state.A, state.summed, state.vector)
     return loop, *rows.arrays, order, truth, weight, *learned, *rest, kernels
 
 
@@ -257,8 +243,6 @@ def ahead_of(learn: Kernel) -> Kernel:
         Theta: Array,
         A: Array,
         average: bool,
-        shortest_sq: float,
-        longest_sq: float,
         state: Floats,
         params: Floats,
         work: Floats,
@@ -297,7 +281,6 @@ def ahead_of(learn: Kernel) -> Kernel:
                     theta[k] *= s
             one = slice(r, r + 1)
             given = (rows[one], truth[one], weight[one], Theta, A, average)
-            bounds = (shortest_sq, longest_sq)
             if (
                 learn(
                     data,
@@ -305,7 +288,6 @@ def ahead_of(learn: Kernel) -> Kernel:
                     indptr,
                     width,
                     *given,
-                    *bounds,
                     state,
                     params,
                     work,
@@ -321,16 +303,13 @@ def ahead_of(learn: Kernel) -> Kernel:
 
 
 @functools.cache
-def _compiled_ahead(single: bool) -> Kernel:
-    before = READ_SINGLE_VECTOR if single else READ_VECTOR
-    return kernel(
-        ahead_of(_compiled_epoch(single)), signature=signature_of(single, before, types.boolean)
-    )
+def _compiled_ahead() -> Kernel:
+    return kernel(ahead_of(_compiled_epoch()), signature=signature_of(READ_VECTOR, types.boolean))
 
 
-def ahead_for(kernels: tuple[Kernel, ...], single: bool = False) -> tuple[Kernel, int]:
+def ahead_for(kernels: tuple[Kernel, ...]) -> tuple[Kernel, int]:
     """As `epoch_for`; the loop is called with `before` and `averaged` behind `scores`."""
-    at = bound_kernels(kernels, single)
+    at = bound_kernels(kernels)
     if at is not None:
-        return functools.partial(call_of, _compiled_ahead(single), at), BLOCK
+        return functools.partial(call_of, _compiled_ahead(), at), BLOCK
     return functools.partial(call_of, quiet(ahead_of(epoch)), kernels), SLOW_BLOCK

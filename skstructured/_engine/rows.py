@@ -12,13 +12,10 @@ from skstructured._engine.compiled import EMPTY_INT32, FASTMATH, is_compiled, ke
 #: Rows are zero, or their norms lie between these (docs/numbers.md): squares of norms, of weighted
 #: norms and of their sums then stay far from both ends of float64.
 SHORTEST, LONGEST = 1e-100, 1e100
+SHORTEST_SQ, LONGEST_SQ = SHORTEST * SHORTEST, LONGEST * LONGEST
 
-#: The same for learners in single precision: the products of such rows with weights, and with
-#: sample weights in `SINGLE_WEIGHTS`, stay far from both ends of float32.
-SINGLE_NORMS, SINGLE_WEIGHTS = (1e-10, 1e10), (1e-10, 1e10)
-
-#: As objects, which compare ten times as fast as the types they are of.
-DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+#: As an object, which compares ten times as fast as the type it is of.
+DOUBLE = np.dtype(np.float64)
 
 #: Numbers that stay in cache between being transformed and being learned, and rows at least.
 CACHED, LEAST_BLOCK = 131072, 64

@@ -54,8 +54,6 @@ def learn_row(
     averaged: bool,
     intercept: float,
     longest_sq: float,
-    shortest_learned_sq: float,
-    longest_learned_sq: float,
     centred: bool,
     divided: bool,
     x: Floats,
@@ -89,9 +87,8 @@ def learn_row(
     )
     empty = np.empty(0, dtype=np.int32)
     stopped = as_epoch(epoch)(
-        z[0], empty, empty, width, first, truth, weight, Theta, averaged, shortest_learned_sq,
-        longest_learned_sq, vectors, shares, rates, totals, sums, kind, inner, nothing, nothing,
-        none, kernels, scales, steps,
+        z[0], empty, empty, width, first, truth, weight, Theta, averaged, vectors, shares, rates,
+        totals, sums, kind, inner, nothing, nothing, none, kernels, scales, steps,
     )  # fmt: skip
     if stopped >= 0:
         copy_into(statistics.reshape(-1), before)
@@ -102,7 +99,7 @@ def learn_row(
 @functools.cache
 def _compiled() -> Kernel:
     loops = (int64, int64, types.UniTuple(int64, 2), READ_INT64, READ_INT64, float64, int64)
-    limits = (types.boolean, float64, float64, float64, float64, types.boolean, types.boolean)
+    limits = (types.boolean, float64, float64, types.boolean, types.boolean)
     row = (READ_MATRIX, READ_MATRIX, READ_VECTOR)
     learned = (MATRIX, VECTOR, MATRIX, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
     return kernel(learn_row, signature=int64(*loops, *limits, *row, *learned))

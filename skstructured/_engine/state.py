@@ -10,7 +10,6 @@ from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import kernel
 from skstructured._engine.mixing import CLASSES, SCORES, fresh_weights
 from skstructured._engine.move_and_score import aligned, aligned_zeros
-from skstructured._engine.rows import LONGEST, SHORTEST
 
 #: A function and its arguments.
 Call: TypeAlias = tuple[Any, ...]
@@ -28,14 +27,12 @@ def at_once(*calls: Call) -> list[Any]:
 #: Entries of every optimiser's vector that belong to the epoch: a factor to be multiplied into Θ
 #: (1 for none), Σ v s over the rounds since the last such sweep and Σ v over all rounds, v their
 #: shares in the average, whether the sum of the weights must be brought up to date before Θ moves,
-#: rounds since a float32 Θ asked, Σ w over all rounds, and whether shares are w t³ in place of w;
-#: rounds since ‖Θ‖² was summed anew, the place of ‖Θ‖² in the vector, 0 where it is not kept, and
-#: how many rounds were learned.
-RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, SINCE, CLOCK, DECAYS, RENEWED, NORM_AT = range(9)
-ROUNDS = 9
+#: Σ w over all rounds, and whether shares are w t³ in place of w; rounds since ‖Θ‖² was summed
+#: anew, the place of ‖Θ‖² in the vector, 0 where it is not kept, and how many rounds were learned.
+RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM, FLUSH, CLOCK, DECAYS, RENEWED, NORM_AT, ROUNDS = range(9)
 
 #: Where an optimiser's own entries begin.
-OWN = 10
+OWN = 9
 
 #: Rounds after which ‖Θ‖² is summed anew: its recursion loses a few last digits in each.
 RENEW = 1 << 16
@@ -153,11 +150,6 @@ class LinearState(Learned):
         How many arrays of the shape (dim, width), and how many numbers per feature, Θ consists of.
     summed : bool, default=False
         Whether the sums of the weights are kept behind Θ; see `_engine.move_and_score`.
-    single : bool, default=False
-        Whether Θ is float32 for dense rows. The sums, whose terms would be lost in them one day,
-        are then float64 in an array of their own, and CSR rows have all in float64.
-    limits : (float, float), default=(SHORTEST, LONGEST)
-        The least and the largest norm of rows, as they are learned.
     """
 
     def __init__(
@@ -167,15 +159,10 @@ class LinearState(Learned):
         vector: Floats,
         blocks: tuple[int, int] = (1, 0),
         summed: bool = False,
-        single: bool = False,
-        limits: tuple[float, float] = (SHORTEST, LONGEST),
     ) -> None:
         self.vector = vector
         self.summed = summed
-        self.single = single
-        self.limits_sq = tuple(limit * limit for limit in limits)
         self.Theta: Any = None
-        self.apart: Any = None
         self.by_feature = False
         self._own = blocks[0] * dim + blocks[1]
         self._shape = (self._own + summed * dim, width)
@@ -192,52 +179,25 @@ class LinearState(Learned):
         if self.placed and by_feature == self.by_feature:
             return
         if self.Theta is None:
-            Theta, apart = self._zeros(by_feature)
+            Theta = aligned_zeros(self._shape[::-1] if by_feature else self._shape)
         elif by_feature == self.by_feature:
-            Theta, apart = aligned(self.Theta), self.apart
+            Theta = aligned(self.Theta)
         else:
-            Theta, apart = self._stored(self.matrix, by_feature)
-        # Nothing is called between the three, where a signal could come in.
-        self.Theta, self.apart, self.by_feature = Theta, apart, by_feature
+            Theta = aligned(self.Theta.T)
+        # Nothing is called between the two, where a signal could come in.
+        self.Theta, self.by_feature = Theta, by_feature
         self.placed = True
-
-    def _zeros(self, by_feature: bool) -> tuple[Array, Array | None]:
-        """Θ before the first row, and the sums where they are apart."""
-        if by_feature or not self.single:
-            return aligned_zeros(self._shape[::-1] if by_feature else self._shape), None
-        size, width = self._shape
-        apart = aligned_zeros((size - self._own, width))
-        return aligned_zeros((self._own, width), np.float32), apart
-
-    def _stored(self, matrix: Array, by_feature: bool) -> tuple[Array, Array | None]:
-        """Θ, and the sums where they are apart, of Θ with the sums behind it."""
-        if by_feature or not self.single:
-            return aligned(matrix.T if by_feature else matrix), None
-        Theta = aligned_zeros((self._own, self._shape[1]), np.float32)
-        with np.errstate(over="ignore"):  # scores that are not finite stop the learner
-            Theta[...] = matrix[: self._own]
-        return Theta, aligned(matrix[self._own :].copy())
-
-    @property
-    def is_single(self) -> bool:
-        """Whether Θ, as it is stored now, is float32."""
-        return self.single and not self.by_feature
 
     @property
     def A(self) -> Array:
         """The sums behind Θ, as kernels of dense rows are handed them."""
-        return self.Theta[self._own :] if self.apart is None else self.apart
+        return self.Theta[self._own :]
 
     @property
     def matrix(self) -> Array:
-        """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row.
-
-        In float64: what is stored in float32 is copied.
-        """
+        """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row."""
         if self.Theta is None:
             return np.zeros(self._shape)
-        if self.apart is not None:
-            return np.concatenate([self.Theta, self.apart])
         return self.Theta.T if self.by_feature else self.Theta
 
     @property
@@ -261,7 +221,6 @@ class LinearState(Learned):
         """An independent copy."""
         twin = super().copy()
         twin.Theta = None if twin.Theta is None else aligned(twin.Theta)
-        twin.apart = None if twin.apart is None else aligned(twin.apart)
         return twin
 
 
@@ -280,8 +239,6 @@ class MixtureState(LinearState):
         Rates of sharing.
     averaged : bool
         Whether the averages of the experts are experts too.
-    limits : (float, float)
-        The least and the largest norm of rows.
     """
 
     def __init__(
@@ -292,10 +249,9 @@ class MixtureState(LinearState):
         kind: int,
         rates: Floats,
         averaged: bool,
-        limits: tuple[float, float],
     ) -> None:
         experts = len(vectors)
-        super().__init__(dim * experts, width, np.zeros(0), (1, 0), averaged, limits=limits)
+        super().__init__(dim * experts, width, np.zeros(0), (1, 0), averaged)
         self.vectors, self.kind, self.rates = vectors, kind, rates
         self.n_experts = experts * (2 if averaged else 1)
         groups = dim if kind not in (CLASSES, SCORES) else 1

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from skstructured._base.validation import dtype_of
 from skstructured._engine.rounds import ahead_for, epoch_for
-from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
+from skstructured._engine.rows import Rows
 from skstructured._engine.single_row import REFUSED
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import Call, LinearState, at_once
@@ -30,19 +28,15 @@ class LinearModel(VectorModel):
         optimizer, dim = self.optimizer, self.space.dim_
         self.intercept = learner._intercept
         summed = self.averaged and not optimizer.keeps_average
-        single = dtype_of(learner) == SINGLE and optimizer.single_precision
-        read = SINGLE if single else DOUBLE
-        self.scale = self._new_scale(learner, read)
+        self.scale = self._new_scale(learner)
         self.width = self.scale.columns
-        learns_singles = dtype_of(learner) == SINGLE and not self.scale.used
-        limits = SINGLE_NORMS if learns_singles else (SHORTEST, LONGEST)
         width = self.width + self.intercept
-        self.state = LinearState(dim, width, vector, optimizer.blocks, summed, single, limits)
+        self.state = LinearState(dim, width, vector, optimizer.blocks, summed)
         self._take_kernels()
 
-    def _new_scale(self, learner: Any, dtype: DTypeLike) -> RunningScale:
-        """How rows are transformed, in this precision."""
-        return scale_of(learner, learner.n_features_in_, self.intercept, dtype)
+    def _new_scale(self, learner: Any) -> RunningScale:
+        """How rows are transformed."""
+        return scale_of(learner, learner.n_features_in_, self.intercept)
 
     @property
     def scores_ahead(self) -> bool:  # type: ignore[override]
@@ -59,11 +53,11 @@ class LinearModel(VectorModel):
         return move, self.loss.kernel, *steps
 
     def _new_loop(self) -> tuple[Kernel, int]:
-        return epoch_for(self._kernels(), self.state.is_single)
+        return epoch_for(self._kernels())
 
     def _new_loop_ahead(self) -> Kernel:
         """The loop that scores every row before it learns it."""
-        return ahead_for(self._kernels(), self.state.is_single)[0]
+        return ahead_for(self._kernels())[0]
 
     def _block_size(self, rows: Rows) -> int:
         """Rows to learn at a time; the state is stored for them."""

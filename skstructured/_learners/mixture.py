@@ -9,7 +9,7 @@ from skstructured._base.validation import writable
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
 from skstructured._engine.mixture import mixture_ahead_for, mixture_epoch_for
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
-from skstructured._engine.rows import DOUBLE, LONGEST, SHORTEST, Rows
+from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._engine.single_row import learn_row_for, play_row_for, play_rows_for
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Call, MixtureState
 from skstructured._learners.linear import LinearModel
@@ -46,12 +46,11 @@ class MixtureModel(ExpertWeights, LinearModel):
     def _set_up(self, learner: Any, vectors: Floats) -> None:
         dim = self.space.dim_
         self.intercept = learner._intercept
-        self.scale = self._new_scale(learner, DOUBLE)
+        self.scale = self._new_scale(learner)
         self.width = self.scale.columns
         kind = MIXED_AS.get(self.loss.kernel, SCORES)
         rates, width = self.optimizer.rates(), self.width + self.intercept
-        limits = (SHORTEST, LONGEST)
-        self.state = MixtureState(dim, width, vectors, kind, rates, self.averaged, limits)
+        self.state = MixtureState(dim, width, vectors, kind, rates, self.averaged)
         self._inner = float(isinstance(self.loss, FenchelYoung))
         self._take_kernels()
 
@@ -102,7 +101,7 @@ class MixtureModel(ExpertWeights, LinearModel):
         learn = self._row_loop() if quick else None
         if learn is None:
             return super().learn_alone(X, norms, V, weight)
-        how = (state.kind, state.summed, self.intercept, norms[1] * norms[1], *state.limits_sq)
+        how = (state.kind, state.summed, self.intercept, norms[1] * norms[1])
         moments = (scale.statistics, scale.counts)
         mixed = (state.shares, state.rates, state.totals, state.sums)
         scaled = (scale.centred, scale.divided)

@@ -14,7 +14,6 @@ from skstructured._base.validation import (
     is_ready,
     norms_of,
     refuse_row,
-    takes_singles_as_they_are,
 )
 from skstructured._engine.rows import DOUBLE
 from skstructured._engine.single_row import REFUSED
@@ -81,5 +80,4 @@ class OneRow:
 
     def _checked_weight(self, sample_weight: Given, packed: Array) -> Floats:
         """The weight of the round, as of any."""
-        single = takes_singles_as_they_are(self)
-        return check_weights(sample_weight, packed, 1, stream=True, single=single)
+        return check_weights(sample_weight, packed, 1, stream=True)

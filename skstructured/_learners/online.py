@@ -16,7 +16,6 @@ from skstructured._base.validation import (
     check_weights,
     own_arrays,
     refuse_row,
-    takes_singles_as_they_are,
     unchanged_on_error,
     writable,
 )
@@ -64,7 +63,7 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            Features. The first rows decide whether the learner is in float32, see `fit`; later ones
+            Features. The first rows decide whether rows are read as float32, see `fit`; later ones
             are converted. C-contiguous arrays of its dtype and width skip scikit-learn's checks.
         y : array-like
             Outputs of the space.
@@ -218,8 +217,7 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         """The `Batch` with outputs and weights that fit its rows."""
         packed = self.space_.pack(y)
         batch.check_lengths(packed)
-        single = sample_weight is not None and takes_singles_as_they_are(self)
-        weight = check_weights(sample_weight, packed, len(packed), stream, single)
+        weight = check_weights(sample_weight, packed, len(packed), stream)
         batch = batch._replace(packed=packed, weight=weight)
         self._model.check(self, batch, stream)
         self._model = self._model.noting(batch)

@@ -16,7 +16,6 @@ from skstructured._base.validation import (
     check_integer,
     check_range_of_weights,
     check_real,
-    takes_singles_as_they_are,
     unchanged_on_error,
 )
 from skstructured._learners.decoding import Decoding
@@ -97,8 +96,8 @@ class Passes:
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
             Features. C-ordered arrays and CSR matrices of float64 or float32 are not copied.
-            float32 stays float32: where X is, the weights are, and later rows are rounded to it
-            (docs/numbers.md). All else is float64.
+            If X is float32, later rows are rounded to it (docs/numbers.md); weights and predictions
+            are float64.
         y : array-like
             Outputs of the space.
         sample_weight : array-like of shape (n,) or None, default=None
@@ -248,8 +247,8 @@ class Passes:
             return rounds
         self._check_class_weight(stream)
         weight = rounds.weight * self._class_weights(rounds.packed)  # type: ignore[operator]  # they have weights
-        name, single = "sample_weight times class_weight", takes_singles_as_they_are(self)
-        return rounds._replace(weight=check_range_of_weights(name, weight, single))
+        name = "sample_weight times class_weight"
+        return rounds._replace(weight=check_range_of_weights(name, weight))
 
     def _check_class_weight(self, stream: bool) -> None:
         """A ValueError for a `class_weight` that is none, or none for what is learned."""

@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skstructured._base.validation import dtype_of
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
@@ -39,14 +37,6 @@ def _products(X: Matrix, V: Floats) -> Floats:
     return products
 
 
-def rounded(W: Floats, dtype: DTypeLike) -> Array:
-    """Weights in another dtype; beyond the range of float32 its largest numbers."""
-    if W.dtype == dtype:
-        return W
-    largest = np.finfo(dtype).max
-    return np.clip(W, -largest, largest).astype(dtype)
-
-
 class LinearWeights:
     """Learners with the matrix that `_weights()` returns in float64, the intercept last."""
 
@@ -69,15 +59,14 @@ class LinearWeights:
     @property
     def coef_(self) -> Array:
         """Weights that predictions use, without the intercept, (dim, n_features_in_)."""
-        return rounded(self._weights()[:, : self.n_features_in_], dtype_of(self))
+        return self._weights()[:, : self.n_features_in_]
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of shape (dim,); zeros where it was fitted without."""
         W = self._weights()
         place = self._scale.columns
-        intercept = W[:, place].copy() if self._intercept else np.zeros(len(W))
-        return rounded(intercept, dtype_of(self))
+        return W[:, place].copy() if self._intercept else np.zeros(len(W))
 
     @property
     def missing_coef_(self) -> Array:
@@ -85,7 +74,7 @@ class LinearWeights:
         W, width = self._weights(), self.n_features_in_
         if not self._scale.indicators:
             raise AttributeError('missing_coef_ is set by fits with missing="indicator".')
-        return rounded(W[:, width : 2 * width], dtype_of(self))
+        return W[:, width : 2 * width]
 
 
 class ModelWeights(LinearWeights):
@@ -93,7 +82,6 @@ class ModelWeights(LinearWeights):
 
     average: Any
     _model: Model
-    _dtype: DTypeLike
 
     def _weights(self, averaged: bool | None = None) -> Floats:
         """The weights that predictions use, the last ones, or their average, in float64."""
@@ -104,14 +92,14 @@ class ModelWeights(LinearWeights):
     @property
     def last_weights_(self) -> Array:
         """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
-        return rounded(self._weights(averaged=False), self._dtype)
+        return self._weights(averaged=False)
 
     @property
     def average_weights_(self) -> Array:
         """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
         if not self._fitted_model("average_weights_ is").averaged:
             raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        return rounded(self._weights(averaged=True), self._dtype)
+        return self._weights(averaged=True)
 
     def _fitted_model(self, what: str) -> Model:
         if not hasattr(self, "_model"):

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.validation import check_integer, dtype_of, own_arrays, unchanged_on_error
+from skstructured._base.validation import check_integer, own_arrays, unchanged_on_error
 from skstructured._engine.rows import Rows
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.classifier import ClassScores
@@ -437,7 +437,7 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         self.t_, self.n_mistakes_, self._horizon_warned = 0, 0, False
         self._forget_choices()
         self._intercept = bool(self.fit_intercept)
-        self._scale = scale_of(self, self.n_features_in_, self._intercept, dtype_of(self))
+        self._scale = scale_of(self, self.n_features_in_, self._intercept)
         self._setup(space.dim_, self._scale.columns + self._intercept)
 
     def _check_parameters(self):

@@ -15,13 +15,12 @@ from skstructured._base.validation import (
     check_share,
     check_size,
     refuse_row,
-    takes_singles_as_they_are,
 )
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.move_and_score import move_and_score_kernel
 from skstructured._engine.rounds import epoch_for
-from skstructured._engine.rows import LONGEST, SHORTEST, SINGLE, SINGLE_NORMS, Rows
+from skstructured._engine.rows import Rows
 from skstructured._engine.state import OWN, LinearState, at_once, new_state
 from skstructured._learners.lock import learned_aside
 from skstructured._learners.passes import with_progress
@@ -87,9 +86,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         vector[HORIZON] = 0.0 if self.horizon is None else float(self.horizon)
         vector[EXPLORATION] = self._exploration()
         vector[LEARN_NORM] = 1.0
-        limits = SINGLE_NORMS if takes_singles_as_they_are(self) else (SHORTEST, LONGEST)
-        single = self._dtype == SINGLE
-        self._state = LinearState(dim, width, vector, single=single, limits=limits)
+        self._state = LinearState(dim, width, vector)
 
     def _exploration(self):
         """ρ as given, or −1 for the schedule of theory."""
@@ -141,7 +138,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
         self._state.store_for(sparse)
         move_and_score = move_and_score_kernel(len(self.classes_), sparse)
         kernels = (move_and_score, self.gradient_kernel, self.scale_kernel, sum_step)
-        learn, size = epoch_for(kernels, self._state.is_single)
+        learn, size = epoch_for(kernels)
         size = self._scale.block_size(size, rows)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
         for start in with_progress(self, range(0, n, size), n):

@@ -202,9 +202,7 @@ class OnlineStructuredPredictor(
     `embedding_scores` gives θ (n, dim). `decision_function` gives what scikit-learn reads: one
     score per class where outputs are classes ("ordinal" has a class more than thresholds), else θ.
 
-    float32 stays float32: where the first rows are, all weights are too, and dense rows are learned
-    in single precision, up to twice as fast at half of the memory; scores and sums are float64.
-    Sequences are float64 always.
+    Dense and CSR rows in float32 are read as they are; weights and scores are float64.
 
     References
     ----------

@@ -41,9 +41,6 @@ class OnlineOptimizer(Component, ABC):
 
     #: How many arrays of the shape of W, and how many numbers per feature, Θ consists of.
     blocks: tuple[int, int] = (1, 0)
-    #: Whether its row primitive reads float32 rows and moves a float32 Θ; else float32 rows are
-    #: converted to float64, block by block.
-    single_precision = True
     #: Whether the optimiser keeps averages by itself, in Θ; otherwise the epoch keeps them in A.
     keeps_average = False
 
@@ -208,7 +205,6 @@ class CoordinateOptimizer(OnlineOptimizer):
     scale_kernel = staticmethod(unit_scale)
     step_kernel = staticmethod(weight_step)
     keeps_average = True
-    single_precision = False
 
     def parameters(self) -> tuple[float, ...]:
         """Checked parameters, as the numbers that `coordinate_kernel` reads in the state."""

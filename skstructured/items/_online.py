@@ -9,11 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.ragged import Ragged
-from skstructured._base.validation import check_features, dtype_of, takes_gaps
+from skstructured._base.validation import check_features, takes_gaps
 from skstructured._engine.rows import Rows
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import check_batch
-from skstructured._learners.weights import rounded
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import is_auto
 from skstructured.extend._types import Array, Floats, Given, Seed
@@ -251,7 +250,7 @@ class ItemLearner(OnlineEstimator):
     @property
     def coef_(self) -> Array:
         """Weights of the features (p,), in units of X: those that predictions use."""
-        return rounded(self._weights()[0, : self.n_features_in_], dtype_of(self))
+        return self._weights()[0, : self.n_features_in_]
 
     @property
     def intercept_(self) -> float:  # type: ignore[override]  # one for all items

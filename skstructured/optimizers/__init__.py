@@ -4,7 +4,8 @@ from skstructured._base.component import resolve
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
-from skstructured.optimizers.coordinates import AdaGrad, CoordinatePiSTOL, FTRLProximal
+from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
+from skstructured.optimizers.coordinates import AdaGrad, FTRLProximal
 from skstructured.optimizers.gradient_descent import GradientDescent
 from skstructured.optimizers.pistol import PiSTOL
 from skstructured.optimizers.step_mixture import StepMixture

@@ -7,20 +7,26 @@ import numpy as np
 from skstructured._base.validation import check_positive, check_size
 from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
-from skstructured._engine.state import OWN, flush_if_grown, new_state
+from skstructured._engine.state import flush_if_grown, new_state
 from skstructured.extend._types import Floats, Loss
-from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
-from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
-from skstructured.optimizers.coordinates import (
+from skstructured.extend.optimizer import OnlineOptimizer
+from skstructured.guarantees.certificates import Certificate
+from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
+from skstructured.optimizers.pistol_state import (
+    CAPPED,
+    FLUSHED_SQ,
     LARGEST_EXPONENT,
-    CoordinatePiSTOL,
-    check_theorem,
+    LARGEST_SQ,
+    LIPSCHITZ,
+    NORM,
+    PARAMETER_A,
+    PARAMETER_B,
+    PATH,
+    ROUNDS,
+    THETA_SQ,
+    certificate_of,
     message_of_caps,
-)
-
-# The state vector, after the epoch's own entries.
-PARAMETER_A, PARAMETER_B, NORM, CAPPED, PATH, LIPSCHITZ = range(OWN, OWN + 6)
-THETA_SQ, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 6, OWN + 10)
+)  # fmt: skip
 
 
 @kernel
@@ -135,16 +141,8 @@ class PiSTOL(OnlineOptimizer):
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """Theorem 1 (for a ≥ 2.25 and C given), in its vector-valued form."""
-        no_high_probability(self, delta)
-        known = self.feature_norm is not None and state[NORM] <= self.feature_norm * (1.0 + 1e-9)
-        needed = f"{state[NORM]:.6g}, the largest w‖x‖ seen"
-        check_theorem("Theorem 1", self.a, state, known, needed)
-        numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ]))
-        numbers |= {"L": float(state[LIPSCHITZ]), "N": float(state[NORM])}
-        numbers |= {"alpha": float(self.a), "beta": float(self.b)}
-        numbers |= {"path": float(state[PATH]), "rounds": float(state[ROUNDS])}
-        return PiSTOLCertificate(numbers)
+        return certificate_of(self, loss, state, delta, "Theorem 1", state[NORM], {})
 
     def check(self, state: Floats) -> str | None:
         """A sentence on what went wrong in the rounds that made `state`, or None."""
-        return message_of_caps(self.a, state)
+        return message_of_caps(self, state)

@@ -41,7 +41,6 @@ COMMON = {
 class MeanOfShards(OnlineOptimizer):
     """What stands for the optimizer of a mean of shards: Θ is the weights, and does not move."""
 
-    single_precision = False
     scale_kernel = step_kernel = property(lambda self: refuse_to_move())  # type: ignore[assignment]
 
     def init(self, loss):

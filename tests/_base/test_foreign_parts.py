@@ -145,5 +145,5 @@ def test_a_state_that_is_no_vector_of_floats_is_named(state):
         def init(self, loss):
             return state
 
-    with pytest.raises(ValueError, match="Strange.init must return a float64 vector of 17 numbers"):
+    with pytest.raises(ValueError, match="Strange.init must return a float64 vector of 16 numbers"):
         predictor(optimizer=Strange()).fit([[1.0], [2.0]], [0, 1])

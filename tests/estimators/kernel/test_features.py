@@ -254,7 +254,6 @@ class TestLearner:
         X, y, _ = stream(n=60 if INTERPRETED else 400)
         double = fourier(**kind, optimizer="parameter_free").fit(X, y)
         single = fourier(**kind, optimizer="parameter_free").fit(X.astype(np.float32), y)
-        assert single._model.state.is_single and single.last_weights_.dtype == np.float32
         np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=5e-3)
 
     @BOTH
