@@ -17,7 +17,7 @@ from skstructured._chains.logarithms import (
     weigh_start,
     weigh_step,
 )
-from skstructured._chains.rows import row_sum
+from skstructured._chains.rows import longest_of, row_sum
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import greater
@@ -87,10 +87,7 @@ def chain_viterbi(
 @kernel
 def batch_viterbi(unary: Floats, offsets: Ints, pair: Floats, labels: Ints, scores: Floats) -> None:
     """`chain_viterbi` of all chains."""
-    longest = 0
-    for s in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[s + 1] - offsets[s])
-    best = np.empty((longest, unary.shape[1]))
+    best = np.empty((longest_of(offsets), unary.shape[1]))
     for s in range(offsets.shape[0] - 1):
         scores[s] = chain_viterbi(unary, offsets[s], offsets[s + 1], pair, best, labels)
 

@@ -16,6 +16,7 @@ from skstructured._chains.rows import (
     add_products,
     exp_matrix,
     exp_rows,
+    longest_of,
     multiply_row,
     product_of_rows,
     row_sum,
@@ -223,10 +224,7 @@ def batch_marginals(
     total: Floats,
 ) -> None:
     """Marginals of all chains of a batch; ``weight`` may be empty, for ones."""
-    k, longest = unary.shape[1], 0
-    if pair.shape[0] == 1:
-        for s in range(offsets.shape[0] - 1):
-            longest = max(longest, offsets[s + 1] - offsets[s])
+    k, longest = unary.shape[1], longest_of(offsets)
     parts = _parts(np.empty(scratch_size(longest, k)), longest, k)
     top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
     for s in range(offsets.shape[0] - 1):

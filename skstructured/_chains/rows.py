@@ -5,7 +5,7 @@ Rows are given as a matrix and a row number: views cost more than the work where
 
 import numpy as np
 
-from skstructured._engine.arrays import Floats
+from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import exp_of, greater, lesser
 
@@ -13,6 +13,15 @@ from skstructured._engine.simd import exp_of, greater, lesser
 SMALL = 1e-100
 #: ln SMALL
 LOW = -230.0
+
+
+@kernel
+def longest_of(offsets: Ints) -> int:
+    """How many positions the longest chain of a batch has."""
+    longest = 0
+    for s in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    return longest
 
 
 @kernel(inline=True)
