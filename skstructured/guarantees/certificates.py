@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scipy.optimize import brentq
@@ -136,8 +136,11 @@ class Certificate:
     quadratic: float
     offset: float
     radius: float = math.inf
-    constants: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, Any] = None  # type: ignore[assignment]  # {} after __post_init__
     unit: str | None = None
+
+    def __post_init__(self) -> None:
+        self.constants = {} if self.constants is None else self.constants
 
     def regret(self, norm: float) -> float:
         """The regret against a comparator with ‖U‖_F = norm: quadratic · norm² + offset.

@@ -226,17 +226,27 @@ def test_rows_for_which_a_kernel_overflows_are_named(model):
         model.decision_function([X[0], [1e140, -1e140]])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", [sk.PiSTOLClassifier, sk.KernelStructuredPredictor])
-def test_rows_that_a_kernel_would_overflow_for_are_refused_before_any_is_learned(kind, dtype):
+def test_rows_that_a_kernel_would_overflow_for_are_refused_before_any_is_learned(kind):
     model = kind(kernel="poly", standardize=False)
-    model.partial_fit(X.astype(dtype), y, classes=np.unique(y))
-    before, rows = model.decision_function(X), X[:3].astype(dtype)
-    rows[1] *= 1e60 if dtype == np.float64 else 1e8
+    model.partial_fit(X, y, classes=np.unique(y))
+    before, rows = model.decision_function(X), X[:3].copy()
+    rows[1] *= 1e60
     with pytest.raises(ValueError, match="Row 1 of X is too large for kernel='poly', where norms"):
         model.partial_fit(rows, y[:3])
     assert model.t_ == len(X)
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize("kind", [sk.PiSTOLClassifier, sk.KernelStructuredPredictor])
+def test_kernels_of_float32_rows_are_computed_in_float64(kind):
+    model, rows = kind(kernel="poly", standardize=False), np.float32(1e13) * X.astype(np.float32)
+    model.partial_fit(rows, y, classes=np.unique(y))
+    wide = kind(kernel="poly", standardize=False)
+    wide.partial_fit(rows.astype(np.float64), y, classes=np.unique(y))
+    given = model.decision_function(rows)
+    assert np.isfinite(given).all()
+    np.testing.assert_allclose(given, wide.decision_function(rows), rtol=1e-6)
 
 
 @pytest.mark.exhaustive
