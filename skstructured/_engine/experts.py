@@ -3,14 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numba import int64
 
 from skstructured._engine.addresses import as_scale, as_step
 from skstructured._engine.arrays import Array, Floats
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.mixing import CLASSES, GAP, SCORES, learn_log_losses, learn_losses
 from skstructured._engine.move_and_score import move_pairs
-from skstructured._engine.simd import LOWEST, add_row, exp_of
+from skstructured._engine.simd import LOWEST, exp_of
 from skstructured._engine.state import (
     FLUSH,
     RESCALE,
@@ -204,45 +203,4 @@ def near_move_and_score(
     for k in range(raw.shape[0]):
         Theta[k, width] += u * move[k]
         raw[k] += Theta[k, width]
-    return z_sq
-
-
-@kernel(fastmath=FASTMATH)
-def csr_near_move_and_score(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    width: int,
-    row: int,
-    ahead: int,
-    Theta: Array,
-    totals: Floats,
-    move: Floats,
-    u: float,
-    weight: float,
-    raw: Floats,
-) -> float:
-    """`near_move_and_score` for CSR rows, which end with all columns behind the first, in order.
-
-    Columns of Θ are the experts; of those of a feature that some do not read, only the others move.
-    """
-    part, first = int(totals[PART]), int(totals[FIRST])
-    stride, behind = Theta.shape[1], width - int(totals[FEATURES])
-    stop, end = indptr[row + 1] - behind, indptr[ahead + 1] - behind
-    for t in range(indptr[row], stop):
-        add_row(Theta, int64(indices[t]) * stride, (u * data[t],), move, (0,), stride)
-    add_row(Theta, width * stride, (u,), move, (0,), stride)
-    for k in range(stride):
-        raw[k] = Theta[width, k]
-    z_sq = 1.0
-    for t in range(indptr[ahead], end):
-        z_sq += data[t] * data[t]
-        add_row(raw, 0, (data[t],), Theta, (int64(indices[t]) * stride,), stride)
-    totals[SQUARE] = z_sq
-    for b in range(behind):  # moved and scored while they are in cache
-        x, z, at = u * data[stop + b], data[end + b], (width - behind + b) * stride
-        z_sq += z * z
-        for k in range(0, stride, part):
-            add_row(Theta, at + k, (x,), move, (k,), first)
-            add_row(raw, k, (z,), Theta, (at + k,), first)
     return z_sq

@@ -23,7 +23,7 @@ from skstructured._engine.moments import (
     standardize_rows,
     transform,
 )
-from skstructured._engine.rows import DOUBLE, SHORTEST, Rows
+from skstructured._engine.rows import SHORTEST, Rows
 from skstructured._engine.standardize import Counted, Moments, RunningScale
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Learned, at_once
 from skstructured._learners.batch_scaling import scale_of
@@ -210,7 +210,7 @@ def mapped_rounds(scale: Any, learner: Any) -> MappedRounds:
     check_integer("n_components", learner.n_components)
     p = learner.n_features_in_
     rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-    features = FourierMap("rbf", p, learner.n_components, True, rng, DOUBLE)
+    features = FourierMap("rbf", p, learner.n_components, True, rng)
     features.set_width(width_of("multiscale", "rbf", p)[0], BALANCE * p)
     return MappedRounds(scale, features)
 

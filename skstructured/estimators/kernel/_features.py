@@ -41,12 +41,10 @@ class RandomMap(Learned):
     ----------
     p, columns : int
         Features of rows, and of φ.
-    dtype : dtype
-        Of rows with φ behind them; φ is computed in float64.
     """
 
-    def __init__(self, p, columns, dtype):
-        self.p, self.columns, self.dtype = p, columns, np.dtype(dtype)
+    def __init__(self, p, columns):
+        self.p, self.columns = p, columns
 
     def balance(self, Z, weight):
         """Have the mean ‖φ(z)‖² of rows Z of some weights (n,) be `square`, if it is not."""
@@ -59,7 +57,7 @@ class RandomMap(Learned):
 
     def behind(self, Z, width):
         """Rows (n, columns) of Z, whose first `width` columns are mapped, with φ behind them."""
-        out = np.empty((len(Z), Z.shape[1] + self.columns), dtype=self.dtype)
+        out = np.empty((len(Z), Z.shape[1] + self.columns))
         out[:, : Z.shape[1]] = Z
         if self.columns > 0:
             self._write(Z[:, :width], out)
@@ -84,8 +82,6 @@ class FourierMap(RandomMap):
         Whether γ is the middle of three.
     rng : RandomState
         Draws the frequencies.
-    dtype : dtype
-        Of rows.
 
     Attributes
     ----------
@@ -95,9 +91,9 @@ class FourierMap(RandomMap):
         By what γ is multiplied, with `multiscale`.
     """
 
-    def __init__(self, kernel, p, n_components, multiscale, rng, dtype):
+    def __init__(self, kernel, p, n_components, multiscale, rng):
         many = -(-n_components // 2)
-        super().__init__(p, 2 * many, dtype)
+        super().__init__(p, 2 * many)
         factors = OCTAVES[:many] if multiscale else (1.0,)
         sizes = [len(part) for part in np.array_split(np.arange(many), len(factors))]
         self.kernel, self.octave = kernel, np.repeat(factors, sizes)
@@ -132,8 +128,8 @@ class ReluMap(RandomMap):
 
     kernel = "arc-cosine"
 
-    def __init__(self, p, n_components, coef0, rng, dtype):
-        super().__init__(p, n_components, dtype)
+    def __init__(self, p, n_components, coef0, rng):
+        super().__init__(p, n_components)
         self.coef0, self.weights = coef0, orthogonal_frequencies(p + 1, n_components, rng)
 
     def set_width(self, gamma, square):
@@ -214,9 +210,9 @@ def count_of(learner):
     return count + count % 2 * pairs
 
 
-def new_features(learner, multiscale, rng, dtype):
+def new_features(learner, multiscale, rng):
     """The map that makes φ, drawn anew; its width is still to be set."""
     p, n = learner.n_features_in_, count_of(learner)
     if learner.kernel == ReluMap.kernel:
-        return ReluMap(p, n, float(learner.coef0), rng, dtype)
-    return FourierMap(learner.kernel, p, n, multiscale, rng, dtype)
+        return ReluMap(p, n, float(learner.coef0), rng)
+    return FourierMap(learner.kernel, p, n, multiscale, rng)

@@ -223,7 +223,7 @@ class OverFeatures:
         p = learner.n_features_in_
         gamma, multiscale = width_of(_gamma_of(learner), learner.kernel, p)
         rng = check_random_state(learner.random_state_.randint(2**31 - 1))
-        features = new_features(learner, multiscale, rng, np.float64)
+        features = new_features(learner, multiscale, rng)
         features.set_width(gamma, BALANCE * p)
         return MappedScale(inner, features)
 
