@@ -258,6 +258,7 @@ class TestExtremes:
             for a, b in zip(shared, each, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("shared", [True, False])
     @pytest.mark.short(every=2)
     def test_a_long_chain(self, rng, shared):

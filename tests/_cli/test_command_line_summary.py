@@ -53,6 +53,7 @@ def validated(table, play="iterates", seed=0, **parameters):
     return progressive_validate(model, table.X, table.y, random_state=seed, play=play)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("flags", "play", "parameters"),
     [

@@ -119,6 +119,7 @@ def test_adversaries_play_every_learner(name):
     assert noise.estimator.t_ == 30
 
 
+@pytest.mark.exhaustive
 def test_bandit_bounds_hold_on_noise():
     space = Simplex().fit([0, 1])
     learner = bandit_gaptron(radius=0.5, random_state=0)

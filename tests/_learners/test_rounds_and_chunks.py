@@ -82,6 +82,7 @@ class TestResultsOfChunks:
                 done = part.stop
         assert result.expected_target_loss == pytest.approx(np.mean(losses), rel=1e-12)
 
+    @pytest.mark.exhaustive
     def test_the_bound_is_that_of_a_monitor_over_the_last_rounds(self):
         X, y = rows(100)
         model = OnlineStructuredPredictor(optimizer="ogd", average=False)

@@ -287,6 +287,7 @@ def test_mean_mistakes_stay_below_the_bound(kind, exploration, adversary):
     assert np.mean(mistakes) + 5 * sigma <= min(bounds)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.short(every=3)
 def test_mean_mistakes_against_a_greedy_adversary(kind):
@@ -383,6 +384,7 @@ def test_batches_are_chosen_and_learned_with_the_weights_before_them(rng):
     assert model.t_ == 30
 
 
+@pytest.mark.exhaustive
 def test_replayed_logs_estimate_what_the_learner_would_earn(rng):
     """Mean over logs of a uniform policy: the learner's own expected rewards."""
     X, y = stream(rng, 15)

@@ -53,6 +53,7 @@ class TestTheTest:
         np.testing.assert_array_equal(chunks._below.sums, single._below.sums)
         np.testing.assert_array_equal(chunks._above.sums, single._above.sums)
 
+    @pytest.mark.exhaustive
     def test_finds_what_rises_and_no_fall(self):
         found = {name: len(rises(losses.tolist(), 0.05)) for name, losses in STREAMS.items()}
         assert found == {

@@ -48,6 +48,7 @@ def real_streams(load):
     yield "ordinal", scaled(abalone["X"]), abalone["y_eqfreq"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(INTERPRETED, reason="needs compiled kernels")
 @pytest.mark.parametrize("which", range(7))
 @pytest.mark.short(every=3)

@@ -352,6 +352,7 @@ def test_gaps_in_items():
         ListwiseRanker(missing="error").fit(X, y, qid)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(INTERPRETED, reason="takes minutes as Python")
 def test_choices_subsets_and_assignments_in_every_form():
     rng = np.random.RandomState(0)

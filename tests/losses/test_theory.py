@@ -29,6 +29,7 @@ def against_every_vertex(space, theta):
     return np.repeat(theta, len(V), axis=0), np.tile(V, (len(theta), 1))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("constants", CONSTANTS)
 @pytest.mark.parametrize("name", list(PAIRS))
 @given(data=st.data())

@@ -735,6 +735,7 @@ def test_means_over_positions():
     np.testing.assert_allclose(mean_of(np.arange(4.0), np.array([0, 1, 4])), [0.0, 2.0])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("k", "M"), [(14, 5), (15, 5), (26, 5), (40, 3), (10, 40)])
 def test_squared_moves_labels_never_seen_alike(k, M):
     """Nothing tells them apart; the first gradient is a mean over hundreds of sequences."""

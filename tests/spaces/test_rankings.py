@@ -181,6 +181,7 @@ STREAMS = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", STREAMS[:3] if INTERPRETED else STREAMS)
 @pytest.mark.short(every=4)
 def test_bounds_hold_on_label_ranking_streams(name, load):

@@ -406,6 +406,7 @@ class TestWeakLearners:
         agrees = [(tree.predict(X) == first).mean() for tree in model.estimators_]
         assert agrees[0] > 0.9
 
+    @pytest.mark.exhaustive
     def test_csr_rows_reach_them(self, rng):
         X, y = stream(rng, 100)
         X[np.abs(X) < 0.5] = 0.0

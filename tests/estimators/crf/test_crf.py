@@ -204,6 +204,7 @@ class TestRows:
         model = ConditionalRandomField(alpha=0.1, max_iter=3, tol=1e9)
         assert model.fit(Stacked(X, [20] * 3), np.split(y, 3)).coef_.shape == (2, p)
 
+    @pytest.mark.exhaustive
     def test_units_and_origins_do_not_matter_when_standardised(self):
         X, y = load_wine(return_X_y=True)
         one = ConditionalRandomField("simplex", tol=1e-8).fit(X, y)
@@ -221,6 +222,7 @@ class TestRows:
             other = clone(one).set_params(standardize=True).fit(plain, y)
             np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
 
+    @pytest.mark.exhaustive
     @SLOW
     @pytest.mark.parametrize("space", ["sequence", "simplex"])
     def test_threads_give_the_same_bits(self, space, rng):

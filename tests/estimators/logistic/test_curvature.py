@@ -54,6 +54,7 @@ def test_is_the_number_of_the_theorem(q, f):
     assert largest_curvature(math.log1p(-q) - math.log(q)) == pytest.approx(1.0 / f, rel=5e-7)
 
 
+@pytest.mark.exhaustive
 @settings(deadline=None, max_examples=30)
 @given(st.floats(-12.0, 6.0))
 def test_is_never_above_the_literal_number(power):
@@ -79,6 +80,7 @@ def test_falls_with_the_reach_and_takes_any():
     assert math.isnan(largest_curvature(math.nan))
 
 
+@pytest.mark.exhaustive
 @settings(deadline=None, max_examples=300)
 @given(
     st.integers(2, 40), st.integers(0, 10**6), st.sampled_from(REACHES[3:11]), st.floats(0.01, 40)
@@ -106,6 +108,7 @@ def test_a_thousandth_more_violates_it(c, K):
     assert divergence < 1.001 * kappa * variance
 
 
+@pytest.mark.exhaustive
 @settings(deadline=None, max_examples=200)
 @given(st.integers(2, 6), st.integers(0, 10**6), st.floats(0.01, 20.0))
 def test_the_surrogate_is_below_the_loss(K, seed, reach):

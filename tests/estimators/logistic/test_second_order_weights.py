@@ -63,6 +63,7 @@ def test_equal_weights_at_the_ends_of_the_range(name, weight):
     learns_or_refuses(LEARNERS[name](), X, y, np.full(24, weight), K)
 
 
+@pytest.mark.exhaustive
 @told
 @pytest.mark.parametrize("name", sorted(LEARNERS))
 @settings(deadline=None, max_examples=60 if not config.DISABLE_JIT else 6)
