@@ -163,7 +163,7 @@ class TestMonitor:
     @slow_if_interpreted
     @pytest.mark.exhaustive
     def test_windows_hold_as_often_as_they_say(self):
-        rng, failed, n = np.random.RandomState(3), 0, 600
+        rng, failed, n = np.random.RandomState(3), 0, 200
         for _ in range(n):
             risk = np.repeat(rng.rand(6), 60)
             monitor, fell = RiskMonitor(0.2, window=30), False

@@ -117,7 +117,7 @@ def some_weights(n, seed=1):
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize(("space", "regularizer"), PAIRS)
 def test_the_mixture_equals_its_literal_form(space, regularizer, storage, average):
-    X, V = rounds(space, n=10 if INTERPRETED or space == "birkhoff" else 40)
+    X, V = rounds(space, n=4 if space == "birkhoff" else 10 if INTERPRETED else 40)
     weight = some_weights(len(X))
     exact = 1e-5 if space == "birkhoff" else 1e-9  # where means are found by iterations
     played, losses, u, _, _ = literal_of(space, regularizer, X, V, weight, average)
@@ -133,7 +133,7 @@ def test_the_mixture_equals_its_literal_form(space, regularizer, storage, averag
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize(("space", "regularizer"), PAIRS)
 def test_one_optimiser_equals_its_literal_form(space, regularizer, storage, average):
-    X, V = rounds(space, seed=3, n=10 if INTERPRETED or space == "birkhoff" else 40)
+    X, V = rounds(space, seed=3, n=4 if space == "birkhoff" else 10 if INTERPRETED else 40)
     weight, p = some_weights(len(X)), X[0].shape[1]
     expert = (Other(naive.ParameterFree(p, 1.0, 100.0)), False)
     given = (X, V, weight, average, [expert], False)
@@ -157,7 +157,7 @@ def test_one_optimiser_equals_its_literal_form(space, regularizer, storage, aver
 )
 @pytest.mark.parametrize(("space", "regularizer"), PAIRS)
 def test_of_one_expert_the_mixture_is_that_expert(space, regularizer, given, alone):
-    X, V = rounds(space, seed=2, n=10 if INTERPRETED or space == "birkhoff" else 40)
+    X, V = rounds(space, seed=2, n=4 if space == "birkhoff" else 10 if INTERPRETED else 40)
     weight, y = some_weights(len(X)), as_given(space, V)
     of = {"standardize": True, "average": "uniform"}
     one = learner(space, regularizer, optimizer=StepMixture(**given), **of)

@@ -111,7 +111,7 @@ def test_kernels_that_hardly_differ_keep_their_digits(kernel, parameters, n):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 4))
     y = (X @ rng.standard_normal((4, 3)) * 3 + rng.gumbel(size=(n, 3))).argmax(axis=1)
-    given = {"kernel": kernel, "gamma": 1e-6, "standardize": False, "max_iter": 10, **parameters}
+    given = {"kernel": kernel, "gamma": 1e-8, "standardize": False, "max_iter": 10, **parameters}
     scores = []
     for size in (200, 0):
         model = KernelStructuredPredictor(cache_size=size, shuffle=False, random_state=0, **given)
