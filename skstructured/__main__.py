@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from skstructured._cli.learn import lines_of
 from skstructured._cli.options import parser
 from skstructured._cli.predict import predict
 from skstructured._cli.tables import read
-from skstructured._cli.warm_up import warm_up
 
 #: Options that a custom learner does not read.
 OURS = ("optimizer", "no_average", "no_standardize", "passes", "regularizer", "decoder")
@@ -36,15 +34,6 @@ def _close_quietly():
     """Discard what is left of stdout; returns the status of a program that SIGPIPE ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + 13
-
-
-def _warm_up():
-    """Compile everything; returns the exit status."""
-    started = time.perf_counter()
-    print("compiling, which takes a minute or two …", flush=True)
-    warm_up()
-    print(f"compiled in {time.perf_counter() - started:.0f} s")
-    return 0
 
 
 def _without_effect(options):
@@ -107,8 +96,7 @@ def _is_model(path):
 def main(arguments=None):
     """Run the command; returns the exit status.
 
-    2 for a bad file, column or option, 1 if compiled loops could not be kept, 141 if the reader
-    of the output closed it.
+    2 for a bad file, column or option, 141 if the reader of the output closed it.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if hasattr(sys.stdout, "reconfigure"):  # names of columns may have letters that it has not
@@ -117,7 +105,7 @@ def main(arguments=None):
         return _status(lambda: predict(given[1:]))
     options = parser().parse_args(given)
     options.given = given
-    return _warm_up() if options.warm_up else _status(lambda: _learn(options))
+    return _status(lambda: _learn(options))
 
 
 def _learn(options):

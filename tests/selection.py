@@ -7,9 +7,11 @@ each list comes once.
 ``-m "not slow"`` runs all of them, as CI does.
 """
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from numba import config as numba_config
@@ -18,7 +20,7 @@ from numba import config as numba_config
 PLAIN = "not slow and not exhaustive"
 
 #: Both halves of what the tests compile: a process begins at each end of the list.
-COMPILING = "from skstructured._cli import warm_up as w; w.warm_up([*w._learners()][::{}])"
+COMPILING = str(Path(__file__).parent / "compiling.py")
 
 
 def values_of(item):
@@ -98,8 +100,9 @@ def pytest_report_header(config):
 def pytest_sessionstart(session):
     """Compile what the tests need once, where each process would compile it for itself."""
     if compiles(session.config):
+        found = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         halves = [
-            subprocess.Popen([sys.executable, "-c", COMPILING.format(step)]) for step in (1, -1)
+            subprocess.Popen([sys.executable, COMPILING, step], env=found) for step in ("1", "-1")
         ]
         for half in halves:
             half.wait()

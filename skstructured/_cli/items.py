@@ -5,8 +5,6 @@ import time
 import numpy as np
 
 from skstructured._cli import report
-from skstructured._cli.files import load_pandas
-from skstructured._cli.tables import rounds_of
 from skstructured._learners.models import SCORES
 from skstructured.evaluation.validation import warm_up
 from skstructured.guarantees import risk_bound
@@ -17,31 +15,6 @@ from skstructured.items.metrics import ndcg
 
 #: Places of a list that count; probabilities below this count as it.
 PLACES, LEAST = 10, 1e-300
-
-
-def whole_rounds(parts, path, name, is_long):
-    """Parts of a file in which every round is whole: rows of the last one wait for the next part.
-
-    What is not long is one part, whose rows may stand in any order.
-
-    Raises
-    ------
-    ValueError
-        If rows of a round of a long file stand apart.
-    """
-    pd, waiting, done = load_pandas(), None, set()
-    for part in parts if is_long else [pd.concat(read)] if (read := list(parts)) else []:
-        whole = part if waiting is None else pd.concat([waiting, part])
-        rounds = rounds_of(path, whole, name)
-        ready = rounds != rounds[-1] if is_long else np.ones(len(whole), dtype=bool)
-        waiting, new = whole[~ready], set(rounds[ready].tolist())
-        if done & (new | {rounds[-1]}):
-            raise ValueError(f"rows of one {name} stand apart in {path}: sort the file by {name}.")
-        done |= new
-        if ready.any():
-            yield whole[ready]
-    if waiting is not None and len(waiting):
-        yield waiting
 
 
 def item_learner(options):

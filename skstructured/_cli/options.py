@@ -1,13 +1,4 @@
-"""The options of the command line, and their help."""
-
-import argparse
-
-import skstructured
-from skstructured.optimizers import OPTIMIZERS
-from skstructured.spaces import SPACES
-
-DESCRIPTION = """\
-Learn a table row by row: predict each row, then learn it. No step size, no scaling, no tuning.
+"""Learn a table row by row: predict each row, then learn it. No step size, no scaling, no tuning.
 
 Prints how often it was wrong while learning, an upper bound on the error on new rows (with
 95% confidence, if they come from where these came from), and how long it took. Without FILE the
@@ -32,34 +23,32 @@ expected mistakes never exceed, on any rows; "margin" is bound minus mistakes. A
 a theorem shows "none".
 """
 
-#: What stands behind an option, and its help.
-OPTIONS = {
-    "file": ("FILE", "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input"),
-    "--data": ("FILE", "the same"),
-    "--target": ("COL[,COL…]", "target (default: the last); several if --space has several"),
-    "--delimiter": ("CHAR", "what separates cells (default: what separates the header)"),
-    "--columns": ("COL[,COL…]", "the features (default: all)"),
-    "--space": (None, "what an output is (default: classes; real if most numbers are distinct)"),
-    "--order": ("A,B[,…]", "ordinal classes that are words, the lowest first: poor,fair,good"),
-    "--qid": ("COL", "learn to rank: rows with one value here are one list, with grades"),
-    "--choice": ("COL", "learn choices: rows with one value here are alternatives of one choice"),
-    "--bad-cells": (None, "take cells that should be numbers or dates and are not as missing"),
-    "--optimizer": (None, "how weights move (default: auto, a mixture; ogd with --bounds)"),
-    "--passes": ("N", "passes of the kept model (default: auto; the bound is about 1)"),
-    "--regularizer": ("NAME", "shannon, squared or tsallis (default: the space's own)"),
-    "--decoder": ("NAME", "how scores become outputs: nearest, randomized, map or sampled"),
-    "--learner": ("MODULE:CLASS", "play this OnlineLearner, with its defaults"),
-    "--seed": ("N", "seed of the shuffling and the draws (default: 0)"),
-    "--plot": ("FILE.png", "draw losses and bounds over the rows"),
-    "--save": ("FILE", "keep the model, for predict and load_checkpoint (needs skops)"),
-}
+import argparse
 
+import skstructured
+from skstructured.optimizers import OPTIMIZERS
+from skstructured.spaces import SPACES
+
+#: The options that take no value, and their help.
 FLAGS = {
     "--no-average": "predict with the last weights",
     "--no-standardize": "take features as they are",
     "--in-order": "take rows in the file's order, which then must have no meaning for the bound",
     "--bounds": "print the table of regret bounds",
-    "--warm-up": "only compile every loop, and keep it on disk",
+}
+
+#: What stands behind an option that takes any text, and its help.
+TEXTS = {
+    "--data": ("FILE", "the same"),
+    "--target": ("COL[,COL…]", "target (default: the last); several if --space has several"),
+    "--delimiter": ("CHAR", "what separates cells (default: what separates the header)"),
+    "--qid": ("COL", "learn to rank: rows with one value here are one list, with grades"),
+    "--choice": ("COL", "learn choices: rows with one value here are alternatives of one choice"),
+    "--regularizer": ("NAME", "shannon, squared or tsallis (default: the space's own)"),
+    "--decoder": ("NAME", "how scores become outputs: nearest, randomized, map or sampled"),
+    "--learner": ("MODULE:CLASS", "play this OnlineLearner, with its defaults"),
+    "--plot": ("FILE.png", "draw losses and bounds over the rows"),
+    "--save": ("FILE", "keep the model, for predict and load_checkpoint (needs skops)"),
 }
 
 
@@ -73,29 +62,31 @@ def passes(given):
     return given if given == "auto" else int(given)
 
 
-#: Values of options that are not any text.
-VALUES = {
-    "file": {"nargs": "?"},
-    "--columns": {"type": names},
-    "--order": {"type": names},
-    "--passes": {"type": passes},
-    "--seed": {"type": int, "default": 0},
-    "--space": {"choices": (*(name for name in SPACES if name != "sequence"), "real")},
-    "--bad-cells": {"choices": ("missing",)},
-    "--optimizer": {"choices": ("auto", *OPTIMIZERS)},
-}
-
-
 def parser():
     """The parser of the command line."""
     kind = argparse.RawDescriptionHelpFormatter
-    made = argparse.ArgumentParser(
-        "python -m skstructured", None, DESCRIPTION, formatter_class=kind
-    )
-    for name, (what, told) in OPTIONS.items():
-        made.add_argument(name, metavar=what, help=told, **VALUES.get(name, {}))
+    made = argparse.ArgumentParser("python -m skstructured", None, __doc__, formatter_class=kind)
+    add = made.add_argument
+    told = "CSV with a header line, JSON lines, Parquet, svmlight; - is standard input"
+    add("file", metavar="FILE", nargs="?", help=told)
+    for name, (what, told) in TEXTS.items():
+        add(name, metavar=what, help=told)
+    add("--columns", metavar="COL[,COL…]", type=names, help="the features (default: all)")
+    told = "ordinal classes that are words, the lowest first: poor,fair,good"
+    add("--order", metavar="A,B[,…]", type=names, help=told)
+    told = "what an output is (default: classes; real if most numbers are distinct)"
+    spaces = [name for name in SPACES if name != "sequence"]
+    add("--space", choices=(*spaces, "real"), help=told)
+    told = "take cells that should be numbers or dates and are not as missing"
+    add("--bad-cells", choices=("missing",), help=told)
+    told = "how weights move (default: auto, a mixture; ogd with --bounds)"
+    add("--optimizer", choices=("auto", *OPTIMIZERS), help=told)
+    told = "passes of the kept model (default: auto; the bound is about 1)"
+    add("--passes", metavar="N", type=passes, help=told)
+    told = "seed of the shuffling and the draws (default: 0)"
+    add("--seed", metavar="N", type=int, default=0, help=told)
     for name, told in FLAGS.items():
-        made.add_argument(name, action="store_true", help=told)
+        add(name, action="store_true", help=told)
     version = f"skstructured {skstructured.__version__}"
-    made.add_argument("--version", action="version", version=version, help="the version")
+    add("--version", action="version", version=version, help="the version")
     return made

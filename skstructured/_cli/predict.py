@@ -1,4 +1,11 @@
-"""``python -m skstructured predict MODEL FILE``: a kept model, and new rows of its table."""
+"""Print a prediction for each row of FILE, as CSV with a header: "> predictions.csv" keeps them.
+Models of --qid print a score for each row, and those of --choice its probability, and 1 for the
+likeliest row of each choice.
+
+MODEL is what "python -m skstructured TABLE --save MODEL" kept. FILE has the same columns, in any
+order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any size; - is standard
+input.
+"""
 
 import argparse
 import sys
@@ -7,10 +14,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from skstructured._cli.files import SVMLIGHT, ends_with, frames, is_large, load_pandas
-from skstructured._cli.items import rounds_of, whole_rounds
+from skstructured._cli.files import SVMLIGHT, ends_with, frames, load_pandas
 from skstructured._cli.options import names
-from skstructured._cli.tables import PART, check_columns, encoded, svmlight_labels
+from skstructured._cli.tables import PART, check_columns, encoded, rounds_of, svmlight_labels
 from skstructured.checkpoints import load_checkpoint
 from skstructured.items import ConditionalLogit, ItemStructuredPredictor, ListwiseRanker
 from skstructured.streaming import svmlight_chunks
@@ -18,16 +24,6 @@ from skstructured.streaming.table_encoder import TableEncoder
 
 #: Learners of choices; spaces whose probabilities have a column for each class or label.
 CHOICES, TASKS = (ConditionalLogit, ItemStructuredPredictor), ("multiclass", "multilabel")
-
-DESCRIPTION = """\
-Print a prediction for each row of FILE, as CSV with a header: "> predictions.csv" keeps them.
-Models of --qid print a score for each row, and those of --choice its probability, and 1 for the
-likeliest row of each choice.
-
-MODEL is what "python -m skstructured TABLE --save MODEL" kept. FILE has the same columns, in any
-order, with or without the target: CSV, JSON lines, Parquet, svmlight, of any size; - is standard
-input.
-"""
 
 #: Options, and their help.
 PROBA = "print the probabilities of all classes, or of each label, too"
@@ -49,7 +45,7 @@ def predict(arguments):
         For arguments that are not two, and as `load_checkpoint`, the readers and the model do.
     """
     given = {"formatter_class": argparse.RawDescriptionHelpFormatter}
-    parser = _Parser("python -m skstructured predict", description=DESCRIPTION, **given)
+    parser = _Parser("python -m skstructured predict", description=__doc__, **given)
     parser.add_argument("MODEL", help="what --save kept")
     parser.add_argument("FILE", help="rows to predict")
     parser.add_argument("--proba", action="store_true", help=PROBA)
@@ -126,18 +122,16 @@ def _parts(pd, model, options, notes):
         for X, _ in svmlight_chunks(path, model.n_features_in_, zero_based=zero_based):
             yield pd.DataFrame(index=range(X.shape[0])), X, {}
         return
-    parts, name = frames(path, size=PART, notes=notes), None
-    if isinstance(_learner(model), CHOICES):
-        name = getattr(_learner(model), "round_column_", None)
-        if name is None:
-            raise ValueError(
-                "the model does not say in which column choices have their names, for --save did "
-                "not keep it: predict in Python, with qid=."
-            )
-        parts = whole_rounds(parts, path, name, is_large(path))
-    for frame in parts:
+    name = getattr(_learner(model), "round_column_", None)
+    if isinstance(_learner(model), CHOICES) and name is None:
+        raise ValueError(
+            "the model does not say in which column choices have their names, for --save did not "
+            "keep it: predict in Python, with qid=."
+        )
+    is_choice = isinstance(_learner(model), CHOICES)  # whose rows may stand in any order
+    for frame in frames(path, size=None if is_choice else PART, notes=notes):
         check_columns(path, frame, options.keep)
-        given = {} if name is None else {"qid": rounds_of(path, frame, name)}
+        given = {"qid": rounds_of(path, frame, name)} if is_choice else {}
         encoder = model[0] if _has_encoder(model) else _numbers(model, frame)
         yield frame[options.keep], encoded(encoder, frame, path, options.bad_cells), given
 

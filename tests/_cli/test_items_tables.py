@@ -13,7 +13,6 @@ from table_files import refused, said
 from skstructured import TableEncoder
 from skstructured.__main__ import main
 from skstructured._cli import tables
-from skstructured._cli.items import whole_rounds
 from skstructured._cli.report import deviations
 from skstructured._cli.tables import Table
 from skstructured.evaluation import progressive_validate
@@ -192,22 +191,9 @@ def test_a_kept_model_of_choices_writes_probabilities_and_marks(tmp_path, capsys
     again.index = apart.index
     np.testing.assert_allclose(again.sort_index(), found)
     monkeypatch.setattr("skstructured._cli.predict.PART", 7)
-    monkeypatch.setattr("skstructured._cli.predict.is_large", lambda path: True)
     np.testing.assert_allclose(predicted(capsys, kept, path), found)
-    assert main(["predict", kept, str(tmp_path / "apart.csv")]) == 2
-    assert "stand apart" in capsys.readouterr().err
     lost = written(tmp_path, frame.drop(columns="trip"), "lost.csv")
     assert "no column 'trip'" in refused(capsys, "predict", kept, lost)
-
-
-def test_rounds_of_parts_are_whole():
-    qid = np.array([3, 3, 3, 3, 3, 1, 2, 2, 5], dtype=object)
-    columns = {"round": qid, "x": np.arange(9)}
-    frame = pd.DataFrame(columns)
-    parts = [frame[i : i + 2] for i in range(0, 9, 2)]
-    found = list(whole_rounds(parts, "t", "round", True))
-    assert [part["round"].tolist() for part in found] == [[3] * 5, [1], [2, 2], [5]]
-    assert np.concatenate([part["x"] for part in found]).tolist() == list(range(9))
 
 
 WRONG = {
