@@ -85,32 +85,21 @@ def test_the_gap_bounds_suboptimality(kind, name, rule):
 STARTS = {"iris": (0.015, 1e-5), "permutahedron": (0.2, 1e-9), "trees": (0.2, 1e-9)}
 
 
-@pytest.mark.parametrize("name", [*STARTS, "words"])
+@pytest.mark.parametrize("name", STARTS)
 @pytest.mark.parametrize("kind", DUAL)
 def test_warm_start(kind, name):
-    (alpha, tol), message, other = (
-        STARTS.get(name, (0.2, 1e-6)),
-        "same rows and classes",
-        slice(3, None),
-    )
+    alpha, tol = STARTS[name]
     if name == "iris":
         (X, y), given = load_iris(return_X_y=True), {"kernel": "rbf"}
-    elif name == "words":
-        X, y, given, *_ = posed_words(2, (2, 3, 1), n=12)
-        message, other = "other lengths", slice(None, None, -1)
     else:
         X, y, given, *_ = posed_others(name, n=15)
     given |= {"tol": tol, "max_iter": 3000, "random_state": 0, "alpha": alpha}
-    given["standardize"] = name != "words"
     cold = kind(**given).fit(X, y)
-    warm = kind(**given | {"alpha": 4.0 / 3.0 * alpha}).fit(X, y)
+    warm = kind(**given | {"alpha": 1.5 * alpha}).fit(X, y)
     warm.set_params(warm_start=True, alpha=alpha).fit(X, y)
     assert name in OTHERS or warm.n_iter_ <= cold.n_iter_
     assert abs(warm.loss_curve_[-1] - cold.loss_curve_[-1]) <= 2.0 * tol
-    if name == "words":
-        assert warm.fit(X, y).n_iter_ <= 2 < cold.n_iter_ / 10
     scores = warm.decision_function(X)
-    with pytest.raises(ValueError, match=message):
-        warm.fit(X[other], y[other])
-    for after, before in zip(warm.decision_function(X), scores, strict=True):
-        np.testing.assert_array_equal(after, before)
+    with pytest.raises(ValueError, match="same rows and classes"):
+        warm.fit(X[3:], y[3:])
+    np.testing.assert_array_equal(warm.decision_function(X), scores)

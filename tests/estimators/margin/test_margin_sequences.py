@@ -141,6 +141,21 @@ def test_a_path_of_alpha(kind):
     np.testing.assert_array_equal(model.dual_coef_, same.dual_coef_)
 
 
+@pytest.mark.parametrize("kind", DUAL)
+def test_warm_start(kind):
+    X, y = words(2, (2, 3, 1), n=12)
+    parameters = EXACT | {"max_iter": 3000, "alpha": 0.2, "tol": 1e-6}
+    cold = kind("sequence", **parameters).fit(X, y)
+    warm = kind("sequence", **parameters | {"alpha": 0.3}).fit(X, y)
+    warm.set_params(warm_start=True, alpha=0.2).fit(X, y)
+    assert warm.loss_curve_[-1] == pytest.approx(cold.loss_curve_[-1], abs=2e-6)
+    assert warm.fit(X, y).n_iter_ <= 2 < cold.n_iter_ / 10
+    before = warm.coef_
+    with pytest.raises(ValueError, match="other lengths"):
+        warm.fit(X[1:] + X[:1], y[1:] + y[:1])
+    assert warm.coef_ is before
+
+
 def test_the_quadratic_surrogate_leaves_sequences_out():
     X, y = words(2, (2, 1, 3), n=7)
     for given in ({}, LINEAR):
