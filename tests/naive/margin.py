@@ -31,50 +31,9 @@ def quadratic_loss(L, V, v, y, costs):
     return np.sum((v + costs[y]) ** 2)
 
 
-def objective(loss, L, V, W, F, y, alpha):
-    """(1/n) Σ S(W f_i, y_i) + (α/2) ‖W‖² of weights (dim, p)."""
-    total = sum(loss(L, V, W @ f, label) for f, label in zip(F, y, strict=True))
-    return total / len(F) + 0.5 * alpha * np.sum(W**2)
-
-
-def optimum(L, V, F, y, alpha, max_min):
-    """The least objective, as a quadratic program in (W, ξ, ν) with a constraint a vertex.
-
-    ξ_i ≥ Σ_r ν_ir L[r, y'] + <W f_i, φ(y') − φ(y_i)>; ν_i is the vertex y_i for the SVM.
-    """
-    (n, p), (m, dim) = F.shape, V.shape
-    sizes = [dim * p, n, n * m if max_min else 0]
-    rows, right = [], []
-    for i in range(n):
-        for t in range(m):
-            row = np.zeros(sum(sizes))
-            row[: dim * p] = -np.outer(V[t] - V[y[i]], F[i]).ravel()
-            row[dim * p + i] = 1.0
-            start = dim * p + n + i * m
-            if max_min:
-                row[start : start + m] = -L[:, t]
-            rows.append(row)
-            right.append(0.0 if max_min else L[t, y[i]])
-    A, b = np.array(rows), np.array(right)
-    constraints = [{"type": "ineq", "fun": lambda z: A @ z - b, "jac": lambda z: A}]
-    if max_min:
-        E = np.zeros((n, sum(sizes)))
-        for i in range(n):
-            E[i, dim * p + n + i * m : dim * p + n + (i + 1) * m] = 1.0
-        constraints.append({"type": "eq", "fun": lambda z: E @ z - 1.0, "jac": lambda z: E})
-    weight = np.r_[np.full(sizes[0], alpha), np.zeros(sizes[1] + sizes[2])]
-    linear = np.r_[np.zeros(sizes[0]), np.full(n, 1.0 / n), np.zeros(sizes[2])]
-    start = np.r_[np.zeros(sizes[0]), np.full(n, L.max()), np.full(sizes[2], 1.0 / m)]
-    result = minimize(
-        lambda z: 0.5 * (weight * z) @ z + linear @ z,
-        start,
-        jac=lambda z: weight * z + linear,
-        bounds=[(None, None)] * (sizes[0] + n) + [(0.0, None)] * sizes[2],
-        constraints=constraints,
-        method="SLSQP",
-        options={"maxiter": 2000, "ftol": 1e-13},
-    )
-    return result.fun
+def row_tables(L, V, F, y):
+    """As `chain_table`, of each row of F; weights (dim, p) of vertices are read row by row."""
+    return [(np.array([np.kron(v, f) for v in V]), L, place) for f, place in zip(F, y, strict=True)]
 
 
 def chain_features(x, labels, k):
@@ -99,7 +58,7 @@ def chain_table(x, labels, A):
     return F, L, int(np.flatnonzero((every == labels).all(axis=1))[0])
 
 
-def table_objective(tables, w, share, alpha, max_min):
+def objective(tables, w, share, alpha, max_min):
     """Σ share S + (α/2)‖w‖² over tables of features, losses and true outputs."""
     total = 0.5 * alpha * w @ w
     for (F, L, truth), s in zip(tables, share, strict=True):
@@ -108,8 +67,11 @@ def table_objective(tables, w, share, alpha, max_min):
     return total
 
 
-def table_optimum(tables, share, alpha, max_min):
-    """The least `table_objective`, as the quadratic program of `optimum`."""
+def optimum(tables, share, alpha, max_min):
+    """The least `objective`, as a quadratic program in (w, ξ, ν) with a constraint an output.
+
+    ξ_i ≥ Σ_r ν_ir L[r, y'] + <w, φ(x_i, y') − φ(x_i, y_i)>; ν_i is y_i for the SVM.
+    """
     d, n = tables[0][0].shape[1], len(tables)
     many = [len(L) if max_min else 0 for _, L, _ in tables]
     starts = d + n + np.r_[0, np.cumsum(many)]

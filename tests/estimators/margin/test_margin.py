@@ -1,6 +1,5 @@
 """Max-min margin networks, structural SVMs and the quadratic surrogate."""
 
-import functools
 import itertools
 import pickle
 import warnings
@@ -8,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from conftest import INTERPRETED
+from margin_problems import DUAL, EXACT, MODELS, Case, costs, features_of
 from naive import margin as naive
 from scipy import sparse
 from sklearn.base import clone
@@ -22,74 +22,10 @@ from skstructured import MaxMinMarginNetwork, QuadraticSurrogate, StructuralSVM
 from skstructured.estimators.margin import _closed_forms as _oracles
 from skstructured.estimators.margin import _passes
 from skstructured.estimators.margin._games import solve_game
-from skstructured.estimators.margin._outputs import outputs_of
-from skstructured.spaces import Birkhoff, Hypercube, OrdinalChain, Simplex
 
-DUAL = (MaxMinMarginNetwork, StructuralSVM)
-MODELS = (*DUAL, QuadraticSurrogate)
 SPACES = ("simplex", "costs", "ordinal", "hypercube", "birkhoff")
 #: Without compiled kernels, matchings take too long for what asks them for many passes.
 FEW = [name for name in SPACES if not (INTERPRETED and name == "birkhoff")]
-EXACT = {"tol": 1e-9, "max_iter": 5000, "random_state": 0}
-
-
-def costs(k, seed=0):
-    A = np.random.RandomState(seed).rand(k, k)
-    np.fill_diagonal(A, 0.0)
-    return A
-
-
-class Case:
-    """A space with all vertices, their losses [predicted, true], and outputs of random rows."""
-
-    def __init__(self, name, size=3, n=7, seed=0):
-        rng = np.random.RandomState(seed)
-        self.X = rng.randn(n, size)
-        noisy = self.X + rng.randn(n, size)
-        self.cost_matrix = None
-        if name == "hypercube":
-            self.y, self.space = (noisy > 0).astype(int), Hypercube()
-            self.y[:2] = [np.zeros(size), np.ones(size)]
-        elif name == "birkhoff":
-            self.y, self.space = np.argsort(np.argsort(noisy, axis=1), axis=1), Birkhoff()
-        else:
-            self.y = np.r_[np.arange(size), np.argmax(noisy, axis=1)[size:]]
-            self.space = OrdinalChain() if name == "ordinal" else Simplex()
-            self.cost_matrix = costs(size) if name == "costs" else None
-        self.short_cut = "simplex" if name == "costs" else name
-        self.space.fit(self.y)
-        self.outputs = outputs_of(self.space, self.cost_matrix)
-        self._list(name, size)
-
-    def _list(self, name, size):
-        if name in ("hypercube", "birkhoff"):
-            self.V = self.space.vertices()
-            every = self.space.decode(self.V)
-            self.L = np.array([[self.space.target_loss([a], [b])[0] for b in every] for a in every])
-            given = [list(row) for row in self.y]
-            self.places = [every.tolist().index(list(map(int, row))) for row in given]
-        else:
-            self.V, steps = np.eye(size), np.subtract.outer(np.arange(size), np.arange(size))
-            losses = {"simplex": 1.0 - np.eye(size), "ordinal": np.abs(steps).astype(float)}
-            self.L = self.cost_matrix if name == "costs" else losses[name]
-            self.places = self.y
-
-    def model(self, kind, **parameters):
-        if kind is not QuadraticSurrogate:
-            parameters = EXACT | parameters
-        given = {"alpha": 0.1, "standardize": False} | parameters
-        return kind(self.short_cut, cost_matrix=self.cost_matrix, **given)
-
-    def loss(self, kind):
-        return naive.max_min_loss if kind is MaxMinMarginNetwork else naive.margin_loss
-
-
-def features_of(case, kernel):
-    """Explicit features whose products are the kernels, the intercept in them."""
-    if kernel == "linear":
-        return np.column_stack([case.X, np.ones(len(case.X))])
-    gamma = 1.0 / (case.X.shape[1] * case.X.var())
-    return np.linalg.cholesky(rbf_kernel(case.X, gamma=gamma) + 1.0 + 1e-12 * np.eye(len(case.X)))
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-2, 1.0, 1e2])
@@ -160,45 +96,6 @@ def test_closed_forms_equal_the_game(k):
         ):
             game = _oracles.game_oracle(A, v, no_ell, out)
             assert oracle(A, v, no_ell, out) == pytest.approx(game, abs=1e-9)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("name", SPACES)
-@pytest.mark.parametrize("kind", DUAL)
-def test_objectives_match_a_convex_solver(kind, name, kernel):
-    if kernel == "rbf" and name not in FEW:
-        pytest.skip("matchings with rows take the same steps")
-    case = Case(name)
-    F = features_of(case, kernel)
-    best = naive.optimum(case.L, case.V, F, case.places, 0.1, kind is MaxMinMarginNetwork)
-    model = case.model(kind, kernel=kernel).fit(case.X, case.y)
-    assert model.duality_gap_ <= 1e-9
-    assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
-    W = model.dual_coef_.T @ F
-    literal = naive.objective(case.loss(kind), case.L, case.V, W, F, case.places, 0.1)
-    assert literal == pytest.approx(best, rel=1e-6)
-
-
-@functools.cache
-def least_objective(kind, name):
-    case = Case(name, n=15, seed=3)
-    return case.model(kind).fit(case.X, case.y).loss_curve_[-1]
-
-
-@pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
-@pytest.mark.parametrize("name", FEW)
-@pytest.mark.parametrize("kind", DUAL)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_gap_bounds_suboptimality(kind, name, rule):
-    case, best = Case(name, n=15, seed=3), least_objective(kind, name)
-    F = features_of(case, "linear")
-    for passes in (1, 3, 10, 40):
-        model = case.model(kind, max_iter=passes, **rule).fit(case.X, case.y)
-        W = np.column_stack([model.coef_, model.intercept_])
-        literal = naive.objective(case.loss(kind), case.L, case.V, W, F, case.places, 0.1)
-        assert model.loss_curve_[-1] >= literal - 1e-9
-        assert -1e-9 <= literal - best <= model.duality_gap_ + 1e-9
-    assert model.duality_gap_ < 0.2
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -293,20 +190,6 @@ def test_exact_steps_and_searches_are_ahead_of_fixed_ones(name):
     ]
     best, searched, fixed = (model.duality_gap_ for model in gaps)
     assert best < fixed and searched < fixed
-
-
-@pytest.mark.parametrize("kind", DUAL)
-def test_warm_start(kind):
-    X, y = load_iris(return_X_y=True)
-    model = kind(kernel="rbf", alpha=0.02, tol=1e-5, max_iter=500, random_state=0).fit(X, y)
-    cold = kind(kernel="rbf", alpha=0.015, tol=1e-5, max_iter=500, random_state=0).fit(X, y)
-    model.set_params(warm_start=True, alpha=0.015).fit(X, y)
-    assert model.n_iter_ <= cold.n_iter_
-    assert abs(model.loss_curve_[-1] - cold.loss_curve_[-1]) <= 2e-5
-    scores = model.decision_function(X)
-    with pytest.raises(ValueError, match="same rows and classes"):
-        model.fit(X[:100], y[:100])
-    np.testing.assert_array_equal(model.decision_function(X), scores)
 
 
 @pytest.mark.parametrize("kind", DUAL)

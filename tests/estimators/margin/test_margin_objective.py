@@ -131,7 +131,7 @@ def test_objective_and_gap_of_sequences_with_asymmetric_costs(k, weighted, rule,
             own = model.dual_coef_[offsets[i] : offsets[i + 1]]
             mu = np.eye(k)[labels] - model.alpha_ * own / share[i]
             h.append((A @ mu.T).min(axis=0).mean())
-        primal = naive.table_objective(tables, w, share, model.alpha_, True)
+        primal = naive.objective(tables, w, share, model.alpha_, True)
         dual = share @ h - 0.5 * model.alpha_ * w @ w
         assert model.loss_curve_[-1] == pytest.approx(primal, abs=2e-8)
         assert model.duality_gap_ == pytest.approx(primal - dual, abs=2e-8)

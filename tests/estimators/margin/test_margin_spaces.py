@@ -4,12 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import INTERPRETED
+from margin_problems import DUAL, EXACT, MODELS, OTHERS, PlainSubsets, problem
 from naive import margin as naive
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from spanning_trees import SpanningTrees
 
 from skstructured import (
     ConditionalRandomField,
@@ -19,91 +18,11 @@ from skstructured import (
 )
 from skstructured.estimators.margin import _atoms
 from skstructured.estimators.margin._outputs import outputs_of
-from skstructured.spaces import Birkhoff, KSubsets, Permutahedron
-
-DUAL = (MaxMinMarginNetwork, StructuralSVM)
-MODELS = (*DUAL, QuadraticSurrogate)
-EXACT = {"tol": 1e-9, "max_iter": 3000, "random_state": 0}
-EDGES = [(0, 1), (1, 2), (0, 2), (2, 3)]
-
-
-class PlainSubsets(KSubsets):
-    """Subsets whose oracle is not compiled, and whose costs are written out."""
-
-    oracle_kernel = None
-
-    def target_costs(self, V):
-        """L(y', y) = 1 − <y', y>/k."""
-        return -V / self.k, np.ones(len(V))
-
-
-#: Spaces, and how many scores they have for three items.
-SPACES = {
-    "birkhoff": (Birkhoff(), 9),
-    "permutahedron": (Permutahedron(), 3),
-    "subsets": (KSubsets(k=2), 4),
-    "plain subsets": (PlainSubsets(k=2), 4),
-    "trees": (SpanningTrees(EDGES, 4), 4),
-}
-SLOW = [] if not INTERPRETED else ["birkhoff"]
-
-
-def problem(name, n=7, seed=0):
-    """Rows, outputs, the fitted space, its vertices, their losses, and the places of outputs."""
-    given, dim = SPACES[name]
-    rng = np.random.RandomState(seed)
-    X = rng.randn(n, 3)
-    space = clone(given).fit(given.decode(_first(given, dim)))
-    y = space.decode(space.argmax(X @ rng.randn(3, dim) + rng.randn(n, dim)))
-    V = np.unique(space.argmax(rng.randn(300, dim)), axis=0)
-    L = np.array([space.expected_loss(np.tile(v, (len(V), 1)), V) for v in V])
-    codes = space.encode(y)
-    return X, y, space, V, L, [int(np.flatnonzero((code == V).all(axis=1))[0]) for code in codes]
-
-
-def _first(space, dim):
-    """One vertex, of a space that is not fitted."""
-    if isinstance(space, KSubsets):
-        return np.eye(dim)[:1] + np.eye(dim)[1:2]
-    return space.argmax(np.arange(dim)[None] * 1.0)
-
-
-@pytest.mark.parametrize("name", [name for name in SPACES if name not in SLOW])
-@pytest.mark.parametrize("kind", DUAL)
-def test_objectives_match_a_convex_solver(kind, name):
-    X, y, space, V, L, places = problem(name)
-    F = np.column_stack([X, np.ones(len(X))])
-    best = naive.optimum(L, V, F, places, 0.1, kind is MaxMinMarginNetwork)
-    model = kind(space, alpha=0.1, standardize=False, **EXACT).fit(X, y)
-    assert model.duality_gap_ <= 1e-9
-    assert model.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
-    kernels = clone(model).set_params(kernel="poly", degree=1, gamma=1.0, coef0=0.0).fit(X, y)
-    assert kernels.loss_curve_[-1] == pytest.approx(best, rel=1e-6)
-    assert kernels.score(X, y) == model.score(X, y) > 0.5
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("rule", [{}, {"solver": "frank_wolfe"}, {"line_search": False}])
-@pytest.mark.parametrize("name", ["permutahedron", "plain subsets", "trees"])
-@pytest.mark.parametrize("kind", DUAL)
-def test_the_gap_bounds_suboptimality(kind, name, rule):
-    X, y, space, V, L, places = problem(name, n=9, seed=1)
-    F, loss = np.column_stack([X, np.ones(9)]), naive.margin_loss
-    if kind is MaxMinMarginNetwork:
-        loss = naive.max_min_loss
-    given = {"alpha": 0.1, "standardize": False}
-    best = kind(space, **given, **EXACT).fit(X, y).loss_curve_[-1]
-    for passes in (1, 5, 30):
-        model = kind(space, **given, **EXACT | {"max_iter": passes} | rule).fit(X, y)
-        W = np.column_stack([model.coef_, model.intercept_])
-        literal = naive.objective(loss, L, V, W, F, places, 0.1)
-        assert model.loss_curve_[-1] >= literal - 1e-9
-        assert -1e-9 <= literal - best <= model.duality_gap_ + 1e-9
-    assert model.duality_gap_ < 0.2
+from skstructured.spaces import KSubsets
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 1e4])
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", OTHERS)
 def test_oracles_equal_a_linear_program(name, scale):
     _, _, space, V, L, _ = problem(name)
     rng, outputs, dim = np.random.RandomState(1), outputs_of(space, None), V.shape[1]
@@ -168,24 +87,13 @@ def test_losses_that_cannot_be_learned():
     assert StructuralSVM(Crooked(k=2), alpha=0.1).fit(X, y).score(X, y) > 0.5
 
 
-@pytest.mark.parametrize("name", ["permutahedron", "trees"])
-def test_warm_start(name):
-    X, y, space, *_ = problem(name, n=15)
-    cold = MaxMinMarginNetwork(space, alpha=0.2, **EXACT).fit(X, y)
-    warm = MaxMinMarginNetwork(space, alpha=0.3, warm_start=True, **EXACT).fit(X, y)
-    warm.set_params(alpha=0.2).fit(X, y)
-    assert warm.loss_curve_[-1] == pytest.approx(cold.loss_curve_[-1], abs=2e-9)
-    with pytest.raises(ValueError, match="same rows and classes"):
-        warm.fit(X[:9], y[:9])
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("name", ["simplex", "ordinal", "hypercube", "permutahedron", "trees"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_weights_are_repetitions(kind, name, kernel):
     rng = np.random.RandomState(0)
-    if name in SPACES:
+    if name in OTHERS:
         X, y, space, *_ = problem(name, n=8)
     else:
         X, space, y = rng.randn(8, 3), name, np.arange(8) % 3

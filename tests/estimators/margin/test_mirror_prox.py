@@ -282,7 +282,8 @@ def test_averages_end_with_their_own_gap(rng):
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     W = np.c_[model.coef_ * X.std(axis=0), model.intercept_ + model.coef_ @ X.mean(axis=0)]
     F, V = np.c_[Z, np.ones(len(Z))], np.eye(4)
-    found = naive.objective(naive.max_min_loss, 1.0 - V, V, W, F, y, 0.1)
+    share, tables = np.full(len(y), 1.0 / len(y)), naive.row_tables(1.0 - V, V, F, y)
+    found = naive.objective(tables, W.ravel(), share, 0.1, True)
     assert found == pytest.approx(model.loss_curve_[-1], rel=1e-7)
     assert 0.0 <= found - best.loss_curve_[-1] <= model.duality_gap_ + 1e-8
 
