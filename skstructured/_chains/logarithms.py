@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from skstructured._chains.rows import exp_below, row_max, row_sum
+from skstructured._chains.rows import exp_below, row_max, row_softmax, row_sum
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.simd import greater
@@ -186,6 +186,34 @@ def marginals_of(
                 mass = mu[row, first + i] / sum_ if sum_ > 0.0 else 0.0
                 _spread(mass, row + 1, work, i, mu)
                 _keep_step(work, row, first + i, weight, each, total)
+
+
+@kernel
+def log_marginals(
+    unary: Floats,
+    offsets: Ints,
+    first: int,
+    last: int,
+    pair: Floats,
+    weight: Floats,
+    mu: Floats,
+    log_z: Floats,
+    each: Floats,
+    total: Floats,
+) -> None:
+    """Marginals of the chains of a batch from `first` to before `last`."""
+    work = log_scratch(np.empty(ROWS * row_length(unary.shape[1])), unary.shape[1])
+    for s in range(first, last):
+        start, stop = offsets[s], offsets[s + 1]
+        if stop - start == 1:
+            log_z[s] = row_softmax(unary, start, mu)
+            continue
+        log_z[s] = messages(unary, start, stop, pair, mu, work)
+        w = weight[s] if weight.shape[0] > 0 else 1.0
+        if log_z[s] == -np.inf:
+            mu[start:stop] = 0.0
+        else:  # a row of mu is beta until it is overwritten, by when it was read
+            marginals_of(unary, start, stop, pair, mu, w, mu, each, total, work)
 
 
 @kernel(fastmath=FASTMATH)

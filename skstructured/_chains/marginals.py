@@ -6,6 +6,7 @@ import numpy as np
 
 from skstructured._chains.logarithms import (
     ROWS,
+    log_marginals,
     log_probability,
     log_scratch,
     marginals_of,
@@ -19,6 +20,7 @@ from skstructured._chains.rows import (
     longest_of,
     multiply_row,
     product_of_rows,
+    row_softmax,
     row_sum,
     row_times,
     scale_row,
@@ -54,7 +56,8 @@ def forward(
         return log_z
     for m in range(length):
         if m == 0:
-            alpha[0, :] = 1.0
+            for j in range(alpha.shape[1]):
+                alpha[m, j] = 1.0
         else:
             row_times(alpha, m - 1, E, alpha, m)
         total = multiply_row(alpha, m, tilt, m)
@@ -67,10 +70,10 @@ def forward(
 
 
 @kernel(fastmath=FASTMATH)
-def _finish_row(alpha, m, b, factor, mu, row):
-    """mu[row] = alpha[m] · b · factor."""
+def _finish_row(alpha, m, b, at, factor, mu, row):
+    """mu[row] = alpha[m] · b[at] · factor."""
     for j in range(alpha.shape[1]):
-        mu[row, j] = alpha[m, j] * b[0, j] * factor
+        mu[row, j] = alpha[m, j] * b[at, j] * factor
 
 
 @kernel
@@ -80,17 +83,19 @@ def backward(
     """Unary marginals, from what `forward` left; whether rescaling was enough.
 
     With b_m = E (tilt_{m+1} b_{m+1}), mu_m = alpha_m b_m / <alpha_m, b_m>. Leaves in tilt[m + 1],
-    for m + 1 ≥ 1, what makes alpha_m(i) E_ij tilt_{m+1}(j) the pair marginals of m and m + 1.
+    for m + 1 ≥ 1, what makes alpha_m(i) E_ij tilt_{m+1}(j) the pair marginals of m and m + 1. A row
+    of the scratch `b` holds b_m: a number 0 here would have numba compile for it what takes a row.
     """
+    at = b.shape[0] - 1
     copy_into(mu[start + length - 1], alpha[length - 1])
     for m in range(length - 2, -1, -1):
-        row_times(tilt, m + 1, across, b, 0)
-        factor = 1.0 / product_of_rows(alpha, m, b, 0)
-        _finish_row(alpha, m, b, factor, mu, start + m)
+        row_times(tilt, m + 1, across, b, at)
+        factor = 1.0 / product_of_rows(alpha, m, b, at)
+        _finish_row(alpha, m, b, at, factor, mu, start + m)
         scale_row(tilt, m + 1, factor)
-        if not scale_row(b, 0, 1.0 / row_sum(b, 0)):
+        if not scale_row(b, at, 1.0 / row_sum(b, at)):
             return False
-        multiply_row(tilt, m, b, 0)
+        multiply_row(tilt, m, b, at)
     return True
 
 
@@ -117,7 +122,9 @@ def add_pairs(
 ) -> None:
     """total += weight · (sum of the pair marginals over steps)."""
     k = E.shape[0]
-    products[:] = 0.0
+    for i in range(k):
+        for j in range(k):
+            products[i, j] = 0.0
     add_products(alpha, tilt, length - 1, products)
     for i in range(k):
         for j in range(k):
@@ -132,28 +139,24 @@ def scratch_size(longest: int, k: int) -> int:
 
 @kernel
 def _parts(work, longest, k):
-    """alpha, tilt, E, its transpose, products, and the scratch of logarithms."""
+    """alpha, tilt, E, its transpose and products; and the scratch of logarithms."""
     a, b, c, d, e = longest * k, 2 * longest * k, k * k, 2 * k * k, 3 * k * k
     rest = work[b:]
-    return (
-        work[:a].reshape(longest, k),
-        work[a:b].reshape(longest, k),
-        rest[:c].reshape(k, k),
-        rest[c:d].reshape(k, k),
-        rest[d:e].reshape(k, k),
-        log_scratch(rest[e:], k),
-    )
+    alpha, tilt = work[:a].reshape(longest, k), work[a:b].reshape(longest, k)
+    E, across = rest[:c].reshape(k, k), rest[c:d].reshape(k, k)
+    parts = (alpha, tilt, E, across, rest[d:e].reshape(k, k))
+    return parts, log_scratch(rest[e:], k)
 
 
 @kernel
 def _scaled(unary, start, stop, top, parts, mu):
     """Unary marginals by rescaling; log Z, NaN where that is not enough.
 
-    One position has no steps, and is left to logarithms whether steps are alike or not.
+    One position has no steps, and is not rescaled whether steps are alike or not.
     """
     if top != top or stop - start < 2:
         return np.nan
-    alpha, tilt, E, across, row, _rest = parts
+    alpha, tilt, E, across, row = parts
     log_z = forward(unary, start, stop - start, E, top, alpha, tilt)
     if log_z > -np.inf and not backward(start, stop - start, across, alpha, tilt, row, mu):
         return np.nan
@@ -163,46 +166,17 @@ def _scaled(unary, start, stop, top, parts, mu):
 @kernel
 def _nothing(start, stop, mu, each):
     """Marginals where no path is possible: zeros."""
-    mu[start:stop] = 0.0
+    for row in range(start, stop):
+        for j in range(mu.shape[1]):
+            mu[row, j] = 0.0
     if each.shape[0] > 0:
         each[start : stop - 1] = 0.0
 
 
 @kernel
-def chain_marginals(
-    unary: Floats,
-    start: int,
-    stop: int,
-    pair: Floats,
-    top: float,
-    weight: float,
-    mu: Floats,
-    each: Floats,
-    total: Floats,
-    parts: tuple[Floats, ...],
-) -> float:
-    """Marginals of one chain; `top` and E among `parts` are of `exp_transitions`; returns log Z.
-
-    ``each`` (N, k, k) gets its pair marginals, ``total`` (k, k) `weight` times their sum added;
-    either may have no rows, and is left alone then.
-    """
-    log_z = _scaled(unary, start, stop, top, parts, mu)
-    if log_z == log_z:
-        _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts)
-        return log_z
-    rest = parts[-1]
-    log_z = messages(unary, start, stop, pair, mu, rest)
-    if log_z == -np.inf:
-        _nothing(start, stop, mu, each)
-    else:  # a row of mu is beta until it is overwritten, by when it was read
-        marginals_of(unary, start, stop, pair, mu, weight, mu, each, total, rest)
-    return log_z
-
-
-@kernel
 def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
     """Pair marginals from what the rescaled passes left."""
-    alpha, tilt, E, _across, products, _rest = parts
+    alpha, tilt, E, _across, products = parts
     if log_z == -np.inf:
         _nothing(start, stop, mu, each)
         return
@@ -213,6 +187,35 @@ def _scaled_pairs(start, stop, log_z, weight, mu, each, total, parts):
 
 
 @kernel
+def scaled_marginals(
+    unary: Floats,
+    offsets: Ints,
+    first: int,
+    top: float,
+    parts: tuple[Floats, ...],
+    weight: Floats,
+    mu: Floats,
+    log_z: Floats,
+    each: Floats,
+    total: Floats,
+) -> int:
+    """Marginals by rescaling, of chains from `first` on, up to one for which that is not enough.
+
+    Returns which it is, or how many there are; `top` and E among `parts` are of `exp_transitions`.
+    """
+    for s in range(first, log_z.shape[0]):
+        start, stop = offsets[s], offsets[s + 1]
+        if stop - start == 1:
+            log_z[s] = row_softmax(unary, start, mu)
+            continue
+        log_z[s] = _scaled(unary, start, stop, top, parts, mu)
+        if log_z[s] != log_z[s]:
+            return s
+        w = weight[s] if weight.shape[0] > 0 else 1.0
+        _scaled_pairs(start, stop, log_z[s], w, mu, each, total, parts)
+    return log_z.shape[0]
+
+
 def batch_marginals(
     unary: Floats,
     offsets: Ints,
@@ -223,14 +226,21 @@ def batch_marginals(
     each: Floats,
     total: Floats,
 ) -> None:
-    """Marginals of all chains of a batch; ``weight`` may be empty, for ones."""
-    k, longest = unary.shape[1], longest_of(offsets)
-    parts = _parts(np.empty(scratch_size(longest, k)), longest, k)
-    top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
-    for s in range(offsets.shape[0] - 1):
-        start, stop = offsets[s], offsets[s + 1]
-        w = weight[s] if weight.shape[0] > 0 else 1.0
-        log_z[s] = chain_marginals(unary, start, stop, pair, top, w, mu, each, total, parts)
+    """Marginals of all chains of a batch; ``weight`` may be empty, for ones, ``each`` is zeros.
+
+    Chains are taken in their order, by rescaling or by logarithms: kernels of their own, so that
+    the latter are compiled where they are needed.
+    """
+    first, n, k, longest = 0, len(log_z), unary.shape[1], longest_of(offsets)
+    parts = (*np.empty((2, longest, k)), *np.empty((3, k, k)))
+    top = exp_transitions(pair, parts[2], parts[3]) if len(pair) == 1 else np.nan
+    rest = weight, mu, log_z, each, total
+    while first < n:
+        first = scaled_marginals(unary, offsets, first, top, parts, *rest)
+        last = min(first + 1, n) if top == top else n
+        if first < last:
+            log_marginals(unary, offsets, first, last, pair, *rest)
+        first = last
 
 
 @kernel
@@ -263,7 +273,7 @@ def chain_gap(
         The loss; inf where the labels are forbidden, NaN where all are, and nothing is learnt then.
     """
     M, k = unary.shape
-    parts = _parts(work, M, k)
+    parts, rest = _parts(work, M, k)
     top = exp_transitions(pair, parts[2], parts[3]) if pair.shape[0] == 1 else np.nan
     total[:] = 0.0
     log_z = _scaled(unary, 0, M, top, parts, gap)
@@ -271,12 +281,12 @@ def chain_gap(
         loss = -_scaled_log_probability(labels, parts, gap) if log_z > -np.inf else np.nan
         _scaled_pairs(0, M, log_z, 1.0, gap, each, total, parts)
     else:
-        log_z = messages(unary, 0, M, pair, gap, parts[-1])
+        log_z = messages(unary, 0, M, pair, gap, rest)
         if log_z == -np.inf:
             _nothing(0, M, gap, each)
             return np.nan
-        loss = -log_probability(unary, 0, M, pair, gap, labels, parts[-1])
-        marginals_of(unary, 0, M, pair, gap, 1.0, gap, each, total, parts[-1])
+        loss = -log_probability(unary, 0, M, pair, gap, labels, rest)
+        marginals_of(unary, 0, M, pair, gap, 1.0, gap, each, total, rest)
     if log_z > -np.inf:
         _less_truth(labels, gap, each, total)
     return loss
@@ -285,7 +295,7 @@ def chain_gap(
 @kernel
 def _scaled_log_probability(labels, parts, mu):
     """ln p of labels: of the first, and of every next one given the one before it."""
-    alpha, tilt, E, _across, _products, _rest = parts
+    alpha, tilt, E, _across, _products = parts
     first = mu[0, labels[0]]
     value = math.log(first) if first > 0.0 else -np.inf
     for m in range(labels.shape[0] - 1):

@@ -3,6 +3,8 @@
 Rows are given as a matrix and a row number: views cost more than the work where k is small.
 """
 
+import math
+
 import numpy as np
 
 from skstructured._engine.arrays import Floats, Ints
@@ -47,6 +49,18 @@ def row_sum(A: Floats, row: int) -> float:
     for j in range(A.shape[1]):
         total += A[row, j]
     return total
+
+
+@kernel
+def row_softmax(A: Floats, row: int, target: Floats) -> float:
+    """target[row] = exp(A[row]) over their sum, and its logarithm; −inf and zeros of −inf."""
+    top, total = row_max(A, row), 0.0
+    for j in range(A.shape[1]):
+        target[row, j] = exp_below(A[row, j] - top) if top > -np.inf else 0.0
+        total += target[row, j]
+    for j in range(A.shape[1]):
+        target[row, j] /= total if total > 0.0 else 1.0
+    return top + math.log(total) if total > 0.0 else -np.inf
 
 
 @kernel(fastmath={"contract"})

@@ -18,6 +18,7 @@ from skstructured._base.validation import (
     check_weights,
     unchanged_on_error,
 )
+from skstructured._chains.batch import marginals, score
 from skstructured._learners.batch_scaling import FeatureScale, training_means, with_means
 from skstructured.estimators.crf._objective import (
     TRANSITIONS,
@@ -78,8 +79,11 @@ class Part:
         field, packed = self.field, self.held_out.packed
         field.alpha_ = alpha
         field._learn(self.batch, self.share)
-        truth = packed if field._is_sequential() else field.space_.unpack(packed)
-        return field.loss_.value(field._thetas(self.held_out), truth)
+        theta = field._thetas(self.held_out)
+        if field._is_sequential():  # as the objective does, whose kernels are compiled
+            log_z = marginals(*theta.arrays)[1]
+            return field.loss_.constants_of().c * (log_z - score(*theta.arrays, packed.values))
+        return field.loss_.value(theta, field.space_.unpack(packed))
 
 
 def tried_alphas(field, batch, share):
