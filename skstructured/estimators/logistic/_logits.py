@@ -44,7 +44,7 @@ def _times(A, v, out):
     return total
 
 
-@kernel
+@kernel(inline=True)
 def _diagonal_step(A, cold, s, work):
     """U = (I + cold H A)⁻¹r for a diagonal A, by the formula of Sherman and Morrison."""
     u, r, above, below = work[STEP], work[REST], 0.0, 0.0
@@ -57,7 +57,7 @@ def _diagonal_step(A, cold, s, work):
         u[k] += cold * s[k] * (above / below) / (1.0 + cold * s[k] * A[0, k])
 
 
-@kernel
+@kernel(inline=True)
 def _gradient_step(A, cold, s, enough, work):
     """U = (I + cold H A)⁻¹r by conjugate gradients, to `enough` of the norm of r, in that of A.
 
@@ -114,7 +114,7 @@ def _residual(A, s, work):
     return worst
 
 
-@kernel
+@kernel(inline=True)
 def _descend(A, g, cold, value, residual, unit, z, s, work):
     """Add the step to q, halved until it goes down; the objective there, and whether it does.
 
@@ -136,20 +136,19 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
     return _value(A, g, cold, z, s, work), False
 
 
-@kernel
+@kernel(inline=True)
 def _settle(A, g, cold, enough, unit, z, s, work):
     """Newton's method from q, for A and g times `cold`; the residual that is left."""
     value, goes_down = _value(A, g, cold, z, s, work), True
-    residual = _residual(A, s, work)
-    for _ in range(MOST_STEPS):
-        if residual <= enough or not goes_down:
+    for step in range(MOST_STEPS + 1):
+        residual = _residual(A, s, work)
+        if residual <= enough or not goes_down or step == MOST_STEPS:
             break
         if A.shape[0] == 1:
             _diagonal_step(A, cold, s, work)
         else:
             _gradient_step(A, cold, s, max(TIGHT, min(LOOSE, residual / unit)), work)
         value, goes_down = _descend(A, g, cold, value, residual, unit, z, s, work)
-        residual = _residual(A, s, work)
     return residual
 
 
@@ -169,8 +168,12 @@ def improper_logits(A, g, z, s, work):
         widest = max(widest, A[0, k] if A.shape[0] == 1 else A[k, k])
         largest = max(largest, 1.0 + abs(g[k]))
     unit = largest + widest
-    cold = min(1.0, WIDE / max(unit, 1e-300))
-    while 0.0 < cold < 1.0:  # 0 where A or g are not finite
-        _settle(A, g, cold, ROUGH * unit, unit, z, s, work)
-        cold = min(1.0, 8.0 * cold)
-    return _settle(A, g, 1.0, RESIDUAL * unit, unit, z, s, work) / unit
+    cold = WIDE / max(unit, 1e-300)
+    while True:
+        if not 0.0 < cold < 1.0:  # 0 where A or g are not finite
+            cold = 1.0
+        enough = unit * (RESIDUAL if cold == 1.0 else ROUGH)
+        left = _settle(A, g, cold, enough, unit, z, s, work)
+        if cold == 1.0:
+            return left / unit
+        cold *= 8.0
