@@ -88,7 +88,7 @@ def _both_products(rows, x, i, V):
             V[i + j, i, a] = total
 
 
-@kernel
+@kernel(inline=True)
 def products(P, x, V, S):
     """V_ij = P_ji x (r, r p) and S_ij = <x, P_ij x> for all class directions i, j."""
     r, p = S.shape[0], x.shape[0]
@@ -105,7 +105,7 @@ def products(P, x, V, S):
             S[j, i] = S[i, j]
 
 
-@kernel
+@kernel(inline=True)
 def downdate(P, L, r, rank):
     """P ← P − Σ_m L_m L_mᵀ over the first `rank` rows of L (·, r p)."""
     p = L.shape[1] // r
@@ -113,7 +113,7 @@ def downdate(P, L, r, rank):
         add_products(panel(P, i, r, p), -1.0, L, L, i * p, rank)
 
 
-@kernel
+@kernel(inline=True)
 def add_waiting(A, waiting, factors, numbers, scaled):
     """A ← A + Σ_t h_t ⊗ x_t x_tᵀ over the rows that wait; `scaled` (·, r p) is scratch."""
     count, p, at = int(numbers[COUNT]), waiting.shape[1], 0

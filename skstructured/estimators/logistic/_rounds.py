@@ -175,7 +175,7 @@ def gram_of(M, rank, h):
             h[j, i] = total
 
 
-@kernel
+@kernel(inline=True)
 def cholesky(h, M, r):
     """M (r, r) lower triangular with ``M Mᵀ = h ⪰ 0``; columns without a pivot are zero."""
     for i in range(r):
