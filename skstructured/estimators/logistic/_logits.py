@@ -165,10 +165,7 @@ def improper_logits(A, g, z, s, work):
     widest, largest = 0.0, 1.0
     for k in range(g.shape[0]):
         work[Q_NOW, k] = 1.0 / g.shape[0]
-        if A.ndim == 1:
-            widest = max(widest, A[k])
-        else:
-            widest = max(widest, A[k, k])
+        widest = max(widest, A[k] if A.ndim == 1 else A[k, k])
         largest = max(largest, 1.0 + abs(g[k]))
     unit = largest + widest
     cold = WIDE / max(unit, 1e-300)
