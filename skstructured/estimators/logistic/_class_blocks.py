@@ -25,15 +25,15 @@ def _shrink(P, v, factor):
 def _play_row(P, G, x, w, V, q, vectors):
     """The logits of a row, in `vectors`, and their softmax; the residual that is left.
 
-    Ã is diagonal: it is one row, and an equation for logits takes K products.
+    Ã is diagonal: it is a vector, and an equation for logits takes K products.
     """
-    scores, g = vectors[WORK : WORK + 1], vectors[WORK + 1]
+    scores, g = vectors[WORK], vectors[WORK + 1]
     for k in range(G.shape[0]):
         for a in range(x.shape[0]):
             V[k, a] = inner(P[k, a], x)
         q[k] = inner(V[k], x)
-        scores[0, k] = 0.5 * w * q[k]
-        g[k] = 0.5 * scores[0, k] - 0.5 * inner(V[k], G[k])
+        scores[k] = 0.5 * w * q[k]
+        g[k] = 0.5 * scores[k] - 0.5 * inner(V[k], G[k])
     return improper_logits(scores, g, vectors[LOGIT], vectors[SHARE], vectors)
 
 

@@ -48,7 +48,7 @@ def _table():
 TABLE = _table()
 
 
-@kernel
+@kernel(inline=True)
 def largest_curvature(a):
     r"""κ = 1/f(a), the largest with ``KL(s‖s') ≥ κ Var_s(ln s/s')`` for ``a = 2c + ln(K − 1)``.
 
@@ -80,7 +80,7 @@ def inner(x, y):
     return total
 
 
-@kernel
+@kernel(inline=True)
 def curvature(x, reach):
     """κ of a row, for `reach` = (2B, ln(K−1), R); R, where it is not 0, is taken for ‖x‖."""
     norm = reach[2] if reach[2] > 0.0 else math.sqrt(inner(x, x))

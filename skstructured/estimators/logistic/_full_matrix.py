@@ -41,20 +41,23 @@ panel = kernel(_panel)
 
 
 @kernel(fastmath=FASTMATH)
-def add_products(block, sign, left, at, right, start, count):
-    """Row a of block ← itself + sign Σ_m left[m, at + a] right[m, start:], m below `count`."""
+def add_products(block, sign, left, right, start, count):
+    """Row a of block ← itself + sign Σ_m left[m, start + a] right[m, start:], m below `count`.
+
+    `start` is an ``np.int64``: numba would compile anew for a literal.
+    """
     width, quads = block.shape[1], count // 4 * 4
     for a in range(block.shape[0]):
         row = block[a]
         for q in range(0, quads, 4):
-            c0, c1 = sign * left[q, at + a], sign * left[q + 1, at + a]
-            c2, c3 = sign * left[q + 2, at + a], sign * left[q + 3, at + a]
+            c0, c1 = sign * left[q, start + a], sign * left[q + 1, start + a]
+            c2, c3 = sign * left[q + 2, start + a], sign * left[q + 3, start + a]
             l0, l1 = right[q][start:], right[q + 1][start:]
             l2, l3 = right[q + 2][start:], right[q + 3][start:]
             for b in range(width):
                 row[b] += c0 * l0[b] + c1 * l1[b] + c2 * l2[b] + c3 * l3[b]
         for q in range(quads, count):
-            c, only = sign * left[q, at + a], right[q][start:]
+            c, only = sign * left[q, start + a], right[q][start:]
             for b in range(width):
                 row[b] += c * only[b]
 
@@ -85,7 +88,7 @@ def _both_products(rows, x, i, V):
             V[i + j, i, a] = total
 
 
-@kernel
+@kernel(inline=True)
 def products(P, x, V, S):
     """V_ij = P_ji x (r, r p) and S_ij = <x, P_ij x> for all class directions i, j."""
     r, p = S.shape[0], x.shape[0]
@@ -102,15 +105,15 @@ def products(P, x, V, S):
             S[j, i] = S[i, j]
 
 
-@kernel
+@kernel(inline=True)
 def downdate(P, L, r, rank):
     """P ← P − Σ_m L_m L_mᵀ over the first `rank` rows of L (·, r p)."""
     p = L.shape[1] // r
     for i in range(r):
-        add_products(panel(P, i, r, p), -1.0, L, i * p, L, i * p, rank)
+        add_products(panel(P, i, r, p), -1.0, L, L, i * p, rank)
 
 
-@kernel
+@kernel(inline=True)
 def add_waiting(A, waiting, factors, numbers, scaled):
     """A ← A + Σ_t h_t ⊗ x_t x_tᵀ over the rows that wait; `scaled` (·, r p) is scratch."""
     count, p, at = int(numbers[COUNT]), waiting.shape[1], 0
@@ -121,11 +124,11 @@ def add_waiting(A, waiting, factors, numbers, scaled):
                 for a in range(p):
                     scaled[t, j * p + a] = factors[at, t] * waiting[t, a]
             at += 1
-        add_products(panel(A, i, r, p), 1.0, waiting, 0, scaled, 0, count)
+        add_products(panel(A, i, r, p), 1.0, waiting, scaled, np.int64(0), count)
     numbers[COUNT] = 0.0
 
 
-@kernel
+@kernel(inline=True)
 def wait(x, h, factor, A, waiting, factors, numbers, scaled):
     """Let factor h ⊗ xxᵀ wait, and add all that wait to A when there is no more room."""
     at, m = int(numbers[COUNT]), 0

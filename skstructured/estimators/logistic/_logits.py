@@ -28,11 +28,11 @@ WORK = 8
 
 @kernel(fastmath=FASTMATH)
 def _times(A, v, out):
-    """Out = Av; a diagonal A has one row. Returns <v, Av>."""
+    """Out = Av; a diagonal A is its vector. Returns <v, Av>."""
     total = 0.0
-    if A.shape[0] == 1:
+    if A.ndim == 1:
         for k in range(v.shape[0]):
-            out[k] = A[0, k] * v[k]
+            out[k] = A[k] * v[k]
             total += out[k] * v[k]
         return total
     for k in range(v.shape[0]):
@@ -44,20 +44,20 @@ def _times(A, v, out):
     return total
 
 
-@kernel
+@kernel(inline=True)
 def _diagonal_step(A, cold, s, work):
     """U = (I + cold H A)⁻¹r for a diagonal A, by the formula of Sherman and Morrison."""
     u, r, above, below = work[STEP], work[REST], 0.0, 0.0
     for k in range(s.shape[0]):
-        whole = 1.0 + cold * s[k] * A[0, k]
+        whole = 1.0 + cold * s[k] * A[k]
         u[k] = r[k] / whole
-        above += s[k] * A[0, k] * u[k]
+        above += s[k] * A[k] * u[k]
         below += s[k] / whole
     for k in range(s.shape[0]):
-        u[k] += cold * s[k] * (above / below) / (1.0 + cold * s[k] * A[0, k])
+        u[k] += cold * s[k] * (above / below) / (1.0 + cold * s[k] * A[k])
 
 
-@kernel
+@kernel(inline=True)
 def _gradient_step(A, cold, s, enough, work):
     """U = (I + cold H A)⁻¹r by conjugate gradients, to `enough` of the norm of r, in that of A.
 
@@ -114,7 +114,7 @@ def _residual(A, s, work):
     return worst
 
 
-@kernel
+@kernel(inline=True)
 def _descend(A, g, cold, value, residual, unit, z, s, work):
     """Add the step to q, halved until it goes down; the objective there, and whether it does.
 
@@ -140,16 +140,15 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
 def _settle(A, g, cold, enough, unit, z, s, work):
     """Newton's method from q, for A and g times `cold`; the residual that is left."""
     value, goes_down = _value(A, g, cold, z, s, work), True
-    residual = _residual(A, s, work)
-    for _ in range(MOST_STEPS):
-        if residual <= enough or not goes_down:
+    for step in range(MOST_STEPS + 1):
+        residual = _residual(A, s, work)
+        if residual <= enough or not goes_down or step == MOST_STEPS:
             break
-        if A.shape[0] == 1:
+        if A.ndim == 1:
             _diagonal_step(A, cold, s, work)
         else:
             _gradient_step(A, cold, s, max(TIGHT, min(LOOSE, residual / unit)), work)
         value, goes_down = _descend(A, g, cold, value, residual, unit, z, s, work)
-        residual = _residual(A, s, work)
     return residual
 
 
@@ -157,7 +156,7 @@ def _settle(A, g, cold, enough, unit, z, s, work):
 def improper_logits(A, g, z, s, work):
     """z with ``z = g − A s``, ``s = softmax(z)``, for A ⪰ 0; the residual that is left.
 
-    A diagonal A is given as its one row; `work` has `WORK` rows of K numbers. The function
+    A diagonal A is given as its vector; `work` has `WORK` rows of K numbers. The function
     ``½qᵀAq + log Σ exp(g − Aq)_k`` is minimised over q by Newton's method, whose steps
     ``(I + HA)⁻¹(softmax(g − Aq) − q)`` need no inverse of A, which is singular for a row of zeros.
     Where A is large, shares are 0 or 1 nearly everywhere, and steps are lost: then A and g are
@@ -166,11 +165,15 @@ def improper_logits(A, g, z, s, work):
     widest, largest = 0.0, 1.0
     for k in range(g.shape[0]):
         work[Q_NOW, k] = 1.0 / g.shape[0]
-        widest = max(widest, A[0, k] if A.shape[0] == 1 else A[k, k])
+        widest = max(widest, A[k] if A.ndim == 1 else A[k, k])
         largest = max(largest, 1.0 + abs(g[k]))
     unit = largest + widest
-    cold = min(1.0, WIDE / max(unit, 1e-300))
-    while 0.0 < cold < 1.0:  # 0 where A or g are not finite
-        _settle(A, g, cold, ROUGH * unit, unit, z, s, work)
-        cold = min(1.0, 8.0 * cold)
-    return _settle(A, g, 1.0, RESIDUAL * unit, unit, z, s, work) / unit
+    cold = WIDE / max(unit, 1e-300)
+    while True:
+        if not 0.0 < cold < 1.0:  # 0 where A or g are not finite
+            cold = 1.0
+        enough = unit * (RESIDUAL if cold == 1.0 else ROUGH)
+        left = _settle(A, g, cold, enough, unit, z, s, work)
+        if cold == 1.0:
+            return left / unit
+        cold *= 8.0

@@ -56,7 +56,7 @@ def scratch(r, K, p):
     return V, L, small, vectors, scores, work, sums, scaled, np.empty(K, dtype=np.int64)
 
 
-@kernel
+@kernel(inline=True)
 def _over_classes(Q, S, A, sums):
     """A = QᵀSQ."""
     r = Q.shape[0]
@@ -78,7 +78,7 @@ def _over_classes(Q, S, A, sums):
         A[k, 0] = total
 
 
-@kernel
+@kernel(inline=True)
 def class_scores(P, G, Q, x, w, V, S, A, g, sums):
     """Ã = ½w QᵀSQ and g̃ = −½<x, A⁻¹G> + ½ diag Ã over the K classes; V and S of `products`."""
     products(P, x, V, S)
@@ -97,7 +97,7 @@ def class_scores(P, G, Q, x, w, V, S, A, g, sums):
         behind += one
 
 
-@kernel
+@kernel(inline=True)
 def cells_of(s, cell, mass):
     """Classes of a share of at least `LEAST`/K are alone in their cell, the others all in the last.
 
@@ -123,7 +123,7 @@ def cells_of(s, cell, mass):
     return count
 
 
-@kernel
+@kernel(inline=True)
 def root_of_cells(Q, s, cell, mass, count, M):
     """M with ``MMᵀ = Q H Qᵀ``, H the covariance of the class as far as its cell shows it.
 
@@ -150,7 +150,7 @@ def root_of_cells(Q, s, cell, mass, count, M):
                 M[a, i] += Q[a, k] * entry
 
 
-@kernel
+@kernel(inline=True)
 def means_of_cells(vectors, cell, mass, sums):
     """The `CENTRE`: of each class the mean logit of its cell, by shares; `sums` is scratch."""
     s, z, inside = vectors[SHARE], vectors[LOGIT], vectors[CENTRE]
@@ -163,7 +163,7 @@ def means_of_cells(vectors, cell, mass, sums):
         inside[k] = sums[cell[k]]
 
 
-@kernel
+@kernel(inline=True)
 def gram_of(M, rank, h):
     """h = MMᵀ."""
     for i in range(M.shape[0]):
@@ -175,7 +175,7 @@ def gram_of(M, rank, h):
             h[j, i] = total
 
 
-@kernel
+@kernel(inline=True)
 def cholesky(h, M, r):
     """M (r, r) lower triangular with ``M Mᵀ = h ⪰ 0``; columns without a pivot are zero."""
     for i in range(r):
@@ -195,7 +195,7 @@ def cholesky(h, M, r):
             M[i, c] = total / M[c, c]
 
 
-@kernel
+@kernel(inline=True)
 def woodbury(small, factor, rank):
     """F with ``F Fᵀ = (S + (factor MMᵀ)⁻¹)⁻¹``: √factor M T⁻ᵀ, ``TTᵀ = I + factor MᵀSM``.
 
@@ -224,7 +224,7 @@ def woodbury(small, factor, rank):
             F[i, c] = total / T[c, c]
 
 
-@kernel
+@kernel(inline=True)
 def move_gradient(G, Q, x, w, kappa, vectors):
     """G ← G + w Q(s − y − 2κHz) ⊗ x, with ``Hz = s (z̄ − sᵀz)``, z̄ the `CENTRE`."""
     s, z, y, inside = vectors[SHARE], vectors[LOGIT], vectors[TARGET], vectors[CENTRE]
@@ -237,7 +237,7 @@ def move_gradient(G, Q, x, w, kappa, vectors):
             G[i, a] += w * c * x[a]
 
 
-@kernel
+@kernel(inline=True)
 def _trace(A, s):
     """Σ_k s_k (A_kk − (As)_k) = tr(HA)."""
     total = 0.0
@@ -263,14 +263,14 @@ def learn_row(x, w, kappa, learned, Q, space):
     for m in range(rank):  # L_m = Σ_j F_jm V_j
         for b in range(L.shape[1]):
             L[m, b] = 0.0
-    add_products(L[:rank], 1.0, F, 0, V, 0, F.shape[0])
+    add_products(L[:rank], 1.0, F, V, np.int64(0), F.shape[0])
     downdate(P, L, F.shape[0], rank)
     means_of_cells(vectors, cell, mass, vectors[SCORE])
     move_gradient(G, Q, x, w, kappa, vectors)
     wait(x, small[HESSIAN], w * kappa, A, waiting, factors, numbers, scaled)
 
 
-@kernel
+@kernel(inline=True)
 def _play_row(x, w, shift, P, G, Q, space, out):
     """The logits of a row; returns the residual that is left.
 
@@ -287,27 +287,19 @@ def _play_row(x, w, shift, P, G, Q, space, out):
 
 
 @kernel
-def _folklore_rounds(X, truth, weight, reach, shift, learned, Q, logits):
-    """Play and learn the rows; `logits` receives every z."""
+def _folklore_rounds(X, truth, weight, learns, reach, shift, learned, Q, logits):
+    """Play the rows, and learn them if it `learns`; `logits` receives every z."""
     _, P, G, _, _, numbers = learned
     space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
     vectors = space[3]
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         left = _play_row(x, w, shift, P, G, Q, space, logits[t])
-        if w > 0.0:
+        if learns and w > 0.0:
             numbers[RESIDUAL] = max(numbers[RESIDUAL], left)
             for k in range(Q.shape[1]):
                 vectors[TARGET, k] = truth[t, k]
             learn_row(x, w, curvature(x, reach), learned, Q, space)
-
-
-@kernel
-def _folklore_logits(X, shift, P, G, Q, logits):
-    """The logits of rows, with what has been learned."""
-    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
-    for t in range(X.shape[0]):
-        _play_row(X[t], 1.0, shift, P, G, Q, space, logits[t])
 
 
 class FolkloreMatrix(FullMatrix):
@@ -332,7 +324,10 @@ class FolkloreMatrix(FullMatrix):
     def logits(self, X):
         """Logits (n, K) of rows; nothing is learned."""
         logits = np.empty((len(X), self.Q.shape[1]))
-        _folklore_logits(X, self._shift, self.P, self.G, self.Q, logits)
+        read = (self.P, self.P, *self._learned[2:])  # A is neither read nor written
+        known = tuple(np.require(part, requirements="W") for part in read)
+        given = (X, logits, np.ones(len(X)), False, self.reach, self._shift)
+        _folklore_rounds(*given, known, self.Q, logits)
         return logits
 
     @property
@@ -340,5 +335,5 @@ class FolkloreMatrix(FullMatrix):
         return 1.0 / (self.lam * self.Q.shape[1])
 
     def _run(self, X, truth, weight, logits):
-        given = (X, truth, weight, self.reach, self._shift)
+        given = (X, truth, weight, True, self.reach, self._shift)
         return _folklore_rounds, *given, self._learned, self.Q, logits

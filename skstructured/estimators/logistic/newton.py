@@ -83,7 +83,7 @@ def _newton_step(W, V, d, q, gamma, L):
     root = 1.0 / math.sqrt(1.0 + q)
     for b in range(L.shape[1]):
         L[0, b] = 0.0
-    add_products(L[:1], root, d.reshape((d.shape[0], 1)), 0, V, 0, d.shape[0])
+    add_products(L[:1], root, d.reshape((d.shape[0], 1)), V, np.int64(0), d.shape[0])
     for b in range(L.shape[1]):
         W[0, b] -= root * L[0, b] / gamma
 
@@ -101,7 +101,7 @@ def _newton_rounds(X, truth, weight, B, gamma, learned, logits):
         for k in range(K):
             u[k] = inner(W[k], x)
         if in_the_box(small[S], u, B * math.sqrt(inner(x, x)), m, z) and w > 0.0:
-            add_products(flat, -1.0, m.reshape((K, 1)), 0, V, 0, K)  # W ← W − A⁻¹ (m ⊗ x)
+            add_products(flat, -1.0, m.reshape((K, 1)), V, np.int64(0), K)  # W ← W − A⁻¹ (m ⊗ x)
         softmax_into(z, s)
         for k in range(K):
             logits[t, k] = z[k]

@@ -71,11 +71,11 @@ class TestEquations:
     def test_of_a_diagonal_are_those_of_the_matrix(self, size):
         rng = np.random.RandomState(1)
         for K in (2, 10, 40):
-            diagonal, g = size * rng.rand(1, K), 3.0 * rng.randn(K)
+            diagonal, g = size * rng.rand(K), 3.0 * rng.randn(K)
             z = solved(diagonal, g)[0]
             unit = 1.0 + np.abs(g).max() + size
-            np.testing.assert_allclose(z, g - diagonal[0] * softmax(z), rtol=0, atol=1e-9 * unit)
-            other = solved(np.diag(diagonal[0]), g)[0]
+            np.testing.assert_allclose(z, g - diagonal * softmax(z), rtol=0, atol=1e-9 * unit)
+            other = solved(np.diag(diagonal), g)[0]
             np.testing.assert_allclose(z, other, rtol=0, atol=1e-8 * unit)
 
     @pytest.mark.parametrize("cold", [1.0, 0.1])
@@ -84,9 +84,9 @@ class TestEquations:
         for K in (2, 10, 40):
             s, work = rng.dirichlet(np.ones(K)), np.zeros((WORK, K))
             hessian = np.diag(s) - np.outer(s, s)
-            A, diagonal = positive(rng, K, 10.0), 10.0 * rng.rand(1, K)
+            A, diagonal = positive(rng, K, 10.0), 10.0 * rng.rand(K)
             right = rng.randn(K)
-            for matrix, given in ((A, A), (np.diag(diagonal[0]), diagonal)):
+            for matrix, given in ((A, A), (np.diag(diagonal), diagonal)):
                 work[REST], work[A_REST] = right, matrix @ right
                 if given is A:
                     _gradient_step(A, cold, s, 1e-12, work)
