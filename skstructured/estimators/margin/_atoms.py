@@ -299,6 +299,8 @@ def begin(game, v, mu, columns, rows):
     tables = np.empty((ATOMS, ATOMS)), np.empty(ATOMS), sides[0], sides[1]
     p[0] = rest_of(columns, p, count, mu) if game[2] > 0.0 else 0.0
     first = 0 if p[0] > 0.0 else 1
+    if first == 1:
+        columns[0, :] = 0.0
     for c in range(first, count):
         add_column(c, game, columns, mu, v, tables)
     return (columns, p, count), with_room(*rows, 0, ATOMS - FREE), first, tables
