@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skstructured import MulticlassPerceptron, OnlineStructuredPredictor
+from skstructured import ListwiseRanker, MulticlassPerceptron, OnlineStructuredPredictor
 from skstructured._learners.mixture import MixtureModel
 from skstructured._learners.one_row import OneRow, played_alone
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
@@ -259,6 +259,15 @@ def test_a_mean_of_others_learns_no_row(standardize):
     before = pickle.dumps(mean)
     with pytest.raises(RuntimeError, match="mean of others"):
         mean.partial_fit(X[3:4], y[3:4])
+    assert pickle.dumps(mean) == before
+
+
+def test_a_mean_of_rankers_is_left_as_it_is(rng):
+    X, grades = rng.randn(12, 5, 3), rng.randint(0, 3, (12, 5))
+    mean = average_fitted([ListwiseRanker().partial_fit(X, grades) for _ in range(2)])
+    before = pickle.dumps(mean)
+    with pytest.raises(RuntimeError, match="mean of others"):
+        mean.partial_fit(X[:1], grades[:1])
     assert pickle.dumps(mean) == before
 
 
