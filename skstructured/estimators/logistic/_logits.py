@@ -138,10 +138,19 @@ def _descend(A, g, cold, value, residual, unit, z, s, work):
 
 @kernel
 def _settle(A, g, cold, enough, unit, z, s, work):
-    """Newton's method from q, for A and g times `cold`; the residual that is left."""
-    value, goes_down = _value(A, g, cold, z, s, work), True
+    """Newton's method from q, for A and g times `cold`; the residual that is left.
+
+    A singular A leaves a part of s − q as it is, in which digits of the rest are lost. If that is
+    why no step is found, s takes the place of q, once: it has nothing of that part.
+    """
+    value, goes_down, lost = _value(A, g, cold, z, s, work), True, False
     for step in range(MOST_STEPS + 1):
         residual = _residual(A, s, work)
+        if not (goes_down or lost or work[STEP].any()):
+            lost = True
+            work[Q_NOW] = s
+            value, goes_down = _value(A, g, cold, z, s, work), True
+            residual = _residual(A, s, work)
         if residual <= enough or not goes_down or step == MOST_STEPS:
             break
         if A.ndim == 1:

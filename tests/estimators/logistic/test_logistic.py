@@ -187,6 +187,14 @@ class TestImproperLogits:
         # a last digit of s is A's size times as large in z
         assert np.abs(z - (g - A @ s)).max() <= 1e-13 * unit + 1e-15 * unit**2
 
+    def test_a_part_that_a_singular_matrix_does_not_see_hides_no_digits(self):
+        rng = np.random.RandomState(0)
+        for _ in range(300):
+            K = rng.randint(3, 9)
+            root, g, z = 3.0 * rng.randn(K, 1), rng.randn(K), np.empty(K)
+            left = improper_logits(root @ root.T, g, z, np.empty(K), np.empty((WORK, K)))
+            assert left < 1e-14
+
 
 class TestMatrices:
     @pytest.mark.parametrize(("r", "p"), [(1, 1), (1, 5), (3, 4), (6, 9), (2, 17)])
