@@ -209,8 +209,3 @@ class LabelSpace(OutputSpace):
     def encode(self, y: Outputs) -> Floats:
         """Vertices (n, dim) of labels y (n,); a ValueError lists labels outside the classes."""
         return self.unpack(self.pack(y))
-
-    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
-        """Vertices and weights of one mean μ (dim,): the classes with positive probability."""
-        p = self.vertex_proba(np.asarray(mu, dtype=np.float64)[None])[0]
-        return self.unpack(np.flatnonzero(p > 0.0)), p[p > 0.0]

@@ -23,7 +23,7 @@ from skstructured.optimizers import (
     ParameterFree,
     PiSTOL,
 )
-from skstructured.optimizers.pistol_state import CAPPED
+from skstructured.optimizers.pistol import CAPPED
 
 #: name -> (optimiser, literal learner of (shape, loss))
 OPTIMIZERS = {
