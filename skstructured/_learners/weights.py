@@ -9,7 +9,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
-from skstructured._learners.models import Model
 from skstructured.extend._types import Array, Floats, Matrix
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -75,39 +74,6 @@ class LinearWeights:
         if not self._scale.indicators:
             raise AttributeError('missing_coef_ is set by fits with missing="indicator".')
         return W[:, width : 2 * width]
-
-
-class ModelWeights(LinearWeights):
-    """Those of a learner's `_model`: the last ones, and their average."""
-
-    average: Any
-    _model: Model
-
-    def _weights(self, averaged: bool | None = None) -> Floats:
-        """The weights that predictions use, the last ones, or their average, in float64."""
-        model = self._fitted_model("weights are")
-        with model.lock:
-            return model.weights(bool(self.average if averaged is None else averaged))
-
-    @property
-    def last_weights_(self) -> Array:
-        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
-        return self._weights(averaged=False)
-
-    @property
-    def average_weights_(self) -> Array:
-        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
-        if not self._fitted_model("average_weights_ is").averaged:
-            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        return self._weights(averaged=True)
-
-    def _fitted_model(self, what: str) -> Model:
-        if not hasattr(self, "_model"):
-            raise AttributeError(f"{what} set by fit or partial_fit.")
-        return self._model
-
-    _state = property(lambda self: self._fitted_model("weights are").state)
-    _scale = property(lambda self: self._fitted_model("weights are").scale)
 
 
 class ExpertWeights:
