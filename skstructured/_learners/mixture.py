@@ -7,12 +7,17 @@ import numpy as np
 
 from skstructured._base.validation import writable
 from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
-from skstructured._engine.mixture import mixture_ahead_for, mixture_epoch_for
+from skstructured._engine.mixture import (
+    learn_row_for,
+    mixture_ahead_for,
+    mixture_epoch_for,
+    play_row_for,
+    play_rows_for,
+)
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.rows import DOUBLE, Rows
-from skstructured._engine.single_row import learn_row_for, play_row_for, play_rows_for
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Call, MixtureState
-from skstructured._learners.linear import LinearModel
+from skstructured._learners.models import LinearModel
 from skstructured._learners.weights import ExpertWeights, linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Matrix
 from skstructured.extend.learner import Batch

@@ -30,15 +30,15 @@ from skstructured._base.validation import (
     unchanged_on_error,
     writable,
 )
-from skstructured._engine.single_row import REFUSED
+from skstructured._engine.mixture import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
-from skstructured._learners.linear import LinearModel
 from skstructured._learners.models import (
     AVERAGE,
     LAST,
     LOSSES,
     NOTHING,
     SCORES,
+    LinearModel,
     Model,
     Note,
     Played,

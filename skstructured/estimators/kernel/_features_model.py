@@ -12,8 +12,8 @@ from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
+from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER, learned_rounds
 from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._features import features_of, new_features
