@@ -23,13 +23,13 @@ READ_CUBE = types.Array(float64, 3, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
-
-_ROWS = (READ_VECTOR, READ_INT32, READ_INT32, int64, int64, int64)
+#: Rows as loops take them: data, indices, indptr, width.
+READ_ROWS = types.Tuple((READ_VECTOR, READ_INT32, READ_INT32, int64))
 
 #: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
 #: -> ‖ahead‖²; `weight` is that of the row ahead.
 MOVE_AND_SCORE = types.FunctionType(
-    float64(*_ROWS, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
+    float64(*READ_ROWS, int64, int64, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
 )
 #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
 LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))

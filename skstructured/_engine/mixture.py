@@ -17,9 +17,9 @@ from skstructured._engine.addresses import (
     MATRIX,
     MOVE_AND_SCORE,
     READ_CUBE,
-    READ_INT32,
     READ_INT64,
     READ_MATRIX,
+    READ_ROWS,
     READ_VECTOR,
     SCALE,
     STEP,
@@ -44,7 +44,7 @@ from skstructured._engine.experts import (
 from skstructured._engine.mixing import SCORES, mix, temper_for
 from skstructured._engine.moments import INVERSE, MEAN, standardize_rows
 from skstructured._engine.rounds import BLOCK, LARGEST, SLOW_BLOCK, quiet
-from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, is_zero_row
+from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
 from skstructured._engine.state import (
     FLUSH,
     RENEW,
@@ -58,21 +58,11 @@ from skstructured._engine.state import (
 
 
 def mixture_epoch(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    width: int,
-    rows: Array,
+    rows: Any,
+    order: Array,
     truth: Array,
     weight: Floats,
-    Theta: Array,
-    averaged: bool,
-    vectors: Floats,
-    shares: Floats,
-    rates: Floats,
-    totals: Floats,
-    sums: Floats,
-    kind: int,
+    learned: Any,
     inner: float,
     params: Floats,
     work: Floats,
@@ -81,7 +71,7 @@ def mixture_epoch(
     scales: Any,
     steps: Any,
 ) -> int:
-    """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
+    """Learn `rows` in this order; stop before a row whose norm or scores are out of range.
 
     Each round: raw = Θz of all experts at once; θ_e = s_e raw_e, and θ of its average
     ((Σ v s)_e raw_e + A_e z)/Σ v; its mean, or where scores are mixed its loss, less <θ, y> where
@@ -89,6 +79,8 @@ def mixture_epoch(
     and A_e ← A_e − u_e (Σ v s)_e g_e xᵀ. Where `scores` has rows, it receives what is played.
     Returns the place of the row that stopped it, or -1.
     """
+    data, indices, indptr, width = rows
+    Theta, averaged, vectors, shares, rates, totals, sums, kind = learned
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     n, dim = truth.shape
     few, record = vectors.shape[0], scores.shape[0] > 0
@@ -98,13 +90,12 @@ def mixture_epoch(
     theta, g = np.empty((experts, dim)), np.empty((experts, dim))
     y, losses, v, s = np.empty(dim), np.empty(experts), np.empty(experts), np.empty(few)
     squares = np.empty(few)
-    first, w, stopped = rows[0], weight[0], -1
+    first, w, stopped = order[0], weight[0], -1
     x_sq = move_and_score(
         data, indices, indptr, width, first, first, Theta, totals, move, 0.0, w, raw
     )
     for r in range(n):
-        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
-        if not usual and not is_zero_row(data, indptr, width, rows[r]):
+        if not in_range(x_sq, SHORTEST_SQ, LONGEST_SQ):
             stopped = r
             break
         w = weight[r]
@@ -140,7 +131,7 @@ def mixture_epoch(
                     move[(few + e) * dim + k] = -u * vectors[e, SCALED_WEIGHT_SUM] * g[e, k]
         after = min(r + 1, n - 1)
         x_sq = move_and_score(
-            data, indices, indptr, width, rows[r], rows[after], Theta, totals, move, 1.0, w, raw
+            data, indices, indptr, width, order[r], order[after], Theta, totals, move, 1.0, w, raw
         )
         for e in range(few):
             if vectors[e, RENEWED] + 1.0 < RENEW:
@@ -150,18 +141,24 @@ def mixture_epoch(
     return stopped
 
 
+#: Θ, whether averages are experts, the experts' vectors, their weights, rates of sharing, totals,
+#: sums of losses, and what is mixed: see `MixtureState.learned`.
+LEARNED = types.Tuple((MATRIX, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR, int64))
+
+
 def signature_of(*more: Any) -> Any:
     """The signature of loops over rows, `more` behind the scores."""
-    arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
-    learned = (MATRIX, types.boolean, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
-    rest = (int64, float64, VECTOR, VECTOR, MATRIX)
+    arrays = (READ_ROWS, READ_INT64, READ_MATRIX, READ_VECTOR, LEARNED)
+    rest = (float64, VECTOR, VECTOR, MATRIX)
     kernels = (types.UniTuple(int64, 2), READ_INT64, READ_INT64)
-    return int64(*arrays, *learned, *rest, *more, *kernels)
+    return int64(*arrays, *rest, *more, *kernels)
 
 
 @functools.cache
-def compiled_epoch() -> Kernel:
-    """The compiled `mixture_epoch`."""
+def _compiled(ahead: bool = False) -> Kernel:
+    if ahead:
+        loop = mixture_ahead_of(_compiled())
+        return kernel(loop, signature=signature_of(READ_VECTOR, types.boolean))
     return kernel(mixture_epoch, signature=signature_of())
 
 
@@ -191,7 +188,10 @@ def steps_of(experts: list[tuple[Kernel, Kernel]]) -> tuple[Any, Any]:
 
 
 def mixture_epoch_for(
-    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]], inner: float
+    kernels: tuple[Kernel, ...],
+    experts: list[tuple[Kernel, Kernel]],
+    inner: float,
+    ahead: bool = False,
 ) -> tuple[Kernel, int]:
     """The epoch with kernels (move and score, loss) and pairs (scale, step) of the experts.
 
@@ -199,9 +199,10 @@ def mixture_epoch_for(
     """
     at = bound_kernels(kernels, experts)
     if at is not None:
-        return functools.partial(call_of, compiled_epoch(), at, inner), BLOCK
-    given = (kernels, *steps_of(experts))
-    return functools.partial(call_of, quiet(mixture_epoch), given, inner), SLOW_BLOCK
+        return functools.partial(call_of, _compiled(ahead), at, inner), BLOCK
+    given, loop = (kernels, *steps_of(experts)), mixture_epoch
+    loop = mixture_ahead_of(loop) if ahead else loop
+    return functools.partial(call_of, quiet(loop), given, inner), SLOW_BLOCK
 
 
 def call_of(
@@ -218,9 +219,8 @@ def call_of(
     *rest: Any,
 ) -> Call:
     """A loop over rows, and the arrays of its arguments."""
-    given = (order, truth, weight, state.Theta, state.summed, state.vectors)
-    mixed = (state.shares, state.rates, state.totals, state.sums, state.kind)
-    return loop, *rows.arrays, *given, *mixed, inner, params, work[0], *rest, *kernels
+    given = (rows.arrays, order, truth, weight, state.learned)
+    return loop, *given, inner, params, work[0], *rest, *kernels
 
 
 @kernel
@@ -241,21 +241,11 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
     """The loop that scores a row, and then lets an epoch of one row, `learn`, learn it."""
 
     def ahead(
-        data: Array,
-        indices: Array,
-        indptr: Array,
-        width: int,
-        rows: Array,
+        rows: Any,
+        order: Array,
         truth: Array,
         weight: Floats,
-        Theta: Array,
-        average: bool,
-        vectors: Floats,
-        shares: Floats,
-        rates: Floats,
-        totals: Floats,
-        sums: Floats,
-        kind: int,
+        learned: Any,
         inner: float,
         params: Floats,
         work: Floats,
@@ -270,6 +260,8 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
 
         By the experts and, where `averaged`, by their averages, at a weight of 0.
         """
+        _, indices, indptr, width = rows
+        Theta, average, vectors, shares, _, totals, _, kind = learned
         move_and_score = as_move_and_score(kernels[0])
         few, dim, none = vectors.shape[0], truth.shape[1], scores[:0]
         experts = 2 * few if average else few
@@ -278,7 +270,7 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
         v, s, none_sq, now = np.empty(experts), np.empty(few), np.zeros(few), np.empty_like(vectors)
         by_last = np.empty_like(shares)
         for r in range(truth.shape[0]):
-            one, row = slice(r, r + 1), rows[r]
+            one, row = slice(r, r + 1), order[r]
             places = (indices, indptr, width, row, row)
             move_and_score(before, *places, Theta, totals, still, 0.0, 0.0, raw)
             now[:] = vectors
@@ -290,30 +282,12 @@ def mixture_ahead_of(learn: Kernel) -> Kernel:
                 without_averages(shares, few, by_last)
                 counted = by_last
             mix(kind, counted, theta, means, v, scores[r])
-            given = (rows[one], truth[one], weight[one], Theta, average)
-            mixed = (vectors, shares, rates, totals, sums, kind, inner, params, work, none)
-            if learn(data, indices, indptr, width, *given, *mixed, kernels, scales, steps) >= 0:
+            given = (order[one], truth[one], weight[one], learned, inner, params, work, none)
+            if learn(rows, *given, kernels, scales, steps) >= 0:
                 return r
         return -1
 
     return ahead
-
-
-@functools.cache
-def _compiled_ahead() -> Kernel:
-    loop = mixture_ahead_of(compiled_epoch())
-    return kernel(loop, signature=signature_of(READ_VECTOR, types.boolean))
-
-
-def mixture_ahead_for(
-    kernels: tuple[Kernel, ...], experts: list[tuple[Kernel, Kernel]], inner: float
-) -> tuple[Kernel, int]:
-    """As `mixture_epoch_for`; the loop is called with `before` and `averaged` behind `scores`."""
-    at = bound_kernels(kernels, experts)
-    if at is not None:
-        return functools.partial(call_of, _compiled_ahead(), at, inner), BLOCK
-    given, loop = (kernels, *steps_of(experts)), mixture_ahead_of(mixture_epoch)
-    return functools.partial(call_of, quiet(loop), given, inner), SLOW_BLOCK
 
 
 #: Returned for rows out of range, or with gaps: nothing was done.
@@ -335,28 +309,19 @@ def learn_row(
     scales: Any,
     steps: Any,
     inner: float,
-    kind: int,
-    averaged: bool,
     intercept: float,
     longest_sq: float,
-    centred: bool,
-    divided: bool,
     x: Floats,
     truth: Floats,
     weight: Floats,
-    statistics: Floats,
-    counts: Floats,
-    Theta: Floats,
-    vectors: Floats,
-    shares: Floats,
-    rates: Floats,
-    totals: Floats,
-    sums: Floats,
+    scale: Any,
+    learned: Any,
 ) -> int:
     """Learn the row x (1, p); -1, or 0 where it stops the epoch and is not counted, or `REFUSED`.
 
-    `intercept` is 1 where there is one. The rest is as for `standardize_rows` and `mixture_epoch`.
+    `intercept` is 1 where there is one, `scale` what `standardize_rows` is told of statistics.
     """
+    (statistics, counts, centred, divided), empty = scale, np.empty(0, dtype=np.int32)
     width, x_sq = x.shape[1], intercept
     for j in range(width):
         x_sq += x[0, j] * x[0, j]
@@ -370,11 +335,8 @@ def learn_row(
     as_standardize(standardize)(
         x[0], width, first, weight, statistics, counts, centred, divided, z, none
     )
-    empty = np.empty(0, dtype=np.int32)
-    stopped = as_epoch(epoch)(
-        z[0], empty, empty, width, first, truth, weight, Theta, averaged, vectors, shares, rates,
-        totals, sums, kind, inner, nothing, nothing, none, kernels, scales, steps,
-    )  # fmt: skip
+    row, rest = (z[0], empty, empty, width), (inner, nothing, nothing, none)
+    stopped = as_epoch(epoch)(row, first, truth, weight, learned, *rest, kernels, scales, steps)
     if stopped >= 0:
         copy_into(statistics.reshape(-1), before)
         counts[0], counts[1] = counted, recent
@@ -382,12 +344,11 @@ def learn_row(
 
 
 @functools.cache
-def _compiled() -> Kernel:
-    loops = (int64, int64, types.UniTuple(int64, 2), READ_INT64, READ_INT64, float64, int64)
-    limits = (types.boolean, float64, float64, types.boolean, types.boolean)
-    row = (READ_MATRIX, READ_MATRIX, READ_VECTOR)
-    learned = (MATRIX, VECTOR, MATRIX, MATRIX, CUBE, VECTOR, VECTOR, VECTOR)
-    return kernel(learn_row, signature=int64(*loops, *limits, *row, *learned))
+def _compiled_learn_row() -> Kernel:
+    loops = (int64, int64, types.UniTuple(int64, 2), READ_INT64, READ_INT64, float64)
+    row = (float64, float64, READ_MATRIX, READ_MATRIX, READ_VECTOR)
+    scale = types.Tuple((MATRIX, VECTOR, types.boolean, types.boolean))
+    return kernel(learn_row, signature=int64(*loops, *row, scale, LEARNED))
 
 
 def learn_row_for(
@@ -397,8 +358,8 @@ def learn_row_for(
     at = bound_kernels(kernels, experts)
     if at is None:
         return None
-    loops = address(standardize_rows, STANDARDIZE), address(compiled_epoch(), EPOCH)
-    return functools.partial(_compiled(), *loops, *at, inner)
+    loops = address(standardize_rows, STANDARDIZE), address(_compiled(), EPOCH)
+    return functools.partial(_compiled_learn_row(), *loops, *at, inner)
 
 
 def play_rows(

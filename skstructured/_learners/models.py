@@ -11,7 +11,7 @@ from skstructured._base.plugins import check_state, check_vertices, is_ours
 from skstructured._base.validation import refuse_row
 from skstructured._engine.compiled import is_compiled
 from skstructured._engine.mixture import REFUSED
-from skstructured._engine.rounds import ahead_for, epoch_for
+from skstructured._engine.rounds import epoch_for
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import FIRST, RunningScale
 from skstructured._engine.state import Call, Learned, LinearState, at_once
@@ -215,8 +215,8 @@ class VectorModel(Model):
         return self._loops[stored]
 
     @abstractmethod
-    def _new_loop(self) -> tuple[Kernel, int]:
-        """`_loop`, put together."""
+    def _new_loop(self, ahead: bool = False) -> tuple[Kernel, int]:
+        """`_loop`, put together, or the one that scores every row before it learns it."""
 
     @functools.cached_property
     def _loops(self) -> dict[Any, Any]:
@@ -292,12 +292,8 @@ class LinearModel(VectorModel):
         move = optimizer.move_and_score_kernel(self.space.dim_, state.by_feature, state.summed)
         return move, self.loss.kernel, *steps
 
-    def _new_loop(self) -> tuple[Kernel, int]:
-        return epoch_for(self._kernels())
-
-    def _new_loop_ahead(self) -> Kernel:
-        """The loop that scores every row before it learns it."""
-        return ahead_for(self._kernels())[0]
+    def _new_loop(self, ahead: bool = False) -> tuple[Kernel, int]:
+        return epoch_for(self._kernels(), ahead)
 
     def _block_size(self, rows: Rows) -> int:
         """Rows to learn at a time; the state is stored for them."""
@@ -324,7 +320,7 @@ class LinearModel(VectorModel):
         """Transform, learn and count a block; the place of the row that stopped it, or −1."""
         ahead = record in (LAST, AVERAGE)
         ready, places, count, undo, before = self.scale.counted(rows, block, weight, ahead)
-        loop = self._new_loop_ahead() if ahead else self._loop()[0]
+        loop = (self._new_loop(ahead) if ahead else self._loop())[0]
         given, more = (ready, places, V, weight), (before, record == AVERAGE) if ahead else ()
         rest = (self.params, self.work, theta, *more)
         stopped = self._learn_at_once(

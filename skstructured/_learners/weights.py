@@ -106,9 +106,6 @@ class ExpertWeights:
 
     def expert_names(self) -> list[str]:
         """What the experts are called."""
-        return self._names()
-
-    def _names(self) -> list[str]:
         return self.optimizer.names(self.averaged)
 
     def _troubles(self) -> list[str]:
@@ -128,14 +125,14 @@ class ExpertWeights:
         return self.optimizer.experts()
 
 
-def of_experts(what: str, read: Callable[[ExpertWeights], Any]) -> property:
-    """Make the property that reads something of a learner's model of experts."""
+def of_experts(what: str, method: str) -> property:
+    """Make the property that asks a learner's model of experts."""
 
     def get(self: Any) -> Any:
         model = getattr(self, "_model", None)
         if not isinstance(model, ExpertWeights):
             raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
         with lock_of(self):
-            return read(model)
+            return getattr(model, method)()
 
     return property(get, doc=what)

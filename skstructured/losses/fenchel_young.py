@@ -258,7 +258,7 @@ class FenchelYoung(Component):
     def _value_at(self, theta, mu, V, terms):
         space, regularizer, oracle = terms
         difference, products = np.ascontiguousarray(mu - V), np.empty(len(mu))
-        inner_rows()(theta, difference, bool(space.constant_sum), products)
+        inner_rows(theta, difference, bool(space.constant_sum), products)
         gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
         return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
 
