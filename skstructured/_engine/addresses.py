@@ -10,29 +10,26 @@ Two calls of numba are not part of its documented interface: `CPUDispatcher.get_
 
 from typing import Any
 
-from numba import float32, float64, int32, int64, types
+from numba import float64, int32, int64, types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
-
-from skstructured._engine.arrays import Array
 
 VECTOR = float64[::1]
 MATRIX = float64[:, ::1]
 CUBE = float64[:, :, ::1]
 READ_VECTOR = types.Array(float64, 1, "C", readonly=True)
-READ_SINGLE_VECTOR = types.Array(float32, 1, "C", readonly=True)
 READ_MATRIX = types.Array(float64, 2, "C", readonly=True)
 READ_CUBE = types.Array(float64, 3, "C", readonly=True)
 READ_INT32 = types.Array(int32, 1, "C", readonly=True)
 READ_INT64 = types.Array(int64, 1, "C", readonly=True)
 
-
-_ROWS = (READ_VECTOR, READ_INT32, READ_INT32, int64, int64, int64)
+#: Rows as loops take them: data, indices, indptr, width.
+READ_ROWS = types.Tuple((READ_VECTOR, READ_INT32, READ_INT32, int64))
 
 #: move_and_score(data, indices, indptr, width, row, ahead, Theta, state, move, u, weight, raw)
 #: -> ‖ahead‖²; `weight` is that of the row ahead.
 MOVE_AND_SCORE = types.FunctionType(
-    float64(*_ROWS, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
+    float64(*READ_ROWS, int64, int64, MATRIX, VECTOR, VECTOR, float64, float64, VECTOR)
 )
 #: loss(theta, truth, gradient, params, work) -> value; writes the gradient in θ
 LOSS = types.FunctionType(float64(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR))
@@ -78,21 +75,6 @@ def function_at(function_type: Any) -> Any:
 
     lower_builtin(function_at, int64)(_address_to_kernel)
     return function_at
-
-
-def function_for(double: Any, single: Any) -> Any:
-    """As `function_at`; the kernel's type is that for float64 or float32, as a second argument."""
-
-    def function_for(value: Any, array: Array) -> Any:
-        return value
-
-    @type_callable(function_for)
-    def typed(context: Any) -> Any:
-        kinds = {float64: double, float32: single}
-        return lambda value, array: kinds[array.dtype] if value == int64 else None
-
-    lower_builtin(function_for, int64, types.Array)(_address_to_kernel)
-    return function_for
 
 
 as_move_and_score, as_loss, as_scale, as_step = map(

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import int64, types, void
+from numba import int64, void
 
 from skstructured._engine.addresses import LOSS, MATRIX, VECTOR, address, as_loss
 from skstructured._engine.arrays import Array, Floats, Kernel
@@ -44,14 +44,8 @@ def gradient_rows(
         values[i] = loss(theta[i], truth[i], gradients[i], params, work)
 
 
-@functools.cache
-def inner_rows() -> Kernel:
-    """The compiled loop `_inner_rows`."""
-    arrays = (MATRIX, MATRIX, types.boolean, VECTOR)
-    return kernel(_inner_rows, signature=void(*arrays))
-
-
-def _inner_rows(theta: Floats, difference: Floats, centred: bool, products: Floats) -> None:
+@kernel
+def inner_rows(theta: Floats, difference: Floats, centred: bool, products: Floats) -> None:
     """<θ, d> of every row, over the entries where d is not 0.
 
     Where `centred`, for rows d that sum to 0, θ is taken less its entry nearest to 0 among those

@@ -6,14 +6,11 @@ joint weights of R rates of sharing and N experts, which sum to 1. A round multi
 among each other by the rate that thins out, so that none is lost for ever.
 """
 
-import functools
 import math
 
 import numpy as np
-from numba import int64, types
 
-from skstructured._engine.addresses import CUBE, MATRIX
-from skstructured._engine.arrays import Floats, Kernel
+from skstructured._engine.arrays import Floats
 from skstructured._engine.compiled import kernel
 from skstructured._engine.simd import LOWEST, exp_of
 
@@ -201,14 +198,9 @@ def fresh_weights(groups: int, rates: int, experts: int) -> Floats:
     return np.full((groups, rates, experts), 1.0 / (rates * experts))
 
 
+@kernel
 def mix_rows(kind: int, shares: Floats, theta: Floats, means: Floats, played: Floats) -> None:
     """What is played at the scores and means (n, N, dim) of many rows."""
     v = np.empty(theta.shape[1])
     for i in range(len(theta)):
         mix(kind, shares, theta[i], means[i], v, played[i])
-
-
-@functools.cache
-def compiled_mix_rows() -> Kernel:
-    """The compiled `mix_rows`."""
-    return kernel(mix_rows, signature=types.void(int64, CUBE, CUBE, CUBE, MATRIX))

@@ -14,9 +14,9 @@ from skstructured._engine.addresses import (
     LOSS,
     MATRIX,
     MOVE_AND_SCORE,
-    READ_INT32,
     READ_INT64,
     READ_MATRIX,
+    READ_ROWS,
     READ_VECTOR,
     SCALE,
     STEP,
@@ -30,7 +30,7 @@ from skstructured._engine.addresses import (
 from skstructured._engine.arrays import Array, Floats, Kernel
 from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.move_and_score import WAITING, add_dense, fold
-from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, is_zero_row
+from skstructured._engine.rows import LONGEST_SQ, SHORTEST_SQ, Rows, in_range
 from skstructured._engine.state import (
     CLOCK,
     DECAYS,
@@ -56,23 +56,17 @@ BLOCK, SLOW_BLOCK = 4096, 64
 
 
 def epoch(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    width: int,
-    rows: Array,
+    rows: Any,
+    order: Array,
     truth: Array,
     weight: Floats,
-    Theta: Array,
-    A: Array,
-    average: bool,
-    state: Floats,
+    learned: Any,
     params: Floats,
     work: Floats,
     scores: Floats,
     kernels: tuple[Any, ...],
 ) -> int:
-    """Learn `rows` in their order; stop before a row whose norm or scores are out of range.
+    """Learn `rows` in this order; stop before a row whose norm or scores are out of range.
 
     Each round: raw = Θx, s = scale(state, ‖x‖², w), θ = s·raw, g = ∇loss(θ; y),
     u = step(state, raw, g, ‖x‖², w), Θ ← Θ + u·g xᵀ and, where `average`, A ← A − u (Σ v s) g xᵀ
@@ -81,6 +75,7 @@ def epoch(
     Where `scores` has rows, it receives every θ. Returns the place of the row that stopped it, or
     -1.
     """
+    (data, indices, indptr, width), (Theta, A, average, state) = rows, learned
     move_and_score, loss = as_move_and_score(kernels[0]), as_loss(kernels[1])
     scale, step = as_scale(kernels[2]), as_step(kernels[3])
     n, dim = truth.shape
@@ -92,13 +87,12 @@ def epoch(
     clear(move)
     own = (dim, Theta.shape[1]) if dense else (Theta.shape[0], dim)
     g, terms = move[:dim], np.empty((WAITING if waiting else 0, dim))
-    start, stopped, first, w, scratch = 0, -1, rows[0], weight[0], work[0]
+    start, stopped, first, w, scratch = 0, -1, order[0], weight[0], work[0]
     x_sq = move_and_score(
         data, indices, indptr, width, first, first, Theta, state, move, 0.0, w, raw
     )
     for r in range(n):
-        usual = SHORTEST_SQ <= x_sq <= LONGEST_SQ
-        if not usual and not is_zero_row(data, indptr, width, rows[r]):
+        if not in_range(x_sq, SHORTEST_SQ, LONGEST_SQ):
             stopped = r
             break
         w = weight[r]
@@ -124,7 +118,7 @@ def epoch(
         u = step(state, raw, g, x_sq, w)
         if state[RESCALE] != 1.0 or (average and state[FLUSH] > 0.0):
             if waiting:
-                add_dense(data, width, rows[start:r], terms, A)
+                add_dense(data, width, order[start:r], terms, A)
                 start = r
             fold(Theta, A, dim, dense, average, state[RESCALE], state[SCALED_WEIGHT_SUM])
             state[RESCALE], state[SCALED_WEIGHT_SUM], state[FLUSH] = 1.0, 0.0, 0.0
@@ -132,13 +126,13 @@ def epoch(
             for k in range(dim):
                 terms[r - start, k] = -u * state[SCALED_WEIGHT_SUM] * g[k]
             if r + 1 - start == WAITING:
-                add_dense(data, width, rows[start : r + 1], terms, A)
+                add_dense(data, width, order[start : r + 1], terms, A)
                 start = r + 1
         if together:
             for k in range(dim):
                 move[dim + k] = -state[SCALED_WEIGHT_SUM] * g[k]
         after = min(r + 1, n - 1)
-        row, ahead, w = rows[r], rows[after], weight[after]
+        row, ahead, w = order[r], order[after], weight[after]
         x_sq = move_and_score(
             data, indices, indptr, width, row, ahead, Theta, state, move, u, w, raw
         )
@@ -147,19 +141,23 @@ def epoch(
         else:
             renew_norm(state, Theta, *own)
     if waiting:
-        add_dense(data, width, rows[start : n if stopped < 0 else stopped], terms, A)
+        add_dense(data, width, order[start : n if stopped < 0 else stopped], terms, A)
     return stopped
 
 
 def signature_of(*more: Any) -> Any:
     """The signature of loops over rows, `more` behind the scores."""
-    arrays = (READ_VECTOR, READ_INT32, READ_INT32, int64, READ_INT64, READ_MATRIX, READ_VECTOR)
-    learned = (MATRIX, MATRIX, types.boolean, VECTOR)
-    return int64(*arrays, *learned, VECTOR, MATRIX, MATRIX, *more, types.UniTuple(int64, 4))
+    arrays = (READ_ROWS, READ_INT64, READ_MATRIX, READ_VECTOR)
+    learned = types.Tuple((MATRIX, MATRIX, types.boolean, VECTOR))
+    return int64(*arrays, learned, VECTOR, MATRIX, MATRIX, *more, types.UniTuple(int64, 4))
 
 
 @functools.cache
-def _compiled_epoch() -> Kernel:
+def _compiled(ahead: bool) -> Kernel:
+    if ahead:
+        return kernel(
+            ahead_of(_compiled(False)), signature=signature_of(READ_VECTOR, types.boolean)
+        )
     return kernel(epoch, signature=signature_of())
 
 
@@ -170,17 +168,19 @@ def bound_kernels(kernels: tuple[Kernel, ...]) -> tuple[int, ...] | None:
     return tuple(map(address, kernels, (MOVE_AND_SCORE, LOSS, SCALE, STEP)))
 
 
-def epoch_for(kernels: tuple[Kernel, ...]) -> tuple[Kernel, int]:
+def epoch_for(kernels: tuple[Kernel, ...], ahead: bool = False) -> tuple[Kernel, int]:
     """The epoch with kernels (move and score, loss, scale, step), and how many rows it takes.
 
     It takes ``(rows, order, truth, weight, state, params, work, scores)``, with `Rows` and
-    `LinearState`, and returns the `Call` that learns. Compiled, here and now, when every kernel is
-    a numba function; interpreted otherwise, with fewer rows.
+    `LinearState`, and returns the `Call` that learns; `ahead` is that of `ahead_of`, which takes
+    `before` and `averaged` behind `scores`. Compiled, here and now, when every kernel is a numba
+    function; interpreted otherwise, with fewer rows.
     """
     at = bound_kernels(kernels)
     if at is not None:
-        return functools.partial(call_of, _compiled_epoch(), at), BLOCK
-    return functools.partial(call_of, quiet(epoch), kernels), SLOW_BLOCK
+        return functools.partial(call_of, _compiled(ahead), at), BLOCK
+    loop = ahead_of(epoch) if ahead else epoch
+    return functools.partial(call_of, quiet(loop), kernels), SLOW_BLOCK
 
 
 def quiet(loop: Kernel) -> Kernel:
@@ -199,8 +199,7 @@ def call_of(
     *rest: Any,
 ) -> Call:
     """A loop over rows, and the arrays of its arguments."""
-    learned = (state.Theta, state.A, state.summed, state.vector)
-    return loop, *rows.arrays, order, truth, weight, *learned, *rest, kernels
+    return loop, rows.arrays, order, truth, weight, state.learned, *rest, kernels
 
 
 @kernel
@@ -233,17 +232,11 @@ def ahead_of(learn: Kernel) -> Kernel:
     """The loop that scores a row, and then lets an epoch of one row, `learn`, learn it."""
 
     def ahead(
-        data: Array,
-        indices: Array,
-        indptr: Array,
-        width: int,
-        rows: Array,
+        rows: Any,
+        order: Array,
         truth: Array,
         weight: Floats,
-        Theta: Array,
-        A: Array,
-        average: bool,
-        state: Floats,
+        learned: Any,
         params: Floats,
         work: Floats,
         scores: Floats,
@@ -255,10 +248,11 @@ def ahead_of(learn: Kernel) -> Kernel:
 
         ``s Θz``, s that of a round of weight 0; `averaged`: ``((Σ v s) Θz + Az)/Σ v``.
         """
+        (_, indices, indptr, width), (Theta, A, _, state) = rows, learned
         dim, dense, none = truth.shape[1], indptr.shape[0] == 0, scores[:0]
         scale, now, sums = as_scale(kernels[2]), np.empty_like(state), np.empty(dim)
         for r in range(truth.shape[0]):
-            row, theta = rows[r], scores[r]
+            row, theta, one = order[r], scores[r], slice(r, r + 1)
             first = row * width if dense else indptr[row]
             last = first + width if dense else indptr[row + 1]
             z, columns = before[first:last], indices[first:last]
@@ -279,37 +273,9 @@ def ahead_of(learn: Kernel) -> Kernel:
                 s = scale(now, 0.0, 0.0)
                 for k in range(dim):
                     theta[k] *= s
-            one = slice(r, r + 1)
-            given = (rows[one], truth[one], weight[one], Theta, A, average)
-            if (
-                learn(
-                    data,
-                    indices,
-                    indptr,
-                    width,
-                    *given,
-                    state,
-                    params,
-                    work,
-                    none,
-                    kernels,
-                )
-                >= 0
-            ):
+            given = (order[one], truth[one], weight[one])
+            if learn(rows, *given, learned, params, work, none, kernels) >= 0:
                 return r
         return -1
 
     return ahead
-
-
-@functools.cache
-def _compiled_ahead() -> Kernel:
-    return kernel(ahead_of(_compiled_epoch()), signature=signature_of(READ_VECTOR, types.boolean))
-
-
-def ahead_for(kernels: tuple[Kernel, ...]) -> tuple[Kernel, int]:
-    """As `epoch_for`; the loop is called with `before` and `averaged` behind `scores`."""
-    at = bound_kernels(kernels)
-    if at is not None:
-        return functools.partial(call_of, _compiled_ahead(), at), BLOCK
-    return functools.partial(call_of, quiet(ahead_of(epoch)), kernels), SLOW_BLOCK

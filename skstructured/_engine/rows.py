@@ -21,16 +21,10 @@ DOUBLE = np.dtype(np.float64)
 CACHED, LEAST_BLOCK = 131072, 64
 
 
-@kernel
-def is_zero_row(data: Array, indptr: Array, width: int, row: int) -> bool:
-    """Whether a row has no entry but 0. Dense rows have an empty `indptr`."""
-    sparse = indptr.shape[0] > 0
-    start = indptr[row] if sparse else row * width
-    stop = indptr[row + 1] if sparse else start + width
-    for t in range(start, stop):  # noqa: SIM110
-        if data[t] != 0.0:
-            return False
-    return True
+@kernel(inline=True)
+def in_range(x_sq: float, shortest_sq: float, longest_sq: float) -> bool:
+    """Whether a row of this ‖x‖² is learned: one whose square is 0 counts as zero."""
+    return shortest_sq <= x_sq <= longest_sq or x_sq == 0.0
 
 
 @kernel(fastmath=FASTMATH)
@@ -51,8 +45,7 @@ def first_bad_row(
         values, x_sq = data[start:stop], constant
         for t in range(values.shape[0]):
             x_sq += np.float64(values[t]) * np.float64(values[t])
-        usual = shortest_sq <= x_sq <= longest_sq
-        if not usual and not is_zero_row(data, indptr, width, i):
+        if not in_range(x_sq, shortest_sq, longest_sq):
             return i
     return -1
 

@@ -270,14 +270,6 @@ class RunningScale(Learned):
         gaps = np.isnan(rows.X)
         return self._widened(Rows.from_array(np.where(gaps, self.statistics[MEAN], rows.X)), gaps)
 
-    def affine(self) -> tuple[Floats, Floats]:
-        """What is taken off the columns of `completed` rows, and what they are multiplied by."""
-        taken, factor = np.zeros(self.columns), np.ones(self.columns)
-        if self.used:
-            width = self.statistics.shape[1]
-            taken[:width], factor[:width] = self.statistics[MEAN], self.statistics[INVERSE]
-        return taken, factor
-
     def _widened(self, rows: Rows, gaps: Array | None = None) -> Rows:
         """Rows without gaps, and behind them the indicators of these, if there are any."""
         if not self.indicators:

@@ -194,6 +194,11 @@ class LinearState(Learned):
         return self.Theta[self._own :]
 
     @property
+    def learned(self) -> tuple[Any, ...]:
+        """What loops are handed, and move."""
+        return self.Theta, self.A, self.summed, self.vector
+
+    @property
     def matrix(self) -> Array:
         """Θ and the sums behind it as for dense rows, whatever the storage; zeros before a row."""
         if self.Theta is None:
@@ -257,6 +262,12 @@ class MixtureState(LinearState):
         groups = dim if kind not in (CLASSES, SCORES) else 1
         self.shares = fresh_weights(groups, len(rates), self.n_experts)
         self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
+
+    @property
+    def learned(self) -> tuple[Any, ...]:
+        """What loops are handed, and move."""
+        mixed = (self.shares, self.rates, self.totals, self.sums, self.kind)
+        return self.Theta, self.summed, self.vectors, *mixed
 
     @property
     def vector(self) -> Floats:

@@ -120,10 +120,6 @@ class OnlineClassifier(Locked, ClassScores, OnlineLearner, ClassifierMixin, Base
 
     def fit(self, X: Features, y: Outputs) -> Self:
         """Learn one pass from scratch; returns self."""
-        self._fit(X, y)
-        return self
-
-    def _fit(self, X: Features, y: Outputs) -> None:
         check_bool("shuffle", self.shuffle)
         with unchanged_on_error(self, aside=True) as new:
             rows = new._rows(X, reset=True)
@@ -132,6 +128,7 @@ class OnlineClassifier(Locked, ClassScores, OnlineLearner, ClassifierMixin, Base
             if self.shuffle:
                 order = check_random_state(self.random_state).permutation(rows.n_rows)
             new._learn_rows(rows.X, codes, order)
+        return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Learn rows in order, one round each; `classes` on the first call. Returns self."""

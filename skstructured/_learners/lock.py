@@ -8,48 +8,36 @@ import contextlib
 import copy
 import os
 import threading
+import weakref
 from typing import Any, Self
 
 from skstructured._engine.state import at_once, own
 
 
-class _Process:
-    """The process, another one after a fork; held while a lock of the parent is replaced."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-
-
-_process = _Process()
-
-
-def _forked() -> None:
-    global _process
-    _process = _Process()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
-
-
 class _Lock:
     """A lock that is a new one in a child process, where no thread would release the old one."""
 
-    __slots__ = ("held", "process")
+    __slots__ = ("__weakref__", "held")
 
     def __init__(self) -> None:
-        self.held, self.process = threading.RLock(), _process
+        self.held = threading.RLock()
+        _LOCKS.add(self)
 
     def __reduce__(self) -> Any:
         return _Lock, ()
 
-    def here(self) -> Any:
-        """The lock of this process."""
-        if self.process is not _process:
-            with _process.lock:
-                if self.process is not _process:
-                    self.held, self.process = threading.RLock(), _process
-        return self.held
+
+#: All locks of the process.
+_LOCKS: weakref.WeakSet[_Lock] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for lock in _LOCKS:
+        lock.held = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Locked:
@@ -61,9 +49,9 @@ class Locked:
     def lock(self) -> Any:
         """The lock, which pickles and deep copies do not have."""
         try:
-            return self._lock.here()
+            return self._lock.held
         except AttributeError:
-            return vars(self).setdefault("_lock", _Lock()).here()
+            return vars(self).setdefault("_lock", _Lock()).held
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:

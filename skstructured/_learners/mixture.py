@@ -6,13 +6,17 @@ from typing import Any
 import numpy as np
 
 from skstructured._base.validation import writable
-from skstructured._engine.mixing import CLASSES, LABELS, SCORES, compiled_mix_rows
-from skstructured._engine.mixture import mixture_ahead_for, mixture_epoch_for
+from skstructured._engine.mixing import CLASSES, LABELS, SCORES, mix_rows
+from skstructured._engine.mixture import (
+    learn_row_for,
+    mixture_epoch_for,
+    play_row_for,
+    play_rows_for,
+)
 from skstructured._engine.move_and_score import dense_move_and_score_pairs, move_and_score_kernel
 from skstructured._engine.rows import DOUBLE, Rows
-from skstructured._engine.single_row import learn_row_for, play_row_for, play_rows_for
 from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Call, MixtureState
-from skstructured._learners.linear import LinearModel
+from skstructured._learners.models import LinearModel
 from skstructured._learners.weights import ExpertWeights, linear_scores
 from skstructured.extend._types import Array, Floats, Ints, Kernel, Matrix
 from skstructured.extend.learner import Batch
@@ -57,13 +61,9 @@ class MixtureModel(ExpertWeights, LinearModel):
     #: Every expert's weights are s Θ.
     scores_ahead = True
 
-    def _new_loop(self) -> tuple[Kernel, int]:
+    def _new_loop(self, ahead: bool = False) -> tuple[Kernel, int]:
         kernels, experts = self._kernels()
-        return mixture_epoch_for(kernels, experts, self._inner)
-
-    def _new_loop_ahead(self) -> Kernel:
-        kernels, experts = self._kernels()
-        return mixture_ahead_for(kernels, experts, self._inner)[0]
+        return mixture_epoch_for(kernels, experts, self._inner, ahead)
 
     def _kernels(self) -> tuple[Any, ...]:
         """Move and score, loss; scale and step of every expert."""
@@ -101,11 +101,9 @@ class MixtureModel(ExpertWeights, LinearModel):
         learn = self._row_loop() if quick else None
         if learn is None:
             return super().learn_alone(X, norms, V, weight)
-        how = (state.kind, state.summed, self.intercept, norms[1] * norms[1])
-        moments = (scale.statistics, scale.counts)
-        mixed = (state.shares, state.rates, state.totals, state.sums)
-        scaled = (scale.centred, scale.divided)
-        return learn(*how, *scaled, X, V, weight, *moments, state.Theta, state.vectors, *mixed)
+        scaled = (scale.statistics, scale.counts, scale.centred, scale.divided)
+        limits = (self.intercept, norms[1] * norms[1])
+        return learn(*limits, X, V, weight, scaled, state.learned)
 
     def _row_loop(self) -> Kernel | None:
         """What learns a row by itself, kept with the loops; None for interpreted kernels."""
@@ -225,7 +223,7 @@ class MixtureModel(ExpertWeights, LinearModel):
             means = theta
             if self.state.kind != SCORES:
                 means = self.loss.mean(theta.reshape(-1, dim)).reshape(theta.shape)
-            compiled_mix_rows()(self.state.kind, writable(shares), theta, means, played[rows])
+            mix_rows(self.state.kind, writable(shares), theta, means, played[rows])
         return played
 
     def _scored(self, matrices: Floats, X: Matrix) -> Floats:

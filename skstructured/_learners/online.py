@@ -1,5 +1,7 @@
 """The base of compiled online learners: rounds are read, a model moves, and predictions follow."""
 
+import math
+import time
 import warnings
 from abc import abstractmethod
 from typing import Any, Self
@@ -7,37 +9,81 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.exceptions import GuaranteeWarning
-from skstructured._base.plugins import check_dimension
+from skstructured._base.plugins import check_dimension, is_ours
 from skstructured._base.validation import (
+    ITEMS,
     check_bool,
+    check_choice,
+    check_integer,
+    check_lengths,
+    check_range_of_weights,
+    check_real,
     check_weights,
+    is_ready,
+    norms_of,
     own_arrays,
     refuse_row,
     unchanged_on_error,
     writable,
 )
+from skstructured._engine.mixture import REFUSED
 from skstructured._engine.state import DECAYS, ROUNDS
-from skstructured._learners.linear import LinearModel
-from skstructured._learners.models import AVERAGE, LAST, NOTHING, SCORES, Model, Note, Played
-from skstructured._learners.one_row import OneRow
-from skstructured._learners.passes import Passes
-from skstructured._learners.weights import ModelWeights
+from skstructured._learners.models import (
+    AVERAGE,
+    LAST,
+    LOSSES,
+    NOTHING,
+    SCORES,
+    LinearModel,
+    Model,
+    Note,
+    Played,
+)
+from skstructured._learners.pass_selection import PASSES, learned_rows
+from skstructured._learners.passes import is_verbose
+from skstructured._learners.weights import LinearWeights
 from skstructured.extend import OnlineOptimizer, OutputSpace
-from skstructured.extend._types import Features, Floats, Given, Ints, Loss, Outputs, Seed
+from skstructured.extend._types import (
+    Array,
+    Features,
+    Floats,
+    Given,
+    Ints,
+    Loss,
+    Outputs,
+    Packed,
+    Seed,
+)
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 
 #: What `average` may be besides True and False.
 AVERAGES = ("uniform", "polynomial")
 
 
-class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator):
+#: As many passes as rounds held out speak for.
+AUTO = "auto"
+
+#: Names by which other libraries take groups of items, such as the documents of a query.
+GROUPS = ("group", "groups", "qid", "query_id")
+
+#: More passes than this are a slip, and would never end.
+MOST_PASSES = 10**9
+
+
+#: The weight of a round that is given none; it is not written to.
+ONE = np.ones(1)
+
+
+class OnlineEstimator(LinearWeights, OnlineLearner, BaseEstimator):
     """Rounds of a model with a loss and an optimiser; weights are W of shape (dim, p [+ 1]).
 
-    A subclass has the parameters of `Passes`, `average`, `standardize`, `fit_intercept` and
-    `random_state`, and brings `_read`, `_check_rows`, `_unfitted_space`, `_parts`, a `_new_model`.
+    A subclass has the parameters `max_iter`, `tol`, `shuffle`, `class_weight`, `verbose`,
+    `average`, `standardize`, `fit_intercept` and `random_state`, and brings `_read`, `_check_rows`,
+    `_unfitted_space`, `_parts`, a `_new_model`.
     """
 
     _learns_singles = True
@@ -54,6 +100,196 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
     def _new_model(self) -> Model:
         """What is learned, with zero weights."""
         return getattr(self.optimizer_, "model", LinearModel)(self)
+
+    def fit(self, X: Features, y: Outputs, sample_weight: Given = None, **params: Any) -> Self:
+        """Learn from scratch, in at most `max_iter` passes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            Features. C-ordered arrays and CSR matrices of float64 or float32 are not copied.
+            If X is float32, later rows are rounded to it (docs/numbers.md); weights and predictions
+            are float64.
+        y : array-like
+            Outputs of the space.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Non-negative weights of the rounds, positive ones between 1e-20 and 1e20.
+        **params : dict
+            None is taken: the error about a group of items says what is.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            For any other argument.
+        ValueError
+            For a bad parameter, NaN or inf in X, outputs outside the space, or lengths that differ;
+            the fitted state is then unchanged.
+        """
+        self._refuse(params)
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _refuse(self, params: dict[str, Any]) -> None:
+        """Raise a TypeError for arguments that `fit` does not take; of groups it says what does."""
+        if params:
+            name = next(iter(params))
+            about = f". {ITEMS}" if name in GROUPS else ""
+            raise TypeError(
+                f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}{about}"
+            )
+
+    def _fit(self, X: Features, y: Outputs, sample_weight: Given) -> None:
+        self._check_max_iter()
+        check_bool("shuffle", self.shuffle)
+        is_verbose(self)
+        if self.tol is not None:
+            check_real("tol", self.tol, math.isfinite, "be a number or None")
+        with unchanged_on_error(self, aside=True) as new:
+            new._fit_anew(X, y, sample_weight)
+        self.warn_of_trouble()
+
+    def _fit_anew(self, X: Features, y: Outputs, sample_weight: Given) -> None:
+        batch = self._read(X, reset=True)
+        if self.standardize:  # afterwards, what was out of range is not seen any more
+            self._check_rows(batch, fresh=True)
+        self._expect(batch)
+        self._start(self._space_of(batch, y, sample_weight), self._most_passes())
+        self._make_passes(self._with_outputs(batch, y, sample_weight))
+
+    def _space_of(self, batch: Batch, y: Outputs, sample_weight: Given) -> Any:
+        """The space, fitted to the outputs of rounds."""
+        return self._unfitted_space().fit(y)
+
+    def _expect(self, rounds: Batch) -> None:
+        """Look at rounds that `fit` is about to learn, before anything is set up."""
+
+    def _make_passes(self, rounds: Batch) -> None:
+        """Learn until `max_iter`, or until a pass is no better than the best before it."""
+        curve, started = [], time.perf_counter()
+        self._model.prepare(self, rounds)
+        passes, tol = self._passes_for(rounds)
+        for _ in range(passes):
+            curve.append(self._learn_pass(rounds))
+            if self.verbose:
+                seconds = time.perf_counter() - started
+                loss, target = curve[-1]
+                print(
+                    f"pass {len(curve)}: surrogate loss {loss:.4f}, target loss {target:.4f}, "
+                    f"{seconds:.2f} s"
+                )
+            if tol is not None and self._is_enough([loss for loss, _ in curve], tol):
+                break
+        self._model.settle(rounds.n_rounds)
+        self.n_iter_ = len(curve)
+        self.loss_curve_ = np.array(curve if self._recorded() else [], dtype=np.float64).reshape(
+            -1, 2
+        )
+
+    def _check_max_iter(self) -> None:
+        if isinstance(self.max_iter, str):
+            check_choice("max_iter", self.max_iter, (AUTO,))
+        else:
+            check_integer("max_iter", self.max_iter, highest=MOST_PASSES)
+
+    def _most_passes(self) -> int:
+        """The most passes that `fit` may make; with a budget, which is for one, "auto" is 1."""
+        if not isinstance(self.max_iter, str):
+            return self.max_iter
+        return PASSES[-1] if getattr(self, "budget", None) is None else 1
+
+    def _passes_for(self, rounds: Batch) -> tuple[int, float | None]:
+        """The passes to make, `max_iter` or as many as these rounds bear, and the `tol` in use.
+
+        None where what was held out knows better.
+        """
+        tried, most = None, self._most_passes()
+        search = self._model.search.for_rows(learned_rows(rounds))
+        if isinstance(self.max_iter, str) and most > 1:
+            tried, most = self._model.tried(self, rounds, search), search.usual
+        self.validation_curve_ = np.zeros((0, 2)) if tried is None else tried.curve
+        if tried is None:
+            return most, self.tol
+        if self.verbose:
+            for passes, loss in tried.curve:
+                print(f"held out: surrogate loss {loss:.4f} after {passes:.0f} passes")
+        chosen = tried.chosen(search)
+        self._model.factor = tried.factor(chosen)
+        usual = chosen == self._model.search.usual
+        return chosen, self.tol if usual else None
+
+    def _recorded(self) -> bool:
+        """Whether the losses of passes are of use to anybody."""
+        return self._most_passes() > 1 or self.verbose > 0
+
+    def _is_enough(self, losses: list[float], tol: float) -> bool:
+        return len(losses) > 1 and not losses[-1] < min(losses[:-1]) * (1.0 - tol)
+
+    def _learn_pass(self, rounds: Batch) -> tuple[float, float]:
+        """Learn every round once; the mean surrogate and target loss of what was played."""
+        order, told = np.arange(rounds.n_rounds), []
+        if self.shuffle:
+            order = self.random_state_.permutation(rounds.n_rounds)
+        if not self._recorded():
+            self._learn(rounds, order)
+            return np.nan, np.nan
+
+        def note(played: Played, weight: Floats) -> None:
+            losses = played.losses
+            if losses is None:
+                losses = self._decode(played.theta, played.decoder).sure_losses(played.truth)
+            told.append((weight @ losses[0], weight @ losses[1], weight.sum()))
+
+        self._learn(rounds, order, note, LOSSES)
+        surrogate, target, weight = np.sum(told, axis=0)
+        total = max(weight, 1e-300)
+        return surrogate / total, target / total
+
+    def _weigh_classes(self, rounds: Batch, stream: bool = False) -> Batch:
+        """Rounds whose weights are multiplied by those of their classes."""
+        if self.class_weight is None:
+            return rounds
+        self._check_class_weight(stream)
+        weight = rounds.weight * self._class_weights(rounds.packed)  # type: ignore[operator]  # they have weights
+        name = "sample_weight times class_weight"
+        return rounds._replace(weight=check_range_of_weights(name, weight))
+
+    def _check_class_weight(self, stream: bool) -> None:
+        """A ValueError for a `class_weight` that is none, or none for what is learned."""
+        given = self.class_weight
+        if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
+            raise ValueError(f'class_weight must be a dict, "balanced" or None, got {given!r}.')
+        if self.space_.task != "multiclass":
+            name = type(self.space_).__name__
+            raise ValueError(f"class_weight is for classes, not for the space {name}.")
+        if stream and isinstance(given, str):
+            raise ValueError(
+                f"class_weight={given!r} is for fit, which sees all rows; partial_fit and "
+                "progressive_validate take a dict of weights."
+            )
+
+    def _class_weights(self, packed: Packed) -> Floats:
+        """What `class_weight` says of packed outputs (n,), whichever classes are among them."""
+        space, given = self.space_, self.class_weight
+        labels = space.classes_[packed] if is_ours(space) else space.decode(space.unpack(packed))
+        if isinstance(given, str):
+            return compute_sample_weight(given, labels)
+        classes, weights = space.classes_, self._weight_of_each_class()
+        seen, place = np.unique(labels, return_inverse=True)
+        return np.array([weights[classes == label][0] for label in seen])[place.ravel()]
+
+    def _weighs_classes(self) -> bool:
+        """Whether the weight of a round tells something of its class."""
+        given = getattr(self, "class_weight", None) is not None
+        return given and bool(np.ptp(self._weight_of_each_class()) > 0.0)
+
+    def _weight_of_each_class(self) -> Floats:
+        """Weights in the order of ``classes_``; a ValueError for labels that are not there."""
+        classes = self.space_.classes_
+        return compute_class_weight(self.class_weight, classes=classes, y=classes)
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -88,34 +324,36 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
 
     def _partial_fit(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
         if self._learned_alone(X, y, classes, sample_weight):
-            self.n_iter_ = 1
-            return self.warn_of_trouble()
-        if not hasattr(self, "space_"):
+            pass
+        elif hasattr(self, "space_"):
+            self._model.state.check_moves()
+            with unchanged_on_error(self):
+                batch = self._next_rounds(X, y, classes, sample_weight)
+            self._learn(batch, np.arange(batch.n_rounds))
+        else:
             with unchanged_on_error(self, aside=True) as new:
-                new._learn_first(X, y, classes, sample_weight)
-            return self.warn_of_trouble()
-        self._model.state.check_moves()
-        with unchanged_on_error(self):
-            batch = self._read(X)
-            self._check_rows(batch)
-            if classes is not None:
-                self.space_.check_classes(classes)
-            batch = self._with_outputs(batch, y, sample_weight, stream=True)
-            batch = self._weigh_classes(batch, stream=True)
-        self._learn(batch, np.arange(batch.n_rounds))
+                batch = new._first_rounds(X, y, classes, sample_weight)
+                new._learn(batch, np.arange(batch.n_rounds))
         self.n_iter_ = 1
         self.warn_of_trouble()
 
-    def _learn_first(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> None:
-        """Start a stream, and learn its first rows."""
+    def _first_rounds(self, X: Features, y: Outputs, classes: Given, sample_weight: Given) -> Batch:
+        """Start a stream; the `Batch` of its first rows."""
         batch = self._read(X, reset=True)
         if self.standardize:  # afterwards, what was out of range is not seen any more
             self._check_rows(batch, fresh=True)
         self._start(self._unfitted_space().fit_stream(y, classes))
-        batch = self._with_outputs(batch, y, sample_weight, stream=True)
-        batch = self._weigh_classes(batch, stream=True)
-        self._learn(batch, np.arange(batch.n_rounds))
-        self.n_iter_ = 1
+        return self._with_outputs(batch, y, sample_weight, stream=True)
+
+    def _next_rounds(
+        self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
+    ) -> Batch:
+        """The `Batch` of further rows of the stream that is being learned."""
+        batch = self._read(X)
+        self._check_rows(batch)
+        if classes is not None:
+            self.space_.check_classes(classes)
+        return self._with_outputs(batch, y, sample_weight, stream=True)
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose outputs are known to be `classes` or those of `y`; its `Batch`."""
@@ -123,13 +361,11 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
             batch = new._read(X, reset=True)
             new._check_rows(batch, fresh=True)
             new._start(new._space_of_stream(y, classes))
-            return new._weigh_classes(new._with_outputs(batch, y), stream=True)
+            return new._with_outputs(batch, y, stream=True)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """The `Batch` of further rows of the stream that is being learned."""
-        batch = self._read(X)
-        self._check_rows(batch)
-        return self._weigh_classes(self._with_outputs(batch, y), stream=True)
+        return self._next_rounds(X, y)
 
     def _space_of_stream(self, y: Outputs, classes: Given) -> OutputSpace:
         """The fitted space of a stream whose outputs are known to be `classes` or those of `y`."""
@@ -222,7 +458,7 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
         self._model.check(self, batch, stream)
         self._model = self._model.noting(batch)
         self.loss_ = self._model.loss
-        return batch
+        return self._weigh_classes(batch, stream)
 
     def _learn(self, batch: Batch, order: Ints, note: Note = None, record: int = NOTHING) -> None:
         """Learn rounds in `order`; ``note(played, weight)`` is told of every block."""
@@ -279,3 +515,65 @@ class OnlineEstimator(Passes, OneRow, ModelWeights, OnlineLearner, BaseEstimator
 
     def _thetas(self, batch: Batch) -> Any:
         return self._scores_by(batch, bool(self.average))
+
+    def _learned_alone(self, X: Any, y: Outputs, classes: Given, sample_weight: Given) -> bool:
+        """Learn the one row of X; False, and nothing is done, where it takes more than that.
+
+        That is before the first row, for rows that are several, sparse, of another dtype or width,
+        out of range or with gaps, and for learners that weigh classes or calibrate scores.
+        """
+        if classes is not None or not (is_ready(self, X) and self._learns_alone()):
+            return False
+        if len(X) > 1:
+            return False
+        model: Any = self._model
+        packed = self.space_.pack(y)
+        check_lengths(1, len(packed))
+        weight = ONE
+        if sample_weight is not None:
+            weight = check_weights(sample_weight, packed, 1, stream=True)
+        V = model.truths(packed)
+        with model.lock:
+            stopped = model.learn_alone(X, norms_of(self), V, weight)
+        if stopped == REFUSED:
+            return False
+        if stopped >= 0:
+            refuse_row(self, X, 0)
+        return True
+
+    def _learns_alone(self) -> bool:
+        """Whether the model takes a row by itself, and nobody else has to be told of it."""
+        model: Any = getattr(self, "_model", None)
+        if not getattr(model, "learns_alone", False):
+            return False
+        model.state.check_moves()
+        vector = model.state.vector
+        owned = type(vector) is np.ndarray and vector.flags.writeable
+        plain = getattr(self, "class_weight", None) is None and self._calibrator is None
+        return owned and plain
+
+    def _weights(self, averaged: bool | None = None) -> Floats:
+        """The weights that predictions use, the last ones, or their average, in float64."""
+        model = self._fitted_model("weights are")
+        with model.lock:
+            return model.weights(bool(self.average if averaged is None else averaged))
+
+    @property
+    def last_weights_(self) -> Array:
+        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
+        return self._weights(averaged=False)
+
+    @property
+    def average_weights_(self) -> Array:
+        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
+        if not self._fitted_model("average_weights_ is").averaged:
+            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
+        return self._weights(averaged=True)
+
+    def _fitted_model(self, what: str) -> Model:
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"{what} set by fit or partial_fit.")
+        return self._model
+
+    _state = property(lambda self: self._fitted_model("weights are").state)
+    _scale = property(lambda self: self._fitted_model("weights are").scale)

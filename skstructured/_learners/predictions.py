@@ -14,14 +14,15 @@ from skstructured._base.validation import (
     check_features,
     check_finite,
     first_bad,
+    is_ready,
+    norms_of,
     read_rows,
     refuse_row,
     takes_gaps,
 )
-from skstructured._engine.rows import Rows
+from skstructured._engine.rows import DOUBLE, Rows
 from skstructured._learners.decoding import Decoding
 from skstructured._learners.lock import lock_of
-from skstructured._learners.one_row import played_alone
 from skstructured.extend._types import Array, Features, Floats, Given, Outputs, Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.learner import Batch, Losses
@@ -101,6 +102,19 @@ def _has_probabilities(estimator: Any) -> bool:
     if not loss.has_probabilities:
         raise AttributeError(f"{type(estimator).__name__} has no class probabilities with {loss}.")
     return True
+
+
+def played_alone(learner: Any, X: Any) -> Floats | None:
+    """Scores and means (2, dim) at X where it is one row; None where it takes more than a kernel.
+
+    Rows that have to be refused are among those that do.
+    """
+    play = getattr(getattr(learner, "_model", None), "play_alone", None)
+    if play is None or not (learner.average and is_ready(learner, X)):
+        return None
+    if len(X) > 1 or X.dtype != DOUBLE:
+        return None
+    return play(X, norms_of(learner)[1])
 
 
 class DecodedPredictions:

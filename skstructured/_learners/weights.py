@@ -9,7 +9,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skstructured._engine.rounds import BLOCK
 from skstructured._engine.rows import Rows
 from skstructured._learners.lock import lock_of
-from skstructured._learners.models import Model
 from skstructured.extend._types import Array, Floats, Matrix
 from skstructured.extend.learner import Batch, Comparison
 from skstructured.extend.optimizer import OnlineOptimizer
@@ -77,39 +76,6 @@ class LinearWeights:
         return W[:, width : 2 * width]
 
 
-class ModelWeights(LinearWeights):
-    """Those of a learner's `_model`: the last ones, and their average."""
-
-    average: Any
-    _model: Model
-
-    def _weights(self, averaged: bool | None = None) -> Floats:
-        """The weights that predictions use, the last ones, or their average, in float64."""
-        model = self._fitted_model("weights are")
-        with model.lock:
-            return model.weights(bool(self.average if averaged is None else averaged))
-
-    @property
-    def last_weights_(self) -> Array:
-        """The last iterate W (dim, p [+ 1]), the intercept as the last column."""
-        return self._weights(averaged=False)
-
-    @property
-    def average_weights_(self) -> Array:
-        """The average of the weights played (dim, p [+ 1]); set if `average` was, in `fit`."""
-        if not self._fitted_model("average_weights_ is").averaged:
-            raise AttributeError("average_weights_ is set by fit or partial_fit with average.")
-        return self._weights(averaged=True)
-
-    def _fitted_model(self, what: str) -> Model:
-        if not hasattr(self, "_model"):
-            raise AttributeError(f"{what} set by fit or partial_fit.")
-        return self._model
-
-    _state = property(lambda self: self._fitted_model("weights are").state)
-    _scale = property(lambda self: self._fitted_model("weights are").scale)
-
-
 class ExpertWeights:
     """Readings of a model whose state has `vectors`, `shares` and `sums`, and an `optimizer`."""
 
@@ -140,9 +106,6 @@ class ExpertWeights:
 
     def expert_names(self) -> list[str]:
         """What the experts are called."""
-        return self._names()
-
-    def _names(self) -> list[str]:
         return self.optimizer.names(self.averaged)
 
     def _troubles(self) -> list[str]:
@@ -162,14 +125,14 @@ class ExpertWeights:
         return self.optimizer.experts()
 
 
-def of_experts(what: str, read: Callable[[ExpertWeights], Any]) -> property:
-    """Make the property that reads something of a learner's model of experts."""
+def of_experts(what: str, method: str) -> property:
+    """Make the property that asks a learner's model of experts."""
 
     def get(self: Any) -> Any:
         model = getattr(self, "_model", None)
         if not isinstance(model, ExpertWeights):
             raise AttributeError('experts are set by partial_fit or fit with optimizer="mixture".')
         with lock_of(self):
-            return read(model)
+            return getattr(model, method)()
 
     return property(get, doc=what)

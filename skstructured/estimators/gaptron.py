@@ -6,11 +6,11 @@ from typing import Literal
 
 from sklearn.base import clone
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.estimators.perceptron import MulticlassPerceptron
-from skstructured.extend._types import Seed
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.surrogate import Surrogate
 from skstructured.losses import FenchelYoung, GapSurrogate
@@ -20,6 +20,7 @@ __all__ = ["GaptronClassifier", "MulticlassPerceptron"]
 
 
 @documented(OnlineStructuredPredictor)
+@parameters
 class GaptronClassifier(OnlineStructuredPredictor):
     r"""Gaptron: online multiclass classification that exploits the surrogate gap.
 
@@ -76,37 +77,20 @@ class GaptronClassifier(OnlineStructuredPredictor):
 
     space, regularizer, loss_scale, constants = "simplex", "shannon", "theory", "paper"
 
-    def __init__(
-        self,
-        loss: str | Surrogate = "hinge",
-        radius: float | None = None,
-        feature_norm: float | None = None,
-        decoder: str | Decoder = "gap",
-        average: bool | Literal["uniform", "polynomial"] = "polynomial",
-        standardize: bool | Literal["auto"] = "auto",
-        fit_intercept: bool = True,
-        max_iter: int = 10,
-        tol: float | None = 1e-4,
-        shuffle: bool = True,
-        class_weight: dict | Literal["balanced"] | None = None,
-        verbose: bool | int = 0,
-        random_state: Seed = None,
-        missing: Literal["mean", "indicator", "error"] = "mean",
-    ) -> None:
-        self.loss = loss
-        self.radius = radius
-        self.feature_norm = feature_norm
-        self.decoder = decoder
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.missing = missing
+    loss: str | Surrogate = "hinge"
+    radius: float | None = None
+    feature_norm: float | None = None
+    decoder: str | Decoder = "gap"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = True
+    max_iter: int = 10
+    tol: float | None = 1e-4
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _unfitted_loss(self):
         return GapSurrogate(kind=self.loss)

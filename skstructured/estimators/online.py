@@ -10,7 +10,7 @@ from skstructured._base.exceptions import GuaranteeError
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.platt_calibration import calibrator_for
 from skstructured._learners.predictions import DecodedPredictions
-from skstructured._learners.weights import ExpertWeights, of_experts
+from skstructured._learners.weights import of_experts
 from skstructured.decoders import resolve_decoder
 from skstructured.estimators._auto import optimizer_for
 from skstructured.extend.decoder import Decoder
@@ -32,10 +32,10 @@ class NamedWeights:
     """What the model of a learner has besides `coef_` and `intercept_`, where it has it."""
 
     expert_weights_ = of_experts(
-        "Weights of the experts of a mixture in the next prediction.", ExpertWeights.expert_weights
+        "Weights of the experts of a mixture in the next prediction.", "expert_weights"
     )
-    expert_losses_ = of_experts("Sums of the experts' losses.", ExpertWeights.expert_losses)
-    expert_names_ = of_experts("Names of the experts.", ExpertWeights.expert_names)
+    expert_losses_ = of_experts("Sums of the experts' losses.", "expert_losses")
+    expert_names_ = of_experts("Names of the experts.", "expert_names")
 
     transitions_ = weights_of_sequences(
         "(k, k) of going from a label to the next", lambda W: W[:, -len(W) :].T

@@ -9,7 +9,7 @@ from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.move_and_score import move_and_score_kernel
-from skstructured._engine.state import SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
+from skstructured._engine.state import NORM_AT, SCALED_WEIGHT_SUM, WEIGHT_SUM, new_state
 from skstructured.extend._types import Array, Bound, Floats, Ints, Kernel, Loss
 
 
@@ -61,11 +61,13 @@ class OnlineOptimizer(Component, ABC):
         return (state[SCALED_WEIGHT_SUM] * Theta + A) / max(state[WEIGHT_SUM], 1e-300)
 
     def forget(self, state: Floats, lost: float) -> None:
-        """Lower the ‖Θ‖² that `state` may keep by `lost`, because rows left Θ.
+        """Lower the ‖Θ‖² that `state` may keep, see `new_state`, by `lost`: rows left Θ.
 
         Θ is in the units of the steps u, as the kernels see it. Called by learners with kernels.
         """
-        return None
+        at = int(state[NORM_AT])
+        if at > 0:
+            state[at] = max(state[at] - lost, 0.0)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Bound:
         """The regret bound of the rounds that made `state`, or a GuaranteeError."""

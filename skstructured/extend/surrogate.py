@@ -9,6 +9,7 @@ import numpy as np
 
 from skstructured._base.component import Component
 from skstructured._base.exceptions import GuaranteeError
+from skstructured._engine.gradients import run_gradient_rows
 from skstructured.extend._by_vertices import projection_kernel
 from skstructured.extend._types import Floats, Kernel
 from skstructured.extend.output_space import OutputSpace
@@ -22,7 +23,6 @@ class Surrogate(Component):
     - ``kernel(theta, truth, g, params, work) -> value``, a static method, compiled by numba or
       plain Python: it writes the gradient of one row of scores into g and returns its loss;
     - ``mean(theta)``, what decoders are given as ŷ: (n, dim);
-    - ``value_and_gradient(theta, V)``, values (n,) and gradients (n, dim) of many rows;
     - ``lipschitz``, the largest norm of a gradient in θ, which parameter-free steps need.
 
     The rest has defaults. Such a loss has no certificate, unless a learner knows a theorem on it.
@@ -57,6 +57,11 @@ class Surrogate(Component):
     def kernel_arguments(self, dim: int) -> tuple[Floats, Floats]:
         """Vectors (params, work) of the kernel for scores of length `dim`."""
         return np.zeros(0), np.zeros(0)
+
+    def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
+        """Values (n,) and gradients (n, dim) of many rows, by the kernel."""
+        theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
+        return run_gradient_rows(self.kernel, theta, V, *self.kernel_arguments(V.shape[1]))[::-1]
 
     def value(self, theta: Floats, V: Floats) -> Floats:
         """Losses (n,) of scores where V was true."""

@@ -241,7 +241,7 @@ class ListwiseRanker(ItemLearner):
         return batch
 
     def _space_of(self, batch: Batch, y: Any, sample_weight: Given) -> Any:
-        """See `Passes`; the steps of curves are taken as well."""
+        """See `OnlineEstimator`; the steps of curves are taken as well."""
         if self.kernel == "additive":
             lengths = batch.X.lengths
             weight = check_weights(sample_weight, lengths, len(lengths))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.component import Component
+from skstructured._base.component import Component, parameters
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured._base.plugins import is_ours
 from skstructured._base.validation import LARGEST_SIZE, check_real
@@ -56,6 +56,7 @@ class LossConstants(NamedTuple):
     norm: str
 
 
+@parameters
 class FenchelYoung(Component):
     r"""The loss ``S(θ; y) = c (Ω*(θ) + Ω(y) − <θ, y>)`` of an output space and a regularizer.
 
@@ -102,17 +103,10 @@ class FenchelYoung(Component):
     #: Whether means are probabilities where the space says what of.
     has_probabilities = True
 
-    def __init__(
-        self,
-        space: str | OutputSpace = "simplex",
-        regularizer: str | Regularizer | None = None,
-        scale: str | float = "theory",
-        constants: str = "paper",
-    ) -> None:
-        self.space = space
-        self.regularizer = regularizer
-        self.scale = scale
-        self.constants = constants
+    space: str | OutputSpace = "simplex"
+    regularizer: str | Regularizer | None = None
+    scale: str | float = "theory"
+    constants: str = "paper"
 
     def _terms(self):
         space = resolve_space(self.space)
@@ -264,7 +258,7 @@ class FenchelYoung(Component):
     def _value_at(self, theta, mu, V, terms):
         space, regularizer, oracle = terms
         difference, products = np.ascontiguousarray(mu - V), np.empty(len(mu))
-        inner_rows()(theta, difference, bool(space.constant_sum), products)
+        inner_rows(theta, difference, bool(space.constant_sum), products)
         gap = products - oracle.omega(mu, regularizer) + oracle.omega(V, regularizer)
         return self.constants_of(theta.shape[1]).c * np.maximum(gap, 0.0)
 

@@ -6,7 +6,6 @@ from typing import Self
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import run_gradient_rows
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
@@ -235,19 +234,15 @@ class GapSurrogate(Surrogate):
 
     def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """Values (n,) of a fixed comparator and gradients (n, K): the hinge is the plain one."""
-        theta, V = _scores(theta), np.ascontiguousarray(V, dtype=np.float64)
+        theta, V = _scores(theta), np.asarray(V, dtype=np.float64)
         if V.shape != theta.shape:
             raise ValueError(f"V must have the shape of theta, {theta.shape}, got {V.shape}.")
-        if self.code == HINGE:
-            return _plain_hinge(theta, V)
-        arguments = self.kernel_arguments(V.shape[1])
-        return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
+        return (_plain_hinge if self.code == HINGE else super().value_and_gradient)(theta, V)
 
     def mean_and_value(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
         """`mean`, and the losses (n,) that are learned: the hinge is 0 for sure predictions."""
-        theta, V = _scores(theta), np.ascontiguousarray(V, dtype=np.float64)
-        arguments = self.kernel_arguments(V.shape[1])
-        return self.mean(theta), run_gradient_rows(self.kernel, theta, V, *arguments)[1]
+        theta = _scores(theta)
+        return self.mean(theta), super().value_and_gradient(theta, V)[0]
 
     def gaps(self, theta: Floats) -> Floats:
         """a(θ) of every row, of shape (n,)."""

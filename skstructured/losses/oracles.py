@@ -1,5 +1,6 @@
 """The table of oracles: for every (space, regularizer) pair a kernel, Ω and the constants."""
 
+import itertools
 import math
 import warnings
 
@@ -132,14 +133,9 @@ def find_oracle(space, regularizer):
     ValueError
         If the pair has no oracle; the message names both and what is supported.
     """
-    found = ORACLES.get((type(space), type(regularizer)))
-    if found is not None:
-        return found
-    for space_type in type(space).__mro__:
-        for regularizer_type in type(regularizer).__mro__:
-            oracle = ORACLES.get((space_type, regularizer_type))
-            if oracle is not None:
-                return oracle
+    for pair in itertools.product(type(space).__mro__, type(regularizer).__mro__):
+        if pair in ORACLES:
+            return ORACLES[pair]
     given = f"{type(space).__name__} with {type(regularizer).__name__}"
     supported = ", ".join(f"{s.__name__} with {r.__name__}" for s, r in ORACLES)
     raise ValueError(f"There is no oracle for {given}; supported are {supported}.")

@@ -8,7 +8,6 @@ from scipy.special import expit
 
 from skstructured._base.validation import check_choice, check_real
 from skstructured._engine.compiled import kernel
-from skstructured._engine.gradients import run_gradient_rows
 from skstructured.extend._types import Floats
 from skstructured.extend.output_space import OutputSpace
 from skstructured.extend.surrogate import Surrogate
@@ -145,12 +144,6 @@ class MarginLoss(Surrogate):
             return share
         return share - top - np.log(np.exp(share - top).sum(axis=1, keepdims=True))
 
-    def value_and_gradient(self, theta: Floats, V: Floats) -> tuple[Floats, Floats]:
-        """Values (n,) and gradients (n, dim)."""
-        theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
-        arguments = self.kernel_arguments(theta.shape[1])
-        return run_gradient_rows(self.kernel, theta, V, *arguments)[::-1]
-
 
 class IndicatorMargins(MarginLoss):
     r"""Σ_k φ((2y_k − 1) θ_k): the margins of labels, or of the thresholds between ordinal classes.
@@ -274,8 +267,3 @@ class ResidualLoss(Surrogate):
     def mean(self, theta):
         """θ itself."""
         return np.asarray(theta, dtype=np.float64)
-
-    def value_and_gradient(self, theta, V):
-        """Values (n,) and gradients (n, 1)."""
-        theta, V = (np.ascontiguousarray(given, dtype=np.float64) for given in (theta, V))
-        return run_gradient_rows(self.kernel, theta, V, *self.kernel_arguments(1))[::-1]

@@ -4,10 +4,9 @@ from skstructured._base.component import resolve
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.optimizers.adaptive import AdaptiveGradientDescent
 from skstructured.optimizers.coin_betting import ParameterFree
-from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
 from skstructured.optimizers.coordinates import AdaGrad, FTRLProximal
 from skstructured.optimizers.gradient_descent import GradientDescent
-from skstructured.optimizers.pistol import PiSTOL
+from skstructured.optimizers.pistol import CoordinatePiSTOL, PiSTOL
 from skstructured.optimizers.step_mixture import StepMixture
 
 __all__ = [

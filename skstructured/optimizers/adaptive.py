@@ -86,10 +86,6 @@ class AdaptiveGradientDescent(OnlineOptimizer):
         state[RADIUS] = check_size("diameter", self.diameter) / 2.0
         return state
 
-    def forget(self, state: Floats, lost: float) -> None:
-        """Lower ‖Θ‖² by `lost`, because rows left Θ."""
-        state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
-
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """Theorem E.1: regret ``(1−a) b B²/(2(1−m)m)``, m = min(½, a), if ‖U‖_F ≤ B/2.
 

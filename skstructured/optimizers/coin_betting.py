@@ -135,10 +135,6 @@ class ParameterFree(OnlineOptimizer):
         state[DIAMETER] = loss.lipschitz
         return state
 
-    def forget(self, state: Floats, lost: float) -> None:
-        """Lower ‖Θ‖² by `lost`, because rows left Θ."""
-        state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
-
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """A regret bound from appendix E.2 with its constants made explicit.
 

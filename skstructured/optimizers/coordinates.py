@@ -2,6 +2,7 @@
 
 import math
 
+from skstructured._base.component import parameters
 from skstructured._base.validation import check_positive, check_real
 from skstructured.extend import OWN, CoordinateOptimizer, kernel
 from skstructured.extend._types import Floats
@@ -62,6 +63,7 @@ def ftrl(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, 
     return -math.copysign(excess, a) / ((state[BETA] + root) / state[ALPHA] + state[L2]), a, b
 
 
+@parameters
 class FTRLProximal(CoordinateOptimizer):
     r"""Follow the regularized leader, proximal: AdaGrad's steps, with a lasso that leaves zeros.
 
@@ -93,13 +95,10 @@ class FTRLProximal(CoordinateOptimizer):
     coordinate_kernel = staticmethod(ftrl)
     numbers = 2
 
-    def __init__(
-        self, alpha: float = 1.0, beta: float = 1.0, l1: float = 0.0, l2: float = 0.0
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.l1 = l1
-        self.l2 = l2
+    alpha: float = 1.0
+    beta: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
 
     def parameters(self) -> tuple[float, ...]:
         """α, β, λ₁ and λ₂."""

@@ -2,6 +2,7 @@
 
 import math
 
+from skstructured._base.component import parameters
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, check_real, check_size
 from skstructured._engine.compiled import kernel
@@ -40,6 +41,7 @@ def descent_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: flo
     return -weight
 
 
+@parameters
 class GradientDescent(OnlineOptimizer):
     r"""Online gradient descent with a constant step, in its dual-averaging form.
 
@@ -76,15 +78,9 @@ class GradientDescent(OnlineOptimizer):
     step_kernel = staticmethod(descent_step)
     entries = 7
 
-    def __init__(
-        self,
-        feature_norm: float | None = None,
-        radius: float | None = None,
-        eta: float | str = "theory",
-    ) -> None:
-        self.feature_norm = feature_norm
-        self.radius = radius
-        self.eta = eta
+    feature_norm: float | None = None
+    radius: float | None = None
+    eta: float | str = "theory"
 
     def init(self, loss: Loss) -> Floats:
         """Check the parameters and return the initial state vector for a loss."""
@@ -122,11 +118,6 @@ class GradientDescent(OnlineOptimizer):
         raise ValueError(
             f'eta must be "theory", "high_probability" or a positive number, got {self.eta!r}.'
         )
-
-    def forget(self, state: Floats, lost: float) -> None:
-        """Lower ‖Θ‖², which is kept where there is a ball, by `lost`, because rows left Θ."""
-        if state[RADIUS] < math.inf:
-            state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """The theorem that covers the rounds behind `state`, as a `Certificate`.

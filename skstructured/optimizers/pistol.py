@@ -1,32 +1,179 @@
-"""PiSTOL: a learner whose weights are an exponential of the sum of its gradients."""
+"""PiSTOL: a learner whose weights are an exponential of the sum of its gradients, or one each."""
 
+import functools
 import math
+from typing import Any
 
 import numpy as np
 
+from skstructured._base.component import parameters
+from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_positive, check_size
-from skstructured._engine.compiled import kernel
 from skstructured._engine.gradients import products
 from skstructured._engine.state import flush_if_grown, new_state
-from skstructured.extend._types import Floats, Loss
-from skstructured.extend.optimizer import OnlineOptimizer
-from skstructured.guarantees.certificates import Certificate
-from skstructured.optimizers.coordinate_pistol import CoordinatePiSTOL
-from skstructured.optimizers.pistol_state import (
-    CAPPED,
-    FLUSHED_SQ,
-    LARGEST_EXPONENT,
-    LARGEST_SQ,
-    LIPSCHITZ,
-    NORM,
-    PARAMETER_A,
-    PARAMETER_B,
-    PATH,
-    ROUNDS,
-    THETA_SQ,
-    certificate_of,
-    message_of_caps,
-)  # fmt: skip
+from skstructured.extend import OWN, CoordinateOptimizer, kernel
+from skstructured.extend._types import Floats, Kernel, Loss
+from skstructured.extend.optimizer import OnlineOptimizer, no_high_probability
+from skstructured.guarantees.certificates import Certificate, PiSTOLCertificate, gap_constants
+
+# The state vector, after the epoch's own entries.
+PARAMETER_A, PARAMETER_B, NORM, CAPPED, PATH, LIPSCHITZ = range(OWN, OWN + 6)
+THETA_SQ, LARGEST_SQ, ROUNDS, FLUSHED_SQ = range(OWN + 6, OWN + 10)
+
+#: Exponents are cut off here, so scores stay finite.
+LARGEST_EXPONENT = 300.0
+
+
+def certificate_of(
+    optimizer: Any,
+    loss: Loss,
+    state: Floats,
+    delta: float | None,
+    theorem: str,
+    norm: float,
+    shape: dict[str, float],
+) -> PiSTOLCertificate:
+    """The certificate by a theorem of PiSTOL, of rounds whose features have norms up to `norm`.
+
+    A GuaranteeError unless a ≥ 2.25, no exponent was cut off and ``norm <= feature_norm``.
+    """
+    no_high_probability(optimizer, delta)
+    a, bound = optimizer.a, optimizer.feature_norm
+    if a < 2.25:
+        raise GuaranteeError(
+            f"{theorem} of PiSTOL needs a ≥ 2.25, got a={a!r} (which learns faster)."
+        )
+    if state[CAPPED] > 0.0:
+        raise GuaranteeError(
+            f"PiSTOL's exponent was cut off {state[CAPPED]:.0f} times, which its {theorem} "
+            "does not allow for."
+        )
+    if bound is None or norm > bound * (1.0 + 1e-9):
+        raise GuaranteeError(
+            f"{theorem} of PiSTOL needs a bound on the features: give feature_norm, at least "
+            f"{norm:.6g} for the rows so far."
+        )
+    numbers = gap_constants(loss, math.sqrt(state[LARGEST_SQ])) | shape
+    numbers |= {"L": float(loss.lipschitz), "N": float(max(norm, bound))}
+    numbers |= {"alpha": float(a), "beta": float(optimizer.b)}
+    numbers |= {"path": float(state[PATH]), "rounds": float(state[ROUNDS])}
+    return PiSTOLCertificate(numbers)
+
+
+def message_of_caps(optimizer: Any, state: Floats) -> str | None:
+    """A sentence on exponents that were cut off in the rounds that made `state`, or None."""
+    if state[CAPPED] == 0.0:
+        return None
+    return (
+        f"PiSTOL's exponent exceeded {LARGEST_EXPONENT:g} {state[CAPPED]:.0f} times "
+        f"and was cut off there: a={optimizer.a!r} is too small for these data."
+    )
+
+
+#: In the places of what `PiSTOL` alone has: the largest |g|, and the shape of W.
+LARGEST, OUTPUTS, FEATURES = OWN + 5, OWN + 6, OWN + 9
+
+#: An α below it counts as 0.
+SMALLEST = 1e-280
+
+
+@kernel
+def bet(state: Floats, W: float, a: float, b: float, g: float) -> tuple[float, float, float]:
+    """θ = a ← a − g, P = b ← b + |g|, W = (B/p) θ/α exp(θ²/(2α)), α = A R (R + P)."""
+    if g == 0.0:
+        return W, a, b
+    size = abs(g)
+    state[PATH] += size
+    state[LARGEST] = max(state[LARGEST], size)
+    a, b, reach = a - g, b + size, max(state[NORM], 2.0 * size)
+    alpha = state[PARAMETER_A] * reach * (reach + b)
+    ratio = a / alpha if alpha >= SMALLEST else 0.0
+    exponent = 0.5 * a * ratio
+    state[CAPPED] += exponent > LARGEST_EXPONENT
+    grown = math.exp(min(exponent, LARGEST_EXPONENT))
+    return state[PARAMETER_B] / state[FEATURES] * grown * ratio, a, b
+
+
+@kernel
+def next_reach(state: Floats, raw: Floats, g: Floats, x_sq: float, weight: float) -> float:
+    """u = w; R is at least twice the largest |g| of the rounds before."""
+    state[NORM] = max(state[NORM], 2.0 * state[LARGEST])
+    state[LARGEST_SQ] = max(state[LARGEST_SQ], weight * x_sq)
+    state[ROUNDS] += weight > 0.0
+    return weight
+
+
+@functools.cache
+def with_shape(move: Kernel, features_axis: int) -> Kernel:
+    """A row primitive that notes how many weights Θ has before it moves them."""
+
+    @kernel
+    def move_and_score(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw):
+        state[OUTPUTS], state[FEATURES] = raw.shape[0], Theta.shape[features_axis]
+        return move(data, indices, indptr, width, row, ahead, Theta, state, g, u, weight, raw)
+
+    return move_and_score
+
+
+class CoordinatePiSTOL(CoordinateOptimizer):
+    r"""`PiSTOL` with a learner for each weight, which ``PiSTOL(per_coordinate=True)`` stands for.
+
+    With ``θ = −Σ w g x`` of a weight and ``P = Σ |w g x|`` it plays ``W = (b/p) θ/α exp(θ²/(2α))``,
+    ``α = a R (R + P)``, R = L times `feature_norm`.
+
+    Parameters
+    ----------
+    a : float, default=0.08
+        Caution, in units of R. The theorem needs a ≥ 2.25.
+    b : float, default=1.0
+        Scale of the weights, divided by the number p of features.
+    feature_norm : float or None, default=None
+        Bound on ``w |x_j|``. None learns R: twice the largest |w g x| of all weights so far, as
+        the first gradients are about half of the largest possible ones.
+
+    Raises
+    ------
+    ValueError
+        At the first ``fit`` or ``partial_fit``, for a parameter that is not a positive number.
+
+    References
+    ----------
+    Orabona (2014), appendix A, Corollary 3.
+    """
+
+    coordinate_kernel = staticmethod(bet)
+    numbers = 2
+    step_kernel = staticmethod(next_reach)
+
+    def __init__(self, a: float = 0.08, b: float = 1.0, feature_norm: float | None = None) -> None:
+        self.a = a
+        self.b = b
+        self.feature_norm = feature_norm
+
+    def parameters(self) -> tuple[float, ...]:
+        """a, b and `feature_norm`, before the numbers that rounds change."""
+        norm = check_size("feature_norm", self.feature_norm, 0.0)
+        return (check_positive("a", self.a), check_positive("b", self.b), norm, *[0.0] * 7)
+
+    def init(self, loss: Loss) -> Floats:
+        """The initial state, with R = L times `feature_norm`."""
+        state = super().init(loss)
+        state[NORM] *= loss.lipschitz
+        return state
+
+    def move_and_score_kernel(self, dim: int, sparse: bool, average: bool = False) -> Kernel:
+        """The row primitive; see `OnlineOptimizer`."""
+        return with_shape(super().move_and_score_kernel(dim, sparse, average), 1 - sparse)
+
+    def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
+        """Corollary 3, for a ≥ 2.25 and a given `feature_norm`."""
+        largest = state[LARGEST] / loss.lipschitz
+        shape = {"outputs": float(state[OUTPUTS]), "features": float(state[FEATURES])}
+        return certificate_of(self, loss, state, delta, "Corollary 3", largest, shape)
+
+    def check(self, state: Floats) -> str | None:
+        """A sentence on what went wrong in the rounds that made `state`, or None."""
+        return message_of_caps(self, state)
 
 
 @kernel
@@ -57,6 +204,7 @@ def exponential_step(state: Floats, raw: Floats, g: Floats, x_sq: float, weight:
     return -weight
 
 
+@parameters
 class PiSTOL(OnlineOptimizer):
     r"""Parameter-free stochastic online learning (Orabona 2014, Algorithm 3), linear and vector.
 
@@ -106,17 +254,10 @@ class PiSTOL(OnlineOptimizer):
     step_kernel = staticmethod(exponential_step)
     entries = 10
 
-    def __init__(
-        self,
-        a: float = 0.08,
-        b: float = 1.0,
-        feature_norm: float | None = None,
-        per_coordinate: bool = False,
-    ) -> None:
-        self.a = a
-        self.b = b
-        self.feature_norm = feature_norm
-        self.per_coordinate = per_coordinate
+    a: float = 0.08
+    b: float = 1.0
+    feature_norm: float | None = None
+    per_coordinate: bool = False
 
     def specialised(self) -> OnlineOptimizer:
         """`CoordinatePiSTOL` with `per_coordinate`."""
@@ -134,10 +275,6 @@ class PiSTOL(OnlineOptimizer):
         if self.feature_norm is not None:
             state[NORM] = check_size("feature_norm", self.feature_norm)
         return state
-
-    def forget(self, state: Floats, lost: float) -> None:
-        """Lower ‖Θ‖² by `lost`, because rows left Θ."""
-        state[THETA_SQ] = max(state[THETA_SQ] - lost, 0.0)
 
     def certificate(self, loss: Loss, state: Floats, delta: float | None = None) -> Certificate:
         """Theorem 1 (for a ≥ 2.25 and C given), in its vector-valued form."""

@@ -1,11 +1,12 @@
 """A mixture of steps and of their averages: nothing to tune, also where the world moves."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from skstructured._base.component import resolve
+from skstructured._base.component import parameters, resolve
 from skstructured._base.validation import check_bool, check_positive, check_real
 from skstructured._engine.compiled import is_compiled, kernel
 from skstructured._engine.gradients import products
@@ -96,6 +97,7 @@ OTHERS = {
 }
 
 
+@parameters
 class StepMixture(OnlineOptimizer):
     r"""Many optimisers at once, each an expert, and what they play weighed by their losses.
 
@@ -176,19 +178,11 @@ class StepMixture(OnlineOptimizer):
     #: Experts have what they need in a state of their own.
     blocks = (0, 0)
 
-    def __init__(
-        self,
-        steps=(1.0, 4.0, 16.0),
-        adaptive=(0.25, 1.0, 4.0),
-        averages=True,
-        share=("thinning", 0.001, 0.01),
-        others=("parameter_free",),
-    ):
-        self.steps = steps
-        self.adaptive = adaptive
-        self.averages = averages
-        self.share = share
-        self.others = others
+    steps: Sequence[float] = (1.0, 4.0, 16.0)
+    adaptive: Sequence[float] = (0.25, 1.0, 4.0)
+    averages: bool = True
+    share: str | float | Sequence[str | float] = ("thinning", 0.001, 0.01)
+    others: Sequence[str | OnlineOptimizer] = ("parameter_free",)
 
     def experts(self) -> list[OnlineOptimizer]:
         """The optimisers that are mixed, in the order of their weights."""

@@ -29,12 +29,6 @@ def check_costs(cost_matrix, k):
     return A
 
 
-def unit_costs(cost_matrix, k):
-    """`check_costs` in units of the largest."""
-    costs = check_costs(cost_matrix, k)
-    return costs / costs.max()
-
-
 #: As an object, which compares ten times as fast as the type that it is of.
 INT64 = np.dtype(np.int64)
 
@@ -177,7 +171,10 @@ class LabelSpace(OutputSpace):
 
     def _costs(self, k):
         """Costs (k, k) [predicted, true] in units of the largest; None for those of the space."""
-        return None if self.cost_matrix is None else unit_costs(self.cost_matrix, k)
+        if self.cost_matrix is None:
+            return None
+        costs = check_costs(self.cost_matrix, k)
+        return costs / costs.max()
 
     def _find_classes(self, y):
         """The classes, in their order, that labels `y` show."""
@@ -209,8 +206,3 @@ class LabelSpace(OutputSpace):
     def encode(self, y: Outputs) -> Floats:
         """Vertices (n, dim) of labels y (n,); a ValueError lists labels outside the classes."""
         return self.unpack(self.pack(y))
-
-    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
-        """Vertices and weights of one mean μ (dim,): the classes with positive probability."""
-        p = self.vertex_proba(np.asarray(mu, dtype=np.float64)[None])[0]
-        return self.unpack(np.flatnonzero(p > 0.0)), p[p > 0.0]

@@ -1,7 +1,7 @@
 """Multilabel outputs: one coordinate per label."""
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -87,10 +87,6 @@ class Hypercube(OutputSpace):
             )
         return V
 
-    def decode(self, V: Floats) -> Any:
-        """Indicator matrix (n, d) of integers."""
-        return np.asarray(V).astype(np.int64)
-
     def argmax(self, theta: Floats) -> Floats:
         """Labels with a positive score (n, d)."""
         return (np.asarray(theta) > 0).astype(np.float64)
@@ -114,12 +110,6 @@ class Hypercube(OutputSpace):
     def mean_proba(self, mu: Floats) -> Floats:
         """Probability of each label that a mean stands for: μ itself (n, d)."""
         return mu
-
-    def decompose(self, mu: Floats) -> tuple[Floats, Floats]:
-        """Vertices (k, d) and weights (k,) with mean μ (d,): nested level sets, k ≤ d+1."""
-        levels = np.unique(np.r_[0.0, mu, 1.0])
-        vertices = (np.asarray(mu) >= levels[1:, None]).astype(np.float64)
-        return vertices, np.diff(levels)
 
 
 def _indicator_matrix(y):

@@ -1,5 +1,6 @@
 """Exactly k labels: a space that brings little more than its oracle."""
 
+import functools
 import itertools
 import math
 from numbers import Integral
@@ -93,21 +94,16 @@ class KSubsets(OutputSpace):
         return Geometry(math.sqrt(2), diameter, math.sqrt((d - k) / (k * d)))
 
 
-_KERNELS: dict[int, Kernel] = {}
-
-
+@functools.cache
 def _top_k_kernel(k):
-    if k not in _KERNELS:
+    @njit(nogil=True, error_model="numpy")
+    def top_k(theta, vertex):
+        vertex[:] = 0.0
+        for _ in range(k):
+            best = -1
+            for j in range(theta.shape[0]):
+                if vertex[j] == 0.0 and (best < 0 or theta[j] > theta[best]):
+                    best = j
+            vertex[best] = 1.0
 
-        @njit(nogil=True, error_model="numpy")
-        def top_k(theta, vertex):
-            vertex[:] = 0.0
-            for _ in range(k):
-                best = -1
-                for j in range(theta.shape[0]):
-                    if vertex[j] == 0.0 and (best < 0 or theta[j] > theta[best]):
-                        best = j
-                vertex[best] = 1.0
-
-        _KERNELS[k] = top_k
-    return _KERNELS[k]
+    return top_k

@@ -182,10 +182,6 @@ class OrdinalChain(LabelSpace):
         prefix = _prefix_sums(theta)
         return _staircases(np.argmax(prefix, axis=1), prefix.shape[1] - 1)
 
-    def nearest(self, mu: Floats) -> Floats:
-        """Nearest vertex in ℓ1 and in ℓ2: the linear oracle of 2μ − 1 (Prop. 3.2), (n, d)."""
-        return self.argmax(2.0 * np.asarray(mu) - 1.0)
-
     def sample(self, mu: Floats, random_state: Seed = None) -> Floats:
         """Draw one uniform u per row; coordinate j is 1 where μ_j > u."""
         u = check_random_state(random_state).random_sample((len(mu), 1))

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
@@ -239,10 +239,6 @@ class Permutahedron(OutputSpace):
     def encode(self, y: Outputs) -> Floats:
         """Rank vectors (n, d) as float64; a ValueError names a row that is no permutation."""
         return check_permutations(y, 1, CONVENTION, OTHER, self._dimension()).astype(np.float64)
-
-    def decode(self, V: Floats) -> Any:
-        """Rank vectors (n, d) of integers."""
-        return np.rint(V).astype(np.int64)
 
     def argmax(self, theta: Floats) -> Floats:
         """Ranks of the scores, ties to the first item (n, d)."""

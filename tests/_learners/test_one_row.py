@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from skstructured import ListwiseRanker, MulticlassPerceptron, OnlineStructuredPredictor
 from skstructured._learners.mixture import MixtureModel
-from skstructured._learners.one_row import OneRow, played_alone
+from skstructured._learners.online import OnlineEstimator
+from skstructured._learners.predictions import played_alone
 from skstructured.checkpoints import load_checkpoint, save_checkpoint
 from skstructured.optimizers import StepMixture
 from skstructured.streaming.shards import average_fitted
@@ -76,14 +77,14 @@ def assert_same(one, other, X):
 @pytest.fixture
 def alone(monkeypatch):
     """Rows that were learned by themselves, as they come."""
-    learn, found = OneRow._learned_alone, []
+    learn, found = OnlineEstimator._learned_alone, []
 
     def noting(self, X, *given):
         done = learn(self, X, *given)
         found.extend([X] if done else [])
         return done
 
-    monkeypatch.setattr(OneRow, "_learned_alone", noting)
+    monkeypatch.setattr(OnlineEstimator, "_learned_alone", noting)
     return found
 
 

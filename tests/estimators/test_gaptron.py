@@ -10,7 +10,6 @@ from conftest import INTERPRETED
 from plain import gaptron, perceptron, predictor
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from streams import noisy_classes
@@ -254,19 +253,6 @@ def test_probabilities_are_those_of_the_logistic_loss(rng):
     np.testing.assert_allclose(played, wanted)
     other = clone(model).set_params(decoder=Randomized()).fit(X, y)
     assert other.decoding_proba(X).shape == p.shape
-
-
-def test_learns_digits():
-    X, y = load_digits(return_X_y=True)
-    for model, wanted in (
-        (gaptron(max_iter=20), 0.9),
-        (gaptron("hinge", max_iter=20), 0.9),
-        (gaptron("smooth_hinge", max_iter=20), 0.9),
-        (perceptron(max_iter=5, average="polynomial"), 0.95),
-    ):
-        if INTERPRETED:
-            X, y, wanted = X[:50], y[:50], 0.5
-        assert model.fit(X / 16, y).score(X / 16, y) > wanted
 
 
 @pytest.mark.parametrize(

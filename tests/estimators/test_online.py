@@ -8,7 +8,6 @@ from conftest import INTERPRETED
 from pairs import LARGEST, PAIRS
 from plain import predictor
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -52,47 +51,14 @@ def test_weights_equal_the_literal_learner(name, dim, step, rng):
         model = learner(name, optimizer=optimizer, fit_intercept=intercept)
         model.fit(X, y, sample_weight=weight)
         _, W = naive.gradient_descent(model.loss_, X, V, weight, intercept=intercept, **STEPS[step])
-        np.testing.assert_allclose(model.coef_, W[:, :5], atol=1e-11)
-        np.testing.assert_allclose(model.intercept_, W[:, 5] if intercept else 0.0, atol=1e-11)
+        csr = clone(model).fit(sparse.csr_array(X), y, sample_weight=weight)
+        for one in (model, csr):
+            np.testing.assert_allclose(one.coef_, W[:, :5], atol=1e-11)
+            np.testing.assert_allclose(one.intercept_, W[:, 5] if intercept else 0.0, atol=1e-11)
+        np.testing.assert_allclose(model.predict_mean(X), csr.predict_mean(sparse.coo_matrix(X)))
         if "radius" in STEPS[step]:
             norm = np.hypot(np.linalg.norm(model.coef_), np.linalg.norm(model.intercept_))
             assert norm <= 0.7 * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("chunk", [1, 7, 1000])
-@pytest.mark.parametrize(("name", "dim"), LARGEST)
-def test_chunks_give_bit_identical_weights(name, dim, chunk, storage, rng):
-    n = 60 if INTERPRETED or chunk == 1 else 1500
-    X, y, _ = any_outputs(name, dim, rng, n=n, p=13)
-    X = sparse.csr_matrix(X * (rng.rand(*X.shape) < 0.4)) if storage == "csr" else X
-    whole, chunked = learner(name).fit(X, y), learner(name)
-    classes = np.unique(y) if y.ndim == 1 else None
-    for i in range(0, n, chunk):
-        chunked.partial_fit(X[i : i + chunk], y[i : i + chunk], classes=classes)
-    np.testing.assert_array_equal(whole.coef_, chunked.coef_)
-    np.testing.assert_array_equal(whole.intercept_, chunked.intercept_)
-    assert whole.t_ == chunked.t_ == n
-
-
-@pytest.mark.parametrize(("name", "dim"), LARGEST)
-def test_csr_equals_dense(name, dim, rng):
-    X, y, _ = any_outputs(name, dim, rng, n=200, p=23)
-    X *= rng.rand(*X.shape) < 0.3
-    dense, csr = learner(name).fit(X, y), learner(name).fit(sparse.csr_array(X), y)
-    np.testing.assert_allclose(dense.coef_, csr.coef_, atol=1e-12)
-    np.testing.assert_allclose(dense.intercept_, csr.intercept_, atol=1e-12)
-    np.testing.assert_allclose(dense.predict_mean(X), csr.predict_mean(sparse.coo_matrix(X)))
-
-
-def test_dense_and_sparse_chunks_may_alternate(rng):
-    X, y, _ = any_outputs("simplex-shannon", 3, rng)
-    model, whole = learner("simplex-shannon"), learner("simplex-shannon").fit(X, y)
-    for i in range(0, 60, 20):
-        chunk = X[i : i + 20]
-        chunk = sparse.csr_matrix(chunk) if i == 20 else chunk
-        model.partial_fit(chunk, y[i : i + 20], classes=[0, 1, 2])
-    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["csc", "coo", "lil", "bsr", "dok"])
@@ -275,11 +241,6 @@ def test_grid_search_over_components():
     search.fit(X[:size], y[:size])
     assert search.best_score_ > (0.5 if INTERPRETED else 0.85)
     assert len(search.cv_results_["params"]) == 16
-    with config_context(enable_metadata_routing=True):
-        weighted = predictor().set_fit_request(sample_weight=True)
-        weighted.set_score_request(sample_weight=True)
-        search = GridSearchCV(weighted, {"loss_scale": [2.0, 3.0]}, cv=2)
-        search.fit(X[:size], y[:size], sample_weight=np.ones(size))
 
 
 def test_scorers_of_scikit_learn_work_for_every_space(rng):

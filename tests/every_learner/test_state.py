@@ -18,7 +18,7 @@ from skstructured import (
 )
 from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import GradientDescent, PiSTOL
-from skstructured.optimizers.pistol_state import CAPPED
+from skstructured.optimizers.pistol import CAPPED
 from skstructured.spaces import KSubsets, Simplex
 
 LEARNERS = {

@@ -4,7 +4,6 @@ import naive
 import numpy as np
 import pytest
 from pairs import LARGEST, PAIRS, loss_of
-from sklearn.linear_model import LogisticRegression, Perceptron
 from streams import weighted_vertices
 
 from skstructured import (
@@ -121,10 +120,3 @@ def test_the_reduction_of_a_learner_without_logarithms(rng):
     ).fit(X, y)
     assert not hasattr(model.estimator_, "predict_log_proba")
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
-
-
-def test_the_same_names_as_in_scikit_learn():
-    assert hasattr(LogisticRegression(), "predict_log_proba")
-    assert not hasattr(Perceptron(), "predict_log_proba")
-    assert hasattr(online(), "predict_log_proba")
-    assert not hasattr(online(space="permutahedron"), "predict_log_proba")

@@ -169,10 +169,6 @@ class Squared(Surrogate):
     def mean(self, theta):
         return self.space.argmax(np.asarray(theta))
 
-    def value_and_gradient(self, theta, V):
-        difference = np.asarray(theta) - V
-        return 0.5 * (difference**2).sum(axis=1), difference
-
 
 def test_a_loss_of_ones_own_is_learned_by_its_literal_steps():
     eta, W = 0.005, np.zeros((3, 5))

@@ -1,6 +1,5 @@
 """The facts that the guarantees rest on, for every pair: Prop. 2.3, Lemma 3.1 and the constants."""
 
-import itertools
 import math
 
 import numpy as np
@@ -45,33 +44,6 @@ def test_strong_convexity_and_lemma_3_1(name, constants, data):
     assert np.all(k.c**2 * norms(V - mu, "l2") ** 2 <= k.smoothness * S + slack * k.smoothness)
     expected = Randomized().expected_loss(theta, mu, V, loss)
     assert np.all(expected <= (1 - k.a) * S + slack)
-
-
-@pytest.mark.parametrize(("name", "dim"), CASES)
-def test_geometry_of_the_polytope(name, dim, rng):
-    space, norm = space_of(name, dim), loss_of(name, dim).constants_of().norm
-    V, k = space.vertices(), space.geometry(norm)
-    pairs = np.array(list(itertools.combinations(range(len(V)), 2)))
-    distances = norms(V[pairs[:, 0]] - V[pairs[:, 1]], norm)
-    assert distances.min() == pytest.approx(k.nu)
-    assert distances.max() == pytest.approx(k.diameter)
-    mu = rng.dirichlet(np.full(len(V), 0.3), size=300) @ V
-    mu, truth = np.repeat(mu, len(V), axis=0), np.tile(V, (300, 1))
-    ratio = space.expected_loss(mu, truth) - k.gamma * norms(mu - truth, norm)
-    assert ratio.max() <= 1e-12
-
-
-def test_gamma_is_attained():
-    for name, dim in (("simplex-squared", 5), ("hypercube-squared", 5), ("ordinal-squared", 5)):
-        space = space_of(name, dim)
-        mu, y = space.vertices().mean(axis=0)[None], space.vertices()[:1]
-        if name.startswith("ordinal"):
-            mu = np.full((1, 5), 0.5)
-        for norm in ("l1", "l2"):
-            gamma = space.geometry(norm).gamma
-            assert space.expected_loss(mu, y)[0] == pytest.approx(
-                gamma * norms(mu - y, norm)[0], rel=1e-12
-            )
 
 
 @pytest.mark.parametrize(("name", "dim"), CASES)

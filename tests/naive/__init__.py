@@ -23,31 +23,3 @@ from naive.optimizers import (
     round_shares,
 )
 from naive.risk import rises, risk_bounds
-
-__all__ = [
-    "AdaGrad",
-    "AdaptiveGradientDescent",
-    "CoordinatePiSTOL",
-    "FTRLProximal",
-    "ParameterFree",
-    "PiSTOL",
-    "bandits",
-    "best_assignment",
-    "calibrations",
-    "expected_f1",
-    "f1",
-    "gap_surrogate",
-    "gaptron",
-    "gaptron_step",
-    "gradient_descent",
-    "isotonic_staircase",
-    "log_proba",
-    "margins",
-    "mean_and_conjugate",
-    "omega",
-    "play",
-    "rises",
-    "risk_bounds",
-    "round_shares",
-    "simplex_projection",
-]

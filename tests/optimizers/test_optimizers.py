@@ -23,7 +23,7 @@ from skstructured.optimizers import (
     ParameterFree,
     PiSTOL,
 )
-from skstructured.optimizers.pistol_state import CAPPED
+from skstructured.optimizers.pistol import CAPPED
 
 #: name -> (optimiser, literal learner of (shape, loss))
 OPTIMIZERS = {
@@ -72,37 +72,25 @@ def learner(name, space, optimizer, **parameters):
 @pytest.mark.parametrize("which", list(OPTIMIZERS))
 @pytest.mark.parametrize(("name", "dim"), LARGEST)
 def test_rounds_and_averages_equal_the_literal_learner(name, dim, which, rng):
+    """The first round of a second pass is round n + 1 of the average."""
     n = 40 if INTERPRETED or "k_subsets" in name else 1000
     space, X, V, weight = weighted_vertices(name, dim, rng, n)
     optimizer, literal = OPTIMIZERS[which]
     diameter = space.geometry("l2").diameter
-    for intercept, average in ((True, "polynomial"), (False, "uniform")):
-        model = learner(name, space, optimizer, average=average, fit_intercept=intercept)
+    for intercept, average, passes in ((True, "polynomial", 2), (False, "uniform", 1)):
+        given = {"average": average, "fit_intercept": intercept, "max_iter": passes}
+        model = learner(name, space, optimizer, **given)
         model.fit(X, space.decode(V), sample_weight=weight)
         reference = literal((dim, 4 + intercept), model.loss_.constants_of(), diameter)
-        _, W = naive.play(reference, model.loss_, X, V, weight, intercept)
+        rows, truth, weights = np.tile(X, (passes, 1)), np.tile(V, (passes, 1)), [*weight] * passes
+        _, W = naive.play(reference, model.loss_, rows, truth, weights, intercept)
         largest = np.abs(W).max()
         np.testing.assert_allclose(model.last_weights_, W[-1], atol=1e-10 * largest)
-        wanted = np.tensordot(naive.round_shares(weight, average), W[:-1], axes=1)
+        wanted = np.tensordot(naive.round_shares(weights, average), W[:-1], axes=1)
         np.testing.assert_allclose(model.average_weights_, wanted, atol=1e-12 * largest)
         csr = clone(model).fit(sparse.csr_array(X), space.decode(V), sample_weight=weight)
         np.testing.assert_allclose(csr.last_weights_, W[-1], atol=1e-10 * largest)
         np.testing.assert_allclose(csr.average_weights_, wanted, atol=1e-12 * largest)
-
-
-@pytest.mark.parametrize("which", list(OPTIMIZERS))
-def test_rounds_are_counted_through_all_passes(which, rng):
-    """The first round of the second pass is round n + 1 of the average."""
-    space, X, V, weight = weighted_vertices("simplex-shannon", 4, rng, 20 if INTERPRETED else 100)
-    optimizer, literal = OPTIMIZERS[which]
-    model = learner("simplex-shannon", space, optimizer, average="polynomial", max_iter=3)
-    model.fit(X, space.decode(V), sample_weight=weight)
-    diameter = space.geometry("l2").diameter
-    reference = literal((4, X.shape[1] + 1), model.loss_.constants_of(), diameter)
-    X, V, weight = np.tile(X, (3, 1)), np.tile(V, (3, 1)), np.tile(weight, 3)
-    _, W = naive.play(reference, model.loss_, X, V, weight)
-    wanted, largest = np.tensordot(naive.round_shares(weight), W[:-1], axes=1), np.abs(W).max()
-    np.testing.assert_allclose(model.average_weights_, wanted, atol=1e-11 * largest)
 
 
 @pytest.mark.parametrize("optimizer", ["ogd", "parameter_free"])
@@ -120,12 +108,16 @@ def test_true_means_uniform_and_polynomial_is_the_default(optimizer, rng):
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("average", ["polynomial", "uniform"])
-@pytest.mark.parametrize("which", list(ALL))
-def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
-    name, dim, n = "simplex-shannon", 7, 80 if INTERPRETED else 333
+@pytest.mark.parametrize(
+    ("name", "dim", "which"),
+    [("simplex-shannon", 7, which) for which in ALL] + [(*pair, "ogd") for pair in LARGEST],
+)
+def test_chunks_and_pickles_are_bit_identical(name, dim, which, average, storage, rng):
+    n = 80 if INTERPRETED else 333
     space, X, V, weight = weighted_vertices(name, dim, rng, n, p=11)
     X = sparse.csr_array(X * (rng.rand(*X.shape) < 0.5)) if storage == "csr" else X
-    y, classes = space.decode(V), np.arange(dim)
+    y = space.decode(V)
+    classes = np.unique(y) if y.ndim == 1 else None
     model = learner(name, space, ALL[which], average=average)
     whole = clone(model).fit(X, y, sample_weight=weight)
     for chunk in (1, 7, 100):
@@ -137,6 +129,7 @@ def test_chunks_and_pickles_are_bit_identical(which, average, storage, rng):
                 resumed = pickle.loads(pickle.dumps(resumed))
         np.testing.assert_array_equal(whole.last_weights_, resumed.last_weights_)
         np.testing.assert_array_equal(whole.average_weights_, resumed.average_weights_)
+        assert whole.t_ == resumed.t_ == n
 
 
 @pytest.mark.parametrize("which", list(ALL))
@@ -377,24 +370,3 @@ def test_exponents_cut_off_are_counted_as_in_the_literal_learner(name, dim, stor
         naive.play(reference, model.loss_, dense, V, weight)
         assert reference.capped > 20
         assert model._state.vector[CAPPED] == reference.capped
-
-
-@pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("size", [2, 8, 33, 40])
-def test_weights_of_any_number_of_features_and_outputs(size, storage, rng):
-    """Vectors and what is left over beside them, with outputs known to the compiler and not."""
-    n, p = (12, 9) if INTERPRETED else (60, 37)
-    X = rng.randn(n, p) * (rng.rand(n, p) < 0.7)
-    X[n // 2 :, ::3] *= 4.0  # features that grow
-    y = rng.randint(size, size=n)
-    y[:2] = 0, size - 1
-    rows = sparse.csr_array(X) if storage == "csr" else X
-    model = predictor(
-        optimizer=PiSTOL(per_coordinate=True), average="polynomial", max_iter=1, shuffle=False
-    ).partial_fit(rows, y, classes=np.arange(size))
-    reference = naive.CoordinatePiSTOL((size, p + 1), np.sqrt(2.0), 0.08, 1.0)
-    _, W = naive.play(reference, model.loss_, X, model.space_.encode(y))
-    largest = np.abs(W).max()
-    np.testing.assert_allclose(model.last_weights_, W[-1], atol=1e-12 * largest, rtol=1e-10)
-    average = np.tensordot(naive.round_shares(np.ones(n)), W[:-1], axes=1)
-    np.testing.assert_allclose(model.average_weights_, average, atol=1e-13 * largest, rtol=1e-10)

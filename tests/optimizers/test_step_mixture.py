@@ -1,7 +1,6 @@
 """The mixture of steps against its literal form, its bounds, and what users see of it."""
 
 import math
-import pickle
 
 import naive
 import numpy as np
@@ -294,19 +293,6 @@ def test_predictions_after_a_change_are_those_of_who_leads(rng):
     model.set_params(average=False)  # the last weights alone
     assert not np.allclose(theta, model.embedding_scores(X[-50:]))
     assert last.optimizer == "mixture"
-
-
-def test_copies_learn_by_themselves(rng):
-    X, y = rng.randn(60, 2), rng.randint(2, size=60)
-    model = OnlineStructuredPredictor(optimizer="mixture").partial_fit(X, y, classes=[0, 1])
-    twin = pickle.loads(pickle.dumps(model))
-    before = model.predict_proba(X)
-    twin.partial_fit(X, 1 - y)
-    np.testing.assert_array_equal(before, model.predict_proba(X))
-    twin = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(
-        twin.partial_fit(X, y).predict_proba(X), model.partial_fit(X, y).predict_proba(X)
-    )
 
 
 @pytest.mark.parametrize("first", [1e-300, 1e-9, 1e-3, 1.0])

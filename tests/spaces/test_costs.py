@@ -67,7 +67,7 @@ class TestClasses:
 
 
 @pytest.mark.parametrize("name", ["hypercube", "birkhoff"])
-def test_other_spaces_take_the_nearest_vertex_which_has_the_least_risk(name, rng):
+def test_other_spaces_take_the_nearest_vertex(name, rng):
     y = np.eye(3, dtype=int) if name == "hypercube" else np.array([[0, 1, 2], [2, 1, 0]])
     space = resolve_space(name)
     loss = FenchelYoung(clone(space).fit(y), "shannon")
@@ -75,13 +75,6 @@ def test_other_spaces_take_the_nearest_vertex_which_has_the_least_risk(name, rng
     mu = loss.mean(theta)
     found = MinimumRisk().mixture(theta, mu, loss)[0]
     np.testing.assert_array_equal(found, Nearest().mixture(theta, mu, loss)[0])
-    every = loss.space.vertices() if name == "hypercube" else permutations(3)
-    risks = [loss.space.expected_loss(mu, np.broadcast_to(v, mu.shape)) for v in every]
-    np.testing.assert_allclose(loss.space.expected_loss(mu, found), np.min(risks, axis=0))
-
-
-def permutations(m):
-    return [np.eye(m)[list(order)].ravel() for order in itertools.permutations(range(m))]
 
 
 class TestSequences:

@@ -211,8 +211,9 @@ def test_twenty_grades_may_all_differ_and_more_may_not():
 
 
 def test_means_of_assignments_have_columns_of_sum_1_too():
-    with pytest.raises(ValueError, match="doubly stochastic, .* got sums from 0 to 2"):
-        Birkhoff().fit([[0, 1]]).sample(np.array([[1.0, 0.0, 1.0, 0.0]]))
+    for rows, sums in (([[1.0, 0.0, 1.0, 0.0]], "0 to 2"), ([[0.4, 0.4, 0.4, 0.4]], "0.8 to 0.8")):
+        with pytest.raises(ValueError, match=f"must be doubly stochastic, .* got sums from {sums}"):
+            Birkhoff().fit([[0, 1]]).sample(np.array(rows))
 
 
 @pytest.mark.parametrize("y", [[2, 3], [3, 6], [2], [-(2**63), 3]])

@@ -12,8 +12,8 @@ from skstructured._engine.rows import CACHED, LEAST_BLOCK, Rows
 from skstructured._engine.standardize import FIRST
 from skstructured._engine.state import Learned
 from skstructured._learners.batch_scaling import scale_of
-from skstructured._learners.linear import LinearModel
 from skstructured._learners.mixture import MixtureModel
+from skstructured._learners.models import LinearModel
 from skstructured._learners.pass_selection import FOURIER, learned_rounds
 from skstructured._learners.weights import linear_scores
 from skstructured.estimators.kernel._features import features_of, new_features
@@ -52,9 +52,9 @@ class BesideLine(MixtureModel):
             move = near_move_and_score
         return (move, *rest), pairs
 
-    def _names(self):
+    def expert_names(self):
         if not self.has_lines:
-            return super()._names()
+            return super().expert_names()
         names = self.optimizer.names(False)
         names = names + [f"{name} of the line" for name in names]
         return names + [f"average of {name}" for name in names] if self.averaged else names
@@ -62,7 +62,7 @@ class BesideLine(MixtureModel):
     def certificate(self, delta):
         """See `Model`: bounds against every U are those of experts over [z, φ(z)]."""
         no_high_probability(self.optimizer, delta)
-        return certificate_of(self.optimizer, self.loss, self.state, self._names())
+        return certificate_of(self.optimizer, self.loss, self.state, self.expert_names())
 
     def _scored(self, matrices, X):
         if not self.has_lines:

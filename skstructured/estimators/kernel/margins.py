@@ -13,7 +13,7 @@ from skstructured._base.docstrings import documented
 from skstructured._base.exceptions import GuaranteeError
 from skstructured._base.validation import check_choice, takes_gaps
 from skstructured._engine.state import CLOCK
-from skstructured._learners.linear import LinearModel
+from skstructured._learners.models import LinearModel
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions
 from skstructured.decoders import MAP
