@@ -209,11 +209,10 @@ def log_marginals(
             log_z[s] = row_softmax(unary, start, mu)
             continue
         log_z[s] = messages(unary, start, stop, pair, mu, work)
-        w = weight[s] if weight.shape[0] > 0 else 1.0
         if log_z[s] == -np.inf:
             mu[start:stop] = 0.0
         else:  # a row of mu is beta until it is overwritten, by when it was read
-            marginals_of(unary, start, stop, pair, mu, w, mu, each, total, work)
+            marginals_of(unary, start, stop, pair, mu, weight[s], mu, each, total, work)
 
 
 @kernel(fastmath=FASTMATH)
@@ -228,37 +227,6 @@ def _entropy_of_weights(work, i, row, after):
         w = work[WEIGHTS + i, j]
         value += w * (after[row, j] - work[SCORES + i, j]) if w > 0.0 else 0.0
     return math.log(work[TOTALS, i]) + value / work[TOTALS, i]
-
-
-@kernel
-def chain_entropy(
-    unary: Floats,
-    start: int,
-    stop: int,
-    pair: Floats,
-    beta: Floats,
-    entropies: Floats,
-    work: Floats,
-) -> float:
-    """Entropy of a chain, from the last step to the first.
-
-    ``entropies`` gets that of all that follows a label. ``beta`` is of `messages`.
-    """
-    k = unary.shape[1]
-    entropies[stop - 1, :] = 0.0
-    for row in range(stop - 2, start - 1, -1):
-        look_ahead(unary, beta, row + 1, work)
-        at = row if pair.shape[0] > 1 else 0
-        for first in range(0, k, BLOCK):
-            many = min(BLOCK, k - first)
-            weigh_steps(pair, at, first, many, work)
-            for i in range(many):
-                entropies[row, first + i] = 0.0
-                if work[TOTALS, i] > 0.0:
-                    entropies[row, first + i] = _entropy_of_weights(work, i, row + 1, entropies)
-    look_ahead(unary, beta, start, work)
-    weigh_start(k, work)
-    return _entropy_of_weights(work, 0, start, entropies)
 
 
 @kernel
@@ -283,15 +251,29 @@ def log_probability(
 def batch_entropies(
     unary: Floats, offsets: Ints, pair: Floats, entropies: Floats, log_z: Floats
 ) -> None:
-    """`chain_entropy` of all chains, with their log Z."""
+    """Entropies of all chains, from the last step to the first, with their log Z."""
     k, beta, after = unary.shape[1], np.empty(unary.shape), np.empty(unary.shape)
     work = log_scratch(np.empty(ROWS * row_length(k)), k)
     for s in range(offsets.shape[0] - 1):
         start, stop = offsets[s], offsets[s + 1]
         log_z[s] = messages(unary, start, stop, pair, beta, work)
         entropies[s] = np.nan
-        if log_z[s] > -np.inf:
-            entropies[s] = chain_entropy(unary, start, stop, pair, beta, after, work)
+        if log_z[s] == -np.inf:
+            continue
+        after[stop - 1, :] = 0.0  # entropies of all that follows a label
+        for row in range(stop - 2, start - 1, -1):
+            look_ahead(unary, beta, row + 1, work)
+            at = row if pair.shape[0] > 1 else 0
+            for first in range(0, k, BLOCK):
+                many = min(BLOCK, k - first)
+                weigh_steps(pair, at, first, many, work)
+                for i in range(many):
+                    after[row, first + i] = 0.0
+                    if work[TOTALS, i] > 0.0:
+                        after[row, first + i] = _entropy_of_weights(work, i, row + 1, after)
+        look_ahead(unary, beta, start, work)
+        weigh_start(k, work)
+        entropies[s] = _entropy_of_weights(work, 0, start, after)
 
 
 @kernel

@@ -11,9 +11,10 @@ from skstructured._base.validation import weighted_mean
 from skstructured._chains import batch
 from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
 from skstructured.extend.learner import Losses
-from skstructured.losses import FenchelYoung, LossConstants
+from skstructured.losses import FenchelYoung
 from skstructured.losses.oracles import KAPPA_0
 from skstructured.regularizers import Shannon, SquaredNorm
+from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces.sequence import mean_of
 
 
@@ -83,21 +84,17 @@ def indicators(codes, k):
     return Chains(unary, codes.offsets, pair)
 
 
-@documented(FenchelYoung)
-class SequenceLoss(FenchelYoung):
+@documented(FenchelYoung, RoundLoss)
+class SequenceLoss(RoundLoss):
     r"""The loss ``c (Ω*(θ) + Ω(y) − <θ, y>)`` of label sequences, ``−c ln p(y)`` for `Shannon`.
 
-    Scores are `Chains`; truths are `Ragged` positions among the labels. The scale c of the theory
-    is the largest that any length between `shortest` and `longest` needs, so that the surrogate gap
-    is at least 1 − ln 2 for all: with `Shannon` ``(2M − 1)²/(2M ln 2)``.
+    Scores are `Chains`; truths are `Ragged` positions among the labels. With `Shannon` the scale of
+    the theory is ``(2M − 1)²/(2M ln 2)``.
 
     Parameters
     ----------
     {FenchelYoung: space, regularizer, scale, constants}
-    shortest, longest : int, default=1, 1
-        Lengths of sequences.
-    stretch : float, default=1.0
-        What turns the largest norm² that an optimiser was told into the largest C²/λ.
+    {RoundLoss: sizes, stretch}
 
     References
     ----------
@@ -105,25 +102,8 @@ class SequenceLoss(FenchelYoung):
     Martins, Blondel, Cardie (2018).
     """
 
-    #: Optimisers are told bounds on gradients.
-    lipschitz = 1.0
     #: What regularized predictions are of positions and steps, not of classes.
     has_probabilities = False
-
-    def __init__(
-        self,
-        space="sequence",
-        regularizer=None,
-        scale="theory",
-        constants="paper",
-        shortest=1,
-        longest=1,
-        stretch=1.0,
-    ):
-        super().__init__(space, regularizer, scale, constants)
-        self.shortest = shortest
-        self.longest = longest
-        self.stretch = stretch
 
     @property
     def projects(self):
@@ -138,28 +118,30 @@ class SequenceLoss(FenchelYoung):
             )
         return False
 
-    def _needed(self, length):
-        """4γ/(λν) for sequences of one length: the c at which there is no surrogate gap."""
-        nu, _, gamma = self.space.geometry("l2" if self.projects else "l1", length=length)
-        wide = 2 * length - 1
-        if self.projects:
-            return 4.0 * gamma / nu
-        if self.constants == "sharp":
-            return 16.0 * (0.5 / wide) * wide**2 / (KAPPA_0 * nu)
-        return 4.0 * gamma * wide**2 / nu
+    @property
+    def norm(self):
+        """The norm in which Ω is strongly convex: "l1" or "l2"."""
+        return "l2" if self.projects else "l1"
 
-    def constants_of(self, dim=None):
-        """The `LossConstants` for the lengths there are, b in units of C²/λ."""
-        if self.constants not in ("paper", "sharp"):
-            raise ValueError(f'constants must be "paper" or "sharp", got {self.constants!r}.')
-        needed = max(self._needed(self.shortest), self._needed(self.longest))
-        c = self._check_scale(needed / np.log(2))
-        norm, wide = "l2" if self.projects else "l1", 2 * self.longest - 1
-        nu, diameter, gamma = self.space.geometry(norm, length=self.longest)
-        sharp = self.constants == "sharp" and not self.projects
-        lam = 1.0 if self.projects else KAPPA_0 / (4 * wide**2) if sharp else 1.0 / wide**2
-        smooth = 2.0 * c * self.stretch * (2.0 / KAPPA_0 if sharp else 1.0)
-        return LossConstants(1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, smooth, norm)
+    @property
+    def _is_sharp(self):
+        return self.constants == "sharp" and not self.projects
+
+    @property
+    def curvature(self):
+        """See `RoundLoss`."""
+        return 2.0 / KAPPA_0 if self._is_sharp else 1.0
+
+    def _needed(self, size):
+        nu, diameter, gamma = self.space.geometry(self.norm, length=size)
+        wide = 2 * size - 1
+        if self.projects:
+            needed, lam = 4.0 * gamma / nu, 1.0
+        elif self._is_sharp:
+            needed, lam = 16.0 * (0.5 / wide) * wide**2 / (KAPPA_0 * nu), KAPPA_0 / (4 * wide**2)
+        else:
+            needed, lam = 4.0 * gamma * wide**2 / nu, 1.0 / wide**2
+        return needed, diameter, gamma, -lam, -nu
 
     def mean(self, theta):
         """Marginals of positions and steps, or the projection, as `Chains`."""

@@ -346,11 +346,13 @@ def test_items_of_a_round_are_standardised_alike_by_all_up_to_it(storage):
     lengths = np.array([len(x) for x in X])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     each = np.repeat(weight, lengths)
-    ready = scale.apply_rounds(rows, np.arange(offsets[-1]), each, offsets)[0].matrix
+    scale.offsets = offsets
+    ready = scale.apply(rows, weight=each)[0].matrix
     ready = ready.toarray() if rows.is_sparse else ready
     for r, (start, stop) in enumerate(itertools.pairwise(offsets)):
         before = model._model.scale.anew()
-        before.apply_rounds(rows, np.arange(stop), each[:stop], offsets[: r + 2])
+        before.offsets = offsets[: r + 2]
+        before.apply(rows, np.arange(stop), each[:stop])
         if rows.is_sparse:
             seen = np.concatenate(X[: r + 1])[each[:stop] > 0]
             wanted = X[r] / np.abs(seen).max(axis=0)

@@ -422,8 +422,8 @@ class TestRandomFeatures:
         scale, wanted = model._model.scale.inner.anew(), []
         linear = ListwiseRanker(standardize=False, average=False, random_state=0)
         for x, grades in zip(X, y, strict=True):
-            rows, every, ends = Rows.from_array(x), np.arange(len(x)), np.array([0, len(x)])
-            z = scale.apply_rounds(rows, every, np.ones(len(x)), ends)[0].matrix
+            scale.offsets = np.array([0, len(x)])
+            z = scale.apply(Rows.from_array(x))[0].matrix
             angles = z @ (features.frequencies * np.sqrt(features.octave / 6.0))
             a = features.amplitudes
             row = np.hstack([z, a * np.cos(angles), a * np.sin(angles)])

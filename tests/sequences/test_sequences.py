@@ -168,7 +168,7 @@ class TestLoss:
 
         space = LabelSequence().fit([["a", "b", "c"]])
         kind = {"shannon": Shannon, "squared": SquaredNorm}[regularizer]()
-        loss = SequenceLoss(space, kind, "theory", constants, M, M)
+        loss = SequenceLoss(space, kind, "theory", constants, (M,))
         k, V = loss.constants_of(), space.vertices(M)
         wide = 2 * M - 1
         flat = 1.0 if regularizer == "squared" else wide if constants == "sharp" else wide**2
@@ -279,7 +279,7 @@ class TestGuarantees:
     def comparators(model, X, y):
         """Losses ΣS(U) and norms of what was learned, stretched, and of 0."""
         W = model.last_weights_.T
-        loss = model._model._loss_of(model._model.lengths)
+        loss = model.loss_
         for factor in (0.0, 0.3, 1.0, 3.0):
             values = [
                 loss.scale_
@@ -363,7 +363,7 @@ class TestGuarantees:
                 model.partial_fit(X, y, classes=[0, 1])
             shared = (space, model.loss_.regularizer, scale, constants)
             alone = SequenceLoss(*shared).constants_of().a
-            a = SequenceLoss(*shared, min(lengths), max(lengths)).constants_of().a
+            a = SequenceLoss(*shared, (min(lengths), max(lengths))).constants_of().a
             m = min(0.5, alone) if alone > 0 else 0.5
             if a <= 0 or m > a + 1e-12:
                 with pytest.raises(GuaranteeError, match="no surrogate gap|too large"):
