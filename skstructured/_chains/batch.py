@@ -15,17 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._chains.best_paths import (
-    batch_draws,
     batch_mean_draws,
     batch_nbest,
     batch_scores,
     batch_viterbi,
 )
-from skstructured._chains.logarithms import (
-    batch_entropies,
-    batch_log_probabilities,
-    log_marginals,
-)
+from skstructured._chains.logarithms import batch_log_probabilities, log_marginals
 from skstructured._chains.marginals import exp_transitions, scaled_marginals
 from skstructured._chains.projection import add_vertices, projected
 from skstructured._chains.rows import longest_of
@@ -56,7 +51,6 @@ def marginals(
     pair: Floats,
     pairs: str | None = None,
     weight: Floats | None = None,
-    total: Floats | None = None,
     out: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats | None]:
     """Marginals of positions, log Z, and marginals of steps, by forward–backward.
@@ -70,9 +64,6 @@ def marginals(
         each row and the next (N, k, k), with zeros in the last row of a sequence.
     weight : ndarray of shape (n,) or None, default=None
         Factors of the sequences in the sum; None for ones.
-    total : ndarray of shape (k, k) or None, default=None
-        What the sum is added to, in place, with ``pairs="sum"``; None starts at zeros. A batch cut
-        into parts that go on with one total has the same bits as the whole.
     out : ndarray of shape (N, k) or None, default=None
         Where marginals of positions are written.
 
@@ -89,29 +80,18 @@ def marginals(
     k, n = unary.shape[1], len(offsets) - 1
     mu = np.empty(unary.shape) if out is None else out
     each = np.zeros((len(unary) if pairs == "each" else 0, k, k))
-    if pairs != "sum":
-        total = np.empty((0, k))
-    elif total is None:
-        total = np.zeros((k, k))
-    rest = _read_only(np.ones(n) if weight is None else weight), mu, np.empty(n), each, total
-    _fill_marginals(unary, offsets, pair, rest)
-    return mu, rest[2], {None: None, "sum": total, "each": each}[pairs]
-
-
-def _fill_marginals(unary: Floats, offsets: Ints, pair: Floats, rest: tuple[Floats, ...]) -> None:
-    """Marginals of chains in their order, by rescaling or by logarithms.
-
-    Those are kernels of their own, so that the latter are compiled where they are needed.
-    """
-    first, n, k, longest = 0, len(offsets) - 1, unary.shape[1], longest_of(offsets)
-    parts = (*np.empty((2, longest, k)), *np.empty((3, k, k)))
+    total = np.zeros((k if pairs == "sum" else 0, k))
+    log_z, first = np.empty(n), 0
+    rest = _read_only(np.ones(n) if weight is None else weight), mu, log_z, each, total
+    parts = (*np.empty((2, longest_of(offsets), k)), *np.empty((3, k, k)))
     top = exp_transitions(pair, parts[2], parts[3]) if len(pair) == 1 else np.nan
-    while first < n:
+    while first < n:  # by rescaling; by logarithms, of kernels that few need, where they must be
         first = scaled_marginals(unary, offsets, first, top, parts, *rest)
         last = min(first + 1, n) if top == top else n
         if first < last:
             log_marginals(unary, offsets, first, last, pair, *rest)
         first = last
+    return mu, log_z, {None: None, "sum": total, "each": each}[pairs]
 
 
 def score(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) -> Floats:
@@ -127,16 +107,6 @@ def log_probability(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) ->
     chains = _chains(unary, offsets, pair)
     batch_log_probabilities(*chains, _read_only(labels, np.int64), values)
     return values
-
-
-def entropy(unary: Floats, offsets: Ints, pair: Floats) -> Floats:
-    """Entropies (n,) in nats; NaN where no labels are possible.
-
-    ``log Z − <scores, marginals>``, summed up by H(y_1, …, y_M) = Σ E H(y_{m+1} | y_m).
-    """
-    entropies, log_z = np.empty((2, len(offsets) - 1))
-    batch_entropies(*_chains(unary, offsets, pair), entropies, log_z)
-    return entropies
 
 
 def viterbi(unary: Floats, offsets: Ints, pair: Floats) -> tuple[Ints, Floats]:
@@ -160,14 +130,6 @@ def nbest(unary: Floats, offsets: Ints, pair: Floats, n: int) -> tuple[Ints, Flo
     scores, found = np.empty((chains, n)), np.empty(chains, dtype=np.int64)
     batch_nbest(unary, offsets, pair, labels, scores, found)
     return labels, scores, found
-
-
-def sample(unary: Floats, offsets: Ints, pair: Floats, uniforms: Floats) -> Ints:
-    """Exact draws, labels (draws, N), from uniform numbers (draws, N) in [0, 1)."""
-    labels, log_z = np.empty(np.shape(uniforms), dtype=np.int64), np.empty(len(offsets) - 1)
-    batch_draws(*_chains(unary, offsets, pair), _read_only(uniforms), labels, log_z)
-    check_possible(log_z)
-    return labels
 
 
 def sample_mean(mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats) -> Ints:

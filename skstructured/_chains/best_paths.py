@@ -6,16 +6,6 @@ Seshadri and Sundberg (1994), "List Viterbi decoding algorithms with application
 
 import numpy as np
 
-from skstructured._chains.logarithms import (
-    ROWS,
-    WEIGHTS,
-    log_scratch,
-    look_ahead,
-    messages,
-    row_length,
-    weigh_start,
-    weigh_step,
-)
 from skstructured._chains.rows import longest_of, row_sum
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
@@ -172,44 +162,6 @@ def _pick(weights, row, total, u):
             if left < 0.0:
                 return j
     return last
-
-
-@kernel
-def _draw_steps(row, pair, at, uniforms, labels, table, totals, work):
-    """Labels after a row, work[AHEAD] being that of the next; a label is weighed once at most."""
-    totals[:] = -1.0
-    for d in range(labels.shape[0]):
-        i = labels[d, row]
-        if totals[i] < 0.0:
-            totals[i] = weigh_step(pair, at, i, work)[1]
-            table[i, :] = work[WEIGHTS, : table.shape[1]]
-        labels[d, row + 1] = _pick(table, i, totals[i], uniforms[d, row + 1])
-
-
-@kernel
-def batch_draws(
-    unary: Floats, offsets: Ints, pair: Floats, uniforms: Floats, labels: Ints, log_z: Floats
-) -> None:
-    """Draws (n, N) of all chains, with their log Z, from uniform numbers (n, N).
-
-    Labels are left alone where log Z is −inf.
-    """
-    k, beta = unary.shape[1], np.empty(unary.shape)
-    work = log_scratch(np.empty(ROWS * row_length(k)), k)
-    table, totals = np.empty((k, k)), np.empty(k)
-    for s in range(offsets.shape[0] - 1):
-        start, stop = offsets[s], offsets[s + 1]
-        log_z[s] = messages(unary, start, stop, pair, beta, work)
-        if log_z[s] == -np.inf:
-            continue
-        look_ahead(unary, beta, start, work)
-        total = weigh_start(k, work)[1]
-        for d in range(labels.shape[0]):
-            labels[d, start] = _pick(work, WEIGHTS, total, uniforms[d, start])
-        for row in range(start, stop - 1):
-            look_ahead(unary, beta, row + 1, work)
-            at = row if pair.shape[0] > 1 else 0
-            _draw_steps(row, pair, at, uniforms, labels, table, totals, work)
 
 
 @kernel

@@ -252,12 +252,6 @@ def project_chain(
 
 
 @kernel
-def most_needed(M: int, k: int) -> int:
-    """How many label sequences make up any mean, at the most: one more than its dimension."""
-    return M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1
-
-
-@kernel
 def projected(
     unary: Floats, pair: Floats, calls: int, insists: bool
 ) -> tuple[Ints, Floats, float, bool]:
@@ -266,13 +260,14 @@ def projected(
     Room for them grows if they fill it, or, if it `insists`, whenever there is a gap; there are
     none where no labels are possible.
     """
-    room = most_needed(*unary.shape)
+    M, k = unary.shape
+    room = M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1  # one more than the dimension of means
     size, n = min(FEW, room), 0
-    labels, weights = np.zeros((size, len(unary)), dtype=np.int64), np.zeros(size)
+    labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
     n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)
     while not done and size < room and (insists or n == size):
         size = min(MORE * size, room)
-        more, their = np.zeros((size, len(unary)), dtype=np.int64), np.zeros(size)
+        more, their = np.zeros((size, M), dtype=np.int64), np.zeros(size)
         more[:n], their[:n] = labels[:n], weights[:n]
         labels, weights = more, their
         n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)

@@ -70,14 +70,6 @@ def item_scores(data, indices, indptr, width, first, M, intercept, Theta, raw):
                 raw[m, c] += Theta[width, c]
 
 
-@kernel(fastmath=FASTMATH)
-def add_row(data, start, width, factor, flat):
-    """Flat ← flat + factor x of a dense row."""
-    x = data[start : start + width]
-    for j in range(width):
-        flat[j] += factor * x[j]
-
-
 @kernel
 def item_gradient(data, indices, indptr, width, first, gap, intercept, slot, touched, G):
     """G = Xᵀ gap, its rows those of the features `touched`; how many these are."""
@@ -156,13 +148,12 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
     for m in range(M):
         total += row_product(data, indices, indptr, width, first + m, first + m) + intercept
     if centred > 0 and indptr.shape[0] == 0:
-        for j in range(width):
-            mean[j] = 0.0
+        X, off = rows_of(data, width, first, M), 0.0
+        mean[0] = 0.0
         for m in range(M):
-            add_row(data, (first + m) * width, width, 1.0 / M, mean)
-        off = 0.0
+            add_scaled(mean, 0, 1.0 / M, X, m)
         for j in range(width):
-            off += mean[j] * mean[j]
+            off += mean[0, j] * mean[0, j]
         apart = total - M * off
         return apart + 1e-15 * M * total if apart > EQUAL * M * total else 0.0
     return total
@@ -290,7 +281,7 @@ def item_epoch(
     raw, gaps = np.empty((longest, Theta.shape[1])), np.empty((longest, few))
     all_theta, all_g = np.empty((experts, longest, 1)), np.empty((experts, longest))
     both = np.empty((2, TOGETHER * TOGETHER))
-    mean = np.empty(width if longest > TOGETHER else 0)
+    mean = np.empty((1, width if longest > TOGETHER else 0))
     room = min(most_touched(indptr, width, firsts, lengths), width) + 1
     G, touched = np.empty((room, few)), np.empty(room, dtype=np.int64)
     v, lost, s, told = np.empty(experts), np.empty(experts), np.empty(few), np.empty(few)

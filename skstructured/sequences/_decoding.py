@@ -9,6 +9,7 @@ from skstructured._base.docstrings import documented
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import weighted_mean
 from skstructured._chains import batch
+from skstructured._learners.decoding import Decoding
 from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
 from skstructured.extend.learner import Losses
 from skstructured.losses import FenchelYoung
@@ -64,6 +65,10 @@ class Chains:
         return np.add.reduceat(
             single + np.einsum("nij,nij->n", pair, other.pair), self.offsets[:-1]
         )
+
+    def less(self, other):
+        """The difference from `other`, as `Chains`."""
+        return Chains(self.unary - other.unary, self.offsets, self.pair - other.pair)
 
     def sizes(self, order):
         """ℓ1 norms, or squared ℓ2 norms, (n,)."""
@@ -159,9 +164,8 @@ class SequenceLoss(RoundLoss):
         if not self.projects:
             return -c * batch.log_probability(*theta.arrays, V.values)
         mu, truth = self.mean(theta), indicators(V, self.space.dim_)
-        difference = Chains(mu.unary - truth.unary, mu.offsets, mu.pair - truth.pair)
         half = 0.5 * (truth.sizes(2) - mu.sizes(2))
-        return c * np.maximum(theta.inner(difference) + half, 0.0)
+        return c * np.maximum(theta.inner(mu.less(truth)) + half, 0.0)
 
     def check_residual(self, work):
         """Nothing here warns of residuals."""
@@ -188,8 +192,8 @@ def rule_of(decoder):
     return RULES[type(decoder)]
 
 
-class SequenceDecoding:
-    """`skstructured._learners.decoding.Decoding` of label sequences, whose scores are `Chains`.
+class SequenceDecoding(Decoding):
+    """`Decoding` of label sequences, whose scores and means are `Chains`.
 
     y* is the best sequence for MAP, the label of the least expected cost at every position for
     `MinimumRisk`, else the vertex nearest to the mean; with probability p a draw with that mean is
@@ -197,18 +201,13 @@ class SequenceDecoding:
     """
 
     def __init__(self, theta, loss, decoder):
-        self.theta, self.loss, self.space = theta, loss, loss.space
+        super().__init__(theta, loss, decoder)
         self.rule = rule_of(decoder)
-
-    @functools.cached_property
-    def mu(self):
-        """Means, as `Chains`."""
-        return self.loss.mean(self.theta)
 
     @functools.cached_property
     def positions(self):
         """Means of positions (N, k), for which those of steps are not needed."""
-        if "mu" in vars(self) or self.loss.projects:
+        if self._mu is not None or self.loss.projects:
             return self.mu.unary
         mu, log_z, _ = batch.marginals(*self.theta.arrays)
         batch.check_possible(log_z)
@@ -252,11 +251,9 @@ class SequenceDecoding:
         """P (n,)."""
         if self.rule != "randomized":
             return np.full(len(anchor), float(self.rule == "sampled"))
-        truth, order = indicators(anchor, self.space.dim_), 2 if self.loss.projects else 1
-        apart = Chains(truth.unary - self.mu.unary, truth.offsets, truth.pair - self.mu.pair)
-        distance = apart.sizes(order) if order == 1 else np.sqrt(apart.sizes(order))
-        norm = "l2" if self.loss.projects else "l1"
-        nu = [self.space.geometry(norm, length=M).nu for M in (1, 2)]
+        apart = indicators(anchor, self.space.dim_).less(self.mu)
+        distance = np.sqrt(apart.sizes(2)) if self.loss.projects else apart.sizes(1)
+        nu = [self.space.geometry(self.loss.norm, length=M).nu for M in (1, 2)]
         return np.minimum(1.0, 2.0 * distance / np.where(anchor.lengths > 1, nu[1], nu[0]))
 
     def draw(self, rng):

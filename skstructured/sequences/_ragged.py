@@ -304,8 +304,8 @@ class RoundModel(Model):
         return self.loss.over_sizes(self.loss.sizes, stretch)
 
 
-class RoundMixture(ExpertWeights):
-    """Of a `RoundModel` with several experts, whose scores are mixed; stands before it."""
+class RoundMixture(ExpertWeights, RoundModel):
+    """Weights of several experts over the same rounds; scores are mixed."""
 
     def __init__(self, learner: Any) -> None:
         self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
