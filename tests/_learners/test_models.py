@@ -47,12 +47,12 @@ def test_pickles_hold_no_addresses_of_kernels(name):
 def test_an_error_leaves_the_lengths_of_sequences():
     case = FITTED["sequences"]
     learner = case.started()
-    loss, sizes = learner.loss_, learner.loss_.sizes
+    loss, sizes = learner._model.loss, learner.loss_.sizes
     learner.set_params(class_weight={"a": 2.0})
     long = [np.tile(x, (9, 1)) for x in case.X], [np.tile(y, 9) for y in case.y]
     with pytest.raises(ValueError, match="class_weight"):
         learner.partial_fit(*long)
-    assert learner.loss_ is loss and learner.loss_.sizes == sizes
+    assert learner._model.loss is loss and learner.loss_.sizes == sizes
     learner.set_params(class_weight=None).partial_fit(*long)
     assert max(learner.loss_.sizes) == 9 * max(sizes)
 
