@@ -333,7 +333,7 @@ class TestGuarantees:
 
 def test_streams_are_validated_by_what_is_predicted():
     X, y = words(30)
-    for play in ("randomized", "last", "average"):
+    for play in ("iterates", "last", "average"):
         result = progressive_validate(learner(), X, y, play=play, batch_size=5)
         assert result.target_loss.shape == (30,)
         assert 0.0 < result.risk_bound(last=1.0) <= 1.0
