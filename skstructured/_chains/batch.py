@@ -15,22 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skstructured._chains.best_paths import (
-    batch_draws,
     batch_mean_draws,
     batch_nbest,
     batch_scores,
     batch_viterbi,
 )
-from skstructured._chains.logarithms import batch_entropies, batch_log_probabilities
-from skstructured._chains.marginals import batch_marginals
-from skstructured._chains.projection import (
-    FEW,
-    MORE,
-    add_vertices,
-    grown,
-    most_needed,
-    project_chain,
-)
+from skstructured._chains.logarithms import batch_log_probabilities, log_marginals
+from skstructured._chains.marginals import exp_transitions, scaled_marginals
+from skstructured._chains.projection import add_vertices, projected
+from skstructured._chains.rows import longest_of
 from skstructured._engine.arrays import Floats, Ints
 
 
@@ -45,17 +38,11 @@ def _chains(unary, offsets, pair):
     return _read_only(unary), _read_only(offsets, np.int64), _read_only(pair)
 
 
-def first_impossible(values: ArrayLike) -> int:
-    """Index of the first sequence without possible labels, by log Z or score; −1 if none."""
-    lost = np.flatnonzero(~(np.asarray(values) > -np.inf))
-    return int(lost[0]) if len(lost) else -1
-
-
 def check_possible(values: ArrayLike) -> None:
-    """Raise a ValueError naming the first sequence for which no labels are possible."""
-    lost = first_impossible(values)
-    if lost >= 0:
-        raise ValueError(f"sequence {lost} has no possible labels: each has a forbidden step.")
+    """Raise a ValueError naming the first sequence for which, by log Z, no labels are possible."""
+    lost = np.flatnonzero(~(np.asarray(values) > -np.inf))
+    if len(lost):
+        raise ValueError(f"sequence {lost[0]} has no possible labels: each has a forbidden step.")
 
 
 def marginals(
@@ -64,7 +51,6 @@ def marginals(
     pair: Floats,
     pairs: str | None = None,
     weight: Floats | None = None,
-    total: Floats | None = None,
     out: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats | None]:
     """Marginals of positions, log Z, and marginals of steps, by forward–backward.
@@ -78,9 +64,6 @@ def marginals(
         each row and the next (N, k, k), with zeros in the last row of a sequence.
     weight : ndarray of shape (n,) or None, default=None
         Factors of the sequences in the sum; None for ones.
-    total : ndarray of shape (k, k) or None, default=None
-        What the sum is added to, in place, with ``pairs="sum"``; None starts at zeros. A batch cut
-        into parts that go on with one total has the same bits as the whole.
     out : ndarray of shape (N, k) or None, default=None
         Where marginals of positions are written.
 
@@ -97,12 +80,17 @@ def marginals(
     k, n = unary.shape[1], len(offsets) - 1
     mu = np.empty(unary.shape) if out is None else out
     each = np.zeros((len(unary) if pairs == "each" else 0, k, k))
-    if pairs != "sum":
-        total = np.empty((0, k))
-    elif total is None:
-        total = np.zeros((k, k))
-    weight, log_z = _read_only(() if weight is None else weight), np.empty(n)
-    batch_marginals(unary, offsets, pair, weight, mu, log_z, each, total)
+    total = np.zeros((k if pairs == "sum" else 0, k))
+    log_z, first = np.empty(n), 0
+    rest = _read_only(np.ones(n) if weight is None else weight), mu, log_z, each, total
+    parts = (*np.empty((2, longest_of(offsets), k)), *np.empty((3, k, k)))
+    top = exp_transitions(pair, parts[2], parts[3]) if len(pair) == 1 else np.nan
+    while first < n:  # by rescaling; by logarithms, of kernels that few need, where they must be
+        first = scaled_marginals(unary, offsets, first, top, parts, *rest)
+        last = min(first + 1, n) if top == top else n
+        if first < last:
+            log_marginals(unary, offsets, first, last, pair, *rest)
+        first = last
     return mu, log_z, {None: None, "sum": total, "each": each}[pairs]
 
 
@@ -119,16 +107,6 @@ def log_probability(unary: Floats, offsets: Ints, pair: Floats, labels: Ints) ->
     chains = _chains(unary, offsets, pair)
     batch_log_probabilities(*chains, _read_only(labels, np.int64), values)
     return values
-
-
-def entropy(unary: Floats, offsets: Ints, pair: Floats) -> Floats:
-    """Entropies (n,) in nats; NaN where no labels are possible.
-
-    ``log Z − <scores, marginals>``, summed up by H(y_1, …, y_M) = Σ E H(y_{m+1} | y_m).
-    """
-    entropies, log_z = np.empty((2, len(offsets) - 1))
-    batch_entropies(*_chains(unary, offsets, pair), entropies, log_z)
-    return entropies
 
 
 def viterbi(unary: Floats, offsets: Ints, pair: Floats) -> tuple[Ints, Floats]:
@@ -148,21 +126,10 @@ def nbest(unary: Floats, offsets: Ints, pair: Floats, n: int) -> tuple[Ints, Flo
     after them are −inf, and the labels −1.
     """
     unary, offsets, pair = _chains(unary, offsets, pair)
-    k, chains = unary.shape[1], len(offsets) - 1
-    longest = int(np.max(np.diff(offsets), initial=0))
-    labels = np.full((n, len(unary)), -1, dtype=np.int64)
+    labels, chains = np.full((n, len(unary)), -1, dtype=np.int64), len(offsets) - 1
     scores, found = np.empty((chains, n)), np.empty(chains, dtype=np.int64)
-    lists, before = np.empty((2, k, n)), np.empty((longest, k, n), dtype=np.int32)
-    batch_nbest(unary, offsets, pair, labels, scores, found, lists, before)
+    batch_nbest(unary, offsets, pair, labels, scores, found)
     return labels, scores, found
-
-
-def sample(unary: Floats, offsets: Ints, pair: Floats, uniforms: Floats) -> Ints:
-    """Exact draws, labels (draws, N), from uniform numbers (draws, N) in [0, 1)."""
-    labels, log_z = np.empty(np.shape(uniforms), dtype=np.int64), np.empty(len(offsets) - 1)
-    batch_draws(*_chains(unary, offsets, pair), _read_only(uniforms), labels, log_z)
-    check_possible(log_z)
-    return labels
 
 
 def sample_mean(mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats) -> Ints:
@@ -170,6 +137,10 @@ def sample_mean(mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats) -> I
     labels = np.empty(np.shape(uniforms), dtype=np.int64)
     batch_mean_draws(*_chains(mu, offsets, pairs), _read_only(uniforms), labels)
     return labels
+
+
+#: Calls of Viterbi's algorithm for one projection.
+MOST_CALLS = 10_000
 
 
 class SparseMean(NamedTuple):
@@ -182,25 +153,13 @@ class SparseMean(NamedTuple):
     gap: float
 
 
-def sparse_map(
-    unary: Floats,
-    pair: Floats,
-    start: SparseMean | None = None,
-    room: int | None = None,
-    max_iter: int = 10_000,
-) -> SparseMean:
+def sparse_map(unary: Floats, pair: Floats) -> SparseMean:
     """SparseMAP of one chain: the marginals μ that are nearest to the scores, in the 2-norm.
 
     Parameters
     ----------
     unary, pair : ndarrays of shapes (M, k) and (1, k, k) or (M, k, k)
         The scores; a batch of one sequence.
-    start : SparseMean or None, default=None
-        A projection of similar scores, whose sequences are begun with.
-    room : int or None, default=None
-        The most sequences; None takes as many as it needs.
-    max_iter : int, default=10_000
-        The most calls of Viterbi's algorithm.
 
     Returns
     -------
@@ -208,21 +167,11 @@ def sparse_map(
         ``mu`` (M, k) and ``pairs`` (M, k, k), zeros in the last row, are the mean of ``labels`` (n,
         M) with ``weights`` (n,), which sum to 1: draws take one of them. ``gap`` certifies it:
         ``½‖μ − μ*‖² ≤ gap``, rounding of the gap itself included; it is no more than rounding
-        unless `room` or `max_iter` was reached.
+        unless very many calls of Viterbi's algorithm were not enough.
     """
     (M, k), unary, pair = np.shape(unary), _read_only(unary), _read_only(pair)
-    given, most = 0 if start is None else len(start.weights), room or most_needed(M, k)
-    size = room or min(most, max(FEW, given + FEW))
-    labels, weights = np.zeros((0, M), dtype=np.int64), np.zeros(0)
-    if start is not None:
-        labels, weights = start.labels, start.weights
-    labels, weights = grown(labels, weights, min(given, size), size)
-    n, gap, done = project_chain(unary, pair, labels, weights, min(given, size), max_iter)
-    while n == size < most and not done:
-        size = min(MORE * size, most)
-        labels, weights = grown(labels, weights, n, size)
-        n, gap, done = project_chain(unary, pair, labels, weights, n, max_iter)
-    check_possible([-np.inf if n < 0 else 0.0])
-    labels, weights, mu, pairs = labels[:n], weights[:n], np.zeros((M, k)), np.zeros((M, k, k))
-    add_vertices(labels, weights, n, mu, pairs, 1.0)
+    labels, weights, gap, _ = projected(unary, pair, MOST_CALLS, False)
+    check_possible([0.0 if len(weights) else -np.inf])
+    mu, pairs = np.zeros((M, k)), np.zeros((M, k, k))
+    add_vertices(labels, weights, len(weights), mu, pairs, 1.0)
     return SparseMean(mu, pairs, labels, weights, gap)

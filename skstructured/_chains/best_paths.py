@@ -5,18 +5,7 @@ Seshadri and Sundberg (1994), "List Viterbi decoding algorithms with application
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skstructured._chains.logarithms import (
-    ROWS,
-    WEIGHTS,
-    log_scratch,
-    look_ahead,
-    messages,
-    row_length,
-    weigh_start,
-    weigh_step,
-)
 from skstructured._chains.rows import longest_of, row_sum
 from skstructured._engine.arrays import Floats, Ints
 from skstructured._engine.compiled import FASTMATH, kernel
@@ -123,41 +112,33 @@ def _lists_before(lists, m, pair, at, unary, row, before):
 
 
 @kernel
-def chain_nbest(
-    unary: Floats,
-    start: int,
-    stop: int,
-    pair: Floats,
-    n: int,
-    labels: Ints,
-    scores: Floats,
-    lists: Floats,
-    before: NDArray[np.int32],
-) -> int:
-    """The n best label sequences, labels (n, N) and scores (n,) from the best; how many there are.
-
-    ``lists`` (2, k, n) and ``before`` (M, k, n), of int32, are scratch.
-    """
-    k, length = unary.shape[1], stop - start
-    lists[0] = -np.inf
-    for j in range(k):
-        lists[0, j, 0] = unary[start, j]
-    for m in range(length - 1):
-        at = start + m if pair.shape[0] > 1 else 0
-        _lists_before(lists, m, pair, at, unary, start + m + 1, before)
-    scores[:] = -np.inf
-    ends = before[0, 0]  # the first row has nothing before it
-    last = lists[(length - 1) % 2]
-    for j in range(k):
+def batch_nbest(
+    unary: Floats, offsets: Ints, pair: Floats, labels: Ints, scores: Floats, found: Ints
+) -> None:
+    """The n best labels (n, N) of all chains, their scores (chains, n), how many (chains,)."""
+    k, n = unary.shape[1], labels.shape[0]
+    lists = np.empty((2, k, n))
+    before = np.empty((longest_of(offsets), k, n), dtype=np.int32)
+    for s in range(offsets.shape[0] - 1):
+        start, length, best = offsets[s], offsets[s + 1] - offsets[s], scores[s]
+        lists[0] = -np.inf
+        for j in range(k):
+            lists[0, j, 0] = unary[start, j]
+        for m in range(length - 1):
+            at = start + m if pair.shape[0] > 1 else 0
+            _lists_before(lists, m, pair, at, unary, start + m + 1, before)
+        best[:] = -np.inf
+        ends = before[0, 0]  # the first row has nothing before it
+        last = lists[(length - 1) % 2]
+        for j in range(k):
+            for r in range(n):
+                if not _insert(best, ends, last[j, r], j * n + r):
+                    break
+        found[s] = 0
         for r in range(n):
-            if not _insert(scores, ends, last[j, r], j * n + r):
-                break
-    found = 0
-    for r in range(n):
-        if scores[r] > -np.inf:
-            found += 1
-            _trace(start, stop, ends[r], n, before, labels[r])
-    return found
+            if best[r] > -np.inf:
+                found[s] += 1
+                _trace(start, start + length, ends[r], n, before, labels[r])
 
 
 @kernel
@@ -168,24 +149,6 @@ def _trace(start, stop, end, n, before, labels):
         labels[row] = place // n
         if row > start:
             place = before[row - start, place // n, place % n]
-
-
-@kernel
-def batch_nbest(
-    unary: Floats,
-    offsets: Ints,
-    pair: Floats,
-    labels: Ints,
-    scores: Floats,
-    found: Ints,
-    lists: Floats,
-    before: NDArray[np.int32],
-) -> None:
-    """`chain_nbest` of all chains: labels (n, N), scores (chains, n), found (chains,)."""
-    n = labels.shape[0]
-    for s in range(offsets.shape[0] - 1):
-        start, stop = offsets[s], offsets[s + 1]
-        found[s] = chain_nbest(unary, start, stop, pair, n, labels, scores[s], lists, before)
 
 
 @kernel
@@ -202,79 +165,21 @@ def _pick(weights, row, total, u):
 
 
 @kernel
-def _draw_steps(row, pair, at, uniforms, labels, table, totals, work):
-    """Labels after a row, work[AHEAD] being that of the next; a label is weighed once at most."""
-    totals[:] = -1.0
-    for d in range(labels.shape[0]):
-        i = labels[d, row]
-        if totals[i] < 0.0:
-            totals[i] = weigh_step(pair, at, i, work)[1]
-            table[i, :] = work[WEIGHTS, : table.shape[1]]
-        labels[d, row + 1] = _pick(table, i, totals[i], uniforms[d, row + 1])
-
-
-@kernel
-def chain_draws(
-    unary: Floats,
-    start: int,
-    stop: int,
-    pair: Floats,
-    beta: Floats,
-    uniforms: Floats,
-    labels: Ints,
-    table: Floats,
-    totals: Floats,
-    work: Floats,
+def batch_mean_draws(
+    mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats, labels: Ints
 ) -> None:
-    """Draws (n, N) of a chain's rows from uniform numbers (n, N); ``beta`` is of `messages`."""
-    look_ahead(unary, beta, start, work)
-    total = weigh_start(unary.shape[1], work)[1]
-    for d in range(labels.shape[0]):
-        labels[d, start] = _pick(work, WEIGHTS, total, uniforms[d, start])
-    for row in range(start, stop - 1):
-        look_ahead(unary, beta, row + 1, work)
-        at = row if pair.shape[0] > 1 else 0
-        _draw_steps(row, pair, at, uniforms, labels, table, totals, work)
-
-
-@kernel
-def batch_draws(
-    unary: Floats, offsets: Ints, pair: Floats, uniforms: Floats, labels: Ints, log_z: Floats
-) -> None:
-    """`chain_draws` of all chains, with their log Z; labels are left alone where that is −inf."""
-    k, beta = unary.shape[1], np.empty(unary.shape)
-    work = log_scratch(np.empty(ROWS * row_length(k)), k)
-    table, totals = np.empty((k, k)), np.empty(k)
-    for s in range(offsets.shape[0] - 1):
-        start, stop = offsets[s], offsets[s + 1]
-        log_z[s] = messages(unary, start, stop, pair, beta, work)
-        if log_z[s] > -np.inf:
-            chain_draws(unary, start, stop, pair, beta, uniforms, labels, table, totals, work)
-
-
-@kernel
-def mean_draws(
-    mu: Floats, start: int, stop: int, pairs: Floats, uniforms: Floats, labels: Ints
-) -> None:
-    """Draws (n, N) of a chain of given marginals, the next label by pairs[row, y] / mu[row, y].
+    """Draws (n, N) of chains of given marginals, the next label by pairs[row, y] / mu[row, y].
 
     ``pairs`` (N, k, k) are the marginals of each row and the next, with ``mu`` as their sums; their
     rows are taken by their own sums, so that rounding in ``mu`` does not matter.
     """
-    total = row_sum(mu, start)
-    for d in range(labels.shape[0]):
-        labels[d, start] = _pick(mu, start, total, uniforms[d, start])
-    for row in range(start, stop - 1):
-        step = pairs[row]
-        for d in range(labels.shape[0]):
-            i = labels[d, row]
-            labels[d, row + 1] = _pick(step, i, row_sum(step, i), uniforms[d, row + 1])
-
-
-@kernel
-def batch_mean_draws(
-    mu: Floats, offsets: Ints, pairs: Floats, uniforms: Floats, labels: Ints
-) -> None:
-    """`mean_draws` of all chains."""
     for s in range(offsets.shape[0] - 1):
-        mean_draws(mu, offsets[s], offsets[s + 1], pairs, uniforms, labels)
+        start = offsets[s]
+        total = row_sum(mu, start)
+        for d in range(labels.shape[0]):
+            labels[d, start] = _pick(mu, start, total, uniforms[d, start])
+        for row in range(start, offsets[s + 1] - 1):
+            step = pairs[row]
+            for d in range(labels.shape[0]):
+                i = labels[d, row]
+                labels[d, row + 1] = _pick(step, i, row_sum(step, i), uniforms[d, row + 1])

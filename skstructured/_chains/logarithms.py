@@ -2,8 +2,8 @@
 
 ``beta_m(i) = ln Σ exp`` of the scores of all that can follow label i at position m, less a
 constant. Then ``p(y_{m+1} = j | y_m = i) ∝ exp(pair_m(i, j) + unary_{m+1}(j) + beta_{m+1}(j))``, in
-which nothing cancels at any scale of the scores, and from which marginals, entropies, probabilities
-and draws follow. It takes two exponentials a step and pair of labels.
+which nothing cancels at any scale of the scores, and from which marginals and probabilities follow.
+It takes two exponentials a step and pair of labels.
 
 ``pair`` is (1, k, k), one matrix for all steps, or has a matrix for each row of ``unary``.
 """
@@ -209,56 +209,10 @@ def log_marginals(
             log_z[s] = row_softmax(unary, start, mu)
             continue
         log_z[s] = messages(unary, start, stop, pair, mu, work)
-        w = weight[s] if weight.shape[0] > 0 else 1.0
         if log_z[s] == -np.inf:
             mu[start:stop] = 0.0
         else:  # a row of mu is beta until it is overwritten, by when it was read
-            marginals_of(unary, start, stop, pair, mu, w, mu, each, total, work)
-
-
-@kernel(fastmath=FASTMATH)
-def _entropy_of_weights(work, i, row, after):
-    """Entropy of weights that `weigh_step` left, plus the mean of the entropies after.
-
-    With weights exp(d), the largest 1, it is ln Σ exp(d) + Σ (−d) exp(d) / Σ exp(d): no term is
-    negative.
-    """
-    value = 0.0
-    for j in range(after.shape[1]):
-        w = work[WEIGHTS + i, j]
-        value += w * (after[row, j] - work[SCORES + i, j]) if w > 0.0 else 0.0
-    return math.log(work[TOTALS, i]) + value / work[TOTALS, i]
-
-
-@kernel
-def chain_entropy(
-    unary: Floats,
-    start: int,
-    stop: int,
-    pair: Floats,
-    beta: Floats,
-    entropies: Floats,
-    work: Floats,
-) -> float:
-    """Entropy of a chain, from the last step to the first.
-
-    ``entropies`` gets that of all that follows a label. ``beta`` is of `messages`.
-    """
-    k = unary.shape[1]
-    entropies[stop - 1, :] = 0.0
-    for row in range(stop - 2, start - 1, -1):
-        look_ahead(unary, beta, row + 1, work)
-        at = row if pair.shape[0] > 1 else 0
-        for first in range(0, k, BLOCK):
-            many = min(BLOCK, k - first)
-            weigh_steps(pair, at, first, many, work)
-            for i in range(many):
-                entropies[row, first + i] = 0.0
-                if work[TOTALS, i] > 0.0:
-                    entropies[row, first + i] = _entropy_of_weights(work, i, row + 1, entropies)
-    look_ahead(unary, beta, start, work)
-    weigh_start(k, work)
-    return _entropy_of_weights(work, 0, start, entropies)
+            marginals_of(unary, start, stop, pair, mu, weight[s], mu, each, total, work)
 
 
 @kernel
@@ -277,21 +231,6 @@ def log_probability(
             return -np.inf
         value += (pair[at, i, j] + work[AHEAD, j] - top) - math.log(total)
     return value
-
-
-@kernel
-def batch_entropies(
-    unary: Floats, offsets: Ints, pair: Floats, entropies: Floats, log_z: Floats
-) -> None:
-    """`chain_entropy` of all chains, with their log Z."""
-    k, beta, after = unary.shape[1], np.empty(unary.shape), np.empty(unary.shape)
-    work = log_scratch(np.empty(ROWS * row_length(k)), k)
-    for s in range(offsets.shape[0] - 1):
-        start, stop = offsets[s], offsets[s + 1]
-        log_z[s] = messages(unary, start, stop, pair, beta, work)
-        entropies[s] = np.nan
-        if log_z[s] > -np.inf:
-            entropies[s] = chain_entropy(unary, start, stop, pair, beta, after, work)
 
 
 @kernel

@@ -6,7 +6,6 @@ import numpy as np
 
 from skstructured._chains.logarithms import (
     ROWS,
-    log_marginals,
     log_probability,
     log_scratch,
     marginals_of,
@@ -17,7 +16,6 @@ from skstructured._chains.rows import (
     add_products,
     exp_matrix,
     exp_rows,
-    longest_of,
     multiply_row,
     product_of_rows,
     row_softmax,
@@ -211,36 +209,8 @@ def scaled_marginals(
         log_z[s] = _scaled(unary, start, stop, top, parts, mu)
         if log_z[s] != log_z[s]:
             return s
-        w = weight[s] if weight.shape[0] > 0 else 1.0
-        _scaled_pairs(start, stop, log_z[s], w, mu, each, total, parts)
+        _scaled_pairs(start, stop, log_z[s], weight[s], mu, each, total, parts)
     return log_z.shape[0]
-
-
-def batch_marginals(
-    unary: Floats,
-    offsets: Ints,
-    pair: Floats,
-    weight: Floats,
-    mu: Floats,
-    log_z: Floats,
-    each: Floats,
-    total: Floats,
-) -> None:
-    """Marginals of all chains of a batch; ``weight`` may be empty, for ones, ``each`` is zeros.
-
-    Chains are taken in their order, by rescaling or by logarithms: kernels of their own, so that
-    the latter are compiled where they are needed.
-    """
-    first, n, k, longest = 0, len(log_z), unary.shape[1], longest_of(offsets)
-    parts = (*np.empty((2, longest, k)), *np.empty((3, k, k)))
-    top = exp_transitions(pair, parts[2], parts[3]) if len(pair) == 1 else np.nan
-    rest = weight, mu, log_z, each, total
-    while first < n:
-        first = scaled_marginals(unary, offsets, first, top, parts, *rest)
-        last = min(first + 1, n) if top == top else n
-        if first < last:
-            log_marginals(unary, offsets, first, last, pair, *rest)
-        first = last
 
 
 @kernel

@@ -252,17 +252,26 @@ def project_chain(
 
 
 @kernel
-def most_needed(M: int, k: int) -> int:
-    """How many label sequences make up any mean, at the most: one more than its dimension."""
-    return M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1
+def projected(
+    unary: Floats, pair: Floats, calls: int, insists: bool
+) -> tuple[Ints, Floats, float, bool]:
+    """The label sequences (n, M) that make up the projection, weights (n,), gap, whether it is 0.
 
-
-@kernel
-def grown(labels: Ints, weights: Floats, n: int, room: int) -> tuple[Ints, Floats]:
-    """The first n labels and weights, with room for more."""
-    more, their = np.zeros((room, labels.shape[1]), dtype=np.int64), np.zeros(room)
-    more[:n], their[:n] = labels[:n], weights[:n]
-    return more, their
+    Room for them grows if they fill it, or, if it `insists`, whenever there is a gap; there are
+    none where no labels are possible.
+    """
+    M, k = unary.shape
+    room = M * (k - 1) + (M - 1) * (k - 1) ** 2 + 1  # one more than the dimension of means
+    size, n = min(FEW, room), 0
+    labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
+    n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)
+    while not done and size < room and (insists or n == size):
+        size = min(MORE * size, room)
+        more, their = np.zeros((size, M), dtype=np.int64), np.zeros(size)
+        more[:n], their[:n] = labels[:n], weights[:n]
+        labels, weights = more, their
+        n, gap, done = project_chain(unary, pair, labels, weights, n, calls + size)
+    return labels[: max(n, 0)], weights[: max(n, 0)], gap, done
 
 
 @kernel
@@ -271,15 +280,8 @@ def project_means(unary: Floats, pair: Floats, mu: Floats, each: Floats) -> floa
 
     Returns the gap that is left, 0 if it is rounding.
     """
-    M, room = len(unary), most_needed(*unary.shape)
-    size, n = min(FEW, room), 0
-    labels, weights = np.zeros((size, M), dtype=np.int64), np.zeros(size)
-    n, gap, done = project_chain(unary, pair, labels, weights, n, MOST_CALLS + size)
-    while not done and size < room:
-        size = min(MORE * size, room)
-        labels, weights = grown(labels, weights, n, size)
-        n, gap, done = project_chain(unary, pair, labels, weights, n, MOST_CALLS + size)
+    labels, weights, gap, done = projected(unary, pair, MOST_CALLS, True)
     mu[:] = 0.0
     each[:] = 0.0
-    add_vertices(labels, weights, n, mu, each, 1.0)
+    add_vertices(labels, weights, len(weights), mu, each, 1.0)
     return 0.0 if done else gap

@@ -75,7 +75,7 @@ class Model(Locked, Learned, ABC):
         The fitted parts of the learner.
     averaged : bool
         Whether an average of the weights is kept.
-    state : LinearState or SequenceState
+    state : LinearState or RoundState
         What kernels move.
     scale : RunningScale
         How rows are standardised.

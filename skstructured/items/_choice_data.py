@@ -82,6 +82,14 @@ def cluster_numbers(items: Items, clusters: Any, weight: Floats) -> Ints:
     return codes
 
 
+def column_number(given: Any, names: list[str], size: int) -> int | None:
+    """Number of a column that is given by name or number; None if it is not there."""
+    if isinstance(given, str):
+        return names.index(given) if given in names else None
+    is_number = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+    return int(given) % size if is_number and -size <= given < size else None
+
+
 def first_largest(numbers: Array, offsets: Ints) -> Ints:
     """Row (n,) of the largest number of each round, the first of those alike."""
     lengths = np.diff(offsets)

@@ -1,19 +1,18 @@
 """The Fenchel–Young loss of rounds that have a number of items each."""
 
 import functools
-import math
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from skstructured._base.docstrings import documented
 from skstructured._base.ragged import Ragged
 from skstructured.extend._types import Floats, Ints
 from skstructured.extend.output_space import Geometry, OutputSpace
-from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
+from skstructured.losses.fenchel_young import FenchelYoung
 from skstructured.losses.oracles import find_oracle
+from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces import Permutahedron, Simplex
 
 
@@ -109,43 +108,24 @@ class OverItems(OutputSpace):
         return {name: value for name, value in vars(self).items() if name != "_over"}
 
 
-@documented(FenchelYoung)
-class ItemLoss(FenchelYoung):
+@documented(FenchelYoung, RoundLoss)
+class ItemLoss(RoundLoss):
     r"""The loss ``c E_y (Ω*(θ) + Ω(y) − <θ, y>)`` of rounds with any number of items.
 
     Truths may be means of vertices: E is over outputs y with that mean. For shares of items and
-    `Shannon` it is c times the cross-entropy. The scale c of the theory is the largest that any of
-    the `sizes` needs, so the surrogate gap is at least 1 − ln 2 in every round.
+    `Shannon` it is c times the cross-entropy. Sizes are numbers of items, or of pairs if outputs
+    are assignments.
 
     Parameters
     ----------
     {FenchelYoung: space, regularizer, scale, constants}
-    sizes : tuple of int, default=(2,)
-        Numbers of items of the rounds, or of pairs if outputs are assignments.
-    stretch : float, default=1.0
-        What turns the largest norm² that an optimiser was told into the largest ``λ_max(XXᵀ)/λ``.
+    {RoundLoss: sizes, stretch}
 
     References
     ----------
     Sakaue, Bao, Tsuchiya, Oki (2024), sections 2–4; McFadden (1974); Cao, Qin, Liu, Tsai, Li
     (2007), "Learning to rank: from pairwise approach to listwise approach".
     """
-
-    #: Optimisers are told bounds on gradients.
-    lipschitz = 1.0
-
-    def __init__(
-        self,
-        space: Any = "simplex",
-        regularizer: Any = None,
-        scale: Any = "theory",
-        constants: str = "paper",
-        sizes: tuple[int, ...] = (2,),
-        stretch: float = 1.0,
-    ) -> None:
-        super().__init__(space, regularizer, scale, constants)
-        self.sizes = sizes
-        self.stretch = stretch
 
     def of(self, dim: int) -> FenchelYoung:
         """The loss over so many items, with the scale of all."""
@@ -176,38 +156,15 @@ class ItemLoss(FenchelYoung):
     def _convexity(self, dim: int) -> tuple[float, float]:
         """λ for the scale and for the smoothness."""
         oracle = self._terms()[2]
-        if self.constants not in ("paper", "sharp"):
-            raise ValueError(f'constants must be "paper" or "sharp", got {self.constants!r}.')
         if self.constants == "sharp" and oracle.sharp is not None:
             return oracle.sharp(dim)
         return (oracle.convexity(dim),) * 2
 
-    def _extremes(self) -> Floats:
-        """4γ/(λν), D, γ, −λ and −ν (., 5) of each size; without a gap c is the first of them."""
+    def _needed(self, size: int) -> tuple[float, ...]:
         space, _, oracle = self._terms()
-        found = []
-        for dim in self.sizes:
-            nu, diameter, gamma = space.geometry(oracle.norm, dim)
-            lam = self._convexity(dim)[0]
-            found.append((4.0 * gamma / (lam * nu), diameter, gamma, -lam, -nu))
-        return np.array(found)
-
-    def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> "ItemLoss":
-        """The loss for rounds of these sizes; it keeps those that its constants need."""
-        given, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
-        found = ItemLoss(*given, tuple(every.tolist()), stretch)
-        found.sizes = tuple(np.unique(every[found._extremes().argmax(axis=0)]).tolist())
-        return found
-
-    def constants_of(self, dim: int | None = None) -> LossConstants:
-        """The `LossConstants` for the numbers of items there are, b in units of C²/λ."""
-        needed, diameter, gamma, lam, nu = map(float, self._extremes().max(axis=0))
-        # With one output alone nothing is needed.
-        c = self._check_scale(needed / math.log(2) if needed > 0.0 else 1.0)
-        # The gap of the theory is the same for all sizes, of rounds to come too.
-        a = 1.0 - (math.log(2) if isinstance(self.scale, str) else needed / c)
-        smooth, norm = 2.0 * c * self.stretch, self._terms()[2].norm
-        return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, norm)
+        nu, diameter, gamma = space.geometry(oracle.norm, size)
+        lam = self._convexity(size)[0]
+        return 4.0 * gamma / (lam * nu), diameter, gamma, -lam, -nu
 
     def mean(self, theta: Any) -> Any:
         """Regularized predictions of the items of all rounds, `Ragged`."""

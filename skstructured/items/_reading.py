@@ -204,9 +204,6 @@ def _of_rows(X: Any, qid: Any, available: Any) -> Items:
 
 
 def _mask_of_lists(available: Any, lengths: Ints) -> Array:
-    whole = (len(lengths), lengths[0])
-    if type(available) is np.ndarray and available.shape == whole and (lengths == whole[1]).all():
-        return _mask(available.ravel(), available.size)
     parts = [np.asarray(part) for part in available]
     if [part.shape for part in parts] != [(length,) for length in lengths]:
         raise ValueError("available must have one bool per item, in one array per round, as X has.")

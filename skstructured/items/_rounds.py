@@ -9,29 +9,38 @@ import functools
 import math
 
 import numpy as np
-from numba import int64, types
+from numba import int64
 
 from skstructured._engine.addresses import (
-    CUBE,
     LOSS,
-    MATRIX,
     READ_INT32,
     READ_INT64,
     READ_VECTOR,
-    SCALE,
-    STEP,
     VECTOR,
-    address,
     as_loss,
-    as_scale,
 )
-from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
-from skstructured._engine.experts import fold_expert, renew_expert, settle_step
+from skstructured._engine.compiled import FASTMATH, kernel
 from skstructured._engine.mixing import learn_losses, marginal
 from skstructured._engine.rounds import LARGEST
-from skstructured._engine.state import FLUSH, RENEW, RENEWED, RESCALE, SCALED_WEIGHT_SUM, WEIGHT_SUM
-from skstructured.sequences._mixture_epoch import move_columns
-from skstructured.sequences._rounds import add_position, add_scaled, row_product, touch
+from skstructured.sequences._rounds import (
+    INTERCEPT,
+    KERNELS,
+    LARGEST_RATIO,
+    LARGEST_SQ,
+    LEFT,
+    MIXED,
+    STATE,
+    add_position,
+    add_scaled,
+    expert_scores,
+    loop_for,
+    mean_scores,
+    most_touched,
+    move_experts,
+    row_product,
+    settle_expert,
+    touch,
+)
 
 #: Items of a round, at most, whose products are all computed.
 TOGETHER = 64
@@ -59,14 +68,6 @@ def item_scores(data, indices, indptr, width, first, M, intercept, Theta, raw):
         if intercept > 0:
             for c in range(raw.shape[1]):
                 raw[m, c] += Theta[width, c]
-
-
-@kernel(fastmath=FASTMATH)
-def add_row(data, start, width, factor, flat):
-    """Flat ← flat + factor x of a dense row."""
-    x = data[start : start + width]
-    for j in range(width):
-        flat[j] += factor * x[j]
 
 
 @kernel
@@ -147,13 +148,12 @@ def _spread(data, indices, indptr, width, first, M, intercept, centred, mean):
     for m in range(M):
         total += row_product(data, indices, indptr, width, first + m, first + m) + intercept
     if centred > 0 and indptr.shape[0] == 0:
-        for j in range(width):
-            mean[j] = 0.0
+        X, off = rows_of(data, width, first, M), 0.0
+        mean[0] = 0.0
         for m in range(M):
-            add_row(data, (first + m) * width, width, 1.0 / M, mean)
-        off = 0.0
+            add_scaled(mean, 0, 1.0 / M, X, m)
         for j in range(width):
-            off += mean[j] * mean[j]
+            off += mean[0, j] * mean[0, j]
         apart = total - M * off
         return apart + 1e-15 * M * total if apart > EQUAL * M * total else 0.0
     return total
@@ -204,56 +204,13 @@ def gradient_sizes(G, count, few, squares):
             squares[e] += G[t, e] * G[t, e]
 
 
-@kernel
-def most_features(indptr, width, firsts, lengths):
-    """The most features that the items of one round have."""
-    if indptr.shape[0] == 0:
-        return width
-    most = 0
-    for r in range(lengths.shape[0]):
-        most = max(most, np.int64(indptr[firsts[r] + lengths[r]] - indptr[firsts[r]]))
-    return most
-
-
-#: Places in the options: whether there is an intercept, whether rows may be centred in each round
-#: because a number added to all scores changes nothing, whether scores of averages are mixed, and
-#: whether the loss's kernel leaves a residual.
-INTERCEPT, CENTRED, MIXED, ITERATIVE = range(4)
-
-#: Places in the numbers that a learner keeps: the largest bound on w‖G‖² that an optimiser was
-#: told, the largest w λ_max(XXᵀ)/λ, and what iterative oracles left at the most.
-LARGEST_SQ, LARGEST_RATIO, LEFT = range(3)
-
+#: Places in the options behind `INTERCEPT` and `MIXED`: whether rows may be centred in each round
+#: because a number added to all scores changes nothing, and whether the loss's kernel leaves a
+#: residual.
+CENTRED, ITERATIVE = range(2, 4)
 
 #: Losses of this share of their terms are rounding, which would be large for AdaHedge's first rate.
 NOTHING = 1e-15
-
-
-@kernel
-def scaled_scores(vectors, scales, raw, M, x_sq, weight, averaged, theta, s):
-    """Scores of the experts (., M), and of their averages; the sum of their sizes."""
-    few, size = vectors.shape[0], 0.0
-    for e in range(few):
-        vector = vectors[e]
-        s[e] = as_scale(scales[e])(vector, x_sq[e], weight)
-        played, total = vector[SCALED_WEIGHT_SUM], vector[WEIGHT_SUM]
-        for m in range(M):
-            theta[e, m] = s[e] * raw[m, e]
-            size += abs(theta[e, m])
-            if averaged:
-                mean = played * raw[m, e] + raw[m, few + e]
-                theta[few + e, m] = mean / total if total > 0.0 else 0.0
-                size += abs(theta[few + e, m])
-    return size
-
-
-@kernel
-def played_scores(v, theta, played):
-    """Played ← Σ_e v_e θ_e."""
-    for m in range(played.shape[0]):
-        played[m] = 0.0
-        for b in range(v.shape[0]):
-            played[m] += v[b] * theta[b, m]
 
 
 @kernel
@@ -288,10 +245,10 @@ def item_epoch(
     flatness,
     omega,
     sizes,
+    by_ratio,
     Theta,
     averaged,
     vectors,
-    by_ratio,
     shares,
     rates,
     totals,
@@ -322,10 +279,10 @@ def item_epoch(
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
     raw, gaps = np.empty((longest, Theta.shape[1])), np.empty((longest, few))
-    all_theta, all_g = np.empty((Theta.shape[1], longest)), np.empty((experts, longest))
+    all_theta, all_g = np.empty((experts, longest, 1)), np.empty((experts, longest))
     both = np.empty((2, TOGETHER * TOGETHER))
-    mean = np.empty(width if longest > TOGETHER else 0)
-    room = min(most_features(indptr, width, firsts, lengths), width) + 1
+    mean = np.empty((1, width if longest > TOGETHER else 0))
+    room = min(most_touched(indptr, width, firsts, lengths), width) + 1
     G, touched = np.empty((room, few)), np.empty(room, dtype=np.int64)
     v, lost, s, told = np.empty(experts), np.empty(experts), np.empty(few), np.empty(few)
     squares, factors, own = np.empty(few), np.zeros(Theta.shape[1]), np.empty(longest)
@@ -340,11 +297,12 @@ def item_epoch(
         for e in range(few):
             told[e] = largest * (flatness[r] if by_ratio[e] > 0 else spread[r])
         item_scores(*place, Theta, raw)
-        size = scaled_scores(vectors, scales, raw, M, told, w, averaged, all_theta, s)
+        mixed = averaged and options[MIXED] > 0
+        size = expert_scores(vectors, scales, raw[:M], told, w, mixed, all_theta, s)
         if not size <= LARGEST:
             return r
         for b in range(experts):
-            theta, g = all_theta[b, :M], all_g[b, :M]
+            theta, g = all_theta[b, :M].reshape(M), all_g[b, :M]
             forget(scratch, options, numbers)
             lost[b] = w * value_of(oracle(theta, y, g, params, scratch), theta, y, omega[r])
             if b < few:
@@ -352,7 +310,7 @@ def item_epoch(
                     gaps[m, b] = g[m]
         marginal(shares[0], v)
         played = scores[at : at + M]
-        played_scores(v, all_theta, played)
+        mean_scores(v, all_theta[:, :M], played.reshape((M, 1)))
         g = all_g[experts - 1, :M]
         forget(scratch, options, numbers)
         losses[r] = value_of(oracle(played, y, g, params, scratch), played, y, omega[r])
@@ -367,19 +325,9 @@ def item_epoch(
                 inner += gaps[m, e] * raw[m, e]
             g_one[0] = math.sqrt(squares[e] / told[e]) if told[e] > 0.0 else 0.0
             raw_one[0] = inner / g_one[0] if g_one[0] > 0.0 else 0.0
-            u = settle_step(vectors[e], steps[e], raw_one, g_one, told[e], w, s[e])
-            if vectors[e, RESCALE] != 1.0 or (averaged and vectors[e, FLUSH] > 0.0):
-                fold_expert(Theta, 1, False, averaged, e, few, vectors[e])
-            factors[e] = u
-            if averaged:
-                factors[few + e] = -u * vectors[e, SCALED_WEIGHT_SUM]
-        for t in range(count):
-            move_columns(Theta, touched[t], factors, G, t)
-        for e in range(few):
-            if vectors[e, RENEWED] + 1.0 < RENEW:
-                vectors[e, RENEWED] += 1.0
-            else:
-                renew_expert(vectors[e], Theta, 1, False, e)
+            move = (vectors, steps, e, raw_one, g_one, told[e], w, s[e])
+            settle_expert(*move, Theta, 1, averaged, factors)
+        move_experts(Theta, 1, vectors, factors, G, touched, count)
         numbers[LARGEST_SQ] = max(numbers[LARGEST_SQ], w * largest * spread[r])
         numbers[LARGEST_RATIO] = max(numbers[LARGEST_RATIO], w * largest * flatness[r])
         at += M
@@ -390,19 +338,11 @@ def item_epoch(
 def _compiled_epoch():
     rows = (READ_VECTOR, READ_INT32, READ_INT32, int64)
     rounds = (READ_INT64, READ_INT64, READ_VECTOR, READ_VECTOR)
-    of_sizes = (READ_VECTOR, READ_VECTOR, READ_VECTOR, READ_INT64)
-    learned = (MATRIX, types.boolean, MATRIX, READ_INT64, CUBE, VECTOR, VECTOR, VECTOR)
-    rest = (READ_INT64, VECTOR, int64[::1], VECTOR, VECTOR, VECTOR, VECTOR)
-    kernels = (int64, READ_INT64, READ_INT64)
-    return kernel(item_epoch, signature=int64(*rows, *rounds, *of_sizes, *learned, *rest, *kernels))
+    of_sizes = (READ_VECTOR, READ_VECTOR, READ_VECTOR, READ_INT64, READ_INT64)
+    rest = (*STATE, *[VECTOR] * 4)
+    return kernel(item_epoch, signature=int64(*rows, *rounds, *of_sizes, *rest, *KERNELS))
 
 
 def item_epoch_for(loss, experts):
     """What makes a `Call` of the epoch of all but its kernels, for a loss's kernel and experts."""
-    scales = [expert.scale_kernel for expert in experts]
-    steps = [expert.step_kernel for expert in experts]
-    if all(map(is_compiled, (loss, *scales, *steps))):
-        at = np.array([address(f, SCALE) for f in scales])
-        rest = (address(loss, LOSS), at, np.array([address(f, STEP) for f in steps]))
-        return lambda *given: (_compiled_epoch(), *given, *rest)
-    return lambda *given: (item_epoch, *given, loss, scales, steps)
+    return loop_for(item_epoch, _compiled_epoch, (loss, LOSS), experts)

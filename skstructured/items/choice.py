@@ -24,6 +24,7 @@ from skstructured.extend._types import Array, Floats
 from skstructured.items._choice_data import (
     chosen_rows,
     cluster_numbers,
+    column_number,
     first_largest,
     places_of,
     read_rounds,
@@ -239,8 +240,7 @@ class ConditionalLogit(BaseEstimator):
         task = Task(matrix, items.offsets, chosen_rows(items, y), weight, groups).of_weight()
         found = fit(task, self, list(self._names()))
         self.coef_, self.rank_ = found.coef, found.rank
-        if hasattr(self, "covariance_"):
-            del self.covariance_
+        vars(self).pop("covariance_", None)
         self.standard_errors_ = np.full(len(self.coef_), np.nan)
         if found.covariance is not None:
             self.covariance_ = found.covariance
@@ -512,17 +512,14 @@ class ConditionalLogit(BaseEstimator):
 
     def _number_of(self, given, name):
         """Number of a feature that is given by name or number."""
-        if isinstance(given, str):
-            found = np.flatnonzero(self._names() == given)
-            if len(found) == 0:
-                known = ", ".join(map(repr, self._names()[:20]))
-                raise ValueError(f"{name} must be a feature, one of {known}, got {given!r}.")
-            return int(found[0])
-        size = self.n_features_in_
-        is_number = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if not (is_number and -size <= given < size):
-            raise ValueError(f"{name} must be a name or a number below {size}, got {given!r}.")
-        return int(given) % size
+        names, size = self._names().tolist(), self.n_features_in_
+        found = column_number(given, names, size)
+        if found is None:
+            known = ", ".join(map(repr, names[:20]))
+            raise ValueError(
+                f"{name} must be a feature, one of {known} or a number below {size}, got {given!r}."
+            )
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from skstructured._base.component import parameters
 from skstructured._base.ragged import Ragged, stack_rows
 from skstructured._base.validation import unchanged_on_error
 from skstructured.extend._types import Array
+from skstructured.items._choice_data import column_number
 
 __all__ = ["ChooserInteractions"]
 
@@ -93,10 +94,11 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             X = self._checked(_rows_of(X)[0], reset=True)
             self._pairs = self._numbered_pairs()
-            self._names_at = self._column(self.alternatives, "alternatives", missing=True)
+            self._names_at = None
             if hasattr(self, "alternatives_"):
                 del self.alternatives_
-            if self._names_at is not None:
+            if self.alternatives is not None:
+                self._names_at = self._column(self.alternatives, "alternatives")
                 self._choose_constants(_safe_indexing(X, self._names_at, axis=1))
             out = {chooser for _, chooser in self._pairs} | {self._names_at}
             self._kept = [j for j in range(self.n_features_in_) if j not in out]
@@ -172,18 +174,14 @@ class ChooserInteractions(TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
-    def _column(self, given, name, missing=False):
+    def _column(self, given, name):
         """Number of a column that is given by name or number."""
-        if missing and given is None:
-            return None
         size, names = self.n_features_in_, list(getattr(self, "feature_names_in_", []))
-        if isinstance(given, str) and given in names:
-            return names.index(given)
-        is_number = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-        if is_number and -size <= given < size:
-            return int(given) % size
-        known = ", ".join(map(repr, names[:20])) if names else f"a number below {size}"
-        raise ValueError(f"{name} must name columns of X, {known}; got {given!r}.")
+        found = column_number(given, names, size)
+        if found is None:
+            known = ", ".join(map(repr, names[:20])) if names else f"a number below {size}"
+            raise ValueError(f"{name} must name columns of X, {known}; got {given!r}.")
+        return found
 
     def _numbered_pairs(self):
         pairs = []

@@ -9,11 +9,13 @@ from skstructured._base.docstrings import documented
 from skstructured._base.ragged import Ragged, check_same_lengths
 from skstructured._base.validation import weighted_mean
 from skstructured._chains import batch
+from skstructured._learners.decoding import Decoding
 from skstructured.decoders import MAP, MinimumRisk, Nearest, Randomized, Sampled
 from skstructured.extend.learner import Losses
-from skstructured.losses import FenchelYoung, LossConstants
+from skstructured.losses import FenchelYoung
 from skstructured.losses.oracles import KAPPA_0
 from skstructured.regularizers import Shannon, SquaredNorm
+from skstructured.sequences._ragged import RoundLoss
 from skstructured.spaces.sequence import mean_of
 
 
@@ -64,6 +66,10 @@ class Chains:
             single + np.einsum("nij,nij->n", pair, other.pair), self.offsets[:-1]
         )
 
+    def less(self, other):
+        """The difference from `other`, as `Chains`."""
+        return Chains(self.unary - other.unary, self.offsets, self.pair - other.pair)
+
     def sizes(self, order):
         """ℓ1 norms, or squared ℓ2 norms, (n,)."""
         power = np.abs if order == 1 else np.square
@@ -83,21 +89,17 @@ def indicators(codes, k):
     return Chains(unary, codes.offsets, pair)
 
 
-@documented(FenchelYoung)
-class SequenceLoss(FenchelYoung):
+@documented(FenchelYoung, RoundLoss)
+class SequenceLoss(RoundLoss):
     r"""The loss ``c (Ω*(θ) + Ω(y) − <θ, y>)`` of label sequences, ``−c ln p(y)`` for `Shannon`.
 
-    Scores are `Chains`; truths are `Ragged` positions among the labels. The scale c of the theory
-    is the largest that any length between `shortest` and `longest` needs, so that the surrogate gap
-    is at least 1 − ln 2 for all: with `Shannon` ``(2M − 1)²/(2M ln 2)``.
+    Scores are `Chains`; truths are `Ragged` positions among the labels. With `Shannon` the scale of
+    the theory is ``(2M − 1)²/(2M ln 2)``.
 
     Parameters
     ----------
     {FenchelYoung: space, regularizer, scale, constants}
-    shortest, longest : int, default=1, 1
-        Lengths of sequences.
-    stretch : float, default=1.0
-        What turns the largest norm² that an optimiser was told into the largest C²/λ.
+    {RoundLoss: sizes, stretch}
 
     References
     ----------
@@ -105,25 +107,8 @@ class SequenceLoss(FenchelYoung):
     Martins, Blondel, Cardie (2018).
     """
 
-    #: Optimisers are told bounds on gradients.
-    lipschitz = 1.0
     #: What regularized predictions are of positions and steps, not of classes.
     has_probabilities = False
-
-    def __init__(
-        self,
-        space="sequence",
-        regularizer=None,
-        scale="theory",
-        constants="paper",
-        shortest=1,
-        longest=1,
-        stretch=1.0,
-    ):
-        super().__init__(space, regularizer, scale, constants)
-        self.shortest = shortest
-        self.longest = longest
-        self.stretch = stretch
 
     @property
     def projects(self):
@@ -138,28 +123,30 @@ class SequenceLoss(FenchelYoung):
             )
         return False
 
-    def _needed(self, length):
-        """4γ/(λν) for sequences of one length: the c at which there is no surrogate gap."""
-        nu, _, gamma = self.space.geometry("l2" if self.projects else "l1", length=length)
-        wide = 2 * length - 1
-        if self.projects:
-            return 4.0 * gamma / nu
-        if self.constants == "sharp":
-            return 16.0 * (0.5 / wide) * wide**2 / (KAPPA_0 * nu)
-        return 4.0 * gamma * wide**2 / nu
+    @property
+    def norm(self):
+        """The norm in which Ω is strongly convex: "l1" or "l2"."""
+        return "l2" if self.projects else "l1"
 
-    def constants_of(self, dim=None):
-        """The `LossConstants` for the lengths there are, b in units of C²/λ."""
-        if self.constants not in ("paper", "sharp"):
-            raise ValueError(f'constants must be "paper" or "sharp", got {self.constants!r}.')
-        needed = max(self._needed(self.shortest), self._needed(self.longest))
-        c = self._check_scale(needed / np.log(2))
-        norm, wide = "l2" if self.projects else "l1", 2 * self.longest - 1
-        nu, diameter, gamma = self.space.geometry(norm, length=self.longest)
-        sharp = self.constants == "sharp" and not self.projects
-        lam = 1.0 if self.projects else KAPPA_0 / (4 * wide**2) if sharp else 1.0 / wide**2
-        smooth = 2.0 * c * self.stretch * (2.0 / KAPPA_0 if sharp else 1.0)
-        return LossConstants(1.0 - needed / c, c, 1.0, lam, nu, diameter, gamma, smooth, norm)
+    @property
+    def _is_sharp(self):
+        return self.constants == "sharp" and not self.projects
+
+    @property
+    def curvature(self):
+        """See `RoundLoss`."""
+        return 2.0 / KAPPA_0 if self._is_sharp else 1.0
+
+    def _needed(self, size):
+        nu, diameter, gamma = self.space.geometry(self.norm, length=size)
+        wide = 2 * size - 1
+        if self.projects:
+            needed, lam = 4.0 * gamma / nu, 1.0
+        elif self._is_sharp:
+            needed, lam = 16.0 * (0.5 / wide) * wide**2 / (KAPPA_0 * nu), KAPPA_0 / (4 * wide**2)
+        else:
+            needed, lam = 4.0 * gamma * wide**2 / nu, 1.0 / wide**2
+        return needed, diameter, gamma, -lam, -nu
 
     def mean(self, theta):
         """Marginals of positions and steps, or the projection, as `Chains`."""
@@ -177,9 +164,8 @@ class SequenceLoss(FenchelYoung):
         if not self.projects:
             return -c * batch.log_probability(*theta.arrays, V.values)
         mu, truth = self.mean(theta), indicators(V, self.space.dim_)
-        difference = Chains(mu.unary - truth.unary, mu.offsets, mu.pair - truth.pair)
         half = 0.5 * (truth.sizes(2) - mu.sizes(2))
-        return c * np.maximum(theta.inner(difference) + half, 0.0)
+        return c * np.maximum(theta.inner(mu.less(truth)) + half, 0.0)
 
     def check_residual(self, work):
         """Nothing here warns of residuals."""
@@ -206,8 +192,8 @@ def rule_of(decoder):
     return RULES[type(decoder)]
 
 
-class SequenceDecoding:
-    """`skstructured._learners.decoding.Decoding` of label sequences, whose scores are `Chains`.
+class SequenceDecoding(Decoding):
+    """`Decoding` of label sequences, whose scores and means are `Chains`.
 
     y* is the best sequence for MAP, the label of the least expected cost at every position for
     `MinimumRisk`, else the vertex nearest to the mean; with probability p a draw with that mean is
@@ -215,18 +201,13 @@ class SequenceDecoding:
     """
 
     def __init__(self, theta, loss, decoder):
-        self.theta, self.loss, self.space = theta, loss, loss.space
+        super().__init__(theta, loss, decoder)
         self.rule = rule_of(decoder)
-
-    @functools.cached_property
-    def mu(self):
-        """Means, as `Chains`."""
-        return self.loss.mean(self.theta)
 
     @functools.cached_property
     def positions(self):
         """Means of positions (N, k), for which those of steps are not needed."""
-        if "mu" in vars(self) or self.loss.projects:
+        if self._mu is not None or self.loss.projects:
             return self.mu.unary
         mu, log_z, _ = batch.marginals(*self.theta.arrays)
         batch.check_possible(log_z)
@@ -270,11 +251,9 @@ class SequenceDecoding:
         """P (n,)."""
         if self.rule != "randomized":
             return np.full(len(anchor), float(self.rule == "sampled"))
-        truth, order = indicators(anchor, self.space.dim_), 2 if self.loss.projects else 1
-        apart = Chains(truth.unary - self.mu.unary, truth.offsets, truth.pair - self.mu.pair)
-        distance = apart.sizes(order) if order == 1 else np.sqrt(apart.sizes(order))
-        norm = "l2" if self.loss.projects else "l1"
-        nu = [self.space.geometry(norm, length=M).nu for M in (1, 2)]
+        apart = indicators(anchor, self.space.dim_).less(self.mu)
+        distance = np.sqrt(apart.sizes(2)) if self.loss.projects else apart.sizes(1)
+        nu = [self.space.geometry(self.loss.norm, length=M).nu for M in (1, 2)]
         return np.minimum(1.0, 2.0 * distance / np.where(anchor.lengths > 1, nu[1], nu[0]))
 
     def draw(self, rng):

@@ -1,7 +1,9 @@
 """The compiled loop over label sequences: one round per sequence.
 
-Weights are a matrix Θ, see `skstructured.sequences._rounds`. As in `skstructured._engine.rounds`,
-weights are ``W = s Θ``, and the sum of those played is ``(Σ v s) Θ + A``, v their shares.
+Experts, one without a mixture, have k columns of Θ each, and behind them the sums of their
+averages. As in `skstructured._engine.rounds`, weights are ``W = s Θ``, and the sum of those played
+is ``(Σ v s) Θ + A``, v their shares. Scores are mixed, ``θ = Σ_e v_e θ_e``, and v follows AdaHedge
+with sharing, see `skstructured._engine.mixing`.
 """
 
 import functools
@@ -19,21 +21,23 @@ from skstructured._engine.addresses import (
     READ_INT64,
     READ_MATRIX,
     READ_VECTOR,
-    SCALE,
-    STEP,
     VECTOR,
     address,
     as_scale,
-    as_step,
     function_at,
 )
 from skstructured._engine.compiled import FASTMATH, is_compiled, kernel
+from skstructured._engine.experts import fold_expert, renew_expert, settle_step
+from skstructured._engine.mixing import learn_losses, marginal
+from skstructured._engine.mixture import experts_are_compiled, steps_of
+from skstructured._engine.rounds import LARGEST
 from skstructured._engine.state import (
     FLUSH,
+    RENEW,
+    RENEWED,
     RESCALE,
     SCALED_WEIGHT_SUM,
-    count_round,
-    renew_norm,
+    WEIGHT_SUM,
     share_of,
 )
 
@@ -44,7 +48,7 @@ TOGETHER = 32
 @kernel(fastmath=FASTMATH)
 def add_scaled(target, i, factor, source, j):
     """Row i of target grows by factor times row j of source."""
-    for k in range(source.shape[1]):
+    for k in range(target.shape[1]):
         target[i, k] += factor * source[j, k]
 
 
@@ -52,7 +56,7 @@ def add_scaled(target, i, factor, source, j):
 def add_four(target, i, factors, source, j):
     """Row i of target grows by four factors times rows j to j + 3 of source."""
     a, b, c, d = factors
-    for k in range(source.shape[1]):
+    for k in range(target.shape[1]):
         target[i, k] += (a * source[j, k] + b * source[j + 1, k]) + (
             c * source[j + 2, k] + d * source[j + 3, k]
         )
@@ -224,62 +228,16 @@ def most_touched(indptr, width, firsts, lengths):
     return most if indptr.shape[0] > 0 else width
 
 
-@kernel
-def fold_sum(Theta, A, factor, played):
-    """A ← A + played Θ where there is an A, then Θ ← factor Θ."""
-    for i in range(Theta.shape[0]):
-        for k in range(Theta.shape[1]):
-            if A.shape[0] > 0:
-                A[i, k] += played * Theta[i, k]
-            Theta[i, k] *= factor
-
-
-@kernel(fastmath=FASTMATH)
-def _row_products(G, t, Theta, j):
-    """‖G_t‖² and <G_t, Θ_j>."""
-    square, inner = 0.0, 0.0
-    for k in range(G.shape[1]):
-        square += G[t, k] * G[t, k]
-        inner += G[t, k] * Theta[j, k]
-    return square, inner
-
-
-@kernel
-def as_numbers(G, touched, count, Theta, slot, x_sq, raw, g):
-    """Numbers (1,) with <g, raw> = <G, Θ> and g² x_sq = ‖G‖²: what an optimiser asks for."""
-    square, inner = 0.0, 0.0
-    for t in range(count):
-        slot[touched[t]] = -1
-        more, along = _row_products(G, t, Theta, touched[t])
-        square += more
-        inner += along
-    g[0] = math.sqrt(square / x_sq)
-    raw[0] = inner / g[0] if g[0] > 0.0 else 0.0
-
-
-@kernel
-def move(Theta, A, state, u, G, touched, count):
-    """Θ ← Θ + uG, and A with it, after what the optimiser asked to be multiplied in."""
-    if state[RESCALE] != 1.0 or (A.shape[0] > 0 and state[FLUSH] > 0.0):
-        fold_sum(Theta, A, state[RESCALE], state[SCALED_WEIGHT_SUM])
-        state[RESCALE], state[SCALED_WEIGHT_SUM], state[FLUSH] = 1.0, 0.0, 0.0
-    for t in range(count):
-        add_scaled(Theta, touched[t], u, G, t)
-        if A.shape[0] > 0:
-            add_scaled(A, touched[t], -u * state[SCALED_WEIGHT_SUM], G, t)
-
-
-LARGEST = np.finfo(np.float64).max
-
 #: solver(unary, pair, labels, gap, each, total, work) -> loss; writes gradients into gap and total.
 SOLVER = types.FunctionType(
     float64(MATRIX, CUBE, READ_INT64, MATRIX, CUBE, MATRIX, VECTOR),
 )
 as_solver = function_at(SOLVER)
 
-#: Places in the options: whether there is an intercept, whether means are projections, whether the
-#: optimiser is told C²/λ of a sequence or a bound on its gradient, whether constants are sharp.
-INTERCEPT, PROJECTS, BY_RATIO, SHARP = range(4)
+#: Places in the options: whether there is an intercept, whether scores of experts are mixed,
+#: whether means are projections, whether the optimiser is told C²/λ of a sequence or a bound on its
+#: gradient, whether constants are sharp.
+INTERCEPT, MIXED, PROJECTS, BY_RATIO, SHARP = range(5)
 
 #: Places in the numbers that a learner keeps: the largest w‖·‖² that the optimiser was told, the
 #: largest w C²/λ, and what projections left at the most.
@@ -328,21 +286,6 @@ def sizes(data, indices, indptr, width, first, M, options):
 
 
 @kernel
-def scaled_scores(raw, s, Theta, first_transition, unary, pair):
-    """Unary = s raw, pair = s times the transitions; returns the sum of their sizes."""
-    size = 0.0
-    for m in range(raw.shape[0]):
-        for i in range(raw.shape[1]):
-            unary[m, i] = s * raw[m, i]
-            size += abs(unary[m, i])
-    for i in range(raw.shape[1]):
-        for j in range(raw.shape[1]):
-            pair[0, i, j] = s * Theta[first_transition + i, j]
-            size += abs(pair[0, i, j])
-    return size
-
-
-@kernel
 def mean_cost(gap, labels, costs):
     """Mean cost of the most likely label of each position, given means less the truth."""
     total = 0.0
@@ -356,6 +299,117 @@ def mean_cost(gap, labels, costs):
     return total / gap.shape[0]
 
 
+@kernel
+def scores_of(vectors, s, source, averaged, target):
+    """Scores (N, ., k) of the experts, ``s Θ``, and of their averages, ``(played Θ + A)/total``.
+
+    From raw ones, A behind those of the experts; returns the sum of their sizes.
+    """
+    few, k, size = vectors.shape[0], target.shape[2], 0.0
+    for e in range(few):
+        played, total = vectors[e, SCALED_WEIGHT_SUM], vectors[e, WEIGHT_SUM]
+        for i in range(source.shape[0]):
+            for j in range(k):
+                raw = source[i, e * k + j]
+                target[e, i, j] = s[e] * raw
+                size += abs(target[e, i, j])
+                if averaged:
+                    both = played * raw + source[i, (few + e) * k + j]
+                    target[few + e, i, j] = both / total if total > 0.0 else 0.0
+                    size += abs(target[few + e, i, j])
+    return size
+
+
+@kernel
+def expert_scores(vectors, scales, raw, told, weight, averaged, unary, s):
+    """`scores_of` a round, of which the optimisers were `told` (E,), and the scales s (E,)."""
+    size = 0.0
+    for e in range(vectors.shape[0]):
+        s[e] = as_scale(scales[e])(vectors[e], told[e], weight)
+        size += abs(vectors[e, SCALED_WEIGHT_SUM] + share_of(vectors[e], weight) * s[e])
+    return size + scores_of(vectors, s, raw, averaged, unary)
+
+
+@kernel
+def mean_scores(v, source, target):
+    """Target ← Σ_e v_e source_e."""
+    target[:] = 0.0
+    for e in range(v.shape[0]):
+        for i in range(target.shape[0]):
+            for j in range(target.shape[1]):
+                target[i, j] += v[e] * source[e, i, j]
+
+
+@kernel
+def put(source, begin, target):
+    """The columns of target from `begin` become those of source."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[i, begin + j] = source[i, j]
+
+
+@kernel(fastmath=FASTMATH)
+def _row_products(G, t, Theta, j):
+    """‖G_t‖² and <G_t, Θ_j>."""
+    square, inner = 0.0, 0.0
+    for k in range(G.shape[1]):
+        square += G[t, k] * G[t, k]
+        inner += G[t, k] * Theta[j, k]
+    return square, inner
+
+
+@kernel
+def expert_numbers(G, touched, count, Theta, e, k, x_sq, raw, g):
+    """Numbers (1,) with <g, raw> = <G, Θ> and g² x_sq = ‖G‖² of an expert, for its optimiser."""
+    square, inner = 0.0, 0.0
+    for t in range(count):
+        if G.shape[1] == k:
+            more, along = _row_products(G, t, Theta, touched[t])
+            square += more
+            inner += along
+            continue
+        for j in range(e * k, (e + 1) * k):
+            square += G[t, j] * G[t, j]
+            inner += G[t, j] * Theta[touched[t], j]
+    g[0] = math.sqrt(square / x_sq)
+    raw[0] = inner / g[0] if g[0] > 0.0 else 0.0
+
+
+@kernel
+def settle_expert(vectors, steps, e, raw, g, x_sq, weight, s, Theta, k, averaged, factors):
+    """Count a round of an expert, and let it step: what its columns of Θ are moved by."""
+    few, vector = vectors.shape[0], vectors[e]
+    u = settle_step(vector, steps[e], raw, g, x_sq, weight, s)
+    if vector[RESCALE] != 1.0 or (averaged and vector[FLUSH] > 0.0):
+        fold_expert(Theta, k, False, averaged, e, few, vector)
+    for c in range(e * k, (e + 1) * k):
+        factors[c] = u
+        if averaged:
+            factors[few * k + c] = -u * vector[SCALED_WEIGHT_SUM]
+
+
+@kernel
+def move_experts(Theta, k, vectors, factors, G, touched, count):
+    """Θ moves by G, whose rows are those of the features `touched`."""
+    for t in range(count):
+        move_columns(Theta, touched[t], factors, G, t)
+    for e in range(vectors.shape[0]):
+        if vectors[e, RENEWED] + 1.0 < RENEW:
+            vectors[e, RENEWED] += 1.0
+        else:
+            renew_expert(vectors[e], Theta, k, False, e)
+
+
+@kernel(fastmath=FASTMATH)
+def move_columns(Theta, j, factors, G, t):
+    """Row j of Θ grows by row t of G, every column by its factor; of averages by the one behind."""
+    wide = G.shape[1]
+    for c in range(wide):
+        Theta[j, c] += factors[c] * G[t, c]
+    for c in range(Theta.shape[1] - wide):
+        Theta[j, wide + c] += factors[wide + c] * G[t, c]
+
+
 def epoch(
     data,
     indices,
@@ -366,8 +420,12 @@ def epoch(
     labels,
     weight,
     Theta,
-    A,
-    state,
+    averaged,
+    vectors,
+    shares,
+    rates,
+    totals,
+    sums,
     options,
     numbers,
     slot,
@@ -376,46 +434,69 @@ def epoch(
     targets,
     scores,
     pairs,
-    kernels,
+    solver,
+    scales,
+    steps,
 ):
     """Learn sequences in order; stop before one whose scores are not finite.
 
     Sequence r has the rows ``firsts[r]`` to ``firsts[r] + lengths[r] − 1`` and the next
-    ``lengths[r]`` of `labels`. `losses` get the losses, `targets` the mean costs of the most
-    likely label of each position; `scores` and `pairs`, where they have rows, the scores played.
-    Returns the place of the sequence that stopped it, or -1.
+    ``lengths[r]`` of `labels`. `losses` get the losses of what is played, `targets` the mean costs
+    of the most likely label of each position; `scores` and `pairs`, where they have rows, the
+    scores. Returns the place of the sequence that stopped it, or -1.
     """
-    scale, step, solve = as_scale(kernels[0]), as_step(kernels[1]), as_solver(kernels[2])
-    intercept = options[INTERCEPT]
-    k, at, longest = Theta.shape[1], 0, 1
+    solve, intercept, k = as_solver(solver), options[INTERCEPT], costs.shape[0]
+    few, at, longest, begin = vectors.shape[0], 0, 1, width + intercept + 2
+    mixed = options[MIXED] > 0
+    experts = 2 * few if averaged and mixed else few
     for r in range(lengths.shape[0]):
         longest = max(longest, lengths[r])
-    raw, unary, gap = np.empty((longest, k)), np.empty((longest, k)), np.empty((longest, k))
-    pair, total, each = np.empty((1, k, k)), np.empty((k, k)), np.empty((0, k, k))
+    raw, unary = np.empty((longest, experts * k)), np.empty((experts, longest, k))
+    pair, mean, between = np.empty((experts, k, k)), np.empty((longest, k)), np.empty((1, k, k))
+    gap, total, each = np.empty((longest, k)), np.empty((k, k)), np.empty((0, k, k))
+    gaps, all_totals = np.empty((longest, few * k)), np.empty((k, few * k))
     work, g, inner = np.zeros(scratch_size(longest, k)), np.zeros(1), np.zeros(1)
     room = min(most_touched(indptr, width, firsts, lengths) + 3 + k, Theta.shape[0])
-    G, touched = np.empty((room, k)), np.empty(room, dtype=np.int64)
+    G, touched = np.empty((room, few * k)), np.empty(room, dtype=np.int64)
+    v, lost, s, told = np.empty(experts), np.empty(experts), np.empty(few), np.empty(few)
+    factors = np.empty(Theta.shape[1])
     for r in range(lengths.shape[0]):
         M, w, first = lengths[r], weight[r], firsts[r]
         y = labels[at : at + M]
         x_sq, ratio = sizes(data, indices, indptr, width, first, M, options)
-        s = scale(state, x_sq, w)
         raw_scores(data, indices, indptr, width, first, M, intercept, Theta, raw)
-        size = scaled_scores(raw[:M], s, Theta, width + intercept + 2, unary, pair)
-        share = share_of(state, w)
-        if not size + abs(state[SCALED_WEIGHT_SUM] + share * s) <= LARGEST:
+        told[:] = x_sq
+        size = expert_scores(vectors, scales, raw[:M], told, w, averaged and mixed, unary, s)
+        size += scores_of(vectors, s, Theta[begin:], averaged and mixed, pair)
+        if not size <= LARGEST:
             return r
-        if scores.shape[0] > 0:
-            scores[at : at + M] = unary[:M]
-            pairs[r] = pair[0]
-        losses[r] = solve(unary[:M], pair, y, gap[:M], each, total, work)
+        for b in range(experts):
+            losses[r] = solve(unary[b, :M], pair[b : b + 1], y, gap[:M], each, total, work)
+            lost[b] = w * losses[r]
+            if b < few:
+                put(gap[:M], b * k, gaps)
+                put(total, b * k, all_totals)
+        played, steps_played = unary[0, :M], pair[:1]
+        if mixed:
+            played, steps_played = mean[:M], between
+            marginal(shares[0], v)
+            mean_scores(v, unary[:, :M], played)
+            mean_scores(v, pair, between[0])
+            losses[r] = solve(played, between, y, gap[:M], each, total, work)
         targets[r] = mean_cost(gap[:M], y, costs)
-        found = (first, gap[:M], intercept, total, slot, touched, G)
+        if scores.shape[0] > 0:
+            scores[at : at + M] = played
+            pairs[r] = steps_played[0]
+        if mixed and w > 0.0:
+            learn_losses(shares, rates, totals, lost, sums)
+        found = (first, gaps[:M], intercept, all_totals, slot, touched, G)
         count = gather_gradient(data, indices, indptr, width, *found)
-        as_numbers(G, touched, count, Theta, slot, x_sq, inner, g)
-        count_round(state, s, w, share)
-        move(Theta, A, state, step(state, inner, g, x_sq, w), G, touched, count)
-        renew_norm(state, Theta, Theta.shape[0], k)
+        for t in range(count):
+            slot[touched[t]] = -1
+        for e in range(few):
+            expert_numbers(G, touched, count, Theta, e, k, x_sq, inner, g)
+            settle_expert(vectors, steps, e, inner, g, x_sq, w, s[e], Theta, k, averaged, factors)
+        move_experts(Theta, k, vectors, factors, G, touched, count)
         numbers[LARGEST_SQ] = max(numbers[LARGEST_SQ], w * x_sq)
         numbers[LARGEST_RATIO] = max(numbers[LARGEST_RATIO], w * ratio)
         numbers[LEFT] = max(numbers[LEFT], work[-1] if options[PROJECTS] > 0 else 0.0)
@@ -423,23 +504,31 @@ def epoch(
     return -1
 
 
+#: What loops over rounds are handed of the state, and addresses of a solver, scales and steps.
+STATE = (MATRIX, types.boolean, MATRIX, CUBE, *[VECTOR] * 3, READ_INT64, VECTOR, int64[::1])
+KERNELS = (int64, READ_INT64, READ_INT64)
+
+
 @functools.cache
 def _compiled_epoch():
     rows = (READ_VECTOR, READ_INT32, READ_INT32, int64)
     sequences = (READ_INT64, READ_INT64, READ_INT64, READ_VECTOR)
-    learned = (MATRIX, MATRIX, VECTOR, READ_INT64, VECTOR, int64[::1], READ_MATRIX)
-    rest = (VECTOR, VECTOR, MATRIX, CUBE, types.UniTuple(int64, 3))
-    return kernel(epoch, signature=int64(*rows, *sequences, *learned, *rest))
+    rest = (READ_MATRIX, VECTOR, VECTOR, MATRIX, CUBE)
+    return kernel(epoch, signature=int64(*rows, *sequences, *STATE, *rest, *KERNELS))
 
 
-def epoch_for(optimizer, projects):
-    """What makes a `Call` of the epoch of all but its kernels, for an optimiser and a regularizer.
-
-    For optimisers whose weights are a number times Θ.
-    """
+def epoch_for(experts, projects):
+    """What makes a `Call` of the epoch of all but its kernels, for experts and a regularizer."""
     solve = projection_gap if projects else chain_gap
-    kernels = (optimizer.scale_kernel, optimizer.step_kernel, solve)
-    if all(map(is_compiled, kernels)):
-        at = tuple(map(address, kernels, (SCALE, STEP, SOLVER)))
-        return lambda *given: (_compiled_epoch(), *given, at)
-    return lambda *given: (epoch, *given, kernels)
+    return loop_for(epoch, _compiled_epoch, (solve, SOLVER), experts)
+
+
+def loop_for(loop, compiled, solver, experts):
+    """What makes a `Call` of a loop over rounds of all but its kernels: solver, scales, steps.
+
+    Solver and type; `compiled` gives the loop for addresses. Weights are a number times Θ.
+    """
+    pairs = [(expert.scale_kernel, expert.step_kernel) for expert in experts]
+    is_fast, steps = is_compiled(solver[0]) and experts_are_compiled(pairs), steps_of(pairs)
+    loop, solve = (compiled(), address(*solver)) if is_fast else (loop, solver[0])
+    return lambda *given: (loop, *given, solve, *steps)

@@ -151,7 +151,9 @@ def average_fitted(estimators: Sequence[Any], weights: Sequence[float] | None = 
     means = shares @ [shard._scale.statistics[MEAN] for shard in shards]
     model.scale.set_moments(means, np.ones(len(means)))
     model.scale.folds, model.scale._kind = False, shards[0]._scale._kind
-    _note_lengths(result, shards)
+    if hasattr(model.loss, "over_sizes"):  # rounds of all sizes
+        model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))
+        result.loss_ = model.loss
     model.state.vector[ROUNDS] = sum(shard.t_ for shard in shards)
     result.n_iter_ = max(getattr(shard, "n_iter_", 1) for shard in shards)
     if getattr(result, "_calibrator", None) is not None:
@@ -183,23 +185,8 @@ def _store(state, last, average):
     if hasattr(state, "store_for"):
         state.store_for(False)
         state.Theta[...] = both
-    elif hasattr(state, "A"):
-        state.Theta[...] = last.T
-        state.A[...] = average.T if len(average) else 0.0
     else:
         state.Theta[...] = both.T
-
-
-def _note_lengths(result, shards):
-    """Sequences, or rounds, are from the shortest to the longest of all."""
-    model, lengths = result._model, [getattr(shard._model, "lengths", None) for shard in shards]
-    if all(lengths):
-        low, high = zip(*lengths, strict=True)
-        model.lengths = min(low), max(high)
-        model.loss = model._loss_of(model.lengths)
-    elif hasattr(model.loss, "over_sizes"):
-        model.loss = model.loss.over_sizes(np.concatenate([shard.loss_.sizes for shard in shards]))
-    result.loss_ = model.loss
 
 
 def _check_shards(estimators):

@@ -47,14 +47,14 @@ def test_pickles_hold_no_addresses_of_kernels(name):
 def test_an_error_leaves_the_lengths_of_sequences():
     case = FITTED["sequences"]
     learner = case.started()
-    loss, lengths = learner.loss_, learner._model.lengths
+    loss, sizes = learner._model.loss, learner.loss_.sizes
     learner.set_params(class_weight={"a": 2.0})
     long = [np.tile(x, (9, 1)) for x in case.X], [np.tile(y, 9) for y in case.y]
     with pytest.raises(ValueError, match="class_weight"):
         learner.partial_fit(*long)
-    assert learner.loss_ is loss and learner._model.lengths == lengths
+    assert learner._model.loss is loss and learner.loss_.sizes == sizes
     learner.set_params(class_weight=None).partial_fit(*long)
-    assert learner.loss_.longest == 9 * lengths[1]
+    assert max(learner.loss_.sizes) == 9 * max(sizes)
 
 
 def test_weights_that_were_unpickled_are_moved_to_a_cache_line(rng):
@@ -76,7 +76,7 @@ def test_lengths_are_those_of_all_chunks():
     learner = case.started()
     seen = [len(x) for x in case.X]
     learner.partial_fit([x for x in case.X if len(x) == 2], [y for y in case.y if len(y) == 2])
-    assert learner._model.lengths == (min(seen), max(seen))
+    assert learner.loss_.sizes == (min(seen), max(seen))
 
 
 @pytest.mark.parametrize("standardize", [False, "auto"])

@@ -53,13 +53,6 @@ def marginals(unary, pair):
     return *mean(np.exp(scores - log_z), found, unary.shape[1]), log_z
 
 
-def entropy(unary, pair):
-    """−Σ p ln p over all sequences."""
-    scores = all_scores(unary, pair)[1]
-    p = np.exp(scores - logsumexp(scores))
-    return -(p[p > 0] * np.log(p[p > 0])).sum()
-
-
 def sparse_map(unary, pair):
     """Projection of the scores on the hull of all indicators, unary and pair marginals."""
     M, k = unary.shape

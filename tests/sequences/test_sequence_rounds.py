@@ -54,7 +54,7 @@ def test_the_scale_is_what_every_length_needs(regularizer, shortest, longest):
         nu, _, gamma = space.geometry("l2" if regularizer == "squared" else "l1", length=M)
         needed.append(4 * gamma / nu * (1 if regularizer == "squared" else (2 * M - 1) ** 2))
     kind = {"shannon": Shannon(), "squared": SquaredNorm()}[regularizer]
-    given = SequenceLoss(space, kind, shortest=shortest, longest=longest)
+    given = SequenceLoss(space, kind, sizes=(shortest, longest))
     assert given.scale_ == pytest.approx(max(needed) / np.log(2), rel=1e-12)
     assert given.constants_of().a >= 1 - np.log(2) - 1e-12
 
@@ -83,7 +83,7 @@ def test_steps_count_where_features_are_small():
     data = np.full(9, 1e-3)
     rows = data, np.zeros(9, np.int32), np.arange(10, dtype=np.int32), 1
     for M in (1, 2, 3, 5, 9):
-        _, ratio = sizes(*rows, 0, M, np.array([0, 1, 1, 0]))
+        _, ratio = sizes(*rows, 0, M, np.array([0, 0, 1, 1, 0]))
         assert ratio == pytest.approx(max(2.0 + M * 1e-6, M - 1.0), rel=1e-12)
 
 

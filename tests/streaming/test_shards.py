@@ -170,7 +170,7 @@ def test_label_sequences(rng):
         model = average_fitted(shards, weights=[1, 2, 4])
         names = ("coef_", "intercept_", "last_weights_", "transitions_", "start_", "end_")
         check_mean(model, shards, [1, 2, 4], names)
-        assert model._model.lengths == (1, 9) and model.t_ == 30
+        assert model.loss_.sizes == (1, 9) and model.t_ == 30
         packed = model.space_.pack(labels)
         given = [shard._thetas(shard._read(words)) for shard in (*shards, model)]
         *losses, found = (model.loss_.value(theta, packed) for theta in given)

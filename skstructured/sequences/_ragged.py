@@ -1,0 +1,331 @@
+"""Learning in rounds of several rows each, sequences or items: the loss, the state, a model."""
+
+import copy
+import itertools
+import math
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skstructured._base.docstrings import documented
+from skstructured._base.exceptions import GuaranteeError
+from skstructured._base.ragged import Ragged, stack_rows
+from skstructured._engine.mixing import SCORES as OF_SCORES
+from skstructured._engine.mixing import THINNING, fresh_weights
+from skstructured._engine.rows import Rows
+from skstructured._engine.standardize import Counted
+from skstructured._engine.state import DECAYS, SCALED_WEIGHT_SUM, WEIGHT_SUM, Learned, at_once
+from skstructured._learners.models import SCORES, Model, Played
+from skstructured._learners.weights import ExpertWeights
+from skstructured.extend._types import Array, Floats, Ints, Loss
+from skstructured.extend.learner import Batch, Comparison
+from skstructured.losses.fenchel_young import FenchelYoung, LossConstants
+from skstructured.optimizers import GradientDescent
+from skstructured.sequences._rounds import LARGEST_RATIO, LARGEST_SQ, LEFT
+
+
+@documented(FenchelYoung)
+class RoundLoss(FenchelYoung):
+    """A Fenchel–Young loss of rounds that have a number of rows each, with one scale for all.
+
+    The scale c of the theory is the largest that any of the `sizes` needs, so the surrogate gap is
+    at least 1 − ln 2 in every round.
+
+    Parameters
+    ----------
+    {FenchelYoung: space, regularizer, scale, constants}
+    sizes : tuple of int, default=()
+        Rows of the rounds; before the first round there is none, which is as one row.
+    stretch : float, default=1.0
+        What turns the largest norm² that an optimiser was told into the largest C²/λ.
+    """
+
+    #: Optimisers are told bounds on gradients.
+    lipschitz = 1.0
+    #: What 2c times C²/λ is to be multiplied by.
+    curvature: float = 1.0
+
+    def __init__(
+        self,
+        space: Any = "simplex",
+        regularizer: Any = None,
+        scale: Any = "theory",
+        constants: str = "paper",
+        sizes: tuple[int, ...] = (),
+        stretch: float = 1.0,
+    ) -> None:
+        super().__init__(space, regularizer, scale, constants)
+        self.sizes = sizes
+        self.stretch = stretch
+
+    @abstractmethod
+    def _needed(self, size: int) -> tuple[float, ...]:
+        """4γ/(λν), the c without a surrogate gap, D, γ, −λ and −ν of rounds of one size."""
+
+    def _extremes(self) -> Floats:
+        """`_needed` (., 5) of each size."""
+        if self.constants not in ("paper", "sharp"):
+            raise ValueError(f'constants must be "paper" or "sharp", got {self.constants!r}.')
+        return np.array([self._needed(size) for size in self.sizes or (1,)])
+
+    def over_sizes(self, sizes: ArrayLike, stretch: float = 1.0) -> Any:
+        """The loss for rounds of these sizes; it keeps those that its constants need."""
+        given, every = (self.space, self.regularizer, self.scale, self.constants), np.unique(sizes)
+        found = type(self)(*given, tuple(every.tolist()), stretch)
+        found.sizes = tuple(np.unique(every[found._extremes().argmax(axis=0)]).tolist())
+        return found
+
+    def constants_of(self, dim: int | None = None) -> LossConstants:
+        """The `LossConstants` for the sizes there are, b in units of C²/λ."""
+        needed, diameter, gamma, lam, nu = map(float, self._extremes().max(axis=0))
+        # With one output alone nothing is needed.
+        c = self._check_scale(needed / math.log(2) if needed > 0.0 else 1.0)
+        # The gap of the theory is the same for all sizes, of rounds to come too.
+        a = 1.0 - (math.log(2) if isinstance(self.scale, str) else needed / c)
+        smooth = 2.0 * c * self.stretch * self.curvature
+        return LossConstants(a, c, 1.0, -lam, -nu, diameter, gamma, smooth, self.norm)
+
+
+class RoundState(Learned):
+    """Weights of E experts, a row per feature, and how much each of them counts.
+
+    Parameters
+    ----------
+    width, k : int
+        Rows of Θ, and columns of each expert.
+    vectors : ndarray of shape (E, length)
+        The vectors of the experts' optimisers, one per row, filled up with zeros.
+    rates : ndarray of shape (R,)
+        Rates of sharing.
+    summed : bool
+        Whether there are averages: their sums are columns behind.
+    mixed : bool
+        Whether averages are experts too.
+    """
+
+    #: Scores are mixed.
+    kind = OF_SCORES
+
+    def __init__(
+        self, width: int, k: int, vectors: Floats, rates: Floats, summed: bool, mixed: bool
+    ) -> None:
+        blocks = len(vectors) * (2 if summed else 1)
+        self.n_experts = blocks if mixed else len(vectors)
+        self.Theta = np.zeros((width, blocks * k))
+        self.vectors, self.rates, self.summed = vectors, rates, summed
+        self.shares = fresh_weights(1, len(rates), self.n_experts)
+        self.totals, self.sums = np.array([0.0, 1.0, 0.0]), np.zeros(self.n_experts)
+        self.numbers, self.slot = np.zeros(3), np.full(width, -1, dtype=np.int64)
+
+    @property
+    def vector(self) -> Floats:
+        """The vector of the first expert, which counts the rounds as those of all others do."""
+        return self.vectors[0]
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What loops move, but for `numbers` and `slot`."""
+        mixed = (self.shares, self.rates, self.totals, self.sums)
+        return (self.Theta, self.summed, self.vectors, *mixed)
+
+
+#: Rows learned at a time, and numbers that pairs of labels may take meanwhile.
+POSITIONS, NUMBERS = 4096, 1 << 21
+
+#: What projections may leave, a gap or a violation of constraints, for certificates to be stated.
+LEFT_AT_MOST = 1e-8
+
+INEXACT = "A projection is off by {:.2g}: its rounds had another gradient."
+
+
+def blocks_of(order: Ints, lengths: Ints, k: int, record: bool) -> list[Ints]:
+    """Parts of `order` with some thousand rows each; fewer where k² numbers each are recorded."""
+    most = min(POSITIONS, max(1, NUMBERS // k**2)) if record else POSITIONS
+    ends = np.cumsum(lengths[order])
+    cuts, start = [0], 0
+    while cuts[-1] < len(order):
+        stop = max(int(np.searchsorted(ends, start + most, side="right")), cuts[-1] + 1)
+        cuts.append(stop)
+        start = ends[stop - 1]
+    return [order[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+class RoundModel(Model):
+    """Weights that one optimiser moves by rounds of several rows, with k columns."""
+
+    loss: Any
+    options: Ints
+    k = 1
+    #: What users call the rounds, all of them and one; the dtype of truths as the loop reads them;
+    #: and what projections may leave.
+    names: ClassVar[tuple[str, str]]
+    dtype: ClassVar[Any] = np.float64
+    left_at_most: ClassVar[float] = LEFT_AT_MOST
+
+    def _set_up(self, learner: Any, vector: Floats) -> None:
+        if self.optimizer.blocks != (1, 0):
+            raise ValueError(
+                f"optimizer={self.optimizer!r} keeps more than the weights of a feature: "
+                f"{self.names[0]} have no loop for it."
+            )
+        self._begin(learner, vector[None], np.array([THINNING]), False)
+
+    @abstractmethod
+    def _begin(self, learner: Any, vectors: Floats, rates: Floats, mixed: bool) -> None:
+        """`scale`, `state` and `options`, for the vectors of the optimisers."""
+
+    @abstractmethod
+    def _loop(self) -> Any:
+        """What makes the `Call` of the loop."""
+
+    def _counted(self, rows: Rows, places: Ints, weight: Floats, offsets: Ints) -> Counted:
+        """Rows of rounds of weights (n,), as they are learned."""
+        return self.scale.counted(rows, places, np.repeat(weight, np.diff(offsets)))
+
+    @abstractmethod
+    def _results(self, truth: Ragged, record: int) -> tuple[Any, ...]:
+        """What is handed to the loop last, with the arrays that it writes."""
+
+    @abstractmethod
+    def _read(self, truth: Ragged, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Scores, truths, and losses if the loop knows them, of `Played`."""
+
+    def _experts(self) -> list[Any]:
+        """What moves."""
+        return [self.optimizer]
+
+    def noting(self, batch: Batch) -> "RoundModel":
+        """The model whose loss is for rounds of all sizes so far."""
+        noted, before = copy.copy(self), np.array(self.loss.sizes, dtype=np.int64)
+        noted.loss = self.loss.over_sizes(np.append(batch.X.lengths, before))
+        return noted
+
+    def check(self, learner: Any, batch: Batch, stream: bool) -> None:
+        """Rows that are not standardised are looked at here: no loop sees their norms."""
+        if not learner.standardize:
+            learner._check_rows(batch)
+
+    def truths(self, packed: Any) -> Any:
+        """The same, `Ragged`."""
+        return packed
+
+    def _rows(self, batch: Batch, block: Ints) -> tuple[Rows, Ints]:
+        """Rows, and the places of those of some rounds."""
+        return batch.rows, batch.X.places(block)
+
+    def _of_rounds(self, truth: Ragged) -> tuple[Any, ...]:
+        """What the loop has to know of rounds besides."""
+        return ()
+
+    def learn(self, batch: Batch, block: Ints, weight: Floats, record: int) -> Played:
+        """See `Model`; scores are those that were played."""
+        truth = batch.packed[block]
+        rows, places = self._rows(batch, block)
+        counted = self._counted(rows, places, weight, truth.offsets)
+        firsts = np.asarray(counted.places[truth.offsets[:-1]], dtype=np.int64)
+        values = np.asarray(truth.values, dtype=self.dtype)
+        given = (*counted.rows.arrays, firsts, truth.lengths, values, weight)
+        given = (*given, *self._of_rounds(truth))
+        loop, results = self._loop(), self._results(truth, record)
+        stopped = self._learn_at_once(
+            lambda state: [
+                loop(*given, *state.arrays, self.options, state.numbers, state.slot, *results),
+                counted.commit,
+            ]
+        )
+        if stopped >= 0:  # the rounds before it are counted again, without it
+            at_once(counted.undo)
+            kept, offsets = places[: truth.offsets[stopped]], truth.offsets[: stopped + 1]
+            at_once(self._counted(rows, kept, weight[:stopped], offsets).commit)
+        return Played(stopped, *self._read(truth, results))
+
+    def refuse(self, learner: Any, batch: Batch, place: int) -> None:
+        """Raise the ValueError for the round that stopped learning."""
+        raise ValueError(
+            f"{self.names[1]} {place} of X has scores that are not finite numbers: a parameter (a "
+            "step, a scale) does not fit features of this size."
+        )
+
+    def upcoming(self, x: Any, V: Any, weight: Floats) -> tuple[Any, int]:
+        """Scores of the next play at one round, a list of one matrix, or `Ragged`."""
+        x = stack_rows(x)
+        truth = Ragged(np.zeros(len(x.values), dtype=np.int64), x.offsets)
+        batch = Batch(Rows.from_array(np.ascontiguousarray(x.values)), truth, None, x.offsets)
+        twin = self.noting(batch).copy()
+        return twin.learn(batch, np.arange(1), weight, SCORES).theta, -1
+
+    def _stored_weights(self, averaged: bool) -> Array:
+        """Weights (k, width) for rows as standardised."""
+        return self._matrix(len(self.state.vectors) if averaged and self.averaged else 0)
+
+    def _matrix(self, b: int) -> Array:
+        """Those of an expert, or of the average of one."""
+        state, k, few = self.state, self.k, len(self.state.vectors)
+        e = b % few
+        W, vector = state.Theta[:, e * k : (e + 1) * k].T, state.vectors[e]
+        if b < few:
+            return self._experts()[e].weights(W, vector, k)
+        A = state.Theta[:, b * k : (b + 1) * k].T
+        return (vector[SCALED_WEIGHT_SUM] * W + A) / max(vector[WEIGHT_SUM], 1e-300)
+
+    def comparison(self, batch: Batch, weight: Floats) -> Comparison:
+        """No comparator can be found by search: a GuaranteeError says what to use."""
+        raise GuaranteeError(
+            f"Comparators over {self.names[0]} are not searched for: use certificate().bound(loss, "
+            "norm) with the surrogate loss and the norm of all weights of one."
+        )
+
+    def _troubles(self) -> list[str]:
+        return super().trouble()
+
+    def trouble(self) -> list[str]:
+        """Also projections that were not found."""
+        left = self.state.numbers[LEFT]
+        return self._troubles() + ([INEXACT.format(left)] if left > self.left_at_most else [])
+
+    def certified_loss(self) -> Loss:
+        """The loss for all sizes of rounds, with b by C²/λ of each.
+
+        A GuaranteeError if the step is a number and the loss scale is not: the step's unit is then
+        that of the first rounds.
+        """
+        numbers, optimizer = self.state.numbers, self.optimizer
+        if numbers[LEFT] > self.left_at_most:
+            raise GuaranteeError(INEXACT.format(numbers[LEFT]))
+        by_ratio = isinstance(optimizer, GradientDescent)
+        if by_ratio and not isinstance(optimizer.eta, str) and isinstance(self.loss.scale, str):
+            raise GuaranteeError(
+                "With eta as a number the scale must be one too: give loss_scale a number."
+            )
+        told = numbers[LARGEST_SQ]
+        stretch = numbers[LARGEST_RATIO] / told if told > 0.0 and not by_ratio else 1.0
+        return self.loss.over_sizes(self.loss.sizes, stretch)
+
+
+class RoundMixture(ExpertWeights, RoundModel):
+    """Weights of several experts over the same rounds; scores are mixed."""
+
+    def __init__(self, learner: Any) -> None:
+        self.space, self.loss, self.optimizer = learner.space_, learner.loss_, learner.optimizer_
+        if any(isinstance(expert, GradientDescent) for expert in self._experts()):
+            what = self.names[0]
+            raise ValueError(f'others must not have "ogd" over {what}, whose steps are its own.')
+        vectors = self.optimizer.init(self.loss)
+        vectors[:, DECAYS] = float(learner._average_decays())
+        self.averaged = bool(learner.average and self.optimizer.averages)
+        self._begin(learner, vectors, self.optimizer.rates(), True)
+
+    def _stored_weights(self, averaged: bool) -> Array:
+        """The mean (k, width) of the experts' weights, for rows as standardised."""
+        v = self.shares(averaged)[0].sum(axis=0)
+        return self._mean(v, np.array([self._matrix(b) for b in range(self.state.n_experts)]))
+
+    def _mean(self, v: Floats, matrices: Floats) -> Array:
+        """Σ_b v_b W_b of matrices (N, k, width)."""
+        return np.einsum("n,nkp->kp", v, matrices)
+
+    def certificate(self, delta: float | None) -> Any:
+        """See `Model`."""
+        return self.optimizer.certificate(self.certified_loss(), self.state, delta)
