@@ -184,39 +184,50 @@ def times(blocks, v):
 
 
 class RoundLimit:
-    """How large the rounds ``A ← A + w^power h ⊗ xxᵀ`` of a learner may be, h ⪯ I, A = aI at first.
+    """The most that ``norm * sample_weight^(power/2)`` of a row may be.
 
     Parameters
     ----------
-    start : float
-        a.
-    power : {1, 2}
-        Of the weight.
-    name : str
-        The parameter that a comes from, and its value.
+    longest : float
+        The most.
+    power : {0, 1, 2}
+        0 for norms alone; rows of weight 0 are never refused.
+    trouble : str
+        What is wrong beyond it, and the remedy.
     """
 
-    def __init__(self, start, power, name):
-        self.start, self.power, self.name = start, power, name
+    def __init__(self, longest, power, trouble):
+        self.longest, self.power, self.trouble = longest, power, trouble
 
     def concerns(self, weight):
         """Whether rows of these weights may exceed it."""
-        return weight.max(initial=0.0) > (USUAL * min(self.start, 1.0)) ** (1.0 / self.power)
+        most = USUAL * min(self.longest**2 / DIGITS, 1.0)
+        return self.power == 0 or weight.max(initial=0.0) ** self.power > most
 
     def check(self, Z, weight, places):
         """A ValueError for the first of the rows Z that is too large; `places` tell it in X."""
         norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        longest = np.sqrt(DIGITS * self.start)
-        fits = weight ** (0.5 * self.power) * norms <= longest
+        fits = (weight ** (0.5 * self.power) * norms <= self.longest) | (weight == 0.0)
         if not fits.all():
             at = int(np.argmin(fits))
-            size = "norm * sqrt(sample_weight)" if self.power == 1 else "norm * sample_weight"
             raise ValueError(
                 f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
-                f"standardised, and sample_weight {weight[at]:.4g}: with {self.name}, {size} must "
-                f"be at most {longest:.4g}, or the matrix that is inverted has no digit left. "
-                "Divide all weights by their mean, or change the parameter."
+                f"standardised, and sample_weight {weight[at]:.4g}: {self.trouble}"
             )
+
+
+def limit_of_matrix(start, power, name):
+    """The `RoundLimit` of ``A ← A + w^power h ⊗ xxᵀ``, h ⪯ I, A = `start` I at first.
+
+    `name` is the parameter that `start` comes from, and its value.
+    """
+    longest = float(np.sqrt(DIGITS * start))
+    size = "norm * sqrt(sample_weight)" if power == 1 else "norm * sample_weight"
+    trouble = (
+        f"with {name}, {size} must be at most {longest:.4g}, or the matrix that is inverted has no "
+        "digit left. Divide all weights by their mean, or change the parameter."
+    )
+    return RoundLimit(longest, power, trouble)
 
 
 class Rounds(Learned):
@@ -266,7 +277,7 @@ class Rounds(Learned):
     @property
     def limits(self):
         """How large rounds may be, a list of `RoundLimit`."""
-        return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
+        return [limit_of_matrix(self.lam, 1, f"lam={self.lam:g}")]
 
     @property
     def residual(self):

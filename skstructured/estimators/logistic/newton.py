@@ -15,9 +15,9 @@ from skstructured.estimators.logistic._curvature import inner
 from skstructured.estimators.logistic._full_matrix import (
     POTENTIAL,
     FullMatrix,
-    RoundLimit,
     add_products,
     downdate,
+    limit_of_matrix,
     products,
     wait,
 )
@@ -145,7 +145,7 @@ class NewtonMatrix(FullMatrix):
     @property
     def limits(self):
         """How large rounds may be, a list of `RoundLimit`."""
-        return [RoundLimit(self.lam, 2, f"1/(gamma² K B²)={self.lam:g}")]
+        return [limit_of_matrix(self.lam, 2, f"1/(gamma² K B²)={self.lam:g}")]
 
 
 @documented(FolkloreClassifier)
