@@ -155,7 +155,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
     @property
     def _row_limits(self):
         above = f"above R={self._R:g}; give a larger R, or None for no limit."
-        return [RoundLimit(self._R * (1.0 + 1e-12), 0, above)] if self._R < math.inf else []
+        return [RoundLimit(self._R * (1.0 + 1e-12), 0, above)] if math.inf > self._R else []
 
     def _loss(self, space):
         unit = 1.0 if isinstance(self._decoder(), Sampled) else 1.0 / math.log(2.0)
@@ -217,11 +217,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
         rows, weight = rounds.rows, rounds.weights
         size = self._rows_at_a_time(rows)
-        limits = [
-            limit
-            for limit in (*self._weights.limits, *self._row_limits)
-            if limit.concerns(weight[order])
-        ]
+        limits = [*self._weights.limits, *self._row_limits]
+        limits = [limit for limit in limits if limit.concerns(weight[order])]
         if limits:
             self._refuse_long_rows(rows, order, weight, size, limits)
         for start in with_progress(self, range(0, len(order), size), len(order)):
