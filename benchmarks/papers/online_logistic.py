@@ -108,7 +108,7 @@ def blocks(out, lengths):
         Y, ones, found = np.eye(2)[y], np.ones((T, 1)), []
         share = 1 / (1 + math.exp(-1.0))  # |w_1 − w_0| ≤ 1 stops it short of 0.9
         best = -(T // 10 * math.log(1 - share) + (T - T // 10) * math.log(share))
-        ours = FolkloreMatrix(2, 1, 4.0, np.array([1.0, 0.0, 1.0])).learn(ones, Y, np.ones(T))
+        ours = FolkloreMatrix(2, 1, 4.0, 0.5, 1.0).learn(ones, Y, np.ones(T))
         for logits in (printed_logits(y, 4.0, 1 / (0.5 + math.log(2) / 2)), ours):
             found.append(-np.sum(log_softmax(logits) * Y) - best)
         bound = folklore_bound(0.5, T)

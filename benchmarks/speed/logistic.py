@@ -19,11 +19,6 @@ from skstructured.estimators.logistic._rounds import FolkloreMatrix
 SIZES = [(2, 64), (3, 64), (5, 64), (10, 8), (10, 16), (10, 32), (10, 64), (10, 96), (20, 64)]
 
 
-def reach(K):
-    """2B and ln(K − 1) for B = 1, and no R."""
-    return np.array([2.0, np.log(K - 1), 0.0])
-
-
 def blas(K, p):
     """A task: the two calls."""
     rng, n = np.random.RandomState(0), K * p
@@ -39,7 +34,7 @@ def blas(K, p):
 
 def rounds(K, p, n):
     """A task: n rounds of ours."""
-    rng, state = np.random.RandomState(0), FolkloreMatrix(K, p, 0.5, reach(K))
+    rng, state = np.random.RandomState(0), FolkloreMatrix(K, p, 0.5, 1.0)
     X, Y = rng.randn(n, p), np.eye(K)[rng.randint(K, size=n)]
     return lambda: state.learn(X, Y, np.ones(n))
 

@@ -15,10 +15,6 @@ from skstructured._engine.state import Learned
 from skstructured.extend._types import Floats
 from skstructured.losses.gap import best_other
 
-#: Rows are at most so much longer than those that weigh as much as the regularization: what a
-#: term leaves by rounding in directions that no row had so far is then less than it.
-LONGEST_OF_UNIT = 1e8
-
 #: A class direction that leaves less than this of its squared length is one of those seen.
 SEEN = 1e-16
 

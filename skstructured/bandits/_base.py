@@ -50,27 +50,20 @@ def refuse(bad, given, name, allowed, unit="row"):
         raise ValueError(f"{name} must be {allowed}; {unit} {row} has {value!r}.")
 
 
-def check_feedback(n, actions, rewards, propensities, classes, fractional):
-    """Arrays of n checked actions, rewards (0 or 1 unless `fractional`) and propensities."""
-    actions = np.asarray(actions)
-    rewards = np.asarray(rewards, dtype=np.float64)
-    propensities = np.asarray(propensities, dtype=np.float64)
-    given = {"actions": actions, "rewards": rewards, "propensities": propensities}
-    for name, array in given.items():
-        if array.shape != (n,):
-            raise ValueError(
-                f"{name} must have one entry for each of the {n} rows of X, "
-                f"got shape {array.shape}."
-            )
-    known = np.isin(actions, classes)
-    refuse(~known, actions, "actions", f"one of the classes {classes[:10].tolist()}")
-    proper = (propensities > 0.0) & (propensities <= 1.0)
-    refuse(~proper, propensities, "propensities", "in (0, 1]")
-    if fractional:
-        refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
-    else:
-        refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
-    return actions, rewards, propensities
+def check_entries(name, given, n, unit="rounds"):
+    """A ValueError unless there are n entries."""
+    if given.shape != (n,):
+        raise ValueError(
+            f"{name} must have one entry for each of the {n} {unit}, got shape {given.shape}."
+        )
+
+
+def check_propensities(given, n, unit="rounds"):
+    """n propensities in (0, 1], as float64."""
+    given = np.asarray(given, dtype=np.float64)
+    check_entries("propensities", given, n, unit)
+    refuse(~((given > 0.0) & (given <= 1.0)), given, "propensities", "in (0, 1]")
+    return given
 
 
 def invert(P, uniforms):
@@ -86,14 +79,11 @@ def mix_uniform(theta, share):
     return P
 
 
-BATCHED = "The bounds are about learning after every round, not batches of rounds."
+#: What voids the bounds; see `BanditClassifier._account`.
 FOREIGN = (
-    "The bounds are about the learner's own choices, each learned at once: an update's row, action "
-    "and propensity were not the one that `choose` had just played (with its own generator)."
-)
-LEFT_OUT = (
-    "The bounds are about all of the learner's choices: a choice was left without its update when "
-    "the next round was played."
+    "The bounds are about the learner's own choices: single rows that `choose` has played with its "
+    "own generator, each learned by `update` as it was played, and before the next round. Some "
+    "rounds were others, or a choice was left without its update."
 )
 
 
@@ -106,6 +96,9 @@ def fingerprint(X, codes, propensities):
     return *row, int(codes[0]), float(propensities[0])
 
 
+#: Rounds simulated at a time.
+BLOCK = 64
+
 #: A horizon is a number of rounds, which float64 counts up to here.
 LONGEST_HORIZON = 2**53
 
@@ -113,9 +106,13 @@ LONGEST_HORIZON = 2**53
 class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, BaseEstimator):
     """Base of the bandit learners; parameters `classes`, `fit_intercept` and `random_state`.
 
-    A subclass sets up its weights in `_setup`, scores in `_thetas`, plays `_distribution`, and
-    learns in `_learn_rows`. Batches are scored, and learned, with the weights before them.
+    A subclass sets up its weights in `_setup`, makes rows `_ready`, scores them in `_scores_at`,
+    plays `_distribution`, and learns in `_learn_at`. Batches are scored, and learned, with the
+    weights before them.
     """
+
+    #: Rounds simulated at a time.
+    block = BLOCK
 
     #: Uniform numbers a simulated round draws.
     draws = 1
@@ -131,8 +128,15 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         """Probabilities (n, K) of playing each class, given the scores of checked rows."""
 
     @abstractmethod
-    def _learn_rows(self, X, codes, rewards, propensities):
-        """Learn checked rounds; `codes` are positions of the actions in `classes_`."""
+    def _learn_at(self, Z, codes, rewards, propensities):
+        """Learn rounds of rows that are ready; `codes` are positions of the actions."""
+
+    def _ready(self, X, scale):
+        """Checked rows as they are played and learned, which count in `scale`."""
+        return scale.apply(Rows.from_array(X))[0].matrix
+
+    def _thetas(self, X):
+        return self._scores_at(self._ready(X, self._scale.copy()))
 
     def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
         """Choose a class for every row, before anything about it is known.
@@ -194,9 +198,9 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         X, *checked = self._started(X, actions, rewards, propensities)
         with self.lock, learned_aside(self, self.draws > 1) as twin:
             twin._account(X, checked[0], checked[2])
-            twin._learn_rows(X, *checked)
+            twin._learn_at(twin._ready(X, twin._scale), *checked)
             twin.t_ += X.shape[0]
-        self._check_horizon()
+        self.warn_of_trouble()
         return self
 
     def fit(self, X: Features, y: Outputs) -> Self:
@@ -214,7 +218,6 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         self
         """
         self._fit(X, y)
-        self._check_horizon()
         return self
 
     def _fit(self, X, y, **given):
@@ -222,6 +225,7 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
             rows = new._rows(X, reset=True)
             new._start(Simplex().fit(y))
             new._simulate(rows, new._check_labels(rows, y), **given)
+        self.warn_of_trouble()
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None) -> Self:
         """Simulate bandit feedback over labelled rows, one round each, in order.
@@ -244,9 +248,7 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
 
     def simulate(self, X: Features, y: Outputs, classes: Given = None) -> BanditRounds:
         """`partial_fit`, returning what was chosen and earned as `BanditRounds`."""
-        rounds = self._simulate_labels(X, y, classes)
-        self._check_horizon()
-        return rounds
+        return self._simulate_labels(X, y, classes)
 
     def _simulate_labels(self, X, y, classes, **given):
         first = not hasattr(self, "classes_")
@@ -260,6 +262,7 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         self._await(None)
         actions, propensities = self._simulate(rows, codes, **given)
         rewards = (actions == codes).astype(np.float64)
+        self.warn_of_trouble()
         return BanditRounds(self.classes_[actions], propensities, rewards)
 
     def replay(
@@ -346,10 +349,6 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
             return np.full(len(theta), np.nan)
         return loss.mean_and_value(theta, self.space_.unpack(codes))[1]
 
-    def warn_of_trouble(self) -> None:
-        """Warn where the rounds exceed the horizon."""
-        self._check_horizon()
-
     def _simulate(self, rows, codes, **given):
         """Play and learn row by row; returns positions of the actions, and propensities.
 
@@ -357,37 +356,40 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         """
         X, n = rows.X, len(codes)
         actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for i in with_progress(self, range(n), n):
-            x = X[i : i + 1]
+        for start in with_progress(self, range(0, n, self.block), n):
+            block = range(start, min(start + self.block, n))
             with self.lock, learned_aside(self, draws=True) as twin:
-                uniforms = twin.random_state_.random_sample(self.draws)
-                p = twin._distribution(twin._thetas(x), x)
-                code = invert(p, uniforms[:1])
-                actions[i], propensities[i] = code[0], p[0, code[0]]
-                own, at = part_of(given, [i], n), propensities[i : i + 1]
-                twin._learn_simulated(x, code, code == codes[i], at, uniforms, **own)
-                twin._count(actions[i : i + 1], codes[i : i + 1])
+                Z = twin._ready(X[block.start : block.stop], twin._scale)
+                uniforms = twin.random_state_.random_sample((len(block), self.draws))
+                for i, u in zip(block, uniforms, strict=True):
+                    z, own = Z[i - start : i - start + 1], part_of(given, [i], n)
+                    actions[i], propensities[i] = twin._round(z, codes[i], u, **own)
+                    twin._count(actions[i : i + 1], codes[i : i + 1])
         return actions, propensities
+
+    def _round(self, z, truth, uniforms, **given):
+        """Play and learn a row that is ready; the position of the action, and its propensity."""
+        P = self._distribution(self._scores_at(z), z)
+        code = invert(P, uniforms[:1])
+        propensity = P[0, code]
+        self._learn_simulated(z, code, code == truth, propensity, uniforms, **given)
+        return code[0], propensity[0]
 
     def _count(self, actions, codes):
         """Count rounds that were simulated."""
         self.t_ += len(codes)
         self.n_mistakes_ += int(np.count_nonzero(actions != codes))
 
-    def _learn_simulated(self, x, code, right, propensity, uniforms):
-        self._learn_rows(x, code, right.astype(np.float64), propensity)
+    def _learn_simulated(self, z, code, right, propensity, uniforms):
+        self._learn_at(z, code, right.astype(np.float64), propensity)
 
     # The proofs take every action as drawn with the weights it is learned with, whatever happened
     # before: so each must be a single row, chosen and learned before the next is played. None may
     # be left out: dropping good choices would leave only mistakes.
 
-    def _forget_choices(self):
-        self._awaited, self._uncovered = None, None
-
     def _await(self, choice):
         """Wait for the update of `choice`, or for none."""
-        if self._awaited is not None:
-            self._uncovered = self._uncovered or LEFT_OUT
+        self._uncovered = self._uncovered or self._awaited is not None
         self._awaited = choice
 
     def _propensities_of(self, X, codes, P, random_state):
@@ -401,10 +403,8 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
     def _account(self, X, codes, propensities):
         """Note, before a round is learned, whether it is the choice waited for."""
         choice, self._awaited = self._awaited, None
-        if X.shape[0] > 1:
-            self._uncovered = self._uncovered or BATCHED
-        elif choice != fingerprint(X, codes, propensities):
-            self._uncovered = self._uncovered or FOREIGN
+        own = X.shape[0] == 1 and choice == fingerprint(X, codes, propensities)
+        self._uncovered = self._uncovered or not own
 
     def _started(self, X, *feedback):
         """Checked rows, of a learner that has begun, and what `_check_feedback` returns."""
@@ -435,7 +435,7 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
         self.space_, self.classes_ = space, space.classes_
         self.random_state_ = check_random_state(self.random_state)
         self.t_, self.n_mistakes_, self._horizon_warned = 0, 0, False
-        self._forget_choices()
+        self._awaited, self._uncovered = None, False
         self._intercept = bool(self.fit_intercept)
         self._scale = scale_of(self, self.n_features_in_, self._intercept)
         self._setup(space.dim_, self._scale.columns + self._intercept)
@@ -446,11 +446,21 @@ class BanditClassifier(ClassScores, Locked, OnlineLearner, ClassifierMixin, Base
             check_integer("horizon", horizon, highest=LONGEST_HORIZON)
 
     def _check_feedback(self, n, actions, rewards, propensities):
-        allowed = self.classes_, self.fractional_rewards
-        actions, *numbers = check_feedback(n, actions, rewards, propensities, *allowed)
-        return self.space_.pack(actions), *numbers
+        """Codes of n actions, their rewards, 0 or 1 unless fractional, and propensities."""
+        actions, rewards = np.asarray(actions), np.asarray(rewards, dtype=np.float64)
+        for name, given in (("actions", actions), ("rewards", rewards)):
+            check_entries(name, given, n, "rows of X")
+        known = np.isin(actions, self.classes_)
+        refuse(~known, actions, "actions", f"one of the classes {self.classes_[:10].tolist()}")
+        propensities = check_propensities(propensities, n, "rows of X")
+        if self.fractional_rewards:
+            refuse(~((rewards >= 0.0) & (rewards <= 1.0)), rewards, "rewards", "in [0, 1]")
+        else:
+            refuse(~np.isin(rewards, (0.0, 1.0)), rewards, "rewards", "0 or 1 for this learner")
+        return self.space_.pack(actions), rewards, propensities
 
-    def _check_horizon(self):
+    def warn_of_trouble(self) -> None:
+        """Warn once if the rounds exceed the horizon."""
         horizon = getattr(self, "horizon", None)
         if horizon is not None and self.t_ > horizon and not self._horizon_warned:
             self._horizon_warned = True

@@ -25,7 +25,7 @@ from skstructured._engine.state import OWN, LinearState, at_once, new_state
 from skstructured._learners.lock import learned_aside
 from skstructured._learners.passes import with_progress
 from skstructured._learners.weights import LinearWeights, linear_scores
-from skstructured.bandits._base import BanditClassifier, mix_uniform
+from skstructured.bandits._base import FOREIGN, BanditClassifier, mix_uniform
 from skstructured.estimators.online import OnlineStructuredPredictor
 from skstructured.extend._types import Features, Floats, Kernel
 from skstructured.extend.optimizer import no_high_probability
@@ -102,7 +102,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     def _next_round(self, X):
         """Rows, s and the vector of the next round, whose rows count in it; nothing is changed."""
         vector = self._state.vector.copy()
-        Z = self._scale.copy().apply(Rows.from_array(X))[0].matrix
+        Z = self._ready(X, self._scale.copy())
         return Z, self.scale_kernel(vector, self._largest_sq(Z), 1.0), vector
 
     def _thetas(self, X):
@@ -118,8 +118,7 @@ class FirstOrderBandit(LinearWeights, BanditClassifier):
     def _rho(self, X):
         return self._next_round(X)[2][RHO]
 
-    def _learn_rows(self, X, codes, rewards, propensities):
-        X = self._scale.apply(Rows.from_array(X))[0].matrix
+    def _learn_at(self, X, codes, rewards, propensities):
         self._state.store_for(hasattr(X, "indptr"))
         vector, Theta, p = self._state.vector, self._state.own, X.shape[1]
         s = self.scale_kernel(vector, self._largest_sq(X), 1.0)
@@ -412,8 +411,8 @@ class BanditGaptronClassifier(FirstOrderBandit):
         check_is_fitted(self, "classes_")
         if self._exploration() > 0.0:
             return f"The bounds are for the theory's exploration (or 0), got {self.exploration!r}."
-        if self._uncovered is not None:
-            return self._uncovered
+        if self._uncovered:
+            return FOREIGN
         if self.horizon is not None and self.t_ > self.horizon:
             return f"{self.t_} rounds exceed horizon={self.horizon}."
         largest = math.sqrt(self._state.vector[LARGEST_SQ])

@@ -19,14 +19,13 @@ from skstructured._base.validation import (
     is_ready,
     unchanged_on_error,
 )
-from skstructured._engine.rows import LONGEST, Rows
+from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
 from skstructured._learners.batch_scaling import scale_of
 from skstructured._learners.lock import Locked, learned_aside
-from skstructured._learners.second_order import LONGEST_OF_UNIT
-from skstructured.bandits._base import invert, refuse
+from skstructured.bandits._base import check_entries, check_propensities, invert, refuse
 from skstructured.bandits._ridge import RunningRidge
-from skstructured.extend._types import Array, Floats, Ints, Seed
+from skstructured.extend._types import Floats, Ints, Seed
 from skstructured.items._reading import Items, read_items
 
 #: Rewards are at most this in size: their squares are summed.
@@ -47,7 +46,7 @@ def rows_of(actions: Items, codes: Any) -> Ints:
     A ValueError names the round whose place is none, or that of a hidden action.
     """
     given, n = np.asarray(codes), len(actions)
-    _check_shape("actions", given, n)
+    check_entries("actions", given, n)
     if given.dtype.kind not in "iu":
         raise ValueError(
             f"actions must be places of actions in their rounds, integers from 0, got an array of "
@@ -75,26 +74,10 @@ def check_rewards(rewards: Any, n: int) -> Floats:
     if given.dtype.kind not in "biuf":
         raise ValueError(f"rewards must be real numbers, got an array of {given.dtype}.")
     given = given.astype(np.float64)
-    _check_shape("rewards", given, n)
+    check_entries("rewards", given, n)
     wrong = ~(np.abs(given) <= LARGEST_REWARD)
     refuse(wrong, given, "rewards", f"finite numbers of size at most {LARGEST_REWARD:g}")
     return given
-
-
-def check_propensities(propensities: Any, n: int) -> None:
-    """A ValueError unless there are none, or n numbers in (0, 1]."""
-    if propensities is None:
-        return
-    given = np.asarray(propensities, dtype=np.float64)
-    _check_shape("propensities", given, n)
-    refuse(~((given > 0.0) & (given <= 1.0)), given, "propensities", "in (0, 1]")
-
-
-def _check_shape(name: str, given: Array, n: int) -> None:
-    if given.shape != (n,):
-        raise ValueError(
-            f"{name} must have one entry for each of the {n} rounds, got shape {given.shape}."
-        )
 
 
 class ItemState(Locked, BaseEstimator):
@@ -128,11 +111,6 @@ class ItemState(Locked, BaseEstimator):
     @property
     def _scale(self) -> RunningScale:
         return self._ridge.scale
-
-    @property
-    def longest_row(self) -> float:
-        """The longest row whose square leaves digits of the regularization, as learned raw."""
-        return min(LONGEST, np.sqrt(check_positive("lam", self.lam)) * LONGEST_OF_UNIT)
 
     def _weights(self):
         if not hasattr(self, "t_"):
@@ -311,7 +289,8 @@ class ItemBandit(ItemState):
             given, X = new._read(X_actions, qid, available)
             chosen, n = rows_of(given, actions), len(given)
             rewards = check_rewards(rewards, n)
-            check_propensities(propensities, n)
+            if propensities is not None:
+                check_propensities(propensities, n)
             weight = check_weights(sample_weight, np.empty((n, 1)), n, stream=True)
             new._start_with(X)
         for i, rows in enumerate(given.rounds):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
@@ -13,12 +11,9 @@ from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.validation import check_positive, check_real, check_share, check_size
 from skstructured._engine.compiled import kernel
-from skstructured._engine.rows import LONGEST, Rows
+from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import with_intercept
-from skstructured._learners.lock import learned_aside
-from skstructured._learners.passes import with_progress
 from skstructured._learners.second_order import (
-    LONGEST_OF_UNIT,
     SecondOrderWeights,
     along,
     expand,
@@ -29,14 +24,11 @@ from skstructured._learners.second_order import (
     solve_upper,
 )
 from skstructured._learners.weights import LinearWeights
-from skstructured.bandits._base import BanditClassifier, invert, mix_uniform
+from skstructured.bandits._base import BanditClassifier, mix_uniform
 from skstructured.bandits._first_order import BanditGaptronClassifier
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Array, Features, Floats
+from skstructured.extend._types import Features, Floats
 from skstructured.spaces.simplex import log_softmax
-
-#: Rounds simulated at a time.
-BLOCK = 64
 
 
 class SecondOrderBandit(LinearWeights, BanditClassifier):
@@ -45,34 +37,12 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
     Rows z are learned as `standardize` says, the row of a round counted before it is played.
     """
 
-    @abstractmethod
-    def _learn_at(self, Z, codes, rewards, propensities):
-        """Learn rounds whose rows are ready; as `_learn_rows`."""
-
-    @property
-    def longest_row(self) -> float:
-        """The longest row whose square leaves digits of the regularization; `check_finite`."""
-        return min(LONGEST, self._regularization_root() * LONGEST_OF_UNIT)
-
-    def _regularization_root(self):
-        """The norm of rows that weigh as much as the regularization."""
-        return math.inf
-
-    def _counted(self, X):
-        """Rows z, which count from now on."""
-        return with_intercept(self._scale.apply(Rows.from_array(X))[0].matrix, self._intercept)
-
-    def _next(self, X):
-        """Rows z of the next rounds; nothing is changed."""
-        scale = self._scale.copy()
-        return with_intercept(scale.apply(Rows.from_array(X))[0].matrix, self._intercept)
+    def _ready(self, X, scale):
+        return with_intercept(super()._ready(X, scale), self._intercept)
 
     def _scores_at(self, Z):
         """Scores (n, K) of rows z."""
         return Z @ self._W.T
-
-    def _thetas(self, X):
-        return self._scores_at(self._next(X))
 
     def _scores(self, X):
         """Scores of new rows, which do not count."""
@@ -80,31 +50,6 @@ class SecondOrderBandit(LinearWeights, BanditClassifier):
         with self.lock:
             ready = self._scale.transformed(rows).matrix
             return self._scores_at(with_intercept(ready, self._intercept))
-
-    def _learn_rows(self, X, codes, rewards, propensities):
-        self._learn_at(self._counted(X), codes, rewards, propensities)
-
-    def _simulate(self, rows, codes):
-        n, X = len(codes), rows.X
-        actions, propensities = np.empty(n, dtype=np.intp), np.empty(n)
-        for start in with_progress(self, range(0, n, BLOCK), n):
-            block = range(start, min(start + BLOCK, n))
-            with self.lock, learned_aside(self, draws=True) as twin:
-                Z = twin._counted(X[block.start : block.stop])
-                uniforms = twin.random_state_.random_sample((len(block), self.draws))
-                for i, z, u in zip(block, Z, uniforms, strict=True):
-                    actions[i], propensities[i] = twin._round(z, codes[i], u)
-                    twin._count(actions[i : i + 1], codes[i : i + 1])
-        return actions, propensities
-
-    def _round(self, z, truth, uniforms):
-        """Play and learn one row; the position of the action, and its propensity."""
-        Z = z[None]
-        P = self._distribution(self._scores_at(Z), Z)
-        code = invert(P, uniforms[:1])
-        propensity = P[0, code]
-        self._learn_at(Z, code, (code == truth).astype(np.float64), propensity)
-        return code[0], propensity[0]
 
     def _rho(self):
         """ρ as given, or ``min(½, √(K/T))``."""
@@ -190,10 +135,7 @@ class SOBAClassifier(SecondOrderBandit):
 
     def _check_parameters(self):
         super()._check_parameters()
-        self._regularization_root()
-
-    def _regularization_root(self):
-        return math.sqrt(check_positive("a", self.a))
+        check_positive("a", self.a)
 
     def _setup(self, dim, width):
         self._learned = SecondOrderWeights(dim, width, self.a)
@@ -282,10 +224,8 @@ class NewtronClassifier(SecondOrderBandit):
     def _check_parameters(self):
         super()._check_parameters()
         check_positive("alpha", self.alpha)
-        self._regularization_root()
-
-    def _regularization_root(self):
-        return 1.0 / np.sqrt(check_positive("beta", self.beta) * check_size("radius", self.radius))
+        check_positive("beta", self.beta)
+        check_size("radius", self.radius)
 
     def _setup(self, dim, width):
         self._W = np.zeros((dim, width))
@@ -382,14 +322,6 @@ def solve_each(R, x, V, widths, u):
         solve_upper(R[i], u, V[i])
 
 
-@kernel
-def widths_of(R, X, widths, u):
-    """xᵀA_i⁻¹x of every row and class, into widths (n, K)."""
-    for n in range(X.shape[0]):
-        for i in range(R.shape[0]):
-            widths[n, i] = solve_transposed(R[i], X[n], u)
-
-
 def unit(Z):
     """Rows scaled to norm 1; zeros stay zeros."""
     norms = np.linalg.norm(Z, axis=1, keepdims=True)
@@ -475,22 +407,13 @@ class ConfiditClassifier(SecondOrderBandit):
     def _scores_at(self, Z):
         return np.clip(unit(Z) @ self._W.T, -self.alpha, 1.0)
 
-    def _bounds(self, X):
-        """Upper confidence bounds (n, K) of the next rounds."""
-        Z = unit(self._next(X))
-        widths = np.empty((len(Z), len(self._W)))
-        widths_of(self._R, Z, widths, np.empty(Z.shape[1]))
-        return np.clip(Z @ self._W.T, -self.alpha, 1.0) + np.sqrt(self.eta * widths)
-
     def _distribution(self, theta, X):
-        return mix_uniform(self._bounds(X), 0.0)
+        found = map(self._clipped, unit(self._ready(X, self._scale.copy())))
+        return mix_uniform(np.array([self._bounds(*each) for each in found]), 0.0)
 
-    def choose(self, X: Features, random_state: Seed = None) -> tuple[Array, Floats]:
-        """Choose the class of the largest upper confidence bound; propensities are 1."""
-        X, *_ = self._started(X)
-        with self.lock:
-            codes = np.argmax(self._bounds(X), axis=1)
-        return self.classes_[codes], np.ones(len(codes))
+    def _bounds(self, clipped, inner, width, v):
+        """Upper confidence bounds (K,) of a row of which `_clipped` was found."""
+        return clipped + np.sqrt(self.eta * width)
 
     def replay(
         self, X: Features, actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike
@@ -502,16 +425,16 @@ class ConfiditClassifier(SecondOrderBandit):
 
     def _round(self, z, truth, uniforms):
         """Play and learn one row; the position of the action, and its propensity, 1."""
-        x = unit(z[None])[0]
+        x = unit(z)[0]
         found = self._clipped(x)
-        code = int(np.argmax(found[0] + np.sqrt(self.eta * found[2])))
+        code = int(np.argmax(self._bounds(*found)))
         self._learn_one(x, found, code, code == truth, uniforms[1])
         return code, 1.0
 
     def _learn_at(self, Z, codes, rewards, propensities):
-        uniforms = self.random_state_.random_sample((len(codes), 2))
+        uniforms = self.random_state_.random_sample(len(codes))
         for x, code, reward, u in zip(unit(Z), codes, rewards, uniforms, strict=True):
-            self._learn_one(x, self._clipped(x), code, reward == 1.0, u[1])
+            self._learn_one(x, self._clipped(x), code, reward == 1.0, u)
 
     def _learn_one(self, x, found, code, right, uniform):
         """Learn a unit row of which `_clipped` was `found`."""

@@ -87,7 +87,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     5
     """
 
-    draws = 2
+    draws, block = 2, 1
     fit_intercept = False
 
     estimator: BaseEstimator | None = None
@@ -101,18 +101,13 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
     def fit(self, X: Features, y: Outputs, **params: Any) -> Self:
         """Start anew and simulate one pass; `params` are metadata that the estimator requests."""
         self._fit(X, y, **self._checked(X, self._routed("fit", params)))
-        self._check_horizon()
         return self
 
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
         """Simulate bandit feedback over labelled rows, one round each, in order."""
-        self._simulate_routed(X, y, classes, params)
-        return self
-
-    def _simulate_routed(self, X, y, classes, params):
         given = self._checked(X, self._routed("partial_fit", params))
         self._simulate_labels(X, y, classes, **given)
-        self._check_horizon()
+        return self
 
     def _wrapped(self):
         return self._default() if self.estimator is None else self.estimator
@@ -168,7 +163,10 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
                 f"({error})."
             ) from error
 
-    def _thetas(self, X):
+    def _ready(self, X, scale):
+        return X
+
+    def _scores_at(self, X):
         """Log-probabilities of the wrapped learner; uniform before it has learned anything."""
         if self.n_taught_ == 0:
             return np.zeros((X.shape[0], len(self.classes_)))
@@ -188,7 +186,7 @@ class BanditReduction(RoutesToEstimator, BanditClassifier):
         p, rho = np.exp(theta - theta.max(axis=1, keepdims=True)), self._rho()
         return (1.0 - rho) * p / p.sum(axis=1, keepdims=True) + rho / theta.shape[1]
 
-    def _learn_rows(self, X, codes, rewards, propensities):
+    def _learn_at(self, X, codes, rewards, propensities):
         rho = self._rho()  # where it raises, nothing has been drawn yet
         uniforms = self.random_state_.random_sample(len(codes))
         self._teach(X, codes, rewards, uniforms * propensities * len(self.classes_) < rho)

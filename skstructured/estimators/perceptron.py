@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._base.validation import check_positive
-from skstructured._engine.rows import LONGEST, Rows
+from skstructured._engine.rows import Rows
 from skstructured._learners.classifier import OnlineClassifier
 from skstructured._learners.online import OnlineEstimator
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
-from skstructured._learners.second_order import LONGEST_OF_UNIT, SecondOrderWeights
+from skstructured._learners.second_order import SecondOrderWeights
 from skstructured._learners.weights import LinearWeights, linear_scores
 from skstructured.decoders import MAP
 from skstructured.estimators.online import OnlineStructuredPredictor
@@ -156,11 +156,6 @@ class SecondOrderPerceptron(LinearWeights, OnlineClassifier):
     verbose: bool | int = 0
     random_state: Seed = None
     missing: Literal["mean", "indicator", "error"] = "mean"
-
-    @property
-    def longest_row(self) -> float:
-        """The longest row whose square leaves digits of the regularization a."""
-        return min(LONGEST, math.sqrt(check_positive("a", self.a)) * LONGEST_OF_UNIT)
 
     def _setup(self, K, width):
         self._learned = SecondOrderWeights(K, width, check_positive("a", self.a))

@@ -269,13 +269,14 @@ class TestBandits:
 
     def test_bounds_of_confidit_are_the_formula(self):
         model, X = self.learned("confidit")
-        z = np.c_[model._next(X[50:51])][0]
+        z = model._ready(X[50:51], model._scale.copy())[0]
         z = z / np.linalg.norm(z)
+        bounds = model._bounds(*model._clipped(z))
         for k in range(2):
             A = model._R[k]
             width = z @ np.linalg.solve(A.T @ A, z)
             inner = np.clip(model._W[k] @ z, -1.0, 1.0)
-            assert model._bounds(X[50:51])[0, k] == pytest.approx(inner + np.sqrt(width), rel=1e-6)
+            assert bounds[k] == pytest.approx(inner + np.sqrt(width), rel=1e-6)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="many rounds")

@@ -348,7 +348,7 @@ def test_rounds_without_a_theorem_say_so(rng):
         (learned("hinge"), "Give a horizon: no anytime bound for loss='hinge'"),
         (learned(exploration=0.2), "for the theory's exploration .or 0., got 0.2"),
         (learned(feature_norm=0.5), "exceeded feature_norm=0.5"),
-        (batched, "not batches of rounds"),
+        (batched, "learner's own choices"),
         (beyond, "30 rounds exceed horizon=20"),
     ):
         with pytest.raises(GuaranteeError, match=message):

@@ -185,7 +185,7 @@ def test_bandits_choose_and_update(learner, rows):
         for i in range(40):
             actions, propensities = model.choose(Z[i : i + 1])
             model.update(Z[i : i + 1], actions, actions == y[i : i + 1], propensities)
-        assert model._uncovered is None
+        assert not model._uncovered
         model.update(Z[:9], y[:9], np.ones(9), np.full(9, 0.5))
     assert distance(single.coef_, double.coef_) < 1e-4
 

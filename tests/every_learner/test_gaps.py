@@ -163,7 +163,7 @@ def test_bandits_choose_and_update_where_features_are_missing(model, rng):
     assert np.isfinite(weights_of(model)).all() and model.t_ == N
     if isinstance(model, sk.BanditGaptronClassifier):
         assert not np.array_equal(before, weights_of(model))
-        assert model._uncovered is None  # the round was the one chosen, gaps and all
+        assert not model._uncovered  # the round was the one chosen, gaps and all
 
 
 @pytest.mark.parametrize("play", ["iterates", "last", "average"])

@@ -31,6 +31,7 @@ from skstructured._learners.lock import Locked, learned_aside
 from skstructured._learners.passes import is_verbose, with_progress
 from skstructured._learners.predictions import DecodedPredictions, OverClasses
 from skstructured.decoders import MAP, Nearest, Sampled, resolve_decoder
+from skstructured.estimators.logistic._full_matrix import RoundLimit
 from skstructured.extend._types import Features, Floats, Given, Ints, Outputs, Seed
 from skstructured.extend.learner import Batch, Comparison, Losses, OnlineLearner
 from skstructured.losses import FenchelYoung
@@ -78,16 +79,13 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
             For a bad parameter, NaN or inf in X, bad labels, lengths that differ; the fitted state
             is then unchanged.
         """
-        self._fit(X, y, sample_weight)
-        return self
-
-    def _fit(self, X, y, sample_weight):
         check_bool("shuffle", self.shuffle)
         with unchanged_on_error(self, aside=True) as new:
             rounds = new._begin(X, y, None, sample_weight)
             order = np.arange(len(rounds.packed))
             new._learn(rounds, new.random_state_.permutation(order) if self.shuffle else order)
         self.warn_of_trouble()
+        return self
 
     def partial_fit(
         self, X: Features, y: Outputs, classes: Given = None, sample_weight: Given = None
@@ -109,10 +107,6 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         ValueError
             For what `fit` refuses, and for labels that are not among the classes.
         """
-        self._partial_fit(X, y, classes, sample_weight)
-        return self
-
-    def _partial_fit(self, X, y, classes, sample_weight):
         first = not hasattr(self, "classes_")
         with unchanged_on_error(self, first) as new:
             is_verbose(self)
@@ -127,6 +121,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
             own_arrays(self)
             self._learn(rounds, np.arange(len(rounds.packed)))
         self.warn_of_trouble()
+        return self
 
     def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
         """Start a stream whose classes are `classes` or those of y; its `Batch`."""
@@ -156,6 +151,11 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         self._decoder().check_space(self.loss_)
         self._weights = self._new_weights(space.dim_, self._scale.columns + self._intercept)
         self.t_, self._counted, self._kept = 0, 0, None
+
+    @property
+    def _row_limits(self):
+        above = f"above R={self._R:g}; give a larger R, or None for no limit."
+        return [RoundLimit(self._R * (1.0 + 1e-12), 0, above)] if math.inf > self._R else []
 
     def _loss(self, space):
         unit = 1.0 if isinstance(self._decoder(), Sampled) else 1.0 / math.log(2.0)
@@ -200,7 +200,9 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
     def expected_losses(self, x: Floats, V: Floats) -> Floats:
         """Expected target losses (m,) of the next play at x (1, p) against each vertex (m, K)."""
         check_is_fitted(self)
-        theta = self._logits(self._weights, self._counting(x), Rows.from_array(x))
+        row, scale = Rows.from_array(x), self._scale.copy()
+        scale.apply(row)  # it counts before it is played
+        theta = self._logits(self._weights, scale, row)
         same = [np.repeat(row, len(V), axis=0) for row in (theta, self.loss_.mean(theta))]
         return self._decoder().expected_loss(*same, V, self.loss_)
 
@@ -211,18 +213,13 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
             self.loss_, rows.matrix, self.space_.unpack(rounds.packed), self._intercept
         )
 
-    def _counting(self, x):
-        """The scale with which the row x will be played: x counts before it is."""
-        scale = self._scale.copy()
-        scale.apply(Rows.from_array(x))
-        return scale
-
     def _learn(self, rounds, order, note=None):
         """Learn rounds in `order`; ``note(logits, V)`` is told of every block played."""
         rows, weight = rounds.rows, rounds.weights
         size = self._rows_at_a_time(rows)
-        limits = [limit for limit in self._weights.limits if limit.concerns(weight[order])]
-        if limits or math.inf > self._R:
+        limits = [*self._weights.limits, *self._row_limits]
+        limits = [limit for limit in limits if limit.concerns(weight[order])]
+        if limits:
             self._refuse_long_rows(rows, order, weight, size, limits)
         for start in with_progress(self, range(0, len(order), size), len(order)):
             block = order[start : start + size]
@@ -239,23 +236,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
             block = order[start : start + size]
             ready, places = scale.apply(rows, block, weight[block])
             Z = with_intercept(ready.matrix[places], self._intercept)
-            self._check_norms(Z, block, weight[block] > 0.0)
             for limit in limits:
                 limit.check(Z, weight[block], block)
-
-    def _check_norms(self, Z, places, live=True):
-        """A ValueError for the first of rows Z that is longer than R; `places` tell it in X.
-
-        Rows that are not `live` are not learned, and so never refused.
-        """
-        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        long = (norms > self._R * (1.0 + 1e-12)) & live
-        if long.any():
-            at = int(np.argmax(long))
-            raise ValueError(
-                f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
-                f"standardised, above R={self._R:g}: give a larger R, or None for no limit."
-            )
 
     def _rows_at_a_time(self, rows):
         """Rows to learn before another thread may read: a second's work at most."""
@@ -315,8 +297,8 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
         size = max(1, min(BLOCK, READY // max(rows.width, 1)))
         for start in range(0, rows.n_rows, size):
             Z = with_intercept(matrix[start : start + size], self._intercept)
-            if math.inf > self._R:
-                self._check_norms(Z, start + np.arange(len(Z)))
+            for limit in self._row_limits:
+                limit.check(Z, np.ones(len(Z)), start + np.arange(len(Z)))
             found.append(weights.logits(np.clip(Z, -WIDEST, WIDEST)))
         return np.concatenate(found)
 
@@ -332,7 +314,7 @@ class LogisticLearner(Locked, OverClasses, DecodedPredictions, OnlineLearner, Ba
                 f"Logits did not converge (relative error {self._weights.residual:.1g}): B, lam "
                 "or a sample weight is too extreme.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=3,
             )
 
     @property

@@ -80,8 +80,13 @@ def inner(x, y):
     return total
 
 
+def reach_of(K, B, R=0.0):
+    """(2B, ln(K − 1), R), of which `curvature` makes κ."""
+    return np.array([2.0 * B, math.log(K - 1), R])
+
+
 @kernel(inline=True)
 def curvature(x, reach):
-    """κ of a row, for `reach` = (2B, ln(K−1), R); R, where it is not 0, is taken for ‖x‖."""
+    """κ of a row, for the `reach_of` K, B and R; R, where it is not 0, is taken for ‖x‖."""
     norm = reach[2] if reach[2] > 0.0 else math.sqrt(inner(x, x))
     return largest_curvature(reach[0] * norm + reach[1])

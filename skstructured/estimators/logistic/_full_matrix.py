@@ -184,45 +184,109 @@ def times(blocks, v):
 
 
 class RoundLimit:
-    """How large the rounds ``A ← A + w^power h ⊗ xxᵀ`` of a learner may be, h ⪯ I, A = aI at first.
+    """The most that ``norm * sample_weight^(power/2)`` of a row may be.
 
     Parameters
     ----------
-    start : float
-        a.
-    power : {1, 2}
-        Of the weight.
-    name : str
-        The parameter that a comes from, and its value.
+    longest : float
+        The most.
+    power : {0, 1, 2}
+        0 for norms alone; rows of weight 0 are never refused.
+    trouble : str
+        What is wrong beyond it, and the remedy.
     """
 
-    def __init__(self, start, power, name):
-        self.start, self.power, self.name = start, power, name
+    def __init__(self, longest, power, trouble):
+        self.longest, self.power, self.trouble = longest, power, trouble
 
     def concerns(self, weight):
         """Whether rows of these weights may exceed it."""
-        return weight.max(initial=0.0) > (USUAL * min(self.start, 1.0)) ** (1.0 / self.power)
+        most = USUAL * min(self.longest**2 / DIGITS, 1.0)
+        return self.power == 0 or weight.max(initial=0.0) ** self.power > most
 
     def check(self, Z, weight, places):
         """A ValueError for the first of the rows Z that is too large; `places` tell it in X."""
         norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        longest = np.sqrt(DIGITS * self.start)
-        fits = weight ** (0.5 * self.power) * norms <= longest
+        fits = (weight ** (0.5 * self.power) * norms <= self.longest) | (weight == 0.0)
         if not fits.all():
             at = int(np.argmin(fits))
-            size = "norm * sqrt(sample_weight)" if self.power == 1 else "norm * sample_weight"
             raise ValueError(
                 f"Row {places[at]} of X has norm {norms[at]:.4g}, with the intercept and as "
-                f"standardised, and sample_weight {weight[at]:.4g}: with {self.name}, {size} must "
-                f"be at most {longest:.4g}, or the matrix that is inverted has no digit left. "
-                "Divide all weights by their mean, or change the parameter."
+                f"standardised, and sample_weight {weight[at]:.4g}: {self.trouble}"
             )
 
 
-class FullMatrix(Learned):
-    """A over all weights, and P = A⁻¹ by Woodbury's formula, exact up to `DRIFT`.
+def limit_of_matrix(start, power, name):
+    """The `RoundLimit` of ``A ← A + w^power h ⊗ xxᵀ``, h ⪯ I, A = `start` I at first.
 
-    Subclasses have `_run`, the `Call` that plays and learns rows, and `logits`.
+    `name` is the parameter that `start` comes from, and its value.
+    """
+    longest = float(np.sqrt(DIGITS * start))
+    size = "norm * sqrt(sample_weight)" if power == 1 else "norm * sample_weight"
+    trouble = (
+        f"with {name}, {size} must be at most {longest:.4g}, or the matrix that is inverted has no "
+        "digit left. Divide all weights by their mean, or change the parameter."
+    )
+    return RoundLimit(longest, power, trouble)
+
+
+class Rounds(Learned):
+    """Rounds of a kernel: ``rounds(X, truth, weight, learns, *constants, learned, Q, logits)``.
+
+    It plays the rows, learns them if it `learns`, and writes what was played. A subclass has the
+    kernel, its `constants`, the arrays that are `_learned`, and the `lam` of its limit.
+    """
+
+    learned = 0
+
+    def learn(self, X, truth, weight):
+        """Play and learn rows; what was played (n, K)."""
+        logits, start = np.empty(truth.shape), 0
+        while start < len(X):
+            part = slice(start, min(len(X), start + self.room()))
+            at_once(*self.calls(X[part], truth[part], weight[part], logits[part]))
+            start = part.stop
+        self.tidy()
+        return logits
+
+    def calls(self, X, truth, weight, logits):
+        """The calls that learn rows, `room` at most, and put what was played into an array."""
+        given = (X, truth, weight, True, *self.constants, self._learned, self.Q, logits)
+        return (self.rounds, *given), (vars(self).update, {"learned": self.learned + len(X)})
+
+    def logits(self, X):
+        """What would be played at rows, (n, K); nothing is learned."""
+        logits = np.empty((len(X), self.Q.shape[1]))
+        known = tuple(np.require(part, requirements="W") for part in self._read)
+        self.rounds(X, logits, np.ones(len(X)), False, *self.constants, known, self.Q, logits)
+        return logits
+
+    @property
+    def _read(self):
+        """The arrays `_learned`, for who only reads."""
+        return self._learned
+
+    def room(self):
+        """How many rows may be learned by one call."""
+        self.tidy()
+        return LOOK - self.learned % LOOK
+
+    def tidy(self):
+        """Look after what was learned, between two calls."""
+
+    @property
+    def limits(self):
+        """How large rounds may be, a list of `RoundLimit`."""
+        return [limit_of_matrix(self.lam, 1, f"lam={self.lam:g}")]
+
+    @property
+    def residual(self):
+        """The largest residual of an equation for logits."""
+        return float(self.numbers[RESIDUAL])
+
+
+class FullMatrix(Rounds):
+    """A over all weights, and P = A⁻¹ by Woodbury's formula, exact up to `DRIFT`.
 
     Parameters
     ----------
@@ -234,34 +298,12 @@ class FullMatrix(Learned):
         λ: A starts at λI.
     """
 
-    exact = True
-
     def __init__(self, Q, width, lam):
         self.Q, self.lam, r = Q, lam, len(Q)
         self.G = np.zeros((r, width))
         self.A, self.P = unit_panels(r, width, lam), unit_panels(r, width, 1.0 / lam)
         self._waiting = (np.zeros((WAITING, width)), np.zeros((r * (r + 1) // 2, WAITING)))
-        self.numbers, self.learned, self.refactored = np.zeros(3), 0, 0
-
-    def learn(self, X, truth, weight):
-        """Play and learn rows; their logits (n, K). P is looked at after every `LOOK` rounds."""
-        logits, start = np.empty(truth.shape), 0
-        while start < len(X):
-            part = slice(start, min(len(X), start + self.room()))
-            at_once(*self.calls(X[part], truth[part], weight[part], logits[part]))
-            start = part.stop
-        self.tidy()
-        return logits
-
-    def calls(self, X, truth, weight, logits):
-        """The calls that learn rows, `room` at most, and put their logits into an array."""
-        count = (vars(self).update, {"learned": self.learned + len(X)})
-        return self._run(X, truth, weight, logits), count
-
-    def room(self):
-        """How many rows may be learned by one call."""
-        self.tidy()
-        return LOOK - self.learned % LOOK
+        self.numbers, self.refactored = np.zeros(3), 0
 
     def tidy(self):
         """Look at P, and invert A anew if it has drifted."""
@@ -271,6 +313,10 @@ class FullMatrix(Learned):
     @property
     def _learned(self):
         return self.A, self.P, self.G, *self._waiting, self.numbers
+
+    @property
+    def _read(self):
+        return self.P, *self._learned[1:]  # A is neither read nor written
 
     def add_waiting(self):
         """Add the rows that wait to A."""
@@ -290,11 +336,6 @@ class FullMatrix(Learned):
         self.refactored += 1
 
     @property
-    def limits(self):
-        """How large rounds may be, a list of `RoundLimit`."""
-        return [RoundLimit(self.lam, 1, f"lam={self.lam:g}")]
-
-    @property
     def products(self):
         """About how many products a round takes."""
         return self.A.size * (len(self.G) + 2)
@@ -303,8 +344,3 @@ class FullMatrix(Learned):
     def potential(self):
         """Σ ¼ w² tr(A⁻¹ H) over the rounds: what the theorem adds to λ‖U‖²."""
         return float(self.numbers[POTENTIAL])
-
-    @property
-    def residual(self):
-        """The largest residual of an equation for logits."""
-        return float(self.numbers[RESIDUAL])

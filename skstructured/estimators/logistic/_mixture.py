@@ -66,11 +66,6 @@ class Mixture(Learned):
         self.losses, self.heaviest = np.zeros(len(self.parts)), 1.0
 
     @property
-    def exact(self):
-        """Whether the theorem holds of every part."""
-        return all(part.exact for part in self.parts)
-
-    @property
     def structure(self):
         """What the parts keep of their matrices."""
         return self.parts[0].structure

@@ -13,12 +13,13 @@ import math
 import numpy as np
 
 from skstructured._engine.compiled import kernel
-from skstructured.estimators.logistic._curvature import curvature, inner
+from skstructured.estimators.logistic._curvature import curvature, inner, reach_of
 from skstructured.estimators.logistic._full_matrix import (
     POTENTIAL,
     RESIDUAL,
     WAITING,
     FullMatrix,
+    Rounds,
     add_products,
     downdate,
     products,
@@ -311,29 +312,102 @@ class FolkloreMatrix(FullMatrix):
         Classes, and features with the intercept.
     lam : float
         λ: A starts at λI.
-    reach : ndarray of shape (3,)
-        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
+    B, R : float, R default=0.0
+        Those of which κ is made; with R = 0 the norm of each row is taken for it.
     """
 
     structure = "full"
+    rounds = staticmethod(_folklore_rounds)
 
-    def __init__(self, K, width, lam, reach):
+    def __init__(self, K, width, lam, B, R=0.0):
         super().__init__(class_basis(K), width, lam)
-        self.reach = reach
-
-    def logits(self, X):
-        """Logits (n, K) of rows; nothing is learned."""
-        logits = np.empty((len(X), self.Q.shape[1]))
-        read = (self.P, self.P, *self._learned[2:])  # A is neither read nor written
-        known = tuple(np.require(part, requirements="W") for part in read)
-        given = (X, logits, np.ones(len(X)), False, self.reach, self._shift)
-        _folklore_rounds(*given, known, self.Q, logits)
-        return logits
+        self.reach = reach_of(K, B, R)
 
     @property
-    def _shift(self):
-        return 1.0 / (self.lam * self.Q.shape[1])
+    def constants(self):
+        """What the kernel is handed besides."""
+        return self.reach, 1.0 / (self.lam * self.Q.shape[1])
 
-    def _run(self, X, truth, weight, logits):
-        given = (X, truth, weight, True, self.reach, self._shift)
-        return _folklore_rounds, *given, self._learned, self.Q, logits
+
+@kernel
+def _shrink(P, v, factor):
+    """P ← P − factor vvᵀ."""
+    for a in range(v.shape[0]):
+        row, f = P[a], factor * v[a]
+        for b in range(v.shape[0]):
+            row[b] -= f * v[b]
+
+
+#: Rows of the vectors of `_blocks_rounds`, behind the work space of logits; and how many they are.
+BLOCK_SCORE, BLOCK_G, BLOCK_LOGIT, BLOCK_SHARE = range(WORK, WORK + 4)
+BLOCK_ROWS = WORK + 4
+
+
+@kernel
+def _blocks_rounds(X, truth, weight, learns, reach, learned, Q, logits):
+    """FOLKLORE's rounds if blocks of different classes are taken to be 0.
+
+    Ã is diagonal: it is a vector, and an equation for logits takes K products.
+    """
+    P, G, numbers = learned
+    K, p = G.shape
+    V, q, vectors = np.empty((K, p)), np.empty(K), np.empty((BLOCK_ROWS, K))
+    scores, g, z, s = (
+        vectors[BLOCK_SCORE],
+        vectors[BLOCK_G],
+        vectors[BLOCK_LOGIT],
+        vectors[BLOCK_SHARE],
+    )
+    for t in range(X.shape[0]):
+        x, w = X[t], weight[t]
+        for k in range(K):
+            for a in range(p):
+                V[k, a] = inner(P[k, a], x)
+            q[k] = inner(V[k], x)
+            scores[k] = 0.5 * w * q[k]
+            g[k] = 0.5 * scores[k] - 0.5 * inner(V[k], G[k])
+        residual = improper_logits(scores, g, z, s, vectors)
+        for k in range(K):
+            logits[t, k] = z[k]
+        if not (learns and w > 0.0):
+            continue
+        numbers[RESIDUAL] = max(numbers[RESIDUAL], residual)
+        kappa, mean = curvature(x, reach), inner(s, z)
+        for k in range(K):
+            grown = w * kappa * s[k] * (1.0 - s[k])
+            _shrink(P[k], V[k], grown / (1.0 + grown * q[k]))
+            c = s[k] - truth[t, k] - 2.0 * kappa * s[k] * (z[k] - mean)
+            for a in range(p):
+                G[k, a] += w * c * x[a]
+
+
+class ClassBlocks(Rounds):
+    """The blocks of A of one class each, kept as inverses (K, p, p): where all of A is too large.
+
+    Parameters
+    ----------
+    K, width, lam, B, R
+        As of `FolkloreMatrix`.
+    """
+
+    structure = "classes"
+    rounds = staticmethod(_blocks_rounds)
+
+    def __init__(self, K, width, lam, B, R=0.0):
+        self.lam, self.reach, self.numbers = lam, reach_of(K, B, R), np.zeros(3)
+        self.G, self.Q = np.zeros((K, width)), np.zeros((0, K))
+        self.P = np.repeat(np.eye(width)[None] / lam, K, axis=0)
+
+    @property
+    def constants(self):
+        """What the kernel is handed besides."""
+        return (self.reach,)
+
+    @property
+    def _learned(self):
+        return self.P, self.G, self.numbers
+
+    @property
+    def products(self):
+        """About how many products a round takes."""
+        return 3 * self.P.size

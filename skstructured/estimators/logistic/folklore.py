@@ -13,10 +13,9 @@ from skstructured._base.exceptions import GuaranteeError, GuaranteeWarning
 from skstructured._base.validation import check_choice, check_integer, check_size
 from skstructured._engine.rows import LONGEST
 from skstructured.estimators.logistic._base import LogisticLearner
-from skstructured.estimators.logistic._class_blocks import ClassBlocks
 from skstructured.estimators.logistic._curvature import curvature
 from skstructured.estimators.logistic._mixture import Mixture, MixtureCertificate, grid_of
-from skstructured.estimators.logistic._rounds import FolkloreMatrix
+from skstructured.estimators.logistic._rounds import ClassBlocks, FolkloreMatrix
 from skstructured.extend.decoder import Decoder
 from skstructured.guarantees.certificates import Certificate
 
@@ -24,6 +23,12 @@ __all__ = ["AioliClassifier", "FolkloreClassifier"]
 
 #: Rows taken as they are may be so much longer than √λ: their squares leave ten digits of A⁻¹.
 LONGEST_OF_UNIT = 1e5
+
+
+def lam_of(learner, B):
+    """The parameter `lam`, or by default that of theory with R, and 1.5/B without."""
+    theory = 1.5 / B if learner.R is None else 2.0 * check_size("R", learner.R) / B
+    return check_size("lam", learner.lam, theory)
 
 
 @parameters
@@ -165,19 +170,15 @@ class FolkloreClassifier(LogisticLearner):
     random_state: Seed = None
     missing: Literal["mean", "indicator", "error"] = "mean"
 
-    def _lam(self, B):
-        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
-        return check_size("lam", self.lam, theory)
-
     @property
     def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
-        least = min(math.sqrt(self._lam(B)) for B in grid_of(self.B))
+        least = min(math.sqrt(lam_of(self, B)) for B in grid_of(self.B))
         return min(LONGEST, least * LONGEST_OF_UNIT)
 
     def _new_weights(self, K, width):
         kind = self._kind(K, width)
-        made = [self._one(kind, K, width, B) for B in grid_of(self.B)]
+        made = [kind(K, width, lam_of(self, B), B, self.R or 0.0) for B in grid_of(self.B)]
         return made[0] if len(made) == 1 else Mixture(made)
 
     def _kind(self, K, width):
@@ -202,10 +203,6 @@ class FolkloreClassifier(LogisticLearner):
         )
         return ClassBlocks
 
-    def _one(self, kind, K, width, B):
-        reach = np.array([2.0 * B, math.log(K - 1), 0.0 if self.R is None else self.R])
-        return kind(K, width, self._lam(B), reach)
-
     def certificate(self, delta: float | None = None) -> Certificate:
         """The regret of the rounds seen so far, from the matrices they made; see Notes.
 
@@ -222,20 +219,18 @@ class FolkloreClassifier(LogisticLearner):
             or a `delta`.
         """
         self._check_certified("Theorem 3.3", delta)
-        if not getattr(self._weights, "exact", True):
+        if self._weights.structure != "full":
             raise GuaranteeError(
                 "Theorem 3.3 needs all of A, which structure='full' keeps, not "
                 f"{self._weights.structure!r}."
             )
         unit = self.loss_.scale_
-        parts = [self._certificate(unit, part) for part in self._parts_of()]
+        parts = getattr(self._weights, "parts", (self._weights,))
+        parts = [self._certificate(unit, part) for part in parts]
         if len(parts) == 1:
             return parts[0]
         price = unit * math.log(len(parts)) * self._weights.heaviest
         return MixtureCertificate(parts, price)
-
-    def _parts_of(self):
-        return getattr(self._weights, "parts", (self._weights,))
 
     def _certificate(self, unit, part):
         B = 0.5 * float(part.reach[0])

@@ -30,7 +30,7 @@ from skstructured.estimators.logistic._rounds import (
     learn_row,
     scratch,
 )
-from skstructured.estimators.logistic.folklore import FolkloreClassifier
+from skstructured.estimators.logistic.folklore import LONGEST_OF_UNIT, FolkloreClassifier, lam_of
 from skstructured.extend.decoder import Decoder
 from skstructured.spaces.simplex import softmax_into
 
@@ -142,15 +142,15 @@ def _predict(x, points, P, G, Q, space, out):
 
 
 @kernel
-def _gaussian_rounds(X, truth, weight, reach, points, learned, Q, logits):
-    """Play and learn the rows; `logits` receives logarithms of E softmax(z)."""
+def _gaussian_rounds(X, truth, weight, learns, reach, points, learned, Q, logits):
+    """Play the rows, and learn them if it `learns`; `logits` receives log E softmax(z)."""
     _, P, G, _, _, _ = learned
     space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
     vectors, scores, work = space[3], space[4], space[5]
     for t in range(X.shape[0]):
         x, w = X[t], weight[t]
         _predict(x, points, P, G, Q, space, logits[t])
-        if w == 0.0:
+        if not (learns and w > 0.0):
             continue
         for k in range(Q.shape[1]):  # the centre is z = m − wÃ(softmax(z) − y)
             vectors[TARGET, k] = truth[t, k]
@@ -161,46 +161,20 @@ def _gaussian_rounds(X, truth, weight, reach, points, learned, Q, logits):
         learn_row(x, w, curvature(x, reach), learned, Q, space)
 
 
-@kernel
-def _gaussian_logits(X, points, P, G, Q, logits):
-    """Logarithms of E softmax(z) of rows, with what has been learned."""
-    space = scratch(Q.shape[0], Q.shape[1], X.shape[1])
-    for t in range(X.shape[0]):
-        _predict(X[t], points, P, G, Q, space, logits[t])
-
-
 class GaussianMatrix(FolkloreMatrix):
-    """`FolkloreMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights.
+    """`FolkloreMatrix` with a Gaussian of mean −½A⁻¹G and covariance ½A⁻¹ over the weights."""
 
-    Parameters
-    ----------
-    K, width : int
-        Classes, and features with the intercept.
-    lam : float
-        λ: A starts at λI.
-    reach : ndarray of shape (3,)
-        2B, ln(K − 1) and R (0: the norm of the row), of which κ is made.
-    """
+    rounds = staticmethod(_gaussian_rounds)
 
     @property
-    def points(self):
-        """The points that means go over; they are no part of what is learned."""
-        return gaussian_points(len(self.Q))
+    def constants(self):
+        """`reach`, and the points that means go over, which are no part of what is learned."""
+        return self.reach, gaussian_points(len(self.Q))
 
     @property
     def products(self):
         """About how many products a round takes; an exponential counts as ten."""
-        return super().products + 10 * self.points.shape[0] * self.Q.shape[1]
-
-    def logits(self, X):
-        """Logarithms (n, K) of the probabilities of rows; nothing is learned."""
-        logits = np.empty((len(X), self.Q.shape[1]))
-        _gaussian_logits(X, self.points, self.P, self.G, self.Q, logits)
-        return logits
-
-    def _run(self, X, truth, weight, logits):
-        given = (X, truth, weight, self.reach, self.points)
-        return _gaussian_rounds, *given, self._learned, self.Q, logits
+        return super().products + 10 * len(self.constants[1]) * self.Q.shape[1]
 
 
 @documented(FolkloreClassifier)
@@ -267,18 +241,12 @@ class GaussianAggregatingForecaster(LogisticLearner):
     missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _new_weights(self, K, width):
-        B, reach = check_size("B", self.B), 0.0 if self.R is None else self.R
-        numbers = np.array([2.0 * B, math.log(K - 1), reach])
-        return GaussianMatrix(K, width, self._lam(), numbers)
-
-    def _lam(self):
         B = check_size("B", self.B)
-        theory = 1.5 / B if self.R is None else 2.0 * check_size("R", self.R) / B
-        return check_size("lam", self.lam, theory)
+        return GaussianMatrix(K, width, lam_of(self, B), B, self.R or 0.0)
 
     @property
     def longest_row(self) -> float:
         """The largest norm of a row that is taken as it is."""
-        return 1e5 * math.sqrt(self._lam())
+        return LONGEST_OF_UNIT * math.sqrt(lam_of(self, check_size("B", self.B)))
 
     _no_theorem = "Its paper's bound has no explicit constants."

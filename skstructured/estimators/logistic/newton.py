@@ -15,9 +15,9 @@ from skstructured.estimators.logistic._curvature import inner
 from skstructured.estimators.logistic._full_matrix import (
     POTENTIAL,
     FullMatrix,
-    RoundLimit,
     add_products,
     downdate,
+    limit_of_matrix,
     products,
     wait,
 )
@@ -89,52 +89,40 @@ def _newton_step(W, V, d, q, gamma, L):
 
 
 @kernel
-def _newton_rounds(X, truth, weight, B, gamma, learned, logits):
-    """Play and learn the rows; `logits` receives every Wx."""
+def _newton_rounds(X, truth, weight, learns, B, gamma, learned, Q, logits):
+    """Play the rows, and learn them if it `learns`; `logits` receives every projected Wx."""
     A, P, W, waiting, factors, numbers = learned
-    K, p, flat = W.shape[0], W.shape[1], W.reshape((1, W.size))
+    K, p, flat = Q.shape[0], X.shape[1], W.reshape((1, W.size))
     V, L, small, vectors, outer, _, _, scaled, _ = scratch(K, K, p)
     z, s, d, u, m = vectors[LOGIT], vectors[SHARE], vectors[TARGET], vectors[MASS], vectors[CENTRE]
     for t in range(X.shape[0]):
-        x, w, q = X[t], weight[t], 0.0
-        products(P, x, V, small[S])
+        x, w, q, inside = X[t], weight[t], 0.0, True
+        live, reach = learns and w > 0.0, B * math.sqrt(inner(x, x))
         for k in range(K):
             u[k] = inner(W[k], x)
-        if in_the_box(small[S], u, B * math.sqrt(inner(x, x)), m, z) and w > 0.0:
+            inside &= abs(u[k]) <= reach
+        if live or not inside:
+            products(P, x, V, small[S])
+        in_the_box(small[S], u, reach, m, z)
+        for k in range(K):
+            logits[t, k] = z[k]
+        if not live:
+            continue
+        if not inside:
             add_products(flat, -1.0, m.reshape((K, 1)), V, np.int64(0), K)  # W ← W − A⁻¹ (m ⊗ x)
         softmax_into(z, s)
         for k in range(K):
-            logits[t, k] = z[k]
             d[k] = w * (s[k] - truth[t, k])
-        if w == 0.0:
-            continue
         for i in range(K):
             for j in range(K):
                 outer[i, j] = d[i] * d[j]
                 q += outer[i, j] * small[S, i, j]
-        reach = B * math.sqrt(inner(x, x))
         least = max(4.0 * reach, (K - 1.0) * math.exp(min(2.0 * reach, 700.0)))
         numbers[SHARPEST] = max(numbers[SHARPEST], 2.0 * w * least)
         numbers[POTENTIAL] += q / (1.0 + q)
         _newton_step(flat, V, d, q, gamma, L)
         downdate(P, L, K, 1)
         wait(x, outer, 1.0, A, waiting, factors, numbers, scaled)
-
-
-@kernel
-def _newton_logits(X, B, P, W, logits):
-    """The projected scores of rows, with what has been learned."""
-    K = W.shape[0]
-    V, _, small, vectors, _, _, _, _, _ = scratch(K, K, X.shape[1])
-    u, m = vectors[MASS], vectors[CENTRE]
-    for t in range(X.shape[0]):
-        x, bound, inside = X[t], B * math.sqrt(inner(X[t], X[t])), True
-        for k in range(K):
-            u[k] = inner(W[k], x)
-            inside &= abs(u[k]) <= bound
-        if not inside:
-            products(P, x, V, small[S])
-        in_the_box(small[S], u, bound, m, logits[t])
 
 
 class NewtonMatrix(FullMatrix):
@@ -148,23 +136,16 @@ class NewtonMatrix(FullMatrix):
         Bound on ‖W_k‖, and γ.
     """
 
+    rounds = staticmethod(_newton_rounds)
+
     def __init__(self, K, width, B, gamma):
         super().__init__(np.eye(K), width, (gamma * B) ** -2.0 / K)
-        self.B, self.gamma, self.numbers = B, gamma, np.zeros(4)
+        self.constants, self.numbers = (B, gamma), np.zeros(4)
 
     @property
     def limits(self):
         """How large rounds may be, a list of `RoundLimit`."""
-        return [RoundLimit(self.lam, 2, f"1/(gamma² K B²)={self.lam:g}")]
-
-    def logits(self, X):
-        """Projected scores (n, K) of rows; nothing is learned."""
-        logits = np.empty((len(X), len(self.G)))
-        _newton_logits(X, self.B, self.P, self.G, logits)
-        return logits
-
-    def _run(self, X, truth, weight, logits):
-        return _newton_rounds, X, truth, weight, self.B, self.gamma, self._learned, logits
+        return [limit_of_matrix(self.lam, 2, f"1/(gamma² K B²)={self.lam:g}")]
 
 
 @documented(FolkloreClassifier)
@@ -271,13 +252,14 @@ class OnlineNewtonClassifier(LogisticLearner):
         """
         self._check_certified("The theorem of online Newton steps", delta)
         learned, unit = self._weights, self.loss_.scale_
-        if not learned.gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
+        B, gamma = learned.constants
+        if not gamma * learned.numbers[SHARPEST] <= 1.0 + 1e-9:
             raise GuaranteeError(
                 f"Online Newton steps need gamma ≤ {1.0 / learned.numbers[SHARPEST]:.4g} for the "
-                f"rows learned, got gamma={learned.gamma:g}, which learns faster."
+                f"rows learned, got gamma={gamma:g}, which learns faster."
             )
-        numbers = {"B": learned.B, "gamma": learned.gamma, "rounds": self.t_}
-        offset = 0.5 * unit * learned.potential / learned.gamma
-        quadratic = 0.5 * unit * learned.gamma * learned.lam
+        numbers = {"B": B, "gamma": gamma, "rounds": self.t_}
+        offset = 0.5 * unit * learned.potential / gamma
+        quadratic = 0.5 * unit * gamma * learned.lam
         named = "nats" if unit == 1.0 else "bits"
-        return Certificate("Online Newton steps", quadratic, offset, learned.B, numbers, named)
+        return Certificate("Online Newton steps", quadratic, offset, B, numbers, named)

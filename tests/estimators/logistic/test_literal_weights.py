@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skstructured import AggregatingForecaster
-from skstructured.estimators.logistic._class_blocks import ClassBlocks
+from skstructured.estimators.logistic._rounds import ClassBlocks
 from skstructured.estimators.logistic.gaussian import GaussianMatrix
 from skstructured.estimators.logistic.newton import NewtonMatrix
 from skstructured.estimators.logistic.particles import Particles
@@ -23,10 +23,6 @@ def stream(K, p, T, seed=0):
 
 def kappa(B, K):
     return lambda norm: naive.logistic.folklore_kappa(B, norm, K)
-
-
-def reach_of(B, K):
-    return np.array([2.0 * B, math.log(K - 1), 0.0])
 
 
 @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])
@@ -49,7 +45,7 @@ def test_online_newton_steps(K, p, gamma):
 @pytest.mark.parametrize(("K", "p"), [(2, 3), (4, 2)])
 def test_blocks_of_classes(K, p):
     X, Y, weight = stream(K, p, 30)
-    state = ClassBlocks(K, p, 0.7, reach_of(1.0, K))
+    state = ClassBlocks(K, p, 0.7, 1.0)
     played = state.learn(X, Y, weight)
     literal = naive.logistic.Approximate(K, p, 0.7, kappa(1.0, K))
     for t in range(30):
@@ -62,7 +58,7 @@ def test_blocks_of_classes(K, p):
 @pytest.mark.parametrize("K", [2, 3])
 def test_the_centre_of_the_gaussian_forecaster(K):
     X, Y, weight = stream(K, 2, 12)
-    state = GaussianMatrix(K, 2, 0.7, reach_of(1.0, K))
+    state = GaussianMatrix(K, 2, 0.7, 1.0)
     literal = naive.logistic.Gaussian(K, 2, 0.7, kappa(1.0, K))
     for t in range(12):
         played = np.exp(state.learn(X[t : t + 1], Y[t : t + 1], weight[t : t + 1])[0])

@@ -23,7 +23,7 @@ from skstructured import (
 )
 from skstructured._base.exceptions import GuaranteeWarning
 from skstructured.estimators.logistic import _full_matrix
-from skstructured.estimators.logistic._curvature import curvature
+from skstructured.estimators.logistic._curvature import curvature, reach_of
 from skstructured.estimators.logistic._logits import WORK, improper_logits
 from skstructured.estimators.logistic._rounds import LEAST, FolkloreMatrix, class_basis
 from skstructured.estimators.logistic.newton import in_the_box
@@ -33,10 +33,6 @@ from skstructured.utils import check_learner
 
 SIZES = [(K, p) for K in (2, 3, 5) for p in (1, 4, 10)]
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
-
-
-def reach_of(B, K, R=0.0):
-    return np.array([2.0 * B, math.log(K - 1), R])
 
 
 def stream(K, p, T, seed=0, scale=1.0):
@@ -59,7 +55,7 @@ class TestManyClasses:
         theta = sharp * X @ rng.randn(p, K)
         Y = np.exp(log_softmax(theta + rng.gumbel(size=theta.shape)))
         weight = rng.choice([0.0, 0.3, 1.0, 4.0], size=T)
-        state = FolkloreMatrix(K, p, 0.5, reach_of(2.0, K))
+        state = FolkloreMatrix(K, p, 0.5, 2.0)
         played = state.learn(X, Y, weight)
         literal = naive_folklore(K, p, 2.0, 0.5)
         literal.curvature = lambda z: naive.logistic.hessian_of_cells(z, LEAST)
@@ -88,7 +84,7 @@ class TestManyClasses:
         K, p = 12, 2
         X = np.array([[1e3, 0.0], [0.0, 1e3], [1e3, 1e3], [1.0, -1.0]] * 5)
         Y = np.eye(K)[np.arange(20) % 3]
-        state = FolkloreMatrix(K, p, 1e-3, reach_of(50.0, K))
+        state = FolkloreMatrix(K, p, 1e-3, 50.0)
         assert np.isfinite(state.learn(X, Y, np.ones(20))).all()
         assert np.isfinite(state.P).all()
         assert state.drift() < 1e-8
@@ -100,7 +96,7 @@ class TestFolkloreIsLiteral:
     def test_logits_equal_the_minimiser_over_all_weights(self, K, p):
         T = 60 if config.DISABLE_JIT else 500
         X, Y = stream(K, p, T, scale=2.0)
-        played = FolkloreMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, np.ones(T))
+        played = FolkloreMatrix(K, p, 0.7, 1.0).learn(X, Y, np.ones(T))
         literal = naive_folklore(K, p, 1.0, 0.7)
         for t in range(T):
             z = literal.logits(X[t])
@@ -110,7 +106,7 @@ class TestFolkloreIsLiteral:
     @pytest.mark.parametrize(("K", "p"), [(2, 3), (3, 2), (4, 1)])
     def test_and_the_minimiser_of_explicit_surrogates(self, K, p):
         X, Y = stream(K, p, 25)
-        played = FolkloreMatrix(K, p, 0.5, reach_of(2.0, K)).learn(X, Y, np.ones(25))
+        played = FolkloreMatrix(K, p, 0.5, 2.0).learn(X, Y, np.ones(25))
         literal = naive_folklore(K, p, 2.0, 0.5)
         for t in range(25):
             z = literal.logits_of_surrogates(X[t])
@@ -122,7 +118,7 @@ class TestFolkloreIsLiteral:
         K, p, T = 3, 4, 40
         X, Y = stream(K, p, T, seed)
         weight = np.random.RandomState(seed).randint(0, 4, size=T) / 2.0
-        played = FolkloreMatrix(K, p, 0.7, reach_of(1.0, K)).learn(X, Y, weight)
+        played = FolkloreMatrix(K, p, 0.7, 1.0).learn(X, Y, weight)
         literal = naive_folklore(K, p, 1.0, 0.7)
         for t in range(T):
             z = literal.logits(X[t], weight[t])
@@ -132,7 +128,7 @@ class TestFolkloreIsLiteral:
     @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
     def test_two_classes_are_aioli(self, scale):
         X, Y = stream(2, 5, 200, scale=scale)
-        played = FolkloreMatrix(2, 5, 0.7, reach_of(1.0, 2)).learn(X, Y, np.ones(200))
+        played = FolkloreMatrix(2, 5, 0.7, 1.0).learn(X, Y, np.ones(200))
         aioli = naive.logistic.Aioli(5, 0.7, lambda n: naive.logistic.folklore_kappa(1.0, n, 2))
         for t in range(200):
             m = aioli.margin(X[t])
@@ -142,7 +138,7 @@ class TestFolkloreIsLiteral:
     def test_a_row_of_zeros_is_predicted_uniformly_and_changes_nothing(self):
         X, Y = stream(4, 3, 30)
         X[10] = 0.0
-        state, other = (FolkloreMatrix(4, 3, 0.7, reach_of(1.0, 4)) for _ in range(2))
+        state, other = (FolkloreMatrix(4, 3, 0.7, 1.0) for _ in range(2))
         played = state.learn(X, Y, np.ones(30))
         other.learn(np.delete(X, 10, axis=0), np.delete(Y, 10, axis=0), np.ones(29))
         assert np.array_equal(played[10], np.zeros(4))
@@ -150,7 +146,7 @@ class TestFolkloreIsLiteral:
 
     def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
         X, Y = stream(3, 4, 40)
-        state = FolkloreMatrix(3, 4, 0.7, reach_of(1.0, 3))
+        state = FolkloreMatrix(3, 4, 0.7, 1.0)
         state.learn(X, Y, np.ones(40))
         before = state.copy()
         logits = state.logits(X)
@@ -163,8 +159,8 @@ class TestFolkloreIsLiteral:
     def test_is_the_same_in_any_unit(self, unit):
         X, Y = stream(3, 4, 60)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        plain_ = FolkloreMatrix(3, 4, 1.0, reach_of(1.0, 3)).learn(X, Y, np.ones(60))
-        state = FolkloreMatrix(3, 4, unit**2, reach_of(1.0 / unit, 3))
+        plain_ = FolkloreMatrix(3, 4, 1.0, 1.0).learn(X, Y, np.ones(60))
+        state = FolkloreMatrix(3, 4, unit**2, 1.0 / unit)
         np.testing.assert_allclose(state.learn(X * unit, Y, np.ones(60)), plain_, atol=1e-9)
 
     def test_an_orthonormal_basis(self):
@@ -239,7 +235,7 @@ class TestMatrices:
     def test_a_drifted_inverse_is_made_anew(self):
         K, p = 3, 4
         X, Y = stream(K, p, 1100)
-        state = FolkloreMatrix(K, p, 0.7, reach_of(1.0, K))
+        state = FolkloreMatrix(K, p, 0.7, 1.0)
         state.learn(X[:1000], Y[:1000], np.ones(1000))
         state.P *= 1.0 + 1e-6
         assert state.drift() > 1e-7
@@ -254,7 +250,7 @@ class TestMatrices:
         rng, T = np.random.RandomState(0), 100_000
         X = rng.randn(T, p) * np.geomspace(1.0, scale, p)
         Y = np.eye(K)[np.argmax(X[:, :1] * np.arange(K) + rng.gumbel(size=(T, K)), axis=1)]
-        state = FolkloreMatrix(K, p, 1.0, reach_of(1.0, K))
+        state = FolkloreMatrix(K, p, 1.0, 1.0)
         state.learn(X, Y, np.ones(T))
         state.add_waiting()
         A, P = (_full_matrix.dense(panels, K - 1, p) for panels in (state.A, state.P))
@@ -394,7 +390,7 @@ class TestRegret:
                 -np.sum(log_softmax(logits) * Y)
                 for logits in (
                     naive.logistic.two_class_logits(flips, 4.0, 1 / (0.5 + math.log(2) / 2)),
-                    FolkloreMatrix(2, 1, 4.0, reach_of(0.5, 2, 1.0)).learn(X, Y, np.ones(T)),
+                    FolkloreMatrix(2, 1, 4.0, 0.5, 1.0).learn(X, Y, np.ones(T)),
                 )
             ]
             best = best_comparator(X, Y, 0.5)
@@ -415,7 +411,7 @@ class TestRegret:
             return surrogate - (-(log_softmax(point[None])[0] @ y))
 
         assert gap(1 / (1 + math.log(3) / 2)) == pytest.approx(0.099, abs=5e-4)
-        assert gap(curvature(np.ones(1), reach_of(1.0, K))) < 0
+        assert gap(curvature(np.ones(1), reach_of(K, 1.0))) < 0
 
     def test_the_certificate_counts_mistakes(self):
         X, _ = stream(3, 3, 200)
@@ -787,7 +783,7 @@ class TestInput:
             AioliClassifier().fit(np.eye(3), [0, 1, 2])
 
     def test_an_inverse_that_is_no_number_is_made_anew(self, monkeypatch):
-        state, seen = FolkloreMatrix(2, 1, 0.5, reach_of(2.0, 2)), []
+        state, seen = FolkloreMatrix(2, 1, 0.5, 2.0), []
         monkeypatch.setattr(FolkloreMatrix, "drift", lambda self: math.nan)
         monkeypatch.setattr(FolkloreMatrix, "refactor", lambda self: seen.append(self.learned))
         X, Y = stream(2, 1, 1024)

@@ -8,7 +8,6 @@ from numba import config
 from scipy.special import softmax
 
 from skstructured import FolkloreClassifier
-from skstructured.estimators.logistic._class_blocks import ClassBlocks
 from skstructured.estimators.logistic._logits import (
     A_REST,
     REST,
@@ -20,6 +19,7 @@ from skstructured.estimators.logistic._logits import (
 )
 from skstructured.estimators.logistic._rounds import (
     MANY,
+    ClassBlocks,
     FolkloreMatrix,
     S,
     cells_of,
@@ -154,7 +154,7 @@ class TestRounds:
     def test_keep_the_inverse_of_the_matrix(self, p):
         T = 40 if config.DISABLE_JIT else 2100
         X, Y, weight = stream(12, p, T)
-        state = FolkloreMatrix(12, p, 0.5, np.array([3.0, math.log(11), 0.0]))
+        state = FolkloreMatrix(12, p, 0.5, 1.5)
         state.learn(X, Y, weight)
         assert state.refactored == 0
         assert state.drift() < 1e-11
@@ -177,7 +177,7 @@ class TestRounds:
 
     def test_predictions_change_nothing_and_may_read_what_is_not_to_be_written(self):
         X, Y, weight = stream(12, 4, 30)
-        state = FolkloreMatrix(12, 4, 0.5, np.array([3.0, math.log(11), 0.0]))
+        state = FolkloreMatrix(12, 4, 0.5, 1.5)
         state.learn(X, Y, weight)
         before = state.copy()
         told = state.logits(X)
@@ -194,7 +194,7 @@ def test_blocks_of_many_classes_solve_their_equations():
     """z = g − Ã softmax(z), Ã and g made of the P that was kept."""
     K, p, T = 60, 3, 30
     X, Y, _ = stream(K, p, T)
-    state = ClassBlocks(K, p, 0.5, np.array([3.0, math.log(K - 1), 0.0]))
+    state = ClassBlocks(K, p, 0.5, 1.5)
     state.learn(X, Y, np.ones(T))
     for x, z in zip(X, state.logits(X), strict=True):
         scores = 0.5 * np.array([x @ P @ x for P in state.P])

@@ -138,7 +138,7 @@ def test_weights_within_the_limit_give_the_result_of_exact_arithmetic(heaviest, 
     reach = np.array([2.0, 0.0, 0.0])
     kappas = [curvature(x, reach) for x in X]
     exact = naive.logistic.exact_aioli(X, y, weight, kappas, 0.5)
-    state = FolkloreMatrix(2, 3, 0.5, reach)
+    state = FolkloreMatrix(2, 3, 0.5, 1.0)
     logits = state.learn(X, np.eye(2)[y], weight)
     margins = logits[:, 1] - logits[:, 0]
     assert np.abs(expit(margins) - expit(exact)).max() <= off
