@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
@@ -71,11 +71,11 @@ class Passes:
     Parameters `max_iter`, `tol`, `shuffle`, `class_weight` and `verbose`.
     """
 
-    max_iter: int | Literal["auto"]
+    max_iter: Any
     tol: float | None
     shuffle: bool
     class_weight: Any
-    standardize: bool | str
+    standardize: Any
     verbose: int
     space_: Any
     random_state_: np.random.RandomState

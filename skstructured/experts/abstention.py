@@ -55,7 +55,7 @@ class AskedRows(NamedTuple):
     losses: np.ndarray
 
 
-def asked(rows, codes, experts):
+def asked(experts, rows, codes):
     """The `Batch` of rows and positions of labels, which takes the losses of so many experts."""
     return Batch(AskedRows(rows, np.full((rows.shape[0], experts), np.nan)), codes)
 
@@ -250,12 +250,13 @@ class AbstainingHedgeClassifier(Locked, OnlineLearner, OverExperts):
         Its `rows` take the losses of the experts (n, d), as rounds are learned.
         """
         with unchanged_on_error(self, aside=True) as new:
-            return asked(*new._begin(X, y, classes), len(new._experts))
+            found = new._begin(X, y, classes)
+            return asked(len(new._experts), *found)
 
     def resume(self, X: Features, y: Outputs) -> Batch:
         """`Batch` of further rows of the stream that is being learned."""
         rows = checked_rows(self, X, reset=False)
-        return asked(*self._with_codes(rows, y), len(self._experts))
+        return asked(len(self._experts), *self._with_codes(rows, y))
 
     def _with_codes(self, rows, y):
         """Rows, and the positions of their labels."""

@@ -18,6 +18,7 @@ class KernelLearner:
     """
 
     average: Any  # as each learner has it
+    _model: Any
     _fitted_model: Callable[[str], Any]
     #: Whether the model is linear over random features of rows.
     _approximates = False
