@@ -49,10 +49,7 @@ class KernelLearner:
     @property
     def score_factor_(self) -> float:
         """What scores, and `dual_coef_`, are multiplied by; 1 unless ``max_iter="auto"`` tried."""
-        model = self._fitted_model("score_factor_ is")
-        if not isinstance(model, OverFeatures):
-            model = self._kernel_model("score_factor_ is")
-        return float(model.factor)
+        return float(self._fitted_model("score_factor_ is").factor)
 
     @property
     def support_vectors_(self) -> Array:
