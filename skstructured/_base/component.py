@@ -87,8 +87,8 @@ def parameters(cls: C) -> C:
     The constructor is that of a dataclass, with the same order, defaults and ``KW_ONLY``, and keeps
     each argument as given under its name, as scikit-learn wants it. Nothing else of a dataclass is
     made: defaults are no class attributes, and instances are no dataclasses, because tools such as
-    dask copy and hash a dataclass by its fields, and so without what was fitted. Fields are not
-    inherited either: each signature stands whole in its class.
+    dask copy and hash a dataclass by its fields, and so without what was fitted. Fields of mixins
+    come first, as in dataclasses; those of estimators are not inherited.
 
     Parameters
     ----------
@@ -125,6 +125,11 @@ def parameters(cls: C) -> C:
     bare = dataclasses.make_dataclass(
         cls.__name__,
         [(name, kind, dataclasses.field(default=default)) for name, kind, default in fields],
+        bases=tuple(
+            vars(base)["_fields"]
+            for base in cls.__mro__[1:]
+            if "_fields" in vars(base) and not issubclass(base, BaseEstimator)
+        ),
         namespace={"__doc__": cls.__name__},
         eq=False,
         repr=False,
@@ -132,6 +137,7 @@ def parameters(cls: C) -> C:
     for name, _, default in fields:
         if default is not dataclasses.MISSING:
             delattr(cls, name)
+    cls._fields = bare  # type: ignore[attr-defined]
     cls.__init__ = bare.__init__  # type: ignore[misc]
     cls.__init__.__module__ = cls.__module__  # type: ignore[misc]
     cls.__init__.__annotations__ = {}  # type: ignore[misc]  # help() then fits on a screen

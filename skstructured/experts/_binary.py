@@ -1,17 +1,29 @@
-"""Binary classifiers as experts: their names, what they say of rows, how they are trained."""
+"""Binary classifiers as experts: their parameters, what they say of rows, how they are trained."""
 
 import inspect
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.pipeline import _name_estimators
+from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skstructured._base.validation import check_sparse, matrices_refused
+from skstructured._base.validation import (
+    check_lengths,
+    check_sparse,
+    matrices_refused,
+    weighted_mean,
+)
+from skstructured._engine.state import Learned
 
 #: Opinions are multiples of 1/GRID: the last bits of a product of matrices depend on how many rows
 #: are multiplied at a time, and chunks of any size are to give the same bits.
@@ -34,23 +46,13 @@ def named_experts(estimators, taken=()):
             f"estimators must be a list of one classifier or more, or of pairs (name, classifier), "
             f"got {estimators!r}."
         )
-    if all(isinstance(one, (tuple, list)) and len(one) == 2 for one in given):
-        pairs = [tuple(one) for one in given]
-    else:
-        pairs = list(zip(_names_of(given), given, strict=True))
+    named = all(isinstance(one, (tuple, list)) and len(one) == 2 for one in given)
+    pairs = [tuple(one) for one in given] if named else _name_estimators(given)
     _check_names([name for name, _ in pairs], set(taken))
     for name, expert in pairs:
         if not (hasattr(expert, "predict") and hasattr(expert, "get_params")):
             raise ValueError(f"the expert {name!r} must be a classifier, got {expert!r}.")
     return pairs
-
-
-def _names_of(experts):
-    kinds = [type(expert).__name__.lower() for expert in experts]
-    return [
-        kind if kinds.count(kind) == 1 else f"{kind}-{kinds[:i].count(kind) + 1}"
-        for i, kind in enumerate(kinds)
-    ]
 
 
 def _check_names(names, taken):
@@ -147,13 +149,6 @@ def _column(proba, labels, label):
     return proba[:, labels.index(label)] if label in labels else np.zeros(len(proba))
 
 
-def teach(expert, X, y, classes, given):
-    """One call of ``partial_fit``; `classes` where they are not known yet and it takes them."""
-    if classes is not None and "classes" in inspect.signature(expert.partial_fit).parameters:
-        given = given | {"classes": classes}
-    expert.partial_fit(X, y, **given)
-
-
 def part_of(given, which, n):
     """Metadata of some of n rows: entries per row are taken there, all else is unchanged."""
     return {
@@ -198,6 +193,67 @@ def opinions_out_of_fold(name, expert, X, codes, classes, fold, given):
     return said
 
 
+@dataclass
+class Expert(Learned):
+    """A classifier among the experts.
+
+    Attributes
+    ----------
+    name : str
+    model : classifier
+        A copy of one that learns, and others as they are.
+    learns : bool
+        Whether it is trained.
+    naive : bool
+        Whether it has not seen a row, so that it says 0.
+    calibrated : callable or None, default=None
+        What makes its opinions into probabilities.
+    """
+
+    name: str
+    model: Any
+    learns: bool
+    naive: bool
+    calibrated: Any = None
+
+    def opinions(self, rows, classes):
+        """What it says of rows, (n,)."""
+        if self.naive:
+            return 0.0
+        said = opinions(self.name, self.model, rows, classes)
+        return said if self.calibrated is None else self.calibrated(said)
+
+    def fit(self, rows, codes, classes, fold, given):
+        """Fit one that learns on all rows; what it says of rows that it did not see."""
+        if not self.learns:
+            return opinions(self.name, self.model, rows, classes)
+        fresh = clone(self.model)
+        said = opinions_out_of_fold(self.name, fresh, rows, codes, classes, fold, given)
+        self.model, self.naive = fresh.fit(rows, classes[codes], **given), False
+        return said
+
+    def learn(self, x, y, classes, given):
+        """Learn one row; of the first it is told the classes, if it takes them."""
+        if self.naive and "classes" in inspect.signature(self.model.partial_fit).parameters:
+            given = given | {"classes": classes}
+        if self.naive or hasattr(self.model, "partial_fit"):
+            self.model.partial_fit(x, y, **given)
+        self.naive = False
+
+
+def check_expert(name, expert, learns, fitted, online):
+    """Whether an expert can do what `train` says."""
+    if not learns and not fitted:
+        raise NotFittedError(f"the expert {name!r} is not fitted, and is not to be trained.")
+    if learns and online and not hasattr(expert, "partial_fit"):
+        raise ValueError(
+            f"the expert {name!r} has no partial_fit to learn row by row: call fit of "
+            "AbstainingHedgeClassifier, or fit the experts beforehand and say train=False."
+        )
+    if learns and not online and not hasattr(expert, "fit"):
+        raise ValueError(f"the expert {name!r} has no fit.")
+
+
 def check_marker(marker, classes):
     """Raise a ValueError for an abstain_label that is one of the classes, or not a label."""
     if marker in classes.tolist():
@@ -210,10 +266,18 @@ def check_marker(marker, classes):
 METHODS = ("sigmoid", "isotonic")
 
 
-class Sigmoid:
-    """Platt's: P(second class) = 1/(1 + exp(−(a u + b))), fitted to softened labels."""
+class Calibrated:
+    """Opinions made into 2 P(second class) − 1, by what was said and true.
 
-    def __init__(self, said, codes):
+    "sigmoid" is Platt's P = 1/(1 + exp(−(a u + b))), fitted to softened labels; "isotonic" the
+    monotone P of the least squared error.
+    """
+
+    def __init__(self, method, said, codes):
+        if method == "isotonic":
+            model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+            self._model = model.fit(said, codes)
+            return
         counts = np.bincount(codes, minlength=2)
         right = (counts + 1.0) / (counts + 2.0)
         labels, weight = np.r_[codes, 1 - codes], np.r_[right[codes], 1.0 - right[codes]]
@@ -222,28 +286,19 @@ class Sigmoid:
 
     def __call__(self, said):
         """Calibrated opinions (n,)."""
-        share = self._model.predict_proba(said[:, None])[:, 1] if len(said) else np.empty(0)
-        return np.rint((2.0 * share - 1.0) * GRID) / GRID
-
-
-class Isotonic:
-    """The monotone P(second class) of the least squared error."""
-
-    def __init__(self, said, codes):
-        model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        self._model = model.fit(said, codes)
-
-    def __call__(self, said):
-        """Calibrated opinions (n,)."""
-        share = self._model.predict(said) if len(said) else np.empty(0)
+        if len(said) == 0:
+            return said
+        if isinstance(self._model, IsotonicRegression):
+            share = self._model.predict(said)
+        else:
+            share = self._model.predict_proba(said[:, None])[:, 1]
         return np.rint((2.0 * share - 1.0) * GRID) / GRID
 
 
 def calibrator(method, said, codes):
-    """A map of opinions (n,) to calibrated ones, or None: without a method, or a second class."""
-    if method is None or len(np.unique(codes)) < 2:
-        return None
-    return {"sigmoid": Sigmoid, "isotonic": Isotonic}[method](said, codes)
+    """`Calibrated` opinions, or None: without a method, or a second class."""
+    several = method is not None and len(np.unique(codes)) == 2
+    return Calibrated(method, said, codes) if several else None
 
 
 def calibrated_out_of_fold(method, said, codes, fold):
@@ -255,3 +310,91 @@ def calibrated_out_of_fold(method, said, codes, fold):
         if how is not None:
             found[inside] = how(said[inside])
     return found
+
+
+class OverExperts(ClassifierMixin, BaseEstimator):
+    """Parameters of the experts in the list ``estimators``, as those of scikit-learn's ensembles.
+
+    `get_params`, `set_params` and `clone` for experts with names or without.
+    """
+
+    def _named(self):
+        return named_experts(self.estimators, super().get_params(deep=False))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose label `predict` answers; an answer that is no label is wrong."""
+        said = np.asarray(self.predict(X), dtype=object)  # type: ignore[attr-defined]
+        labels = np.asarray(column_or_1d(y), dtype=object)
+        check_lengths(len(said), len(labels))
+        return weighted_mean((said == labels).astype(np.float64), sample_weight)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep` the experts, and theirs as ``name__parameter``."""
+        found = super().get_params(deep=False)
+        if deep:
+            try:
+                named = self._named()
+            except ValueError:  # to be refused by name, when it learns
+                named = []
+            for name, expert in named:
+                found[name] = expert
+                found |= {f"{name}__{key}": value for key, value in expert.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, experts by their names, and parameters of experts; returns self."""
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        own = super().get_params(deep=False)
+        if not params.keys() <= own.keys():
+            self._replace_experts(params)
+        return super().set_params(**params)
+
+    def _replace_experts(self, params):
+        """Take the experts among the parameters out of them, and put them into the list."""
+        named = self._named()
+        if any(name in params for name, _ in named):
+            new = [(name, params.pop(name, expert)) for name, expert in named]
+            pairs = all(isinstance(one, (tuple, list)) for one in self.estimators)
+            self.estimators = new if pairs else [expert for _, expert in new]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How metadata are handed on to the experts, by what each requests."""
+        router = MetadataRouter(owner=self)
+        for name, expert in self._named():
+            mapping = MethodMapping()
+            for method in ("fit", "partial_fit"):
+                if hasattr(expert, method):
+                    mapping.add(caller=method, callee=method)
+            router.add(**{name: expert}, method_mapping=mapping)
+        return router
+
+    def _routed(self, method, params):
+        """What of the metadata `params` of a call goes to which expert: names to dicts."""
+        if params and not get_config()["enable_metadata_routing"]:
+            raise TypeError(
+                f"{method}() got an unexpected keyword argument {next(iter(params))!r}: metadata "
+                "go to the experts that request them, with enable_metadata_routing=True."
+            )
+        if not params:
+            return {}
+        routed = process_routing(self, method, **params)
+        return {name: dict(routed[name].get(method, {})) for name in routed}
+
+    def __sklearn_clone__(self):
+        """A new one; with ``train=False`` over copies of the experts as they are, fitted."""
+        twin = super().__sklearn_clone__()
+        if self.train is False:
+            twin.estimators = deepcopy(self.estimators)
+        return twin
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        try:
+            experts = [get_tags(expert).input_tags for _, expert in self._named()]
+        except (ValueError, TypeError, AttributeError):  # experts without tags
+            experts = []
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = bool(experts) and all(one.sparse for one in experts)
+        tags.input_tags.allow_nan = bool(experts) and all(one.allow_nan for one in experts)
+        return tags

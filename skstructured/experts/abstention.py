@@ -1,26 +1,77 @@
 """Expert advice with abstention: a classifier that may abstain, over given classifiers."""
 
+from copy import deepcopy
 from dataclasses import KW_ONLY
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skstructured._base.component import Seed, parameters
 from skstructured._base.exceptions import GuaranteeError
-from skstructured._base.validation import check_share, unchanged_on_error
-from skstructured.experts._advice import HedgedExperts, losses_of, record_of
-from skstructured.experts._binary import check_marker, checked_rows, rows_of
+from skstructured._base.validation import (
+    check_choice,
+    check_integer,
+    check_lengths,
+    check_share,
+    unchanged_on_error,
+)
+from skstructured._learners.lock import Locked
+from skstructured._learners.passes import is_verbose, with_progress
+from skstructured.experts._binary import (
+    METHODS,
+    Expert,
+    OverExperts,
+    calibrated_out_of_fold,
+    calibrator,
+    check_expert,
+    check_marker,
+    checked_rows,
+    folds,
+    is_fitted,
+    part_of,
+    rows_of,
+    seed,
+)
+from skstructured.experts.hedge import AdaHedge
 from skstructured.extend._types import Array, Features, Floats, Given, Ints, Outputs
-from skstructured.extend.learner import Batch, ExpertComparison, Losses
+from skstructured.extend.learner import Batch, ExpertComparison, Losses, OnlineLearner
 from skstructured.guarantees.certificates import AbstentionCertificate, Certificate
+from skstructured.spaces import Simplex
 
 __all__ = ["AbstainingHedgeClassifier"]
 
+#: Rounds for which experts that are not trained are asked at a time.
+BLOCK = 4096
+
+
+class AskedRows(NamedTuple):
+    """Rows, and what experts lost in them, (n, d); NaN until they are learned."""
+
+    matrix: object
+    losses: np.ndarray
+
+
+def asked(experts, rows, codes):
+    """The `Batch` of rows and positions of labels, which takes the losses of so many experts."""
+    return Batch(AskedRows(rows, np.full((rows.shape[0], experts), np.nan)), codes)
+
+
+def record_of(rounds):
+    """What takes the losses of the experts in rounds, if anything does."""
+    return rounds.rows.losses if isinstance(rounds.rows, AskedRows) else None
+
+
+def losses_of(said, codes):
+    """``(1 − y u)/2`` of opinions u (n, d) where y = ±1 is the truth, (n, d)."""
+    return 0.5 * (1.0 - (2.0 * codes - 1.0)[:, None] * said)
+
 
 @parameters
-class AbstainingHedgeClassifier(HedgedExperts):
+class AbstainingHedgeClassifier(Locked, OnlineLearner, OverExperts):
     r"""Weighs binary classifiers by their past losses, and abstains where they disagree.
 
     Abstaining costs c, a mistake 1. While c < ½ the expected cost of all rounds exceeds that of the
@@ -144,6 +195,18 @@ class AbstainingHedgeClassifier(HedgedExperts):
             new._fit_anew(X, y, self._routed("fit", params))
         return self
 
+    def _fit_anew(self, X, y, given):
+        rows, codes = self._begin(X, y, None, online=False)
+        check_integer("cv", self.cv, lowest=2)
+        said, fold = np.zeros((len(codes), len(self._experts))), folds(codes, self.cv)
+        every = with_progress(self, self._experts, len(self._experts), "experts")
+        for j, expert in enumerate(every):
+            more = given.get(expert.name, {})
+            found = expert.fit(rows, codes, self.classes_, fold, more)
+            expert.calibrated = calibrator(self.calibrate, found, codes)
+            said[:, j] = calibrated_out_of_fold(self.calibrate, found, codes, fold)
+        self._learn_rows(None, said, codes)
+
     def partial_fit(self, X: Features, y: Outputs, classes: Given = None, **params: Any) -> Self:
         """Learn rows in order, one round each; chunks of any size give the same result.
 
@@ -160,8 +223,149 @@ class AbstainingHedgeClassifier(HedgedExperts):
         -------
         self
         """
-        self._partial_fit(X, y, classes, params)
+        first = not hasattr(self, "classes_")
+        with unchanged_on_error(self, first) as new:
+            is_verbose(self)
+            given = self._routed("partial_fit", params)
+            if first:
+                rows, codes = new._begin(X, y, classes, stream=True)
+                new._learn(rows, codes, np.arange(len(codes)), given=given)
+                return self
+            if classes is not None:
+                self.space_.check_classes(classes)
+            rows, codes = self._with_codes(checked_rows(self, X, reset=False), y)
+            check_share("abstention_cost", self.abstention_cost)
+            if len(codes) > (1 if self._trains else BLOCK):
+                self._ask(rows)  # what an expert refuses is refused before any learns
+        self._learn(rows, codes, np.arange(len(codes)), given=given)
         return self
+
+    def learn(self, rounds: Batch, which: Ints) -> None:
+        """Learn rounds in the order of `which`."""
+        self._learn(rounds.X, rounds.packed, np.asarray(which), record_of(rounds))
+
+    def begin(self, X: Features, y: Outputs, classes: Given = None) -> Batch:
+        """Start a stream whose classes are `classes` or those of y; its `Batch`.
+
+        Its `rows` take the losses of the experts (n, d), as rounds are learned.
+        """
+        with unchanged_on_error(self, aside=True) as new:
+            found = new._begin(X, y, classes)
+            return asked(len(new._experts), *found)
+
+    def resume(self, X: Features, y: Outputs) -> Batch:
+        """`Batch` of further rows of the stream that is being learned."""
+        rows = checked_rows(self, X, reset=False)
+        return asked(len(self._experts), *self._with_codes(rows, y))
+
+    def _with_codes(self, rows, y):
+        """Rows, and the positions of their labels."""
+        codes = self.space_.pack(y)
+        check_lengths(rows.shape[0], len(codes))
+        return rows, codes
+
+    def _begin(self, X, y, classes, online=True, stream=False):
+        """Start anew; checked rows and the positions of the labels."""
+        named, space = self._named(), Simplex()
+        self._takes_nan = get_tags(self).input_tags.allow_nan
+        rows = checked_rows(self, X, reset=True)
+        if stream:
+            space.fit_stream(y, classes)
+        else:
+            space.fit(y if classes is None else classes)
+        if space.dim_ != 2:
+            raise ValueError(
+                f"{type(self).__name__} is for two classes, got {space.dim_}. Only binary "
+                "classification is supported: the theorem does not cover one-vs-rest."
+            )
+        check_share("abstention_cost", self.abstention_cost)
+        self.space_, self.classes_, self.t_ = space, space.classes_, 0
+        if self.calibrate is not None:
+            check_choice("calibrate", self.calibrate, METHODS)
+        self.random_state_ = check_random_state(self.random_state)
+        self._experts = [self._taken(*one, online) for one in named]
+        for expert in self._experts:
+            if expert.naive and self.random_state is not None:
+                seed(expert.model, self.random_state_)
+        self.hedge_, self._dearest = AdaHedge(len(named)), 0.0
+        return self._with_codes(rows, y)
+
+    def _taken(self, name, model, online):
+        """The `Expert` of a classifier as it was given."""
+        if not (isinstance(self.train, (bool, np.bool_)) or self.train == "auto"):
+            raise ValueError(f"train must be 'auto', True or False, got {self.train!r}.")
+        fitted = is_fitted(model)
+        learns = not fitted if self.train == "auto" else bool(self.train)
+        learns = learns and not isinstance(model, FrozenEstimator)
+        check_expert(name, model, learns, fitted, online)
+        if learns:
+            model = deepcopy(model) if fitted else clone(model)
+        return Expert(name, model, learns, learns and not fitted)
+
+    @property
+    def estimators_(self) -> list:
+        """The experts, trained where they are; set by `fit` or `partial_fit`."""
+        return [expert.model for expert in self._experts]
+
+    @property
+    def _trains(self):
+        """Whether any expert learns."""
+        return any(expert.learns for expert in self._experts)
+
+    def _ask(self, rows, learn=None):
+        """Opinions (n, d) of all experts, or of those that learn or do not; 0 for the others."""
+        said = np.zeros((rows.shape[0], len(self._experts)))
+        for j, expert in enumerate(self._experts):
+            if learn is None or learn == expert.learns:
+                said[:, j] = expert.opinions(rows, self.classes_)
+        return said
+
+    def _learn(self, X, codes, which, record=None, given=()):
+        """Learn rounds in the order of `which`; the ŷ that they were played with.
+
+        Experts that learn are asked row by row, the others a block at a time.
+        """
+        played, trains = [np.empty(0)], self._trains
+        for start in with_progress(self, range(0, len(which), BLOCK), len(which)):
+            block = which[start : start + BLOCK]
+            said = self._ask(rows_of(X, block), False)
+            step = 1 if trains else len(block)
+            for i in range(0, len(block), step):
+                now = block[i : i + step]
+                x = rows_of(X, now) if trains else None
+                if trains:
+                    said[i : i + step] += self._ask(x, True)
+                more = {name: part_of(given[name], now, X.shape[0]) for name in given}
+                played.append(self._learn_rows(x, said[i : i + step], codes[now], more))
+            if record is not None:
+                record[block] = losses_of(said, codes[block])
+        return np.concatenate(played)
+
+    def _learn_rows(self, x, said, codes, given=None):
+        """Learn rounds with these opinions, and teach the experts the row x if there is one.
+
+        The round is counted first. Where an expert raises, the others learn it all the same, and
+        then the error goes on.
+        """
+        losses, sign, failed = losses_of(said, codes), 2.0 * codes - 1.0, []
+        with self.lock:
+            hedge, dearest = self.hedge_.copy(), max(self._dearest, float(self.abstention_cost))
+            hedged = hedge.update(losses)
+            vars(self).update(hedge_=hedge, t_=hedge.n_rounds, _dearest=dearest)
+            for expert in self._experts if x is not None else ():
+                try:
+                    if expert.learns:
+                        more = given.get(expert.name, {})
+                        expert.learn(x, self.classes_[codes], self.classes_, more)
+                except Exception as error:
+                    failed.append(error)
+        if failed:
+            raise failed[0]
+        return sign * (1.0 - 2.0 * hedged)
+
+    def _hedged(self, rows):
+        """ŷ (n,) of checked rows, with the weights of the next round."""
+        return np.clip(self._ask(rows) @ self.hedge_.weights_, -1.0, 1.0)
 
     def decision_function(self, X: Features) -> Floats:
         """ŷ in [−1, 1], (n,): the experts' weighted mean."""
@@ -272,8 +476,19 @@ class AbstainingHedgeClassifier(HedgedExperts):
         return self.hedge_.losses_.copy()
 
     def comparison(self, rounds: Batch) -> ExpertComparison:
-        """Losses of the experts in these rounds, as an `ExpertComparison`."""
-        return ExpertComparison(self._losses_in(rounds))
+        """Losses of the experts in these rounds, as an `ExpertComparison`.
+
+        A GuaranteeError where they were not kept.
+        """
+        losses = record_of(rounds)
+        if losses is None and not self._trains:
+            losses = losses_of(self._ask(rounds.X), rounds.packed)
+        if losses is None or np.isnan(losses).any():
+            raise GuaranteeError(
+                "The experts learned in these rounds, and what each lost in them was not kept: "
+                "certificate().bound() is the bound on their sum."
+            )
+        return ExpertComparison(losses)
 
     def certificate(self, delta: float | None = None) -> Certificate:
         """Theorem 7 for the rounds seen so far: ``certificate().bound()`` is the number.
@@ -300,6 +515,6 @@ class AbstainingHedgeClassifier(HedgedExperts):
             raise GuaranteeError(
                 f"Theorem 7 needs abstention_cost < 1/2 in every round, it was {self._dearest:g}."
             )
-        numbers = {"experts": len(self.estimators_), "abstention_cost": self._dearest}
+        numbers = {"experts": len(self._experts), "abstention_cost": self._dearest}
         numbers |= {"variance": self.hedge_.variance, "rounds": self.t_}
         return AbstentionCertificate(self.expert_losses_, numbers)

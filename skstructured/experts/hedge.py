@@ -7,8 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skstructured._base.validation import check_integer
+from skstructured._base.validation import check_integer, writable
 from skstructured._engine.compiled import kernel
+from skstructured._engine.state import Learned
 from skstructured.extend._types import Floats
 
 __all__ = ["AdaHedge"]
@@ -83,7 +84,7 @@ def hedge_rounds(losses, totals, behind, sums, w, hedged):
         hedged[t] = mean
 
 
-class AdaHedge:
+class AdaHedge(Learned):
     r"""Weights over d experts that lose hardly more than the best of them, whatever the losses.
 
     There is nothing to tune, and multiplying all losses by a number, or adding one, changes no
@@ -158,7 +159,7 @@ class AdaHedge:
         """
         losses = self._checked(losses)
         hedged = np.empty(len(losses))
-        self._own_arrays()
+        writable(self)
         hedge_rounds(losses, self.losses_, self._behind, self._sums, self._work, hedged)
         self.n_rounds += len(losses)
         return hedged
@@ -177,13 +178,6 @@ class AdaHedge:
                 f"got {losses[wrong][0]:g}."
             )
         return losses
-
-    def _own_arrays(self):
-        """Copy arrays that were loaded as maps of a file."""
-        for name in ("losses_", "_behind", "_sums", "_work"):
-            array = getattr(self, name)
-            if type(array) is not np.ndarray or not array.flags.writeable:
-                setattr(self, name, np.array(array))
 
     @property
     def weights_(self) -> Floats:

@@ -78,21 +78,6 @@ class Expansion(Learned):
         self.Theta = np.zeros((self.dim + rows, len(self.support.coefs)))
         self.Theta[: self.dim, : self.dim] = np.eye(self.dim)
 
-    @property
-    def function(self):
-        """The kernel."""
-        return self.support.function
-
-    @property
-    def has_kernels(self):
-        """Whether kernels of all pairs of rows are kept."""
-        return self.gram is not None
-
-    @property
-    def cost(self):
-        """Numbers to be read for the scores of a row."""
-        return self.support.count * self.support.width
-
     def fill(self, Z, cache):
         """Make rows Z, which are learned in any order and again and again, support rows.
 
@@ -136,7 +121,7 @@ class Expansion(Learned):
         """Put rows Z, `room` at most, into the block; `Rows` for the loop, and their order.
 
         `index` are their numbers, places of support rows after `fill`. Rows that always come in the
-        same company may be scored `together`. Where `has_kernels`, Z may be None.
+        same company may be scored `together`. Where kernels are kept, Z may be None.
         """
         order = np.arange(self.count, self.count + len(index))
         self.opened.count = self.count

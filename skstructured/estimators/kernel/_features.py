@@ -1,13 +1,12 @@
 """Random Fourier features φ of rows, with E <φ(x), φ(z)> = k(x, z)."""
 
-import math
-
 import numpy as np
 
-from skstructured._base.validation import check_choice, check_integer, check_real
+from skstructured._base.validation import check_choice, check_integer
 from skstructured._engine.sincos import write_waves
 from skstructured._engine.state import Learned
 from skstructured.estimators._auto import is_auto
+from skstructured.estimators.kernel._values import check_coef0
 
 #: Kernels that are the mean of cosines over frequencies that can be drawn.
 DRAWN = ("rbf", "laplacian")
@@ -192,8 +191,7 @@ def wants_features(learner, rows):
             f"approximation={right} takes every kernel."
         )
     if found == "relu":
-        wanted = "be at least 0 with kernel='arc-cosine'"
-        check_real("coef0", learner.coef0, lambda v: 0.0 <= v < math.inf, wanted)
+        check_coef0("arc-cosine", learner.coef0)
     if learner.budget is not None:
         raise ValueError(
             f"budget is for support rows, and with approximation={given!r} there are none: set "

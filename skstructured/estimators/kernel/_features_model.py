@@ -26,35 +26,26 @@ class BesideLine(MixtureModel):
     """Experts over [z, φ(z)], and as many over z, all of them mixed as one.
 
     The latter are the last ones; each has the optimiser of one of the former, which sees ‖z‖² in
-    the place of ‖[z, φ(z)]‖². `has_lines` is False where there are no φ.
+    the place of ‖[z, φ(z)]‖².
     """
 
-    has_lines = True
-
     def _vectors(self):
-        vectors = super()._vectors()
-        return np.vstack([vectors, vectors]) if self.has_lines else vectors
+        return np.vstack([super()._vectors()] * 2)
 
     def _set_up(self, learner, vectors):
         super()._set_up(learner, vectors)
-        if self.has_lines:
-            state, many = self.state, len(vectors)
-            near = (self.space.dim_, many, many // 2, self.scale.inner.columns)
-            state.totals = with_near(state.totals, *near)
+        state, many = self.state, len(vectors)
+        near = (self.space.dim_, many, many // 2, self.scale.inner.columns)
+        state.totals = with_near(state.totals, *near)
 
     def _experts(self):
-        found = super()._experts()
-        return found + found if self.has_lines else found
+        return super()._experts() * 2
 
     def _kernels(self):
-        (move, *rest), pairs = super()._kernels()
-        if self.has_lines:
-            move = near_move_and_score
-        return (move, *rest), pairs
+        (_, *rest), pairs = super()._kernels()
+        return (near_move_and_score, *rest), pairs
 
     def expert_names(self):
-        if not self.has_lines:
-            return super().expert_names()
         names = self.optimizer.names(False)
         names = names + [f"{name} of the line" for name in names]
         return names + [f"average of {name}" for name in names] if self.averaged else names
@@ -65,8 +56,6 @@ class BesideLine(MixtureModel):
         return certificate_of(self.optimizer, self.loss, self.state, self.expert_names())
 
     def _scored(self, matrices, X):
-        if not self.has_lines:
-            return super()._scored(matrices, X)
         W = matrices.reshape(-1, len(self.state.vectors), *matrices.shape[1:])
         n, few, near = X.shape[0], W.shape[1] // 2, X.shape[1] - self.scale.features.columns
         theta = np.empty((n, *W.shape[:3]))
@@ -77,8 +66,6 @@ class BesideLine(MixtureModel):
         return theta.reshape(n, len(matrices), -1)
 
     def _raw(self, Z):
-        if not self.has_lines:
-            return super()._raw(Z)
         raw, half = np.empty((Z.shape[0], len(self.state.matrix))), len(self.state.vectors) // 2
         rows, near, width = half * self.space.dim_, self.scale.inner.columns, self.width
         for at, start in enumerate(range(0, raw.shape[1], rows)):
@@ -109,16 +96,7 @@ class MappedScale(Learned):
     def __init__(self, inner, features):
         self.inner, self.features = inner, features
         self.mapped = inner.statistics.shape[1]
-
-    @property
-    def used(self):
-        """See `RunningScale`."""
-        return self.inner.used
-
-    @property
-    def indicators(self):
-        """See `RunningScale`."""
-        return self.inner.indicators
+        self.used, self.indicators = inner.used, inner.indicators
 
     @property
     def columns(self):
@@ -263,18 +241,17 @@ class OverFeatures:
         line = super().tried(other, batch, search)
         losses = [tried.loss_after(tried.chosen(search)) for tried in (line, curve)]
         if losses[0] < losses[1]:
-            vars(self).update(vars(other._model))
+            learner._model = other._model
             return line
         return curve
 
     def _without_features(self, learner):
         """The model over z alone, which has learned nothing."""
-        twin = copy.copy(self)
-        vars(twin).pop("_loops", None)
-        twin.given_scale = MappedScale(self.scale.anew().inner, self.scale.features.none())
         mixed, state = isinstance(self, BesideLine), self.state
+        twin = object.__new__(LineMixtureModel if mixed else FourierModel)
+        vars(twin).update({name: value for name, value in vars(self).items() if name != "_loops"})
+        twin.given_scale = MappedScale(self.scale.anew().inner, self.scale.features.none())
         vectors = state.vectors[: len(state.vectors) // 2] if mixed else state.vector
-        twin.has_lines = False
         twin._set_up(learner, vectors.copy())
         del twin.given_scale
         return twin
@@ -295,6 +272,10 @@ class FourierModel(OverFeatures, LinearModel):
 
 class FourierMixtureModel(OverFeatures, BesideLine):
     """A mixture of them, and of lines."""
+
+
+class LineMixtureModel(OverFeatures, MixtureModel):
+    """The lines alone."""
 
 
 def features_model(learner):

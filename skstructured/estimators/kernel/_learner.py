@@ -18,6 +18,7 @@ class KernelLearner:
     """
 
     average: Any  # as each learner has it
+    _model: Any
     _fitted_model: Callable[[str], Any]
     #: Whether the model is linear over random features of rows.
     _approximates = False
@@ -48,10 +49,7 @@ class KernelLearner:
     @property
     def score_factor_(self) -> float:
         """What scores, and `dual_coef_`, are multiplied by; 1 unless ``max_iter="auto"`` tried."""
-        model = self._fitted_model("score_factor_ is")
-        if not isinstance(model, OverFeatures):
-            model = self._kernel_model("score_factor_ is")
-        return float(model.factor)
+        return float(self._fitted_model("score_factor_ is").factor)
 
     @property
     def support_vectors_(self) -> Array:

@@ -14,11 +14,7 @@ from skstructured._learners.models import VectorModel
 from skstructured._learners.pass_selection import KERNEL
 from skstructured.estimators.kernel._expansion import Expansion, block_move_and_score
 from skstructured.estimators.kernel._support import support_for
-from skstructured.estimators.kernel._user_kernels import (
-    PrecomputedKernel,
-    foreign_kernel,
-    is_precomputed,
-)
+from skstructured.estimators.kernel._user_kernels import foreign_kernel, is_precomputed
 from skstructured.estimators.kernel._values import (
     BLOCK,
     check_cache_size,
@@ -52,7 +48,8 @@ class KernelModel(VectorModel):
         self.width, self.dtype = learner.n_features_in_, dtype_of(learner)
         self.state = LinearState(dim, 1, vector, (1, 0), self.averaged)
         self.scale = scale_of(learner, self.width, True, self.dtype)
-        self.scale.used = self.scale.used and not is_precomputed(self.kernel)
+        self.is_precomputed = is_precomputed(self.kernel)
+        self.scale.used = self.scale.used and not self.is_precomputed
         self._take_kernels()
         self.budget = self._checked_budget(getattr(learner, "budget", None))
         self.expansion, self.given = self._new_expansion(), None
@@ -61,7 +58,7 @@ class KernelModel(VectorModel):
         if budget is None:
             return None
         check_integer("budget", budget, lowest=2)
-        if is_precomputed(self.kernel):
+        if self.is_precomputed:
             raise ValueError(
                 f"budget must be None with kernel='precomputed', which keeps no rows, got "
                 f"{budget!r}."
@@ -70,9 +67,9 @@ class KernelModel(VectorModel):
 
     def _new_expansion(self, Z=None, weight=None):
         """One without rows; the kernel's width goes by weighted rows Z, where there are any."""
-        dim = self.space.dim_
-        shape = ((1 + self.averaged) * dim, self.scale.columns, self.dtype)
-        return Expansion(dim, support_for(self._function(Z, weight), *shape), self.budget)
+        c = (1 + self.averaged) * self.space.dim_
+        support = support_for(self._function(Z, weight), c, self.scale.columns, self.dtype)
+        return Expansion(self.space.dim_, support, self.budget)
 
     def _function(self, Z=None, weight=None):
         """The kernel, with a width that goes by weighted rows Z, where there are any."""
@@ -83,11 +80,6 @@ class KernelModel(VectorModel):
         p = self.width if Z is None else Z.shape[1]
         width = width_of(gamma, self.kernel, p, Z, weight)
         return kernel_function(self.kernel, width, self.coef0, self.degree, self.intercept)
-
-    @property
-    def is_precomputed(self):
-        """Whether rows are those of a matrix of kernels."""
-        return isinstance(self.expansion.function, PrecomputedKernel)
 
     def check(self, learner, batch, stream):
         """See `Model`."""
@@ -103,7 +95,7 @@ class KernelModel(VectorModel):
 
     def _check_overflow(self, rows):
         """A ValueError for a row whose kernel with itself is too large, before any is learned."""
-        longest = self.expansion.function.longest()
+        longest = self.expansion.support.function.longest()
         bad = rows.first_bad(False, 0.0, longest)
         if bad >= 0:
             raise ValueError(
@@ -114,7 +106,7 @@ class KernelModel(VectorModel):
     def _prepared(self, X):
         """Transformed rows as the kernel takes them."""
         X = X.toarray() if hasattr(X, "toarray") else X
-        return self.expansion.function.prepared(np.ascontiguousarray(X, dtype=self.dtype))
+        return self.expansion.support.function.prepared(np.ascontiguousarray(X, dtype=self.dtype))
 
     def prepare(self, learner, batch):
         """Transform all rows, and keep their kernels where there is room."""
@@ -154,7 +146,8 @@ class KernelModel(VectorModel):
         return epoch_for((block_move_and_score, self.loss.kernel, *steps))
 
     def _block_size(self, rows):
-        slow = PRODUCTS // max(self.expansion.cost, 1)
+        support = self.expansion.support
+        slow = PRODUCTS // max(support.count * support.width, 1)
         return max(BLOCK, min(self._loop()[1], slow))
 
     def _learn(self, rows, block, V, weight, theta, record):
@@ -217,7 +210,7 @@ class KernelModel(VectorModel):
     def _take(self, rows, block, weight):
         """Rows as `Expansion.take` gives them, and as they were `Counted`."""
         if self.given is not None:
-            Z = None if self.expansion.has_kernels else self.given[block]
+            Z = None if self.expansion.gram is not None else self.given[block]
             taken = self.expansion.take(Z, block, together=True)
             return taken, Counted(*taken, NOTHING, NOTHING, None)
         counted = self.scale.counted(rows, block, weight)
@@ -268,14 +261,10 @@ class KernelModel(VectorModel):
         return finite_scores(self.expansion.scores(self.coefficients(averaged), Z), self.kernel)
 
     def certified_loss(self):
-        """A GuaranteeError once support rows have left."""
-        self.check_none_left()
-        return super().certified_loss()
-
-    def check_none_left(self):
-        """A GuaranteeError once support rows have left."""
+        """See `Model`; a GuaranteeError once support rows have left."""
         if self.expansion.forgotten > 0:
             raise GuaranteeError(
                 f"No theorem is about rows that leave: {self.expansion.forgotten} did, for "
                 f"budget={self.expansion.budget}; budget=None keeps them all."
             )
+        return self.loss

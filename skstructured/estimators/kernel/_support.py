@@ -121,20 +121,23 @@ class ForeignSupport(Support):
     """Rows as a function of the user's takes them, (rows, p).
 
     What it returns for a pair of rows may depend on how many it is handed, so that streams hand it
-    a row at a time, with all that came before.
+    a row at a time, with all that came before. Of rows of a precomputed matrix nothing is kept but
+    the numbers of their columns.
     """
 
     def _empty(self):
         super()._empty()
-        self.stored = np.zeros((0, self.width), dtype=self.dtype)
+        self.of_columns = isinstance(self.function, PrecomputedKernel)
+        self.stored = np.zeros((0, 0 if self.of_columns else self.width), dtype=self.dtype)
 
     def _grow(self, room):
-        stored = np.zeros((room, self.width), dtype=self.dtype)
+        stored = np.zeros((room, self.stored.shape[1]), dtype=self.dtype)
         stored[: self.count] = self.stored[: self.count]
         self.stored = stored
 
     def _write(self, Z, start):
-        self.stored[start : start + len(Z)] = Z
+        if not self.of_columns:
+            self.stored[start : start + len(Z)] = Z
 
     def rows(self, which):
         """Rows at these places, (rows, p)."""
@@ -142,7 +145,8 @@ class ForeignSupport(Support):
 
     def values(self, Z, count):
         """Kernels (n, count) of rows Z with the first rows."""
-        return self.function.values(Z, self.stored[:count])
+        known = self.index if self.of_columns else self.stored
+        return self.function.values(Z, known[:count])
 
     def kernels(self, Z):
         """Kernels (n, rows) of rows Z with all."""
@@ -171,31 +175,7 @@ class ForeignSupport(Support):
         return out
 
 
-class ColumnSupport(ForeignSupport):
-    """Numbers of columns; rows are those of a precomputed matrix of kernels."""
-
-    def _empty(self):
-        Support._empty(self)
-
-    def _grow(self, room):
-        """Nothing is kept of a row."""
-
-    def _write(self, Z, start):
-        """Nothing is kept of a row."""
-
-    def rows(self, which):
-        """No features, (rows, 0)."""
-        return np.empty((len(which), 0))
-
-    def values(self, Z, count):
-        """Kernels (n, count) of rows of the matrix with the first rows."""
-        return self.function.values(Z, self.index[:count])
-
-
 def support_for(function, c, width, dtype):
     """Empty `Support` of the kind that a kernel needs; parameters as there."""
-    if isinstance(function, CallableKernel):
-        return ForeignSupport(function, c, width, dtype)
-    if isinstance(function, PrecomputedKernel):
-        return ColumnSupport(function, c, width, dtype)
-    return BlockSupport(function, c, width, dtype)
+    foreign = isinstance(function, (CallableKernel, PrecomputedKernel))
+    return (ForeignSupport if foreign else BlockSupport)(function, c, width, dtype)

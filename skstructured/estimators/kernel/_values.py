@@ -173,22 +173,6 @@ def score_rows(kind, numbers, blocks, pieces, coefs, Z, values, out):
             _add_scores(coefs, m * size, here, out[r])
 
 
-@kernel
-def divide_by_norms(Z, out):
-    """Out = the rows of Z divided by their norms, by their largest entries first; zeros stay."""
-    for r in range(Z.shape[0]):
-        largest, square = 0.0, 0.0
-        for a in range(Z.shape[1]):
-            largest = max(largest, abs(np.float64(Z[r, a])))
-        if largest == 0.0:
-            continue
-        for a in range(Z.shape[1]):
-            square += (Z[r, a] / largest) ** 2
-        norm = math.sqrt(square)
-        for a in range(Z.shape[1]):
-            out[r, a] = Z[r, a] / largest / norm
-
-
 #: Support rows in a block.
 BLOCK = 64
 
@@ -225,12 +209,13 @@ class KernelFunction(NamedTuple):
         return math.sqrt(max(reach - coef0, 0.0) / gamma)
 
     def prepared(self, Z):
-        """Rows as they are kept."""
+        """Rows as they are kept: of "cosine" divided by their norms, by largest entries first."""
         if self.kind != COSINE:
             return Z
-        out = np.zeros_like(Z)
-        divide_by_norms(Z, out)
-        return out
+        largest = np.abs(Z).max(axis=1, keepdims=True).astype(np.float64)
+        shares = Z / np.where(largest > 0.0, largest, 1.0)
+        norms = np.sqrt(np.cumsum(shares**2, axis=1)[:, -1:])  # 0, or 1 at least
+        return (shares / np.maximum(norms, 1.0)).astype(Z.dtype)
 
     def add_scores(self, blocks, pieces, coefs, Z, out):
         """Out (n, dim) ← out + Σ_i coefs_i k(x_i, z), of every row z."""
@@ -333,12 +318,18 @@ def kernel_function(kernel, width, coef0, degree, intercept):
             f"kernel must be one of {known}, 'precomputed', or a callable, got {kernel!r}."
         )
     check_integer("degree", degree)
-    coef0 = check_real("coef0", coef0, math.isfinite, "be a number")
-    if kernel == "arc-cosine" and coef0 < 0.0:
-        raise ValueError(f"coef0 must be at least 0 with kernel='arc-cosine', got {coef0!r}.")
     gamma, multiscale = width
     kind = MULTISCALE if multiscale else KINDS.index(kernel)
+    coef0 = check_coef0(kernel, coef0)
     return KernelFunction(kind, np.array([gamma, coef0, float(degree), float(intercept)]))
+
+
+def check_coef0(kernel, coef0):
+    """The number `coef0`; a ValueError for what it may not be with a kernel."""
+    if kernel != "arc-cosine":
+        return check_real("coef0", coef0, math.isfinite, "be a number")
+    wanted = "be at least 0 with kernel='arc-cosine'"
+    return check_real("coef0", coef0, lambda v: 0.0 <= v < math.inf, wanted)
 
 
 #: Of fewer rows trials would be short, and narrow kernels are ahead in those, but not in the end.

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -21,7 +22,6 @@ from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.kernel.structured import KernelStructuredPredictor
 from skstructured.extend._types import Array, Bound, Features, Floats, Given, Outputs
 from skstructured.extend.learner import Batch, Comparison, Losses
-from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.guarantees.certificates import Certificate, PerceptronCertificate, no_search
 from skstructured.losses.surrogates import MarginLoss, ResidualLoss
 from skstructured.optimizers import PiSTOL
@@ -38,11 +38,26 @@ __all__ = [
 ]
 
 
+@parameters
 class KernelOrLinear(KernelLearner):
     """Weights of features with ``kernel="linear"``, else coefficients of rows."""
 
-    _model: Any
-    optimizer_: OnlineOptimizer
+    kernel: str | Callable = "rbf"
+    gamma: float | Literal["multiscale", "scale"] | None = None
+    degree: float = 3
+    coef0: float = 1.0
+    _: KW_ONLY
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool | Literal["auto"] = "auto"
+    max_iter: int = 20
+    tol: float | None = None
+    shuffle: bool = True
+    cache_size: float = 500
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    missing: Literal["mean", "indicator", "error"] = "mean"
 
     def _in_primal(self):
         primal = isinstance(self.kernel, str) and self.kernel == "linear"
@@ -75,21 +90,17 @@ class KernelOrLinear(KernelLearner):
         ``bound(Σℓ(f), ‖f‖)`` of the result bounds the surrogate losses played, by those of any f.
         """
         check_is_fitted(self)
-        model = self._model
-        return self.optimizer_.certificate(model.certified_loss(), model.state.vector, delta)
+        return self._model.certificate(delta)
 
 
 class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
     """A classifier with a `MarginLoss`, of the kind `loss`; needs `_optimizer()`."""
 
-    def _margin_kind(self):
-        return self.loss
-
     def _unfitted_space(self):
         return Signs()
 
     def _unfitted_loss(self):
-        return MarginLoss(kind=self._margin_kind())
+        return MarginLoss(kind=self.loss)
 
     def _task(self):
         return "multiclass"
@@ -101,9 +112,8 @@ class MarginClassifier(KernelOrLinear, DecodedPredictions, OnlineEstimator):
     _kinds: tuple[str, ...] = ("logistic", "smooth_hinge", "hinge")
 
     def _parts(self, space):
-        if hasattr(self, "loss"):
-            check_choice("loss", self.loss, self._kinds)
-        return MarginLoss(space, self._margin_kind()), self._optimizer()
+        check_choice("loss", self.loss, self._kinds)
+        return MarginLoss(space, self.loss), self._optimizer()
 
     def decision_function(self, X: Features) -> Floats:
         """Scores: (n,) for two classes, above 0 for ``classes_[1]``; else one per class, (n, K)."""
@@ -179,9 +189,7 @@ class ResidualRegressor(RegressorMixin, KernelOrLinear, OnlineEstimator):
         theta = self._scores(X)
         return self.space_.decode(theta)
 
-    def _weigh_classes(self, rounds, stream=False):
-        """There are no classes."""
-        return rounds
+    class_weight = None
 
     def _decode(self, theta, decoder=None):
         return Errors(theta, self.loss_, self.space_)
@@ -266,7 +274,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
         None learns it.
     per_coordinate : bool, default=False
         Learn every weight separately, see `PiSTOL`; needs ``kernel="linear"``.
-    {KernelStructuredPredictor: average, standardize}
+    {KernelStructuredPredictor: class_weight, average, standardize}
         With a linear kernel "auto" leaves CSR rows as they are in `fit` if all have one norm, as
         text that was normalised.
     fit_intercept : bool or "auto", default="auto"
@@ -274,8 +282,7 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
         linear kernel and not with others, which mostly learn slower for it.
     max_iter : int, default=20
         Most passes of `fit`; with 1 what is proved of a single pass holds.
-    {KernelStructuredPredictor: tol, shuffle, class_weight, cache_size, budget, verbose,
-    random_state, missing}
+    {KernelStructuredPredictor: tol, shuffle, cache_size, budget, verbose, random_state, missing}
 
     Attributes
     ----------
@@ -319,26 +326,12 @@ class PiSTOLClassifier(_WithPiSTOL, MarginClassifier):
     """
 
     kernel: str | Callable = "linear"
-    gamma: float | Literal["multiscale", "scale"] | None = None
-    degree: float = 3
-    coef0: float = 1.0
     loss: Literal["logistic", "smooth_hinge", "hinge"] = "logistic"
     a: float = 0.08
     b: float = 1.0
     feature_norm: float | None = None
     per_coordinate: bool = False
-    average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool | Literal["auto"] = "auto"
-    max_iter: int = 20
-    tol: float | None = None
-    shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 500
-    budget: int | None = None
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
 
 @documented(PiSTOLClassifier)
@@ -409,9 +402,6 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     """
 
     kernel: str | Callable = "linear"
-    gamma: float | Literal["multiscale", "scale"] | None = None
-    degree: float = 3
-    coef0: float = 1.0
     loss: Literal["huber", "absolute", "epsilon_insensitive", "quantile"] = "huber"
     epsilon: float | None = None
     quantile: float = 0.5
@@ -419,17 +409,8 @@ class PiSTOLRegressor(_WithPiSTOL, ResidualRegressor):
     b: float = 1.0
     feature_norm: float | None = None
     per_coordinate: bool = False
-    average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool | Literal["auto"] = "auto"
+    _: KW_ONLY
     max_iter: int = 10
-    tol: float | None = None
-    shuffle: bool = True
-    cache_size: float = 500
-    budget: int | None = None
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
 
 @documented(PiSTOLClassifier)
@@ -448,10 +429,10 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     eta : float, default=0.3
         η, the step. With "square" it must be below ``1/k(x, x)``, or scores diverge; the bound
         needs a quarter of that.
-    {PiSTOLClassifier: average}
+    {PiSTOLClassifier: class_weight, average}
         The mean of Algorithm 1 is "uniform".
-    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
-    budget, verbose, random_state, missing}
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, cache_size, budget,
+    verbose, random_state, missing}
 
     Attributes
     ----------
@@ -472,24 +453,9 @@ class AveragedKernelSGDClassifier(MarginClassifier):
     array([0, 0])
     """
 
-    kernel: str | Callable = "rbf"
-    gamma: float | Literal["multiscale", "scale"] | None = None
-    degree: float = 3
-    coef0: float = 1.0
     loss: Literal["smooth_hinge", "logistic", "hinge", "square"] = "smooth_hinge"
     eta: float = 0.3
-    average: bool | Literal["uniform", "polynomial"] = "polynomial"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool | Literal["auto"] = "auto"
-    max_iter: int = 20
-    tol: float | None = None
-    shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 500
-    budget: int | None = None
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
 
     _kinds = (*MarginClassifier._kinds, "square")
 
@@ -532,10 +498,10 @@ class KernelPerceptronClassifier(MarginClassifier):
 
     Parameters
     ----------
-    {PiSTOLClassifier: kernel, gamma, degree, coef0, average}
+    {PiSTOLClassifier: kernel, gamma, degree, coef0, class_weight, average}
         Algorithm 2 takes the last.
-    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, class_weight, cache_size,
-    budget, verbose, random_state, missing}
+    {PiSTOLClassifier: standardize, fit_intercept, max_iter, tol, shuffle, cache_size, budget,
+    verbose, random_state, missing}
 
     Attributes
     ----------
@@ -557,25 +523,12 @@ class KernelPerceptronClassifier(MarginClassifier):
     array([0, 0])
     """
 
-    kernel: str | Callable = "rbf"
-    gamma: float | Literal["multiscale", "scale"] | None = None
-    degree: float = 3
-    coef0: float = 1.0
-    average: bool | Literal["uniform", "polynomial"] = "uniform"
-    standardize: bool | Literal["auto"] = "auto"
-    fit_intercept: bool | Literal["auto"] = "auto"
-    max_iter: int = 20
-    tol: float | None = None
-    shuffle: bool = True
     class_weight: dict | Literal["balanced"] | None = None
-    cache_size: float = 500
-    budget: int | None = None
-    verbose: bool | int = 0
-    random_state: Seed = None
-    missing: Literal["mean", "indicator", "error"] = "mean"
+    _: KW_ONLY
+    average: bool | Literal["uniform", "polynomial"] = "uniform"
 
-    def _margin_kind(self):
-        return "perceptron"
+    loss = "perceptron"
+    _kinds = ("perceptron",)
 
     def _optimizer(self):
         return FixedStep(1.0)

@@ -1,9 +1,8 @@
 """The online learner with kernels over any output space."""
 
-from __future__ import annotations
-
 from typing import Literal
 
+from skstructured._base.component import Seed, parameters
 from skstructured._base.docstrings import documented
 from skstructured._learners.predictions import over_sequences
 from skstructured.estimators.kernel._features import count_of, wants_features
@@ -11,7 +10,7 @@ from skstructured.estimators.kernel._features_model import OverFeatures
 from skstructured.estimators.kernel._learner import KernelLearner
 from skstructured.estimators.kernel._values import MANY
 from skstructured.estimators.online import OnlineStructuredPredictor
-from skstructured.extend._types import Kernel, Seed
+from skstructured.extend._types import Kernel
 from skstructured.extend.decoder import Decoder
 from skstructured.extend.optimizer import OnlineOptimizer
 from skstructured.extend.output_space import OutputSpace
@@ -21,6 +20,7 @@ __all__ = ["KernelStructuredPredictor"]
 
 
 @documented(OnlineStructuredPredictor)
+@parameters
 class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     r"""Predict structured outputs by kernels, with nothing to tune.
 
@@ -178,59 +178,31 @@ class KernelStructuredPredictor(KernelLearner, OnlineStructuredPredictor):
     True
     """
 
-    def __init__(
-        self,
-        space: str | OutputSpace = "simplex",
-        regularizer: str | Regularizer | None = None,
-        kernel: str | Kernel = "rbf",
-        gamma: float | str | None = "multiscale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        loss_scale: float | Literal["theory"] = "theory",
-        decoder: str | Decoder = "randomized",
-        optimizer: str | OnlineOptimizer = "auto",
-        average: bool | Literal["uniform", "polynomial"] = "polynomial",
-        standardize: bool | Literal["auto"] = "auto",
-        fit_intercept: bool = False,
-        max_iter: int | Literal["auto"] = "auto",
-        tol: float | None = None,
-        shuffle: bool = True,
-        class_weight: dict | Literal["balanced"] | None = None,
-        cache_size: float = 500,
-        budget: int | None = None,
-        verbose: bool | int = 0,
-        random_state: Seed = None,
-        constants: Literal["paper", "sharp"] = "paper",
-        loss: str | Surrogate = "fenchel_young",
-        missing: Literal["mean", "indicator", "error"] = "mean",
-        approximation: Literal["none", "fourier", "relu", "auto"] = "none",
-        n_components: int | Literal["auto"] = "auto",
-    ) -> None:
-        self.space = space
-        self.regularizer = regularizer
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss_scale = loss_scale
-        self.decoder = decoder
-        self.optimizer = optimizer
-        self.average = average
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.budget = budget
-        self.verbose = verbose
-        self.random_state = random_state
-        self.constants = constants
-        self.loss = loss
-        self.missing = missing
-        self.approximation = approximation
-        self.n_components = n_components
+    space: str | OutputSpace = "simplex"
+    regularizer: str | Regularizer | None = None
+    kernel: str | Kernel = "rbf"
+    gamma: float | str | None = "multiscale"
+    degree: int = 3
+    coef0: float = 1.0
+    loss_scale: float | Literal["theory"] = "theory"
+    decoder: str | Decoder = "randomized"
+    optimizer: str | OnlineOptimizer = "auto"
+    average: bool | Literal["uniform", "polynomial"] = "polynomial"
+    standardize: bool | Literal["auto"] = "auto"
+    fit_intercept: bool = False
+    max_iter: int | Literal["auto"] = "auto"
+    tol: float | None = None
+    shuffle: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    cache_size: float = 500
+    budget: int | None = None
+    verbose: bool | int = 0
+    random_state: Seed = None
+    constants: Literal["paper", "sharp"] = "paper"
+    loss: str | Surrogate = "fenchel_young"
+    missing: Literal["mean", "indicator", "error"] = "mean"
+    approximation: Literal["none", "fourier", "relu", "auto"] = "none"
+    n_components: int | Literal["auto"] = "auto"
 
     @property
     def _mixes(self):
