@@ -343,7 +343,7 @@ class GivesNoReason(Plain):
 
 #: A broken learner -> the checks that it fails, and all that it fails.
 BROKEN = {
-    AWeightTooMany(): {"check_begin_returns_rounds", "check_display"},  # which sums by weight
+    AWeightTooMany(): {"check_begin_returns_rounds"},
     BeginsWithANamespace(): {"check_begin_returns_rounds"},
     Remembers(): {"check_begin_forgets"},
     PlaysTheFirst(): {"check_begin_learns_nothing"},
@@ -388,6 +388,5 @@ BROKEN = {
         "check_random_state",
         "check_sparse_rows",
         "check_progressive_validation",
-        "check_pipeline",
     },
 }

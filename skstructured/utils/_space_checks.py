@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from skstructured.utils._learner_checks import (
     RARE,
+    assert_close,
     assert_parameters_kept,
     assert_refused,
     wrong_outputs,
@@ -83,14 +84,6 @@ def assert_vertices(space, V, what):
     except ValueError as error:
         raise AssertionError(f"{what} is no vertex: {error}") from error
     assert same, f"{what} is no vertex"
-
-
-def assert_close(got, wanted, what, tolerance=1e-9):
-    """Raise an AssertionError that tells the largest difference."""
-    got, wanted = np.asarray(got, dtype=np.float64), np.asarray(wanted, dtype=np.float64)
-    assert got.shape == wanted.shape, f"{what} has the shape {got.shape}, not {wanted.shape}"
-    gap = np.abs(got - wanted).max(initial=0.0)
-    assert gap <= tolerance, f"{what} is off by up to {gap:.3g}"
 
 
 #: Draws of each mean.
@@ -275,27 +268,14 @@ def check_parameters(trial):
     space.set_params(**space.get_params(deep=False))
 
 
-def _has(method):
-    return lambda trial: getattr(trial.subject, method, None) is not None
+def _has(name):
+    return lambda trial: bool(getattr(trial.subject, name, None))
 
 
-#: check -> whether it applies; None: always.
-SPACE_CHECKS = {
-    check_encode_and_decode: None,
-    check_pack_and_unpack: None,
-    check_argmax: None,
+#: check -> whether it applies, for those that do not to every space.
+ONLY = {
     check_oracle_kernel: _has("oracle_kernel"),
-    check_nearest: None,
-    check_decompose: None,
-    check_sample: None,
-    check_target_loss: None,
-    check_expected_loss_is_affine: None,
-    check_geometry: None,
-    check_constant_sum: lambda trial: trial.subject.constant_sum,
+    check_constant_sum: _has("constant_sum"),
     check_vertex_proba: _has("vertex_proba"),
     check_mean_proba: _has("mean_proba"),
-    check_task: None,
-    check_wrong_outputs: None,
-    check_copies: None,
-    check_parameters: None,
 }
