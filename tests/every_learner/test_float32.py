@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import INTERPRETED
-from learners import EVERY_LEARNER, OVER_SPACES
+from learners import OVER_SPACES
 from plain import gaptron, perceptron, predictor
 from scipy import sparse
 from sklearn.base import clone
@@ -15,7 +15,6 @@ from sklearn.base import clone
 import skstructured as sk
 from skstructured._engine.rows import Rows
 from skstructured._engine.standardize import RunningScale
-from skstructured.evaluation import progressive_validate
 from skstructured.optimizers import AdaptiveGradientDescent, PiSTOL
 
 N = 60 if INTERPRETED else 600
@@ -67,17 +66,6 @@ def test_weights_are_those_of_float64(optimizer, storage, standardize, average, 
     np.testing.assert_array_equal(single.last_weights_, double.last_weights_)
     np.testing.assert_array_equal(single.coef_, double.coef_)
     np.testing.assert_array_equal(single.decision_function(X), double.decision_function(X))
-
-
-@pytest.mark.parametrize("learner", list(EVERY_LEARNER))
-def test_every_learner_takes_float32_rows(learner, rows):
-    X, y = rows[0][:80], rows[1][:80]
-    model = clone(EVERY_LEARNER[learner]).fit(X, y)
-    if hasattr(model, "partial_fit"):
-        model.partial_fit(X, y).partial_fit(X.astype(np.float64), y)
-    assert set(model.predict(X)) <= set(CLASSES)
-    result = progressive_validate(EVERY_LEARNER[learner], X[:30], y[:30], random_state=0)
-    assert np.isfinite(result.expected_target_loss).all()
 
 
 @pytest.mark.parametrize("space", list(OVER_SPACES))
