@@ -12,8 +12,6 @@ from skstructured.extend.learner import OnlineLearner
 from skstructured.extend.output_space import OutputSpace
 from skstructured.utils import _learner_checks, _space_checks
 
-__all__ = ["check_learner", "check_space", "learner_checks", "space_checks"]
-
 
 def check_learner(
     learner: OnlineLearner, X: Given = None, y: Outputs | None = None, classes: Given = None
