@@ -217,9 +217,8 @@ class ProgressiveResult:
         On independent rows Cesa-Bianchi, Conconi, Gentile (2004), "On the generalization ability of
         on-line learning algorithms".
         """
-        share = check_real("last", last, lambda v: 0.0 < v <= 1.0, "be a share in (0, 1]")
         losses, fewest = self._new_row_losses(), fewest_losses(delta)
-        kept = max(1, round(share * len(losses)))
+        kept = max(1, round(_share(last) * len(losses)))
         if kept < fewest:
             raise GuaranteeError(
                 f"With delta={delta} a bound below 1 needs at least {fewest} rounds, got {kept}: "
@@ -297,6 +296,14 @@ class ProgressiveResult:
                 f"{self.batch_size}."
             )
         return self.estimator.certificate(delta)
+
+
+def _share(last):
+    """`last` as a float; what it leaves has no certificate where it is no share."""
+    try:
+        return check_real("last", last, lambda v: 0.0 < v <= 1.0, "be a share in (0, 1]")
+    except ValueError as error:
+        raise GuaranteeError(str(error)) from None
 
 
 #: What a mean is kept of, in the order of `Losses`.

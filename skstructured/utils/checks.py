@@ -1,5 +1,6 @@
 """Checks for your own learners and spaces, in the manner of scikit-learn's check_estimator."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,7 +11,8 @@ from sklearn.exceptions import SkipTestWarning
 from skstructured.extend._types import Given, Outputs
 from skstructured.extend.learner import OnlineLearner
 from skstructured.extend.output_space import OutputSpace
-from skstructured.utils import _learner_checks, _space_checks
+from skstructured.utils._learner_checks import LearnerTrial
+from skstructured.utils._space_checks import SpaceTrial
 
 
 def check_learner(
@@ -108,7 +110,7 @@ def learner_checks(
     """
     if not isinstance(learner, OnlineLearner):
         raise TypeError(f"learner must be an OnlineLearner, got {learner!r}.")
-    yield from _named(_learner_checks, _learner_checks.LearnerTrial(learner, X, y, classes))
+    yield from _named(LearnerTrial(learner, X, y, classes))
 
 
 def check_space(space: OutputSpace, outputs: Outputs) -> None:
@@ -176,11 +178,12 @@ def space_checks(space: OutputSpace, outputs: Outputs) -> Iterator[tuple[str, Ca
     """
     if not isinstance(space, OutputSpace):
         raise TypeError(f"space must be an OutputSpace, got {space!r}.")
-    yield from _named(_space_checks, _space_checks.SpaceTrial(space, outputs))
+    yield from _named(SpaceTrial(space, outputs))
 
 
-def _named(module, trial):
-    """Name and callable of the checks of a module that apply."""
+def _named(trial):
+    """Name and callable of the checks in the module of a trial that apply to it."""
+    module = sys.modules[type(trial).__module__]
     for name, check in vars(module).items():
         own = name.startswith("check_") and check.__module__ == module.__name__
         if own and module.ONLY.get(check, bool)(trial):

@@ -252,11 +252,11 @@ class TestStreams:
         n = 30 if INTERPRETED else 120
         X, y = problem(task, n)
         given = {"classes": np.unique(y)} if task in ("simplex", "ordinal") else {}
-        model = PredictionSets(learner(task), alpha=0.25, gamma=gamma, window=40)
+        model = PredictionSets(learner(task), alpha=0.25, gamma=gamma, window=20)
         alone, alpha, scores, missed = learner(task), 0.25, [], []
         for t in range(n):
             if t:
-                score, known = literal_score(task, alone, X[t], y[t]), sorted(scores[-40:])
+                score, known = literal_score(task, alone, X[t], y[t]), sorted(scores[-20:])
                 place = math.ceil((len(known) + 1) * (1.0 - alpha) - 1e-9)
                 q = math.inf if place > len(known) else known[max(place, 1) - 1]
                 q = math.inf if alpha <= 0.0 else -math.inf if alpha >= 1.0 else q
@@ -271,7 +271,7 @@ class TestStreams:
             given = {}
             assert model.alpha_ == pytest.approx(alpha, abs=1e-12)
         assert model.coverage_ == pytest.approx(1.0 - np.mean(missed))
-        assert (model.n_sets_, model.n_scores_) == (n, min(n - 1, 40))
+        assert (model.n_sets_, model.n_scores_) == (n, min(n - 1, 20))
 
     @pytest.mark.parametrize("gamma", [0.01, 0.1, 0.5])
     @pytest.mark.parametrize("alpha", [0.1, 0.4])

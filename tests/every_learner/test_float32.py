@@ -1,7 +1,6 @@
 """float32 rows are read without a copy of X, and learned as the same numbers in float64 are."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -18,13 +17,8 @@ from skstructured._engine.standardize import RunningScale
 from skstructured.optimizers import AdaptiveGradientDescent, PiSTOL
 
 N = 60 if INTERPRETED else 600
-OPTIMIZERS = [
-    "ogd",
-    AdaptiveGradientDescent(1.0),
-    "parameter_free",
-    "pistol",
-    PiSTOL(per_coordinate=True),
-]
+OPTIMIZERS = ["ogd", AdaptiveGradientDescent(1.0), "parameter_free", "pistol"]
+OPTIMIZERS.append(PiSTOL(per_coordinate=True))
 CLASSES = [0, 1, 2]
 #: Learners that keep the dtype of their first rows.
 SINGLES = {
@@ -50,10 +44,6 @@ def rows(rng):
     return (Z * [1, 10, 0.1, 1, 3, 1, 1] + [0, 30, 0, 0, 1, 1, 0]).astype(np.float32), y
 
 
-def distance(a, b):
-    return np.abs(a - b).max() / np.abs(b).max()
-
-
 @pytest.mark.parametrize("average", [False, "polynomial"])
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
@@ -75,18 +65,6 @@ def test_every_space_is_learned_from_float32_rows(space):
     single, double = clone(model).fit(X, y), clone(model).fit(X.astype(np.float64), y)
     np.testing.assert_array_equal(single.coef_, double.coef_)
     assert single.predict_mean(X).dtype == np.float64
-
-
-@pytest.mark.parametrize("learner", list(SINGLES))
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-def test_chunks_are_one_pass(learner, storage, rows):
-    X, y = storage(rows[0]), rows[1]
-    whole = clone(SINGLES[learner]).partial_fit(X, y, classes=CLASSES)
-    parts = clone(SINGLES[learner])
-    for start, stop in [(0, 1), (1, 2), (2, 49), (49, 50), (50, N)]:
-        parts.partial_fit(X[start:stop], y[start:stop], classes=CLASSES)
-    np.testing.assert_array_equal(parts.coef_, whole.coef_)
-    np.testing.assert_array_equal(parts.intercept_, whole.intercept_)
 
 
 def test_later_rows_are_rounded_as_the_first_were(rows):
@@ -134,23 +112,6 @@ def test_x_is_not_copied(learner, storage, rng):
     assert peak < size / 4
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=str)
-@pytest.mark.parametrize("size", [1e-36, 1e-20, 1e20, 1e36])
-def test_standardised_rows_of_any_size(size, optimizer, rows):
-    X, y = rows
-    Z = (X.astype(np.float64) * size).astype(np.float32)
-    model = predictor(
-        optimizer=optimizer, average="polynomial", standardize=True, fit_intercept=False
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        big, usual = clone(model).fit(Z, y), clone(model).fit(X, y)
-        scores = big.decision_function(Z)
-    wanted = usual.decision_function(X)
-    assert distance(scores, wanted) < (1e-2 if size == 1e-36 else 1e-4)
-    assert np.isfinite(big.coef_).all()
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_numbers_that_float32_does_not_have_are_refused(standardize, value, rows):
@@ -175,7 +136,8 @@ def test_bandits_choose_and_update(learner, rows):
             model.update(Z[i : i + 1], actions, actions == y[i : i + 1], propensities)
         assert model._uncovered is None
         model.update(Z[:9], y[:9], np.ones(9), np.full(9, 0.5))
-    assert distance(single.coef_, double.coef_) < 1e-4
+    error = np.abs(single.coef_ - double.coef_).max()
+    assert error < 1e-4 * np.abs(double.coef_).max()
 
 
 @pytest.mark.parametrize("learner", list(SINGLES))
